@@ -1,0 +1,86 @@
+"""What is said to a model and what it answers: the vocabulary that providers, replays and runs share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """A function the model may call; `parameters` is a JSON Schema of type object."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    strict: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call the model asks for. `arguments` is JSON decoded, or the text itself where it is not JSON."""
+
+    id: str
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A part of the user's message; `content` is decoded, never base64."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One entry of a conversation. Only `user` carries files, `assistant` tool calls, `tool` a call's id."""
+
+    role: Role
+    text: str
+    files: tuple[File, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Counts as the vendor reports them; the last three are parts of `prompt` and `completion`."""
+
+    prompt: int = 0
+    completion: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.prompt + self.completion
+
+    def __add__(self, other: Tokens) -> Tokens:
+        return Tokens(
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+            self.reasoning + other.reasoning,
+        )
+
+
+FinishReason = Literal["stop", "tool_calls", "length", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model said. `refusal` is the vendor's own words when `finish_reason` is `refused`."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: str | None = None
+    tokens: Tokens = Tokens()
+    finish_reason: FinishReason = "stop"
+    refusal: str | None = None

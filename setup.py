@@ -1,0 +1,57 @@
+"""Packaging: the version lives in `app/__init__.py`; ranges here, exact pins in `requirements/`."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "app/__init__.py").read_text(), re.M)[1]
+
+setup(
+    name="reprise",
+    version=VERSION,
+    description="Versioned prompts, agent traces as conversations, and replays of them against the draft.",
+    python_requires=">=3.11",
+    packages=find_packages(include=["app", "app.*", "config", "migrations", "migrations.*"]),
+    include_package_data=True,
+    install_requires=[
+        "alembic>=1.18,<2",
+        "any-llm-sdk[anthropic,gemini,openai]>=1.40,<2",
+        "apispec>=6.8,<7",
+        "argon2-cffi>=25,<26",
+        "click>=8.2,<9",
+        "cryptography>=48",
+        "dramatiq[redis]>=2.2,<3",
+        "fakeredis[lua]>=2.36,<3",
+        "falcon>=4.4,<5",
+        "gunicorn>=27,<28",
+        "jinja2>=3.1,<4",
+        "jsonschema>=4.25,<5",
+        "limits>=5.8,<6",
+        "markdown-it-py>=4.2,<5",
+        "marshmallow>=4.4,<5",
+        "msgspec>=0.22,<0.23",
+        "orjson>=3.11,<4",
+        "prometheus-client>=0.25,<1",
+        "redis>=8,<9",
+        "rich>=14,<16",
+        "sqlalchemy>=2.1,<2.2",
+        "structlog>=25.5",
+    ],
+    extras_require={
+        # No wheels: needs a compiler, pkg-config and the MySQL or MariaDB headers.
+        "mysql": ["mysqlclient>=2.2.7,<3"],
+        "test": [
+            "hypothesis>=6.150,<7",
+            "import-linter>=2.9,<3",
+            "mypy>=2.3,<3",
+            "playwright>=1.60,<2",
+            "pytest>=9,<10",
+            "pytest-timeout>=2.4,<3",
+            "ruff>=0.17,<0.18",
+            "types-jsonschema",
+        ],
+    },
+    entry_points={"console_scripts": ["reprise = app.cli:main"]},
+)

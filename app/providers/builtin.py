@@ -1,0 +1,120 @@
+"""Two deterministic models that need no network: for trying the product, and for tests."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
+from app.errors import Invalid
+from app.providers.types import ModelRequest, OnEvent, StreamEvent
+
+_WORD = re.compile(r"\S+\s*|\s+")
+
+
+class BuiltinModels:
+    """`echo` answers with the question; `demo-agent` calls each offered tool once, then tells the results."""
+
+    def complete(self, request: ModelRequest) -> Answer:
+        model = _MODELS.get(request.model.name)
+        if model is None:
+            raise Invalid(
+                f"There is no builtin model {request.model.name!r}; there are: {', '.join(_MODELS)}."
+            )
+        answer = _cut(model(request), request.config.max_tokens)
+        return replace(answer, tokens=Tokens(_prompt_tokens(request), _completion_tokens(answer)))
+
+    def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
+        answer = self.complete(request)
+        for word in _WORD.findall(answer.text):
+            on_event(StreamEvent("token", word))
+        for call in answer.tool_calls:
+            on_event(StreamEvent("tool_call", tool_call=call))
+        return answer
+
+
+def _echo(request: ModelRequest) -> Answer:
+    return Answer(_question(request.messages))
+
+
+def _demo_agent(request: ModelRequest) -> Answer:
+    turn = _turn(request.messages)
+    question = _question(request.messages)
+    called = {call.name for message in turn for call in message.tool_calls}
+    waiting = next((tool for tool in request.config.tools if tool.name not in called), None)
+    if waiting is not None:
+        return Answer("", (_call(waiting, question, len(called)),), finish_reason="tool_calls")
+    results = [message.text for message in turn if message.role == "tool"]
+    return Answer("\n".join(results) if results else question)
+
+
+_MODELS: dict[str, Callable[[ModelRequest], Answer]] = {"echo": _echo, "demo-agent": _demo_agent}
+NAMES = tuple(_MODELS)
+
+
+def _question(messages: tuple[Message, ...]) -> str:
+    return next((message.text for message in reversed(messages) if message.role == "user"), "")
+
+
+def _turn(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages since the last one of the user."""
+    last = max((at for at, message in enumerate(messages) if message.role == "user"), default=-1)
+    return messages[last + 1 :]
+
+
+def _call(tool: ToolDefinition, question: str, ordinal: int) -> ToolCall:
+    arguments = _sample(tool.parameters or {"type": "object"}, question)
+    digest = sha256(json.dumps([ordinal, tool.name, arguments], sort_keys=True).encode()).hexdigest()
+    return ToolCall(f"call_{digest[:24]}", tool.name, arguments)
+
+
+def _sample(schema: Any, question: str) -> Any:
+    """A value that a JSON Schema of common shape accepts; strings are taken from the question."""
+    if not isinstance(schema, dict):
+        return question
+    for keyword in ("const", "default"):
+        if keyword in schema:
+            return schema[keyword]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    kind = kind[0] if isinstance(kind, list) and kind else kind
+    match kind:
+        case "object":
+            properties = schema.get("properties", {})
+            return {name: _sample(properties.get(name, {}), question) for name in schema.get("required", [])}
+        case "array":
+            return [_sample(schema.get("items", {}), question)] * schema.get("minItems", 0)
+        case "integer" | "number":
+            return min(max(1, schema.get("minimum", 1)), schema.get("maximum", math.inf))
+        case "boolean":
+            return True
+        case "null":
+            return None
+        case _:
+            return question
+
+
+def _cut(answer: Answer, max_tokens: int | None) -> Answer:
+    words = _WORD.findall(answer.text)
+    if max_tokens is None or len(words) <= max_tokens:
+        return answer
+    return replace(answer, text="".join(words[:max_tokens]), finish_reason="length")
+
+
+def _prompt_tokens(request: ModelRequest) -> int:
+    return sum(_words([message.text]) for message in request.messages)
+
+
+def _completion_tokens(answer: Answer) -> int:
+    return _words([answer.text, *(json.dumps(call.arguments) for call in answer.tool_calls)])
+
+
+def _words(texts: Iterable[str]) -> int:
+    """A builtin model's token is a word, so that its counts can be checked by eye."""
+    return sum(len(text.split()) for text in texts)

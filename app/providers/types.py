@@ -1,0 +1,81 @@
+"""What a caller hands to a model and gets back: the port that runs, replays and tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from app.chat import Answer, Message, ToolCall, ToolDefinition
+
+Vendor = Literal["OPENAI", "ANTHROPIC", "GOOGLE", "DEEPSEEK", "CUSTOM_OPENAI_COMPATIBLE", "BUILTIN"]
+ResponseFormat = Literal["text", "json_object", "json_schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRef:
+    """Which model to call; `base_url` is that of a CUSTOM_OPENAI_COMPATIBLE endpoint."""
+
+    vendor: Vendor
+    name: str
+    base_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """How to call it. None leaves a value to the model's own default; `json_schema` is a bare JSON Schema."""
+
+    tools: tuple[ToolDefinition, ...] = ()
+    max_tokens: int | None = None
+    temperature: float | None = None
+    response_format: ResponseFormat | None = None
+    json_schema: dict[str, Any] | None = None
+    reasoning_effort: str | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A vendor's key, and its base URL where that is not the vendor's own. The key is never in a repr."""
+
+    api_key: str | None = field(default=None, repr=False)
+    base_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call of a model; `timeout_s` is the deadline of the whole call, retries included."""
+
+    model: ModelRef
+    config: ModelConfig
+    messages: tuple[Message, ...]
+    credential: Credential | None
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """Something the model just wrote: a piece of `text`, or a whole `tool_call`."""
+
+    kind: Literal["token", "reasoning", "tool_call"]
+    text: str = ""
+    tool_call: ToolCall | None = None
+
+
+OnEvent = Callable[[StreamEvent], None]
+
+
+class ModelPort(Protocol):
+    """A model that can be called from any thread, hundreds of times at once.
+
+    Both raise `Invalid` for what the model can't take, `ProviderError` when its vendor failed and
+    `ProviderTimeout` when it did not answer before the deadline.
+    """
+
+    def complete(self, request: ModelRequest) -> Answer: ...
+
+    def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
+        """Hand each event to `on_event` in the calling thread, as the model writes; return the whole."""
+        ...

@@ -1,0 +1,70 @@
+"""OTLP/HTTP JSON trace exports to spans: the valid ones, and why the others are not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from app.errors import Invalid
+from app.otlp.rejections import Rejection
+from app.otlp.span import Span
+from app.otlp.text import valid_utf8, without_bom, without_lone_surrogates
+from app.otlp.validate import BadSpan, ResourceAttributes, span_of
+from app.otlp.wire import Export, ScopeSpans, scope_name
+
+_decode_export = msgspec.json.Decoder(Export).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The spans of a batch in the order they came (each identity once) and the rejected ones."""
+
+    spans: list[Span]
+    rejected: list[Rejection]
+
+
+def decode(body: bytes) -> Decoded:
+    """Decode an export request (after decompression). Raises Invalid when it is no OTLP JSON object."""
+    export = _export(valid_utf8(without_bom(body)))
+    spans: dict[tuple[bytes, bytes], Span] = {}
+    rejected: list[Rejection] = []
+    for resource_spans in export.resourceSpans or ():
+        resource = ResourceAttributes(resource_spans.resource)
+        for scope_spans in resource_spans.scopeSpans or ():
+            _decode_scope(scope_spans, resource, spans, rejected)
+    return Decoded(list(spans.values()), rejected)
+
+
+def _decode_scope(
+    scope_spans: ScopeSpans,
+    resource: ResourceAttributes,
+    spans: dict[tuple[bytes, bytes], Span],
+    rejected: list[Rejection],
+) -> None:
+    scope = scope_name(scope_spans.scope)
+    for raw in scope_spans.spans or ():
+        try:
+            span = span_of(raw, scope, resource)
+        except BadSpan as error:
+            rejected.append(error.rejection)
+        else:
+            spans.setdefault((span.trace_id, span.span_id), span)
+
+
+def _export(body: bytes) -> Export:
+    try:
+        return _decode_export(body)
+    except msgspec.ValidationError as error:
+        raise Invalid(f"this is no OTLP trace export: {error}") from None
+    except RecursionError:
+        raise Invalid("the body is nested too deeply to be an OTLP trace export") from None
+    except msgspec.DecodeError as error:
+        return _repaired_export(body, error)
+
+
+def _repaired_export(body: bytes, cause: Exception) -> Export:
+    repaired = without_lone_surrogates(body)
+    if repaired == body:
+        raise Invalid(f"the body is not valid JSON: {cause}") from None
+    return _export(repaired)

@@ -1,0 +1,98 @@
+"""Spans that can't be stored and why, in words that say what to change."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+from typing import Literal
+
+from app.otlp.span import Span
+
+Code = Literal[
+    "malformed_span",
+    "bad_trace_id",
+    "bad_span_id",
+    "no_name",
+    "no_start_time",
+    "bad_attributes",
+    "missing_prompt_id",
+    "prompt_id_on_resource",
+    "prompt_id_cut",
+    "bad_prompt_id",
+    "unknown_prompt",
+]
+
+MAX_SHOWN = 100
+"""Characters kept of a value that came from outside."""
+_MAX_NAMED = 3
+_MAX_GROUPS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One span that was not stored; ids and name as they came (shortened), for people to find it."""
+
+    trace_id: str
+    span_id: str
+    name: str
+    code: Code
+    reason: str
+
+
+def reject_unknown_prompts(spans: Iterable[Span], known: Set[int]) -> tuple[list[Span], list[Rejection]]:
+    """Split spans into those of a prompt in `known` (the ids of the key's project) and the others."""
+    kept: list[Span] = []
+    rejected: list[Rejection] = []
+    for span in spans:
+        if span.prompt_id in known:
+            kept.append(span)
+        else:
+            rejected.append(unknown_prompt(span))
+    return kept, rejected
+
+
+def unknown_prompt(span: Span) -> Rejection:
+    return Rejection(
+        span.trace_id.hex(),
+        span.span_id.hex(),
+        shown(span.name),
+        "unknown_prompt",
+        unknown_prompt_reason(str(span.prompt_id)),
+    )
+
+
+def unknown_prompt_reason(prompt_id: str) -> str:
+    return (
+        f"service.prompt.id {shown(prompt_id)} is no prompt of this API key's project; "
+        "use the id of one of its prompts, or a key of the prompt's project"
+    )
+
+
+def explain(rejections: Sequence[Rejection]) -> str:
+    """One message of bounded length: each reason with its count and the first few spans ("" for none)."""
+    groups: dict[str, list[Rejection]] = defaultdict(list)
+    for rejection in rejections:
+        groups[rejection.reason].append(rejection)
+    ranked = sorted(groups.items(), key=lambda group: -len(group[1]))
+    parts = [_explain_group(reason, members) for reason, members in ranked[:_MAX_GROUPS]]
+    if len(ranked) > _MAX_GROUPS:
+        rest = sum(len(members) for _, members in ranked[_MAX_GROUPS:])
+        parts.append(f"{_count(rest)} for other reasons")
+    return "; ".join(parts)
+
+
+def _explain_group(reason: str, members: list[Rejection]) -> str:
+    names = ", ".join(f'"{one.name}" ({one.span_id or "no id"})' for one in members[:_MAX_NAMED])
+    more = f" and {len(members) - _MAX_NAMED} more" if len(members) > _MAX_NAMED else ""
+    return f"{_count(len(members))} rejected: {reason} [{names}{more}]"
+
+
+def _count(number: int) -> str:
+    return "1 span" if number == 1 else f"{number} spans"
+
+
+def shown(value: object) -> str:
+    """A value from outside as short text."""
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"

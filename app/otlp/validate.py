@@ -1,0 +1,147 @@
+"""What a span must have to be stored; each check that fails says what to change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from app.otlp.rejections import Code, Rejection, shown, unknown_prompt_reason
+from app.otlp.span import Span
+from app.otlp.text import parse_json
+from app.otlp.values import LazyAttributes, attributes, integer, raw_value
+from app.otlp.wire import Raw, WireSpan, decode_span, lenient_span
+
+PROMPT_ID = "service.prompt.id"
+CONVERSATION_ID = "gen_ai.conversation.id"
+MAX_INT64 = 2**63 - 1
+_SDK_ATTRIBUTE_LIMIT = 128
+_ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
+
+
+class BadSpan(Exception):
+    """A span that is rejected alone."""
+
+    def __init__(self, rejection: Rejection) -> None:
+        super().__init__(rejection.reason)
+        self.rejection = rejection
+
+
+class ResourceAttributes:
+    """The resource of a group of spans, decoded only when a rejection has to be explained."""
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: Raw) -> None:
+        self._raw = raw
+
+    def __contains__(self, key: str) -> bool:
+        try:
+            resource = parse_json(bytes(self._raw))
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(resource, dict) and key in attributes(resource.get("attributes"))
+
+
+def span_of(raw: Raw, scope: str, resource: ResourceAttributes) -> Span:
+    """The span in `raw`. Raises BadSpan."""
+    wire = _wire_span(raw)
+    trace_id = _id(wire.traceId, 16)
+    span_id = _id(wire.spanId, 8)
+    if trace_id is None:
+        raise _bad(wire, "bad_trace_id", "traceId must be 32 hex digits, not all zero")
+    if span_id is None:
+        raise _bad(wire, "bad_span_id", "spanId must be 16 hex digits, not all zero")
+    if not wire.name:
+        raise _bad(wire, "no_name", "the span has no name")
+    start_ns = _time(wire.startTimeUnixNano)
+    if not start_ns:
+        raise _bad(wire, "no_start_time", "startTimeUnixNano is missing or no time in nanoseconds")
+    raw_attributes = {pair.key: pair.value for pair in wire.attributes or ()}
+    return Span(
+        trace_id,
+        span_id,
+        _id(wire.parentSpanId, 8),
+        wire.name,
+        scope,
+        start_ns,
+        max(start_ns, _time(wire.endTimeUnixNano)),
+        _prompt_id(wire, raw_attributes, resource),
+        _conversation_id(raw_attributes),
+        bytes(raw),
+        LazyAttributes(raw_attributes),
+        wire.status is not None and wire.status.code in _ERROR_CODES,
+    )
+
+
+def _wire_span(raw: Raw) -> WireSpan:
+    try:
+        return decode_span(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        pass
+    try:
+        fields = parse_json(bytes(raw))
+    except (ValueError, RecursionError):
+        raise _bad(WireSpan(), "malformed_span", "the span can't be read as JSON") from None
+    if not isinstance(fields, dict):
+        raise _bad(WireSpan(), "malformed_span", "the span is no JSON object")
+    wire = lenient_span(fields)
+    if not isinstance(fields.get("attributes") or [], list):
+        raise _bad(wire, "bad_attributes", "attributes must be a list of {key, value} objects")
+    return wire
+
+
+def _id(text: str | None, size: int) -> bytes | None:
+    if text is None or len(text) != 2 * size or not text.isascii():
+        return None
+    try:
+        found = bytes.fromhex(text)
+    except ValueError:
+        return None
+    return found if len(found) == size and any(found) else None
+
+
+def _time(value: Any) -> int:
+    return min(max(integer(value) or 0, 0), MAX_INT64)
+
+
+def _conversation_id(raw_attributes: dict[str, Raw]) -> str | None:
+    raw = raw_attributes.get(CONVERSATION_ID)
+    value = None if raw is None else raw_value(raw)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    return str(value) or None
+
+
+def _prompt_id(wire: WireSpan, raw_attributes: dict[str, Raw], resource: ResourceAttributes) -> int:
+    raw = raw_attributes.get(PROMPT_ID)
+    if raw is None:
+        raise _missing_prompt_id(wire, resource)
+    value = raw_value(raw)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 64:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(value))}"
+        raise _bad(wire, "bad_prompt_id", reason)
+    if not 0 < value <= MAX_INT64:
+        raise _bad(wire, "unknown_prompt", unknown_prompt_reason(str(value)))
+    return value
+
+
+def _missing_prompt_id(wire: WireSpan, resource: ResourceAttributes) -> BadSpan:
+    if PROMPT_ID in resource:
+        reason = f"{PROMPT_ID} is only on the resource; set it as an attribute of each span"
+        return _bad(wire, "prompt_id_on_resource", reason)
+    if len(wire.attributes or ()) >= _SDK_ATTRIBUTE_LIMIT or (integer(wire.droppedAttributesCount) or 0) > 0:
+        reason = (
+            f"{PROMPT_ID} is missing, probably cut by the SDK's limit of {_SDK_ATTRIBUTE_LIMIT} attributes; "
+            "set it first, when the span starts, or raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
+        )
+        return _bad(wire, "prompt_id_cut", reason)
+    return _bad(wire, "missing_prompt_id", f"attribute {PROMPT_ID} is missing; set it on each span")
+
+
+def _bad(wire: WireSpan, code: Code, reason: str) -> BadSpan:
+    return BadSpan(
+        Rejection(shown(wire.traceId or ""), shown(wire.spanId or ""), shown(wire.name or ""), code, reason)
+    )

@@ -1,0 +1,155 @@
+"""OTLP attribute values (AnyValue) to plain Python: every kind, nested, leniently."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from app.otlp.text import parse_json
+
+MAX_DEPTH = 64
+"""Nesting of arrays and maps that is kept; deeper values become None."""
+
+
+class _Scalar(msgspec.Struct, gc=False):
+    stringValue: str | None = None  # noqa: N815 - the wire's own names
+    intValue: int | str | None = None  # noqa: N815
+
+
+_decode_scalar = msgspec.json.Decoder(_Scalar).decode
+
+
+def any_value(value: Any, depth: int = 0) -> Any:
+    """A decoded AnyValue object as text, number, bool, None, list or dict; bytes stay base64 text.
+
+    Doubles without a JSON number ("NaN", "Infinity") stay those words; what is no AnyValue is None.
+    """
+    if not isinstance(value, dict):
+        return None
+    for kind, inner in value.items():
+        read = _KINDS.get(kind)
+        if read is not None and inner is not None:
+            return read(inner, depth)
+    return None
+
+
+def attributes(pairs: Any, depth: int = 0) -> dict[str, Any]:
+    """A KeyValue list as a dict; entries that are none are left out, the last of equal keys stays."""
+    if not isinstance(pairs, list):
+        return {}
+    return {
+        pair["key"]: any_value(pair.get("value"), depth)
+        for pair in pairs
+        if isinstance(pair, dict) and isinstance(pair.get("key"), str)
+    }
+
+
+def integer(value: Any) -> int | None:
+    """An int64 as number or digits (proto3 JSON allows both, and `1e+21` occurs); None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    if isinstance(value, str) and len(value) <= 64:
+        return _integer_of_text(value)
+    return None
+
+
+def _integer_of_text(text: str) -> int | None:
+    digits = text[1:] if text.startswith("-") else text
+    if digits.isascii() and digits.isdigit():
+        return int(text)
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if math.isfinite(number) and number.is_integer() else None
+
+
+def _text(value: Any, depth: int) -> Any:
+    return value if isinstance(value, str) else str(value)
+
+
+def _int(value: Any, depth: int) -> Any:
+    whole = integer(value)
+    return value if whole is None else whole
+
+
+def _double(value: Any, depth: int) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _bool(value: Any, depth: int) -> Any:
+    return value
+
+
+def _array(value: Any, depth: int) -> Any:
+    if depth >= MAX_DEPTH:
+        return None
+    items = value.get("values") if isinstance(value, dict) else None
+    return [any_value(item, depth + 1) for item in items] if isinstance(items, list) else []
+
+
+def _map(value: Any, depth: int) -> Any:
+    if depth >= MAX_DEPTH:
+        return None
+    return attributes(value.get("values") if isinstance(value, dict) else None, depth + 1)
+
+
+_KINDS = {
+    "stringValue": _text,
+    "intValue": _int,
+    "doubleValue": _double,
+    "boolValue": _bool,
+    "bytesValue": _text,
+    "arrayValue": _array,
+    "kvlistValue": _map,
+}
+
+
+class LazyAttributes(Mapping[str, Any]):
+    """Attributes whose values are decoded when they are asked for: ingest looks at a few of many."""
+
+    __slots__ = ("_raw", "_read")
+
+    def __init__(self, raw: dict[str, msgspec.Raw]) -> None:
+        self._raw = raw
+        self._read: dict[str, Any] = {}
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._read:
+            self._read[key] = raw_value(self._raw[key])
+        return self._read[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._raw
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+
+def raw_value(raw: msgspec.Raw | bytes) -> Any:
+    """The Python value of one AnyValue still in JSON."""
+    try:
+        scalar = _decode_scalar(raw)
+    except (msgspec.DecodeError, UnicodeError):
+        pass
+    else:
+        if scalar.stringValue is not None:
+            return scalar.stringValue
+        if scalar.intValue is not None:
+            return _int(scalar.intValue, 0)
+    try:
+        return any_value(parse_json(bytes(raw)))
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,134 @@
+"""The engine, its two kinds of transaction, and the retry of lock conflicts."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import structlog
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from app.errors import Unavailable
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+# MySQL's "lock wait timeout" and "deadlock found": the transaction was rolled back and may be tried again.
+LOCK_ERRORS = frozenset({1205, 1213})
+LOCK_ATTEMPTS = 8
+
+
+class Database:
+    """Hands out transactions: `read()` for queries, `write()` for changes, `retrying(work)` for contended ones.
+
+    A fault of the server or the network becomes `Unavailable`; a violated constraint stays what it is.
+    """
+
+    def __init__(self, engine: Engine, *, on_lock_retry: Callable[[], None] = lambda: None) -> None:
+        self.engine = engine
+        self._on_lock_retry = on_lock_retry
+        self._sqlite = engine.dialect.name == "sqlite"
+        # SQLite has one writer: waiting in line here is fair, waiting in its busy handler is not.
+        self._writer = threading.RLock()
+        self._immediate = engine.execution_options(begin="BEGIN IMMEDIATE")
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self._sqlite
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection for queries; every statement sees what is committed by now."""
+        with translated(), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction: committed at the end of the block, rolled back when it raises."""
+        if not self._sqlite:
+            with translated(), self.engine.begin() as connection:
+                yield connection
+            return
+        with self._writer, translated(), self._immediate.begin() as connection:
+            yield connection
+
+    def retrying(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in a transaction, again when MySQL chose it as the victim of a lock conflict."""
+        for attempt in range(1, LOCK_ATTEMPTS + 1):
+            try:
+                with self.write() as connection:
+                    return work(connection)
+            except LockConflict:
+                if attempt == LOCK_ATTEMPTS:
+                    raise
+                self._on_lock_retry()
+                time.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 - jitter, no secret
+        raise AssertionError("unreachable")
+
+
+class LockConflict(Unavailable):
+    """MySQL gave this transaction up in favour of another one (1205, 1213)."""
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn faults of the server or the network into `Unavailable`, with words for the caller."""
+    try:
+        yield
+    except OperationalError as error:
+        code = error.orig.args[0] if error.orig and error.orig.args else None
+        if code in LOCK_ERRORS:
+            raise LockConflict("The database is busy; try again.") from error
+        log.warning("database_unavailable", error=str(error.orig), code=code)
+        raise Unavailable("The database is not available; try again.") from error
+    except PoolTimeout as error:
+        raise Unavailable("All database connections are in use; try again.") from error
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+        raise Unavailable("The connection to the database was lost; try again.") from error
+
+
+def build_engine(url: str, *, pool_size: int = 16) -> Engine:
+    """An engine for `mysql://…` (by mysqlclient) or `sqlite:///…`, with the pragmas each of them needs."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        engine = create_engine(parsed, pool_size=pool_size, max_overflow=-1, connect_args={"timeout": 30})
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    parsed = parsed.set(drivername="mysql+mysqldb").update_query_dict({"charset": "utf8mb4"})
+    engine = create_engine(
+        parsed,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=10,
+        pool_pre_ping=True,
+        pool_recycle=1800,
+        isolation_level="READ COMMITTED",
+        connect_args={"connect_timeout": 5, "read_timeout": 60, "write_timeout": 60},
+    )
+    event.listen(engine, "connect", _prepare_mysql)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions begin where `Database.write` says so
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A writer takes the lock at once: one that upgrades a read transaction can fail without waiting.
+    connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
+
+
+def _prepare_mysql(connection: Any, _record: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'")

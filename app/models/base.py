@@ -1,0 +1,109 @@
+"""What all tables share: metadata with named constraints, and column types that mean the same on MySQL and SQLite."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    ForeignKey,
+    Insert,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+)
+from sqlalchemy.dialects import mysql
+from sqlalchemy.dialects.mysql import insert as mysql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.engine import Connection, Dialect
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite gives rowids only to INTEGER; MySQL wants BIGINT.
+BigInt = BigInteger().with_variant(Integer(), "sqlite")
+MediumText = Text().with_variant(mysql.MEDIUMTEXT(), "mysql")
+LongText = Text().with_variant(mysql.LONGTEXT(), "mysql")
+MediumBlob = LargeBinary().with_variant(mysql.MEDIUMBLOB(), "mysql")
+LongBlob = LargeBinary().with_variant(mysql.LONGBLOB(), "mysql")
+# Identifiers compare byte for byte on both: MySQL's default collation would fold case and accents.
+_BINARY_COLLATION = "utf8mb4_bin"
+
+
+def binary(length: int) -> LargeBinary:
+    """Exactly `length` bytes."""
+    return LargeBinary(length).with_variant(mysql.BINARY(length), "mysql")
+
+
+def exact(length: int) -> String:
+    """A string that is compared byte for byte."""
+    return String(length).with_variant(mysql.VARCHAR(length, collation=_BINARY_COLLATION), "mysql")
+
+
+class Timestamp(TypeDecorator[datetime]):
+    """An aware UTC datetime with milliseconds."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        return dialect.type_descriptor(mysql.DATETIME(fsp=3) if dialect.name == "mysql" else DateTime())
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        utc = value.astimezone(UTC).replace(tzinfo=None)
+        return utc.replace(microsecond=utc.microsecond // 1000 * 1000)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+class Json(TypeDecorator[Any]):
+    """Any JSON value as text: order and numbers stay as they were written, unlike in MySQL's own JSON type."""
+
+    impl = MediumText
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else orjson.dumps(value).decode()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return None if value is None else orjson.loads(value)
+
+
+def identifier() -> Column[int]:
+    return Column("id", BigInt, primary_key=True, autoincrement=True)
+
+
+def reference(name: str, target: str, *, nullable: bool = False) -> Column[Any]:
+    """A foreign key to `target.id`; MySQL makes the index it needs."""
+    return Column(name, BigInt, ForeignKey(f"{target}.id"), nullable=nullable)
+
+
+def insert_ignore(table: Table, connection: Connection) -> Insert:
+    """An INSERT that leaves rows alone whose unique key is taken.
+
+    MySQL says so with a no-op update: its INSERT IGNORE would hide other errors and cut data that is too long.
+    """
+    if connection.dialect.name == "sqlite":
+        return sqlite_insert(table).on_conflict_do_nothing()
+    key = next(iter(table.primary_key))
+    return mysql_insert(table).on_duplicate_key_update({key.name: key})
+
+
+OPTIONS: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_row_format": "DYNAMIC"}

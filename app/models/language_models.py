@@ -1,0 +1,180 @@
+"""Language models: the shipped catalogue, an organization's own, and what each organization made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    and_,
+    case,
+    insert,
+    select,
+    update,
+)
+
+from app.models.base import OPTIONS, Json, Timestamp, exact, identifier, metadata, reference
+
+language_models = Table(
+    "language_models",
+    metadata,
+    identifier(),
+    # 0 for the catalogue's: NULLs would escape the unique key.
+    Column("organization_id", BigInteger, nullable=False, server_default="0"),
+    Column("vendor", exact(64), nullable=False),
+    Column("name", exact(128), nullable=False),
+    Column("base_url", String(512), nullable=False, server_default=""),
+    Column("prompt_price", Float, nullable=False),
+    Column("completion_price", Float, nullable=False),
+    Column("context_tokens_max", Integer, nullable=False),
+    Column("completion_tokens_max", Integer, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("details", Json, nullable=False),
+    Column("retired", Boolean(create_constraint=False), nullable=False, server_default="0"),
+    Column("created_at", Timestamp, nullable=False),
+    Column("updated_at", Timestamp, nullable=False),
+    UniqueConstraint("organization_id", "vendor", "name"),
+    **OPTIONS,
+)
+
+# An organization has every model enabled but those it disabled, and at most one default.
+model_choices = Table(
+    "model_choices",
+    metadata,
+    identifier(),
+    reference("organization_id", "organizations"),
+    reference("language_model_id", "language_models"),
+    Column("disabled", Boolean(create_constraint=False), nullable=False, server_default="0"),
+    Column("is_default", Boolean(create_constraint=False), nullable=False, server_default="0"),
+    UniqueConstraint("organization_id", "language_model_id"),
+    Index("ix_model_choices_language_model_id", "language_model_id"),
+    **OPTIONS,
+)
+
+vendor_credentials = Table(
+    "vendor_credentials",
+    metadata,
+    identifier(),
+    reference("organization_id", "organizations"),
+    Column("vendor", exact(64), nullable=False),
+    Column("encrypted_key", Text, nullable=False),
+    Column("base_url", String(512), nullable=False, server_default=""),
+    Column("created_at", Timestamp, nullable=False),
+    UniqueConstraint("organization_id", "vendor"),
+    **OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModel:
+    """Prices in USD per million tokens; `details` holds the catalogue's further fields of the model."""
+
+    id: int
+    organization_id: int
+    vendor: str
+    name: str
+    base_url: str
+    prompt_price: float
+    completion_price: float
+    context_tokens_max: int
+    completion_tokens_max: int
+    description: str
+    details: dict[str, Any]
+    retired: bool
+    created_at: datetime
+    updated_at: datetime
+    disabled: bool = False
+    is_default: bool = False
+
+    @property
+    def usable(self) -> bool:
+        return not (self.retired or self.disabled)
+
+
+_FIELDS = [language_models.c[f.name] for f in fields(LanguageModel) if f.name in language_models.c]
+
+
+def _visible(organization_id: int) -> Any:
+    chosen = and_(
+        model_choices.c.language_model_id == language_models.c.id,
+        model_choices.c.organization_id == organization_id,
+    )
+    flags = (
+        case((model_choices.c.disabled.is_(True), True), else_=False),
+        case((model_choices.c.is_default.is_(True), True), else_=False),
+    )
+    return (
+        select(*_FIELDS, *flags)
+        .outerjoin(model_choices, chosen)
+        .where(language_models.c.organization_id.in_((0, organization_id)))
+    )
+
+
+def _model(row: Any) -> LanguageModel:
+    return LanguageModel(*row)
+
+
+def list_models(connection: Connection, *, organization_id: int) -> list[LanguageModel]:
+    """All that the organization can see, disabled and retired ones too, by vendor and name."""
+    ordered = _visible(organization_id).order_by(language_models.c.vendor, language_models.c.name)
+    return [_model(row) for row in connection.execute(ordered)]
+
+
+def find_model(connection: Connection, *, organization_id: int, model_id: int) -> LanguageModel | None:
+    row = connection.execute(_visible(organization_id).where(language_models.c.id == model_id)).one_or_none()
+    return _model(row) if row else None
+
+
+def find_models_named(connection: Connection, *, organization_id: int, name: str) -> list[LanguageModel]:
+    """By name alone, as prompts name them; the organization's own first, then in order of id."""
+    found = (
+        _visible(organization_id)
+        .where(language_models.c.name == name)
+        .order_by(language_models.c.organization_id.desc(), language_models.c.id)
+    )
+    return [_model(row) for row in connection.execute(found)]
+
+
+def find_default(connection: Connection, *, organization_id: int) -> LanguageModel | None:
+    found = _visible(organization_id).where(model_choices.c.is_default.is_(True), language_models.c.retired.is_(False))
+    row = connection.execute(found.order_by(language_models.c.id).limit(1)).one_or_none()
+    return _model(row) if row else None
+
+
+def put_catalogue(connection: Connection, *, entries: list[dict[str, Any]], now: datetime) -> None:
+    """Make the shared models those of `entries` (column names to values): new, changed, or retired."""
+    ours = select(language_models.c.vendor, language_models.c.name, language_models.c.id).where(
+        language_models.c.organization_id == 0
+    )
+    known = {(vendor, name): model_id for vendor, name, model_id in connection.execute(ours)}
+    for entry in sorted(entries, key=lambda e: (e["vendor"], e["name"])):
+        model_id = known.pop((entry["vendor"], entry["name"]), None)
+        if model_id is None:
+            connection.execute(
+                insert(language_models).values(organization_id=0, created_at=now, updated_at=now, **entry)
+            )
+        else:
+            changed = update(language_models).where(language_models.c.id == model_id)
+            connection.execute(changed.values(updated_at=now, retired=False, **entry))
+    for model_id in sorted(known.values()):
+        connection.execute(update(language_models).where(language_models.c.id == model_id).values(retired=True))
+
+
+def find_credential(connection: Connection, *, organization_id: int, vendor: str) -> tuple[str, str] | None:
+    """(encrypted key, base URL) that the organization stored for the vendor."""
+    c = vendor_credentials.c
+    statement = select(c.encrypted_key, c.base_url).where(c.organization_id == organization_id, c.vendor == vendor)
+    row = connection.execute(statement).one_or_none()
+    return (row[0], row[1]) if row else None

@@ -1,0 +1,64 @@
+"""Organizations, and the projects that own everything else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Column, Connection, Index, String, Table, insert, select
+
+from app.models.base import OPTIONS, Timestamp, identifier, metadata, reference
+
+organizations = Table(
+    "organizations",
+    metadata,
+    identifier(),
+    Column("name", String(128), nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    **OPTIONS,
+)
+
+projects = Table(
+    "projects",
+    metadata,
+    identifier(),
+    reference("organization_id", "organizations"),
+    Column("name", String(128), nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    Index("ix_projects_organization_id", "organization_id"),
+    **OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    id: int
+    organization_id: int
+    name: str
+    created_at: datetime
+
+
+def add_organization(connection: Connection, *, name: str, now: datetime) -> int:
+    return _id(connection.execute(insert(organizations).values(name=name, created_at=now)).inserted_primary_key)
+
+
+def add_project(connection: Connection, *, organization_id: int, name: str, now: datetime) -> int:
+    values = {"organization_id": organization_id, "name": name, "created_at": now}
+    return _id(connection.execute(insert(projects).values(values)).inserted_primary_key)
+
+
+def list_projects(connection: Connection) -> list[Project]:
+    """Every project of the instance, oldest first."""
+    return [Project(*row) for row in connection.execute(_PROJECT.order_by(projects.c.id))]
+
+
+def find_project(connection: Connection, project_id: int) -> Project | None:
+    row = connection.execute(_PROJECT.where(projects.c.id == project_id)).one_or_none()
+    return Project(*row) if row else None
+
+
+_PROJECT = select(projects.c.id, projects.c.organization_id, projects.c.name, projects.c.created_at)
+
+
+def _id(primary_key: object) -> int:
+    return int(primary_key[0])  # type: ignore[index]

@@ -1,0 +1,74 @@
+"""Prompt versions: committed content that never changes again, so what is derived from it can be kept by its hash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Connection, Index, String, Table, UniqueConstraint, insert, select
+
+from app.models.base import OPTIONS, Json, MediumText, Timestamp, exact, identifier, metadata, reference
+
+prompt_versions = Table(
+    "prompt_versions",
+    metadata,
+    identifier(),
+    reference("prompt_id", "prompts"),
+    Column("commit_hash", exact(64), nullable=False),
+    Column("parent_hash", exact(64)),
+    Column("value", MediumText, nullable=False),
+    reference("language_model_id", "language_models"),
+    Column("config", Json, nullable=False),
+    Column("placeholders", Json, nullable=False),
+    Column("message", String(500), nullable=False),
+    # Whoever committed: a member of the organization, or nobody known (an API key).
+    Column("author_id", BigInteger),
+    Column("author_name", String(128)),
+    Column("created_at", Timestamp, nullable=False),
+    UniqueConstraint("prompt_id", "commit_hash"),
+    Index("ix_prompt_versions_language_model_id", "language_model_id"),
+    **OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    id: int
+    prompt_id: int
+    commit_hash: str
+    parent_hash: str | None
+    value: str
+    language_model_id: int
+    config: dict[str, Any]
+    placeholders: list[dict[str, Any]]
+    message: str
+    author_id: int | None
+    author_name: str | None
+    created_at: datetime
+
+
+_COLUMNS = [prompt_versions.c[name] for name in VersionRow.__dataclass_fields__]
+
+
+def add_version(connection: Connection, *, values: dict[str, Any], now: datetime) -> int:
+    statement = insert(prompt_versions).values(created_at=now, **values)
+    return int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
+
+
+def find_version(connection: Connection, *, prompt_id: int, commit_hash: str) -> VersionRow | None:
+    c = prompt_versions.c
+    statement = select(*_COLUMNS).where(c.prompt_id == prompt_id, c.commit_hash == commit_hash)
+    row = connection.execute(statement).one_or_none()
+    return VersionRow(*row) if row else None
+
+
+def find_versions_by_id(connection: Connection, *, version_ids: list[int]) -> dict[int, VersionRow]:
+    statement = select(*_COLUMNS).where(prompt_versions.c.id.in_(version_ids))
+    return {row[0]: VersionRow(*row) for row in connection.execute(statement)}
+
+
+def list_versions(connection: Connection, *, prompt_id: int) -> list[VersionRow]:
+    """Newest first."""
+    statement = select(*_COLUMNS).where(prompt_versions.c.prompt_id == prompt_id)
+    return [VersionRow(*row) for row in connection.execute(statement.order_by(prompt_versions.c.id.desc()))]

@@ -1,0 +1,170 @@
+"""The only reader of the environment: every setting, declared once, with its default and its meaning."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+MIB = 1024 * 1024
+
+# Vendors whose usual variables serve every organization without a credential of its own (decisions.md §8).
+VENDOR_VARIABLES: dict[str, tuple[str, str]] = {
+    "OPENAI": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "ANTHROPIC": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "GOOGLE": ("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
+    "DEEPSEEK": ("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL"),
+    "CUSTOM_OPENAI_COMPATIBLE": ("CUSTOM_OPENAI_API_KEY", "CUSTOM_OPENAI_BASE_URL"),
+}
+
+
+class SettingsError(Exception):
+    """A variable holds what can't be used; the message names it."""
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in {"true", "1", "yes", "on", "false", "0", "no", "off"}:
+        raise ValueError("use true or false")
+    return text.lower() in {"true", "1", "yes", "on"}
+
+
+def _positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError("must be 1 or more")
+    return number
+
+
+def _path(text: str) -> Path:
+    return Path(text).expanduser().resolve()
+
+
+def setting(
+    env: str,
+    default: Any,
+    meaning: str,
+    parse: Callable[[str], Any] = str,
+    *,
+    secret: bool = False,
+) -> Any:
+    """A field read from variable `env`, or from the file that `<env>_FILE` names."""
+    return field(default=default, metadata={"env": env, "meaning": meaning, "parse": parse, "secret": secret})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of one process. Build with `Settings.load(os.environ)`; tests pass what they need."""
+
+    database_url: str = setting(
+        "DATABASE_URL", "", "MySQL, as mysql://user:password@host:3306/name; empty: SQLite", secret=True
+    )
+    redis_url: str = setting("REDIS_URL", "", "Redis, as redis://host:6379/0; empty: in this process", secret=True)
+    home: Path = setting("REPRISE_HOME", Path("var").resolve(), "Folder of the embedded mode's data", _path)
+    host: str = setting("REPRISE_HOST", "127.0.0.1", "Address the web server binds to")
+    port: int = setting("PORT", 8000, "Port the web server binds to", _positive)
+    public_url: str = setting(
+        "REPRISE_PUBLIC_URL", "", "Base URL people reach Reprise under; empty: links carry no host"
+    )
+    secret_key: str = setting(
+        "REPRISE_SECRET_KEY",
+        "",
+        "Encrypts stored vendor credentials and signs sessions; embedded mode makes its own",
+        secret=True,
+    )
+    log_level: str = setting("REPRISE_LOG_LEVEL", "info", "debug, info, warning or error")
+    log_format: str = setting("REPRISE_LOG_FORMAT", "json", "json or console")
+    catalogue_file: str = setting(
+        "REPRISE_CATALOGUE_FILE", "", "JSON file with further models, in the form of the shipped catalogue"
+    )
+
+    rate_limit: int = setting(
+        "REPRISE_RATE_LIMIT", 600, "Requests per API key in any 60 s, all endpoints together", _positive
+    )
+    run_body_bytes: int = setting("REPRISE_RUN_BODY_BYTES", 50 * MIB, "Largest run request, files included", _positive)
+    json_body_bytes: int = setting(
+        "REPRISE_JSON_BODY_BYTES", 2 * MIB, "Largest body of the other JSON requests", _positive
+    )
+    trace_wire_bytes: int = setting(
+        "REPRISE_TRACE_WIRE_BYTES", 20 * MIB, "Largest trace batch as it is sent", _positive
+    )
+    trace_bytes: int = setting("REPRISE_TRACE_BYTES", 64 * MIB, "Largest trace batch after decompression", _positive)
+    span_bytes: int = setting("REPRISE_SPAN_BYTES", 8 * MIB, "Largest single span", _positive)
+    run_wait_s: int = setting(
+        "REPRISE_RUN_WAIT_S", 300, "Seconds a run request waits for its answer before 504", _positive
+    )
+    ingest_wait_s: int = setting(
+        "REPRISE_INGEST_WAIT_S", 5, "Seconds a batch waits for its commit before 503", _positive
+    )
+    ingest_backlog: int = setting(
+        "REPRISE_INGEST_BACKLOG", 200, "Batches waiting to be stored beyond which 503 is answered", _positive
+    )
+    web_processes: int = setting("REPRISE_WEB_PROCESSES", 2, "Web processes of `reprise serve`", _positive)
+    web_threads: int = setting("REPRISE_WEB_THREADS", 64, "Threads of each web process", _positive)
+    worker_threads: int = setting(
+        "REPRISE_WORKER_THREADS", 64, "Runs and replays one worker process holds at once", _positive
+    )
+    span_threads: int = setting("REPRISE_SPAN_THREADS", 2, "Batches one worker process stores at once", _positive)
+    database_pool: int = setting(
+        "REPRISE_DATABASE_POOL", 16, "Database connections one process opens at most", _positive
+    )
+
+    vendor_credentials: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """(key, base URL) of each vendor that has one of its usual variables set."""
+
+    @property
+    def embedded(self) -> bool:
+        """SQLite and an in-process Redis: all in one process."""
+        return not self.redis_url
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] = os.environ) -> Settings:
+        """Read every setting; raises `SettingsError` naming the variable that can't be used."""
+        values = {f.name: _read(f, environ) for f in declared()}
+        credentials = {
+            vendor: (_text(environ, key) or "", _text(environ, url) or "")
+            for vendor, (key, url) in VENDOR_VARIABLES.items()
+            if _text(environ, key) or _text(environ, url)
+        }
+        loaded = cls(**values, vendor_credentials=credentials)
+        if bool(loaded.database_url) != bool(loaded.redis_url):
+            missing = "REDIS_URL" if loaded.database_url else "DATABASE_URL"
+            raise SettingsError(f"{missing}: DATABASE_URL and REDIS_URL go together; set both, or neither")
+        return loaded
+
+    def shown(self) -> dict[str, str]:
+        """Every setting by its variable, secrets masked: what is logged at start."""
+        return {
+            f.metadata["env"]: _masked(getattr(self, f.name)) if f.metadata["secret"] else str(getattr(self, f.name))
+            for f in declared()
+        }
+
+
+def declared() -> list[Field[Any]]:
+    """The fields that are read from the environment, in the order of the documentation."""
+    return [f for f in fields(Settings) if "env" in f.metadata]
+
+
+def _text(environ: Mapping[str, str], env: str) -> str | None:
+    if file := environ.get(f"{env}_FILE"):
+        try:
+            return Path(file).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise SettingsError(f"{env}_FILE: can't read {file}: {error.strerror}") from error
+    return environ.get(env)
+
+
+def _read(declared_field: Field[Any], environ: Mapping[str, str]) -> Any:
+    env = declared_field.metadata["env"]
+    text = _text(environ, env)
+    if text is None or text == "":
+        assert declared_field.default is not MISSING  # noqa: S101 - every setting has a default
+        return declared_field.default
+    try:
+        return declared_field.metadata["parse"](text)
+    except ValueError as error:
+        raise SettingsError(f"{env}: {text!r} can't be used: {error}") from error
+
+
+def _masked(value: str) -> str:
+    return "(set)" if value else ""

@@ -1,0 +1,1 @@
+"""Schema migrations, for MySQL and SQLite alike."""

@@ -1,0 +1,38 @@
+"""Alembic's entry: runs on the connection that `app.schema` hands over in the configuration's attributes."""
+
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from alembic import context
+
+from app.models import base, metadata
+
+_NAMED = {repr(getattr(base, name)): name for name in ("BigInt", "MediumText", "LongText", "MediumBlob", "LongBlob")}
+
+
+def render_item(kind: str, item: Any, _autogen: Any) -> str | Literal[False]:
+    """Write our own column types by their names, so that a new migration reads like the models."""
+    if kind != "type":
+        return False
+    if isinstance(item, base.Json | base.Timestamp):
+        return f"types.{type(item).__name__}()"
+    if name := _NAMED.get(repr(item)):
+        return f"types.{name}"
+    if isinstance(item, sa.LargeBinary):
+        return f"types.binary({item.length})"
+    if isinstance(item, sa.String) and not isinstance(item, sa.Text) and item._variant_mapping:
+        return f"types.exact({item.length})"
+    return False
+
+
+connection = context.config.attributes["connection"]
+context.configure(
+    connection=connection,
+    target_metadata=metadata,
+    compare_type=True,
+    render_item=render_item,
+    render_as_batch=connection.dialect.name == "sqlite",
+    transaction_per_migration=True,
+)
+with context.begin_transaction():
+    context.run_migrations()

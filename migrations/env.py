@@ -4,10 +4,18 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 from alembic import context
+from sqlalchemy.dialects import mysql
 
 from app.models import base, metadata
 
-_NAMED = {repr(getattr(base, name)): name for name in ("BigInt", "MediumText", "LongText", "MediumBlob", "LongBlob")}
+NAMED = ("BigInt", "MediumText", "LongText", "MediumBlob", "LongBlob")
+
+
+def _kind(item: Any) -> tuple[Any, ...]:
+    return (type(item), item.dialect_impl(mysql.dialect()).__class__, bool(item._variant_mapping))
+
+
+_NAMES = {_kind(getattr(base, name)): name for name in NAMED}
 
 
 def render_item(kind: str, item: Any, _autogen: Any) -> str | Literal[False]:
@@ -16,7 +24,7 @@ def render_item(kind: str, item: Any, _autogen: Any) -> str | Literal[False]:
         return False
     if isinstance(item, base.Json | base.Timestamp):
         return f"types.{type(item).__name__}()"
-    if name := _NAMED.get(repr(item)):
+    if name := _NAMES.get(_kind(item)):
         return f"types.{name}"
     if isinstance(item, sa.LargeBinary):
         return f"types.binary({item.length})"

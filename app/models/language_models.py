@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
     Boolean,
     Column,
     Connection,
@@ -16,7 +15,6 @@ from sqlalchemy import (
     Integer,
     String,
     Table,
-    Text,
     UniqueConstraint,
     and_,
     case,
@@ -25,14 +23,14 @@ from sqlalchemy import (
     update,
 )
 
-from app.models.base import OPTIONS, Json, Timestamp, exact, identifier, metadata, reference
+from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
 
 language_models = Table(
     "language_models",
     metadata,
     identifier(),
     # 0 for the catalogue's: NULLs would escape the unique key.
-    Column("organization_id", BigInteger, nullable=False, server_default="0"),
+    Column("organization_id", BigInt, nullable=False, server_default="0"),
     Column("vendor", exact(64), nullable=False),
     Column("name", exact(128), nullable=False),
     Column("base_url", String(512), nullable=False, server_default=""),
@@ -40,7 +38,7 @@ language_models = Table(
     Column("completion_price", Float, nullable=False),
     Column("context_tokens_max", Integer, nullable=False),
     Column("completion_tokens_max", Integer, nullable=False),
-    Column("description", Text, nullable=False),
+    Column("description", MediumText, nullable=False),
     Column("details", Json, nullable=False),
     Column("retired", Boolean(create_constraint=False), nullable=False, server_default="0"),
     Column("created_at", Timestamp, nullable=False),
@@ -69,7 +67,7 @@ vendor_credentials = Table(
     identifier(),
     reference("organization_id", "organizations"),
     Column("vendor", exact(64), nullable=False),
-    Column("encrypted_key", Text, nullable=False),
+    Column("encrypted_key", MediumText, nullable=False),
     Column("base_url", String(512), nullable=False, server_default=""),
     Column("created_at", Timestamp, nullable=False),
     UniqueConstraint("organization_id", "vendor"),

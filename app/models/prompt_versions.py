@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, Index, String, Table, UniqueConstraint, insert, select
+from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, insert, select
 
-from app.models.base import OPTIONS, Json, MediumText, Timestamp, exact, identifier, metadata, reference
+from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
 
 prompt_versions = Table(
     "prompt_versions",
@@ -23,7 +23,7 @@ prompt_versions = Table(
     Column("placeholders", Json, nullable=False),
     Column("message", String(500), nullable=False),
     # Whoever committed: a member of the organization, or nobody known (an API key).
-    Column("author_id", BigInteger),
+    Column("author_id", BigInt),
     Column("author_name", String(128)),
     Column("created_at", Timestamp, nullable=False),
     UniqueConstraint("prompt_id", "commit_hash"),

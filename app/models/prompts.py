@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
     Column,
     Connection,
     Index,
@@ -19,7 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from app.models.base import OPTIONS, Json, MediumText, Timestamp, exact, identifier, metadata, reference
+from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
 
 prompts = Table(
     "prompts",
@@ -36,7 +35,7 @@ prompts = Table(
     Column("placeholders", Json, nullable=False),
     Column("revision", Integer, nullable=False, server_default="1"),
     # No foreign key: a version refers to its prompt, and the circle would need deferred constraints.
-    Column("newest_version_id", BigInteger),
+    Column("newest_version_id", BigInt),
     Column("archived_at", Timestamp),
     Column("created_at", Timestamp, nullable=False),
     Column("updated_at", Timestamp, nullable=False),

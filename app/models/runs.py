@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from sqlalchemy import (
-    BigInteger,
     Column,
     Float,
     Index,
     Integer,
     Table,
-    Text,
     UniqueConstraint,
 )
 
 from app.models.base import (
     OPTIONS,
+    BigInt,
     Json,
     MediumBlob,
     MediumText,
@@ -32,20 +31,20 @@ runs = Table(
     identifier(),
     reference("project_id", "projects"),
     reference("prompt_id", "prompts"),
-    Column("api_key_id", BigInteger),
+    Column("api_key_id", BigInt),
     Column("source", exact(8), nullable=False),
     Column("status", exact(16), nullable=False),
     # What was asked: fixed when the run is accepted, a draft's content included.
     Column("commit_hash", exact(64)),
     Column("request", Json, nullable=False),
     Column("question", MediumText, nullable=False),
-    Column("language_model_id", BigInteger, nullable=False),
+    Column("language_model_id", BigInt, nullable=False),
     # What came of it.
     Column("instruction", MediumText),
     Column("answer", MediumText),
     Column("outcome", Json),
-    Column("nok", Text),
-    Column("error", Text),
+    Column("nok", MediumText),
+    Column("error", MediumText),
     Column("error_kind", exact(32)),
     Column("prompt_tokens", Integer, nullable=False, server_default="0"),
     Column("completion_tokens", Integer, nullable=False, server_default="0"),

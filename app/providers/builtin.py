@@ -23,9 +23,7 @@ class BuiltinModels:
     def complete(self, request: ModelRequest) -> Answer:
         model = _MODELS.get(request.model.name)
         if model is None:
-            raise Invalid(
-                f"There is no builtin model {request.model.name!r}; there are: {', '.join(_MODELS)}."
-            )
+            raise Invalid(f"There is no builtin model {request.model.name!r}; there are: {', '.join(_MODELS)}.")
         answer = _cut(model(request), request.config.max_tokens)
         return replace(answer, tokens=Tokens(_prompt_tokens(request), _completion_tokens(answer)))
 

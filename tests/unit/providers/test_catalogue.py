@@ -49,7 +49,7 @@ def test_the_only_default_is_echo():
 
 
 def test_the_builtin_entries_are_the_builtin_models_and_say_what_they_are_for():
-    builtin = {
+    shipped = {
         entry.name: entry.description for entry in catalogue.load().values() if entry.vendor == "BUILTIN"
     }
 

@@ -1,0 +1,109 @@
+"""The vendors' models, called through any-llm on one event loop per process."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from app.chat import Answer
+from app.errors import Invalid, ProviderTimeout, RepriseError
+from app.providers.clients import Clients
+from app.providers.decoding import AnswerBuilder
+from app.providers.encoding import encode
+from app.providers.failures import failure, scrub
+from app.providers.loop import LoopThread
+from app.providers.types import ModelRequest, OnEvent, StreamEvent
+
+if TYPE_CHECKING:
+    from any_llm import AnyLLM
+
+_WITH_USAGE = {"stream_options": {"include_usage": True}}
+
+
+class AnyLlmModels:
+    """One attempt per call: no retries, and each failure is a `ProviderFailure` that says if one may help."""
+
+    def __init__(self, utcnow: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._utcnow = utcnow
+        self._loop = LoopThread()
+        self._lock = threading.Lock()
+        self._clients: tuple[int, Clients] | None = None
+
+    def complete(self, request: ModelRequest) -> Answer:
+        client, arguments = self._prepare(request)
+
+        async def call() -> Answer:
+            builder = AnswerBuilder()
+            builder.add_completion(await client.acompletion(**arguments))
+            return builder.end()
+
+        return self._loop.run(self._attempt(request, call()))
+
+    def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
+        client, arguments = self._prepare(request)
+        arguments |= {"stream": True}
+        if request.model.vendor not in {"ANTHROPIC", "GOOGLE"}:
+            arguments |= _WITH_USAGE
+
+        async def call(emit: OnEvent) -> Answer:
+            builder = AnswerBuilder()
+            async for chunk in await client.acompletion(**arguments):
+                for event in builder.add_chunk(chunk):
+                    emit(event)
+            answer = builder.end()
+            for tool_call in answer.tool_calls:
+                emit(StreamEvent("tool_call", tool_call=tool_call))
+            return answer
+
+        return self._loop.drain(lambda emit: self._attempt(request, call(emit)), on_event)
+
+    def _prepare(self, request: ModelRequest) -> tuple[AnyLLM, dict[str, Any]]:
+        arguments = encode(request)
+        # Ours is the deadline that counts; the SDKs' own would otherwise be shorter than some answers.
+        arguments["timeout"] = request.timeout_s + 1.0
+        return self._current_clients().get(request.model, request.credential), arguments
+
+    def _current_clients(self) -> Clients:
+        with self._lock:
+            generation = self._loop.generation
+            if self._clients is None or self._clients[0] != generation:
+                self._clients = (generation, Clients())
+            return self._clients[1]
+
+    async def _attempt(self, request: ModelRequest, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """Give the work its time, and its errors the names of ours."""
+        secret = request.credential.api_key if request.credential else None
+        try:
+            async with asyncio.timeout(request.timeout_s) as scope:
+                return await work
+        except _errors() as error:
+            ours: RepriseError
+            if scope.expired():
+                ours = ProviderTimeout(f"{request.model.vendor} did not answer in time.")
+            else:
+                ours = _unsendable(error, secret) or failure(error, request.model.vendor, secret, self._utcnow())
+        # Outside the except block: a log of this error must not bring the vendor's along, key and all.
+        raise ours
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """Everything a vendor's SDK or any-llm around it raises; what it lets through is one of these too."""
+    from any_llm.exceptions import AnyLLMError
+
+    return (AnyLLMError, ValueError, NotImplementedError, OSError)
+
+
+def _unsendable(error: Exception, secret: str | None) -> Invalid | None:
+    """What any-llm refused by itself, before anything was sent: the caller's to mend."""
+    from any_llm.exceptions import InvalidRequestError, UnsupportedParameterError
+
+    refused = isinstance(error, UnsupportedParameterError) or (
+        isinstance(error, InvalidRequestError) and error.status_code is None
+    )
+    # The title of a pydantic error is the name of the model that was to be filled.
+    if refused or getattr(error, "title", None) == "CompletionParams":
+        return Invalid(scrub(f"The model configuration can't be sent: {error}", secret))
+    return None

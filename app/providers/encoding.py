@@ -1,0 +1,158 @@
+"""Turns a request into the arguments of any-llm's `acompletion`, in the shapes each vendor reads."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from app.chat import File, Message, ToolCall, ToolDefinition
+from app.errors import Invalid
+from app.providers.types import ModelConfig, ModelRequest, Vendor
+
+_PNG_JPEG_WEBP = frozenset({"image/png", "image/jpeg", "image/webp"})
+_IMAGES: dict[Vendor, frozenset[str]] = {
+    "OPENAI": _PNG_JPEG_WEBP | {"image/gif"},
+    "ANTHROPIC": _PNG_JPEG_WEBP | {"image/gif"},
+    "GOOGLE": _PNG_JPEG_WEBP | {"image/heic", "image/heif"},
+    "DEEPSEEK": _PNG_JPEG_WEBP,
+    "CUSTOM_OPENAI_COMPATIBLE": _PNG_JPEG_WEBP | {"image/gif"},
+}
+_PDF = "application/pdf"
+_READS_PDF = frozenset({"OPENAI", "ANTHROPIC", "GOOGLE", "CUSTOM_OPENAI_COMPATIBLE"})
+_TEXTUAL = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
+_NO_SEED = frozenset({"ANTHROPIC", "DEEPSEEK"})
+_JSON_ONLY = "Answer with one JSON object and nothing else."
+
+
+def encode(request: ModelRequest) -> dict[str, Any]:
+    """Raises `Invalid` naming a file's media type or a setting that this vendor's models can't take."""
+    vendor, config = request.model.vendor, request.config
+    return {
+        "model": request.model.name,
+        "messages": list(_messages(vendor, _with_json_words(vendor, config, request.messages))),
+        "tools": [_tool(tool) for tool in config.tools] or None,
+        # "auto" leaves thinking to the model's own default; None would turn it off on some.
+        "reasoning_effort": config.reasoning_effort or "auto",
+        "response_format": _response_format(vendor, config),
+        "max_tokens": config.max_tokens,
+        "top_p": config.top_p,
+        "stop": list(config.stop) or None,
+    } | _sampling(vendor, config)
+
+
+def _sampling(vendor: Vendor, config: ModelConfig) -> dict[str, Any]:
+    if config.seed is not None and vendor in _NO_SEED:
+        raise Invalid(f"{vendor} models take no seed.")
+    # 1 is the default of every vendor's models, and models that reason first refuse even to be told so.
+    untold = config.temperature == 1 and vendor != "CUSTOM_OPENAI_COMPATIBLE"
+    return {"seed": config.seed, "temperature": None if untold else config.temperature}
+
+
+def _response_format(vendor: Vendor, config: ModelConfig) -> dict[str, Any] | None:
+    match config.response_format:
+        case "json_schema" if vendor != "DEEPSEEK":
+            schema = config.json_schema or {"type": "object"}
+            return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+        case "json_schema" | "json_object" if vendor != "ANTHROPIC":
+            return {"type": "json_object"}
+        case _:
+            return None
+
+
+def _with_json_words(vendor: Vendor, config: ModelConfig, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Adds to the instruction what JSON mode needs said in words.
+
+    Anthropic has no such mode, DeepSeek's knows no schema, and OpenAI's refuses a conversation that does
+    not mention JSON.
+    """
+    by_words = {"json_object": ("ANTHROPIC", "DEEPSEEK"), "json_schema": ("DEEPSEEK",)}
+    mode = config.response_format or "text"
+    unsaid = mode == "json_object" and not any("json" in message.text.lower() for message in messages)
+    if vendor not in by_words.get(mode, ()) and (not unsaid or vendor == "GOOGLE"):
+        return messages
+    words = _JSON_ONLY
+    if mode == "json_schema":
+        words += f" It must be valid against this JSON Schema: {json.dumps(config.json_schema)}"
+    if messages and messages[0].role == "system":
+        return (replace(messages[0], text=f"{messages[0].text}\n\n{words}"), *messages[1:])
+    return (Message("system", words), *messages)
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    function: dict[str, Any] = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters or {"type": "object", "properties": {}},
+    }
+    if tool.strict is not None:
+        function["strict"] = tool.strict
+    return {"type": "function", "function": function}
+
+
+def _messages(vendor: Vendor, messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
+    for message in messages:
+        match message.role:
+            case "system" if not message.text:
+                continue
+            case "user" if message.files:
+                yield {"role": "user", "content": list(_parts(vendor, message))}
+            case "assistant" if message.tool_calls:
+                calls = [_tool_call(call) for call in message.tool_calls]
+                yield {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+            case "tool":
+                yield {"role": "tool", "content": message.text, "tool_call_id": message.tool_call_id or ""}
+            case role:
+                yield {"role": role, "content": message.text}
+
+
+def _tool_call(call: ToolCall) -> dict[str, Any]:
+    # Vendors only take an object back, even where their model wrote something else.
+    arguments = call.arguments if isinstance(call.arguments, dict) else {"input": call.arguments}
+    function = {"name": call.name, "arguments": json.dumps(arguments)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _parts(vendor: Vendor, message: Message) -> Iterator[dict[str, Any]]:
+    if message.text:
+        yield {"type": "text", "text": message.text}
+    for file in message.files:
+        yield _part(vendor, file)
+
+
+def _part(vendor: Vendor, file: File) -> dict[str, Any]:
+    media_type = file.media_type.partition(";")[0].strip().lower()
+    if media_type in _IMAGES[vendor]:
+        return {"type": "image_url", "image_url": {"url": _data_url(media_type, file.content)}}
+    if media_type == _PDF and vendor in _READS_PDF:
+        return _document(media_type, file)
+    if media_type.startswith("text/") or media_type in _TEXTUAL:
+        return _text(vendor, file)
+    raise Invalid(f"{vendor} models can't read {media_type} ({file.name}).")
+
+
+def _text(vendor: Vendor, file: File) -> dict[str, Any]:
+    """A text document; vendors without documents of text read it as a part of the message."""
+    try:
+        text = file.content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{file.name} is sent as text, but it is not UTF-8.") from error
+    match vendor:
+        case "ANTHROPIC":
+            source = {"type": "text", "media_type": "text/plain", "data": text}
+            return {"type": "document", "source": source, "title": file.name}
+        case "GOOGLE":
+            return _document("text/plain", replace(file, content=text.encode()))
+        case _:
+            return {"type": "text", "text": f"{file.name}:\n\n{text}"}
+
+
+def _document(media_type: str, file: File) -> dict[str, Any]:
+    data = _data_url(media_type, file.content)
+    return {"type": "file", "file": {"filename": file.name, "file_data": data}}
+
+
+def _data_url(media_type: str, content: bytes) -> str:
+    return f"data:{media_type};base64,{b64encode(content).decode('ascii')}"

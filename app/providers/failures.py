@@ -1,0 +1,126 @@
+"""Says in the vendor's own words, never with a credential, why a call failed and whether to try again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from app.errors import ProviderError
+
+_HIDDEN = "***"
+_MESSAGE_LIMIT = 2_000
+_REFUSED_KEY = frozenset({401, 403})
+_WORTH_ANOTHER_TRY = frozenset({408, 429})
+
+
+class ProviderFailure(ProviderError):
+    """One failed attempt. An outage is one of the vendor as a whole: it counts for the circuit breaker."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        outage: bool = False,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.outage = outage
+        self.retry_after_s = retry_after_s
+
+
+def failure(error: BaseException, vendor: str, secret: str | None, now: datetime) -> ProviderFailure:
+    """What an error of a vendor's SDK, or of any-llm around it, means to the caller."""
+    causes = tuple(_causes(error))
+    status = next((status for cause in causes if (status := _status(cause)) is not None), None)
+    message = scrub(_message(causes, vendor, status), secret)[:_MESSAGE_LIMIT]
+    if status is None or status < 400:
+        broken = any(isinstance(cause, (httpx.TransportError, OSError)) for cause in causes)
+        said_midway = any(getattr(cause, "body", None) is not None for cause in causes)
+        return ProviderFailure(message, retryable=broken or said_midway, outage=broken)
+    headers = next((headers for cause in causes if (headers := _headers(cause)) is not None), {})
+    return ProviderFailure(
+        message,
+        retryable=status >= 500 or (status in _WORTH_ANOTHER_TRY and not _out_of_funds(causes)),
+        outage=status >= 500,
+        retry_after_s=retry_after_s(headers, now),
+    )
+
+
+def scrub(text: str, secret: str | None) -> str:
+    """The text with the secret, as it is or as it stands in a URL, replaced."""
+    for form in {secret, quote(secret, safe="")} if secret else ():
+        text = text.replace(form, _HIDDEN)
+    return text
+
+
+def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds until the vendor wants to be asked again (RFC 9110 §10.2.3: a number, or a date)."""
+    if milliseconds := headers.get("retry-after-ms"):
+        return _seconds(milliseconds, scale=0.001)
+    value = headers.get("retry-after", "")
+    if (seconds := _seconds(value)) is not None:
+        return seconds
+    try:
+        at = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())
+
+
+def _seconds(value: str, scale: float = 1.0) -> float | None:
+    return float(value) * scale if value.strip().replace(".", "", 1).isdecimal() else None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what led to it, the vendor's own exception before what any-llm made of it."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        error = getattr(error, "original_exception", None) or error.__cause__ or error.__context__
+    yield from seen[1:]
+    yield from seen[:1]
+
+
+def _status(error: BaseException) -> int | None:
+    """OpenAI and Anthropic call it `status_code`, Google `code`."""
+    candidates = (getattr(error, name, None) for name in ("status_code", "code"))
+    return next((value for value in candidates if isinstance(value, int)), None)
+
+
+def _headers(error: BaseException) -> Mapping[str, str] | None:
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    return headers if isinstance(headers, Mapping) else None
+
+
+def _message(causes: tuple[BaseException, ...], vendor: str, status: int | None) -> str:
+    words = next((words for cause in causes if (words := _words(cause))), "no reason given")
+    if status in _REFUSED_KEY:
+        return f"{vendor} refused the key: {words}"
+    if status is not None and status >= 400:
+        return f"{vendor} answered {status}: {words}"
+    return f"{vendor} could not be reached or did not answer properly: {words}"
+
+
+def _words(error: BaseException) -> str:
+    """The message inside the body the vendor sent, else the exception's own."""
+    for body in (getattr(error, "body", None), getattr(error, "details", None)):
+        inner = body.get("error", body) if isinstance(body, dict) else None
+        if isinstance(inner, dict) and isinstance(inner.get("message"), str):
+            return str(inner["message"])
+    return str(error)
+
+
+def _out_of_funds(causes: tuple[BaseException, ...]) -> bool:
+    """OpenAI says 429 also when the account has no money left, which no waiting cures."""
+    return any(_code(cause) == "insufficient_quota" for cause in causes)
+
+
+def _code(error: BaseException) -> Any:
+    return getattr(error, "code", None)

@@ -1,0 +1,104 @@
+"""The one way to call a model: finds who serves it, keeps to its limits, tries again, fails fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from hashlib import sha256
+
+from app.chat import Answer
+from app.errors import Invalid
+from app.providers.anyllm import AnyLlmModels
+from app.providers.breaker import Breaker
+from app.providers.builtin import BuiltinModels
+from app.providers.catalogue import Capability, Catalogue
+from app.providers.failures import ProviderFailure
+from app.providers.retry import Retry
+from app.providers.types import ModelPort, ModelRef, ModelRequest, OnEvent, StreamEvent
+
+Slot = Callable[[ModelRef], AbstractContextManager[object]]
+
+
+class Providers:
+    """A `ModelPort` over all vendors.
+
+    `slot` is entered for the length of a call, its pauses included: a limit on how many calls one model gets
+    at once, which may wait or raise. With a catalogue, files that a model can't read are refused (`Invalid`)
+    before anything is sent.
+    """
+
+    def __init__(
+        self,
+        *,
+        catalogue: Catalogue | None = None,
+        builtin: ModelPort | None = None,
+        remote: ModelPort | None = None,
+        retry: Retry | None = None,
+        breaker: Breaker | None = None,
+        slot: Slot = lambda model: nullcontext(),
+    ) -> None:
+        self._catalogue = catalogue
+        self._builtin = builtin or BuiltinModels()
+        self._remote = remote or AnyLlmModels()
+        self._retry = retry or Retry()
+        self._breaker = breaker or Breaker()
+        self._slot = slot
+
+    def complete(self, request: ModelRequest) -> Answer:
+        self._check_files(request)
+        if request.model.vendor == "BUILTIN":
+            return self._builtin.complete(request)
+        return self._call(request, self._remote.complete)
+
+    def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
+        """As `complete`; once the model has written something, a failure is final: nothing is said twice."""
+        self._check_files(request)
+        if request.model.vendor == "BUILTIN":
+            return self._builtin.stream(request, on_event)
+        return self._call(request, lambda attempt: self._stream_once(attempt, on_event))
+
+    def _call(self, request: ModelRequest, send: Callable[[ModelRequest], Answer]) -> Answer:
+        upstream = _upstream(request)
+
+        def attempt(left_s: float) -> Answer:
+            with self._breaker.guard(upstream, request.model.vendor):
+                return send(replace(request, timeout_s=left_s))
+
+        with self._slot(request.model):
+            return self._retry.call(attempt, request.timeout_s)
+
+    def _stream_once(self, request: ModelRequest, on_event: OnEvent) -> Answer:
+        said = False
+
+        def note(event: StreamEvent) -> None:
+            nonlocal said
+            said = True
+            on_event(event)
+
+        try:
+            return self._remote.stream(request, note)
+        except ProviderFailure as failed:
+            failed.retryable = failed.retryable and not said
+            raise
+
+    def _check_files(self, request: ModelRequest) -> None:
+        entry = (self._catalogue or {}).get((request.model.vendor, request.model.name))
+        for message in request.messages if entry else ():
+            for file in message.files:
+                needed = _capability(file.media_type.lower())
+                if entry and needed and needed not in entry.capabilities:
+                    raise Invalid(f"{entry.name} can't read {file.media_type} ({file.name}).")
+
+
+def _capability(media_type: str) -> Capability | None:
+    if media_type.startswith("image/"):
+        return "image"
+    return "pdf" if media_type.startswith("application/pdf") else None
+
+
+def _upstream(request: ModelRequest) -> tuple[str, str, str | None]:
+    """What goes down together: a vendor at one address for one key, of which only a fingerprint is kept."""
+    credential = request.credential
+    fingerprint = sha256((credential and credential.api_key or "").encode()).hexdigest()[:16]
+    return request.model.vendor, fingerprint, request.model.base_url or (credential and credential.base_url)

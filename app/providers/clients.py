@@ -66,9 +66,9 @@ class Clients:
 
     def get(self, model: ModelRef, credential: Credential | None) -> AnyLLM:
         """Raises `ProviderError` where the vendor needs a key, or the endpoint a base URL, and has none."""
-        api_key = (credential.api_key if credential else None) or None
-        base_url = model.base_url or (credential.base_url if credential else None)
-        base_url = base_url or _BASE_URLS.get(model.vendor)
+        credential = credential or Credential()
+        api_key = credential.api_key or None
+        base_url = model.base_url or credential.base_url or _BASE_URLS.get(model.vendor)
         if not base_url:
             raise ProviderError(f"There is no base URL for {model.vendor}; set one with its credential.")
         if not api_key and model.vendor in _BASE_URLS:

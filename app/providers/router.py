@@ -15,7 +15,7 @@ from app.providers.builtin import BuiltinModels
 from app.providers.catalogue import Capability, Catalogue
 from app.providers.failures import ProviderFailure
 from app.providers.retry import Retry
-from app.providers.types import ModelPort, ModelRef, ModelRequest, OnEvent, StreamEvent
+from app.providers.types import Credential, ModelPort, ModelRef, ModelRequest, OnEvent, StreamEvent
 
 Slot = Callable[[ModelRef], AbstractContextManager[object]]
 
@@ -83,11 +83,14 @@ class Providers:
             raise
 
     def _check_files(self, request: ModelRequest) -> None:
-        entry = (self._catalogue or {}).get((request.model.vendor, request.model.name))
-        for message in request.messages if entry else ():
+        key = (request.model.vendor, request.model.name)
+        entry = self._catalogue.get(key) if self._catalogue else None
+        if entry is None:
+            return
+        for message in request.messages:
             for file in message.files:
                 needed = _capability(file.media_type.lower())
-                if entry and needed and needed not in entry.capabilities:
+                if needed and needed not in entry.capabilities:
                     raise Invalid(f"{entry.name} can't read {file.media_type} ({file.name}).")
 
 
@@ -99,6 +102,6 @@ def _capability(media_type: str) -> Capability | None:
 
 def _upstream(request: ModelRequest) -> tuple[str, str, str | None]:
     """What goes down together: a vendor at one address for one key, of which only a fingerprint is kept."""
-    credential = request.credential
-    fingerprint = sha256((credential and credential.api_key or "").encode()).hexdigest()[:16]
-    return request.model.vendor, fingerprint, request.model.base_url or (credential and credential.base_url)
+    credential = request.credential or Credential()
+    fingerprint = sha256((credential.api_key or "").encode()).hexdigest()[:16]
+    return request.model.vendor, fingerprint, request.model.base_url or credential.base_url

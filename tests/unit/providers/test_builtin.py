@@ -104,7 +104,7 @@ def test_a_streamed_tool_call_comes_as_an_event():
 
 
 def test_an_unknown_builtin_model_is_named():
-    with pytest.raises(Invalid, match="only echo, demo-agent"):
+    with pytest.raises(Invalid, match="echo, demo-agent"):
         BuiltinModels().complete(request("gpt-9"))
 
 

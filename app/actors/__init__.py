@@ -1,0 +1,23 @@
+"""Dramatiq actors: one a file, each a few lines that call a service.
+
+They are declared on a broker that is handed in, so that a process (or a test) can have its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dramatiq.brokers.redis import RedisBroker
+
+if TYPE_CHECKING:
+    from app.bootstrap import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Actors:
+    """Every actor of the product, for whoever sends messages."""
+
+
+def declare(broker: RedisBroker, services: Services) -> Actors:
+    return Actors()

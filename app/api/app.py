@@ -1,0 +1,27 @@
+"""The whole route table."""
+
+from __future__ import annotations
+
+import falcon
+
+from app.api import errors
+from app.api.middleware.authentication import Authentication
+from app.api.middleware.request_id import RequestId
+from app.bootstrap import Container
+
+App = falcon.App[falcon.Request, falcon.Response]
+ID = "{%s:int(min=1, max=9223372036854775807)}"
+
+
+def build_app(container: Container) -> App:
+    services = container.services
+    app: App = falcon.App(
+        middleware=[RequestId(), Authentication(keys=services.keys, limiter=container.limiter)],
+        cors_enable=False,
+    )
+    # Trailing slashes are not significant, and a "+" in a query is a space.
+    app.req_options.strip_url_path_trailing_slash = True
+    app.req_options.auto_parse_form_urlencoded = False
+    app.req_options.keep_blank_qs_values = True
+    errors.install(app)
+    return app

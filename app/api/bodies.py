@@ -1,0 +1,52 @@
+"""Reading request bodies: capped while they are read, whatever Content-Length says, and decoded strictly."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import falcon
+import orjson
+
+from app.errors import Invalid, TooLarge, UnsupportedMediaType
+
+CHUNK = 64 * 1024
+
+
+class Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def read_capped(req: falcon.Request, limit: int) -> bytes:
+    """The whole body; `TooLarge` as soon as it is known to pass `limit` bytes. Chunked bodies have no length."""
+    if (req.content_length or 0) > limit:
+        raise TooLarge(f"The body is over the limit of {limit} bytes.")
+    stream: Readable = req.stream if req.content_length is None else req.bounded_stream
+    if req.content_length is None and not req.env.get("wsgi.input_terminated"):
+        return b""
+    parts: list[bytes] = []
+    size = 0
+    while chunk := stream.read(CHUNK):
+        size += len(chunk)
+        if size > limit:
+            raise TooLarge(f"The body is over the limit of {limit} bytes.")
+        parts.append(chunk)
+    if req.content_length is not None and size < req.content_length:
+        raise Invalid("The body ended before its Content-Length.")
+    return b"".join(parts)
+
+
+def read_json(req: falcon.Request, limit: int, *, optional: bool = False) -> Any:
+    """The body as JSON; `optional` makes an empty one `{}`."""
+    body = read_capped(req, limit)
+    if optional and not body.strip():
+        return {}
+    if req.content_type and req.content_type.partition(";")[0].strip().lower() != falcon.MEDIA_JSON:
+        raise UnsupportedMediaType("Content-Type must be application/json.")
+    if req.get_header("Content-Encoding") not in (None, "", "identity"):
+        raise UnsupportedMediaType("Content-Encoding is not accepted here; send the body as it is.")
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Invalid(f"The body is not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise Invalid("The body is nested too deeply.") from error

@@ -1,0 +1,90 @@
+"""Errors to HTTP, once: the status of each, its headers, and the body `{"error": message}`."""
+
+from __future__ import annotations
+
+import uuid
+
+import falcon
+import orjson
+import structlog
+
+from app import errors
+
+log = structlog.get_logger(__name__)
+
+STATUS: dict[type[errors.RepriseError], str] = {
+    errors.Invalid: falcon.HTTP_400,
+    errors.Unauthorized: falcon.HTTP_401,
+    errors.Forbidden: falcon.HTTP_403,
+    errors.NotFound: falcon.HTTP_404,
+    errors.Conflict: falcon.HTTP_409,
+    errors.StaleDraft: falcon.HTTP_412,
+    errors.TooLarge: falcon.HTTP_413,
+    errors.UnsupportedMediaType: falcon.HTTP_415,
+    errors.RateLimited: falcon.HTTP_429,
+    errors.ProviderError: falcon.HTTP_502,
+    errors.ProviderTimeout: falcon.HTTP_504,
+    errors.WaitTimeout: falcon.HTTP_504,
+    errors.Unavailable: falcon.HTTP_503,
+}
+
+# google.rpc.Code, which the OTLP rules ask for in error bodies of the trace ingest.
+RPC_CODE = {400: 3, 401: 16, 403: 7, 404: 5, 413: 3, 415: 3, 429: 8, 500: 13, 503: 14}
+TRACES = "/api/public/otel"
+
+
+def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
+    app.add_error_handler(Exception, _bug)
+    app.add_error_handler(falcon.HTTPError, _http_error)
+    app.add_error_handler(errors.RepriseError, _typed)
+
+
+def _typed(req: falcon.Request, resp: falcon.Response, error: errors.RepriseError, _params: object) -> None:
+    resp.status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    if isinstance(error, errors.Unauthorized):
+        resp.set_header("WWW-Authenticate", "Bearer")
+    if isinstance(error, errors.RateLimited):
+        resp.set_header("Retry-After", str(error.retry_after_s))
+    if isinstance(error, errors.Unavailable):
+        resp.set_header("Retry-After", "1")
+    _body(req, resp, str(error))
+
+
+def _http_error(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: object) -> None:
+    resp.status = error.status
+    resp.set_headers(error.headers or {})
+    _body(req, resp, _words(req, error))
+
+
+def _words(req: falcon.Request, error: falcon.HTTPError) -> str:
+    if error.status_code == 405:
+        return f"{req.path} does not take {req.method}."
+    if error.status_code != 404:
+        return error.description or error.title or "The request can't be answered."
+    if req.path.startswith(TRACES):
+        return _trace_path_words(req.path)
+    return "There is no such path."
+
+
+def _trace_path_words(path: str) -> str:
+    if path.count("/v1/traces") > 1:
+        return (
+            "The path /v1/traces is doubled: OTEL_EXPORTER_OTLP_ENDPOINT takes the base address without it, "
+            "the exporter appends it."
+        )
+    return f"Only traces are taken here, at {TRACES}/v1/traces."
+
+
+def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: object) -> None:
+    error_id = uuid.uuid4().hex
+    log.error("unhandled_error", error_id=error_id, path=req.path, exc_info=error)
+    resp.status = falcon.HTTP_500
+    _body(req, resp, f"Something is broken on our side. The log has more under the id {error_id}.")
+
+
+def _body(req: falcon.Request, resp: falcon.Response, message: str) -> None:
+    body: dict[str, object] = {"error": message}
+    if req.path.startswith(TRACES):
+        body |= {"message": message, "code": RPC_CODE.get(resp.status_code, 2)}
+    resp.content_type = falcon.MEDIA_JSON
+    resp.data = orjson.dumps(body)

@@ -1,0 +1,1 @@
+"""Falcon middleware: what is done for every request, one concern a file."""

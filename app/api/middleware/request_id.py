@@ -1,0 +1,32 @@
+"""Gives every request an id: the caller's own when it is sane, in the answer and on every log line."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+
+import falcon
+import structlog
+
+log = structlog.get_logger("request")
+_SANE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+
+
+class RequestId:
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        sent = req.get_header("X-Request-Id") or ""
+        request_id = sent if _SANE.fullmatch(sent) else uuid.uuid4().hex
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        resp.set_header("X-Request-Id", request_id)
+        req.context.started = time.monotonic()
+
+    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+        log.debug(
+            "request",
+            method=req.method,
+            path=req.path,
+            status=resp.status_code,
+            duration_ms=round((time.monotonic() - req.context.started) * 1000, 1),
+        )

@@ -1,0 +1,106 @@
+"""The Dramatiq broker: Redis, with consumers that wake at once instead of polling, and results to wait for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import redis
+from dramatiq import Message
+from dramatiq.broker import MessageProxy
+from dramatiq.brokers.redis import RedisBroker, _RedisConsumer
+from dramatiq.errors import ConnectionClosed
+from dramatiq.middleware import AgeLimit, CurrentMessage, Retries, ShutdownNotifications, TimeLimit
+from dramatiq.results import Results
+from dramatiq.results.backends import RedisBackend
+
+QUEUES = ("runs", "spans", "replays")
+# A worker that has been silent for so long is dead: its messages go to the others.
+HEARTBEAT_MS = 15_000
+RESULT_TTL_MS = 600_000
+WAKE_S = 1
+
+
+def build_broker(client: redis.Redis, waiting_client: redis.Redis) -> WakingBroker:
+    """A broker on `client`; results are awaited on `waiting_client`, whose sockets must never time out."""
+    results = Results(backend=RedisBackend(client=waiting_client), result_ttl=RESULT_TTL_MS)
+    return WakingBroker(
+        client=client,
+        heartbeat_timeout=HEARTBEAT_MS,
+        middleware=[AgeLimit(), TimeLimit(), ShutdownNotifications(), Retries(), CurrentMessage(), results],
+    )
+
+
+class WakingBroker(RedisBroker):
+    """Differs from its parent in how an idle or full consumer waits, and in when maintenance is done.
+
+    The parent polls with pauses that grow to a second, prefetches two messages per thread (which may starve
+    another worker), and looks after dead workers once in a thousand commands, which on a quiet queue is never.
+    """
+
+    _next_maintenance = 0.0
+
+    @property
+    def consumer_class(self) -> type[_WakingConsumer]:
+        return _WakingConsumer
+
+    def consume(self, queue_name: str, prefetch: int = 1, timeout: int = 5000) -> Any:
+        """Dramatiq asks for two messages per thread; one is what a thread can work on."""
+        return super().consume(queue_name, prefetch if queue_name.endswith(".DQ") else max(1, prefetch // 2), timeout)
+
+    def _should_do_maintenance(self, command: str) -> int:
+        now = time.monotonic()
+        if command != "fetch" or now < self._next_maintenance:
+            return 0
+        self._next_maintenance = now + WAKE_S
+        return 1
+
+
+class _WakingConsumer(_RedisConsumer):
+    def __init__(self, broker: WakingBroker, queue_name: str, prefetch: int, timeout: int) -> None:
+        super().__init__(broker, queue_name, prefetch, timeout)
+        self._freed = threading.Event()
+        self._key = f"{broker.namespace}:{queue_name}"
+
+    def __next__(self) -> MessageProxy | None:
+        """The next message, or None when the caller should look at its delayed messages and flags again."""
+        if not self.message_cache:
+            self._wait()
+            self.message_cache = self._fetch()
+        if not self.message_cache:
+            return None
+        message = Message.decode(self.message_cache.pop(0))
+        self.queued_message_ids.add(message.message_id)
+        return MessageProxy(message)
+
+    def _fetch(self) -> list[bytes]:
+        free = self.prefetch - self.outstanding_message_count
+        if free <= 0:
+            return []
+        try:
+            fetched = self.broker.do_fetch(self.queue_name, free)
+        except redis.RedisError as error:
+            raise ConnectionClosed(error) from None
+        # Redis may have lost a message's body (a flush) and kept its id.
+        return [data for data in fetched if data is not None]
+
+    def _wait(self) -> None:
+        if self.outstanding_message_count >= self.prefetch:
+            self._freed.clear()
+            if self.outstanding_message_count >= self.prefetch:
+                self._freed.wait(WAKE_S)
+            return
+        try:
+            # Moving the head onto itself changes nothing, and blocks while there is none.
+            self.broker.client.blmove(self._key, self._key, WAKE_S, "LEFT", "LEFT")
+        except redis.RedisError as error:
+            raise ConnectionClosed(error) from None
+
+    def ack(self, message: MessageProxy) -> None:
+        super().ack(message)
+        self._freed.set()
+
+    def nack(self, message: MessageProxy) -> None:
+        super().nack(message)
+        self._freed.set()

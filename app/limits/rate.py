@@ -1,0 +1,53 @@
+"""The rate limit per API key: a moving window in Redis that all processes share."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import redis
+from limits import RateLimitItemPerMinute
+from limits.storage import RedisStorage
+from limits.strategies import MovingWindowRateLimiter
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What the headers of an answer say; `reset_s` is when the oldest counted request leaves the window."""
+
+    allowed: bool
+    limit: int
+    remaining: int
+    reset_s: int
+
+
+class _SharedClientStorage(RedisStorage):
+    """The storage on a client that exists already (a fake one in the embedded mode)."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        super().__init__("redis://")
+        self.storage = client
+        self.initialize_storage("")
+
+
+class RateLimiter:
+    """Counts requests; when Redis can't count, it lets them through and says so to `on_unavailable`."""
+
+    def __init__(self, client: redis.Redis, *, per_minute: int, on_unavailable: Callable[[], None]) -> None:
+        self._item = RateLimitItemPerMinute(per_minute)
+        self._strategy = MovingWindowRateLimiter(_SharedClientStorage(client))
+        self._on_unavailable = on_unavailable
+
+    def hit(self, key_id: int) -> Allowance:
+        """Count one request of the key and say whether it may go on."""
+        limit = self._item.amount
+        try:
+            allowed = self._strategy.hit(self._item, str(key_id))
+            reset_time, remaining = self._strategy.get_window_stats(self._item, str(key_id))
+        except redis.RedisError:
+            self._on_unavailable()
+            return Allowance(allowed=True, limit=limit, remaining=limit, reset_s=0)
+        return Allowance(allowed, limit, remaining, max(0, math.ceil(reset_time - time.time())))

@@ -1,0 +1,1 @@
+"""Marshmallow schemas, one file per noun: JSON to dataclass, dataclass to JSON."""

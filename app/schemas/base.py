@@ -1,0 +1,87 @@
+"""How requests are read: strict fields, and errors that name the field by its path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from marshmallow import RAISE, Schema, ValidationError, fields, validate
+
+from app.errors import Invalid
+
+BIGINT_MAX = 2**63 - 1
+
+
+class StrictSchema(Schema):
+    """A request's body or query: unknown fields are errors."""
+
+    class Meta:
+        unknown = RAISE
+
+    error_messages = {"unknown": "Unknown field.", "type": "Must be a JSON object."}  # noqa: RUF012 - marshmallow's way
+
+
+class Text(fields.String):
+    """Any Unicode text but NUL; `minimum` and `maximum` count characters."""
+
+    def __init__(self, *, minimum: int = 0, maximum: int | None = None, trim: bool = False, **kwargs: Any) -> None:
+        super().__init__(validate=validate.Length(min=minimum or None, max=maximum), **kwargs)
+        self._trim = trim
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        if "\0" in text:
+            raise ValidationError("Must not contain a NUL character.")
+        return text.strip() if self._trim else text
+
+
+class StrictBoolean(fields.Boolean):
+    """JSON's true and false alone: the string "false" is never true."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:
+        if not isinstance(value, bool):
+            raise ValidationError("Must be true or false.")
+        return value
+
+
+class QueryBoolean(fields.Boolean):
+    """`true|false|1|0`, any case, as a query string has it."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:
+        known = {"true": True, "1": True, "false": False, "0": False}
+        if str(value).lower() not in known:
+            raise ValidationError("Must be true, false, 1 or 0.")
+        return known[str(value).lower()]
+
+
+class Identifier(fields.Integer):
+    """A positive BIGINT, as a number or as a string of digits."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
+        digits = isinstance(value, str) and value.isascii() and value.isdigit()
+        if not digits and (isinstance(value, bool) or not isinstance(value, int)):
+            raise ValidationError("Must be an integer.")
+        if not 0 < (number := int(value) if len(str(value)) < 20 else 0) <= BIGINT_MAX:
+            raise ValidationError("Must be a positive integer of at most 63 bits.")
+        return number
+
+
+def load(schema: Schema, data: Any) -> Any:
+    """`schema.load`, with `Invalid` saying which field is wrong: `placeholders.0.values: …`."""
+    try:
+        return schema.load(data)
+    except ValidationError as error:
+        raise Invalid("; ".join(_messages(error.messages))) from error
+
+
+def _messages(messages: Any, path: str = "") -> Iterator[str]:
+    if isinstance(messages, Mapping):
+        for key, inner in messages.items():
+            # "_schema" is marshmallow's name for the object itself, "value" and "key" are parts of a mapping.
+            yield from _messages(inner, path if key == "_schema" else f"{path}.{key}" if path else str(key))
+        return
+    for message in messages if isinstance(messages, list) else [messages]:
+        if isinstance(message, Mapping):
+            yield from _messages(message, path)
+        else:
+            yield f"{path}: {message}" if path else str(message)

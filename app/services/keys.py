@@ -1,0 +1,120 @@
+"""API keys: made, listed, revoked, and looked up for every request."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import threading
+import time
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.db import Database
+from app.errors import Invalid, NotFound, Unauthorized
+from app.models import api_keys, organizations
+from app.models.api_keys import ApiKey
+from app.timestamps import Now
+
+SCOPES = frozenset({"run", "read", "write", "ingest"})
+# A revoked key stops working within 5 s everywhere: this, and what a slow lookup may add.
+CACHE_S = 3.0
+CACHE_ENTRIES = 10_000
+TOUCH_S = 30.0
+_SHAPE = re.compile(r"rp_[A-Za-z0-9_-]{43}")
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """`secret` is shown this once and stored nowhere."""
+
+    id: int
+    secret: str
+
+
+def digest(secret: str) -> bytes:
+    """SHA-256 of the whole key; 256 random bits need no salt and no slow hash."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+class KeyService:
+    def __init__(self, *, database: Database, now: Now) -> None:
+        self._database = database
+        self._now = now
+        self._lock = threading.Lock()
+        self._cache: dict[bytes, tuple[float, ApiKey | None]] = {}
+        self._used: dict[int, datetime] = {}
+        self._touched = time.monotonic()
+
+    def authenticate(self, header: str | None) -> ApiKey:
+        """The key of an `Authorization` header; `Unauthorized` when it is missing, malformed or not valid now."""
+        scheme, _, secret = (header or "").strip().partition(" ")
+        secret = secret.strip()
+        if scheme.lower() != "bearer" or not secret:
+            raise Unauthorized("Send the header Authorization: Bearer <API_KEY>.")
+        key = self._find(digest(secret)) if _SHAPE.fullmatch(secret) else None
+        if key is None or not key.valid_at(self._now()):
+            raise Unauthorized("The API key is not valid: unknown, revoked or expired.")
+        self._note_use(key.id)
+        return key
+
+    def create(
+        self,
+        *,
+        project_id: int,
+        name: str,
+        scopes: frozenset[str] = SCOPES,
+        expires_at: datetime | None = None,
+    ) -> NewKey:
+        if unknown := scopes - SCOPES or (not scopes and {"(none)"}):
+            raise Invalid(f"scopes: {', '.join(sorted(unknown))}: use {', '.join(sorted(SCOPES))}")
+        secret = "rp_" + secrets.token_urlsafe(32)
+        with self._database.write() as connection:
+            if organizations.find_project(connection, project_id) is None:
+                raise NotFound("There is no such project.")
+            key_id = api_keys.add_key(
+                connection,
+                project_id=project_id,
+                name=name,
+                digest=digest(secret),
+                last_four=secret[-4:],
+                now=self._now(),
+                scopes=scopes,
+                expires_at=expires_at,
+            )
+        return NewKey(key_id, secret)
+
+    def list(self, *, project_id: int) -> list[ApiKey]:
+        with self._database.read() as connection:
+            return api_keys.list_keys(connection, project_id=project_id)
+
+    def revoke(self, *, project_id: int, key_id: int) -> None:
+        with self._database.write() as connection:
+            if not api_keys.revoke_key(connection, project_id=project_id, key_id=key_id, now=self._now()):
+                raise NotFound("There is no such API key, or it was revoked before.")
+        with self._lock:
+            self._cache.clear()
+
+    def _find(self, key_digest: bytes) -> ApiKey | None:
+        cached = self._cache.get(key_digest)
+        if cached and cached[0] > time.monotonic():
+            return cached[1]
+        asked_at = time.monotonic()
+        with self._database.read() as connection:
+            key = api_keys.find_by_digest(connection, key_digest)
+        with self._lock:
+            if len(self._cache) >= CACHE_ENTRIES:
+                self._cache.clear()
+            self._cache[key_digest] = (asked_at + CACHE_S, key)
+        return key
+
+    def _note_use(self, key_id: int) -> None:
+        """Remember that the key was used; written every half minute, so that requests don't write."""
+        self._used[key_id] = self._now()
+        if time.monotonic() - self._touched < TOUCH_S:
+            return
+        with self._lock:
+            self._touched = time.monotonic()
+            used, self._used = self._used, {}
+        with self._database.write() as connection:
+            api_keys.touch_keys(connection, used=used)

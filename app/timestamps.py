@@ -1,0 +1,22 @@
+"""Times as the API writes them: ISO 8601 UTC with milliseconds and `Z`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Now = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The time, in the milliseconds that the database keeps."""
+    now = datetime.now(UTC)
+    return now.replace(microsecond=now.microsecond // 1000 * 1000)
+
+
+def iso(when: datetime) -> str:
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def iso_or_none(when: datetime | None) -> str | None:
+    return None if when is None else iso(when)

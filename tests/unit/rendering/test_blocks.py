@@ -4,7 +4,7 @@ import re
 import sys
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -31,6 +31,7 @@ def fenced_in(text: str) -> list[str]:
     return [line.text for line in scan(text.split("\n"))[0] if line.fenced]
 
 
+@settings(max_examples=500)
 @given(lines_of_fragments)
 def test_headings_and_fences_are_where_markdown_it_sees_them(lines):
     # markdown-it continues a quote at `>` however far it is indented; CommonMark allows three columns.
@@ -80,6 +81,10 @@ def test_an_atx_heading(line, heading):
         "- a\n\n  # in a list",
         "> # quoted",
         "1. a\n   # in a list",
+        "-      code\n  # in a list",
+        "-\n  # in a list",
+        "- a\n\n\n  # in a list",
+        "- \t# in a list",
         "<div>\n# in HTML\n</div>",
         "<!--\n\n# in a comment\n-->",
         "```\n# code\n```",
@@ -112,6 +117,13 @@ def test_no_top_level_heading(text):
 )
 def test_a_heading_follows(before):
     assert headings_of(f"{before}\n# A") == [(1, "A")]
+
+
+@pytest.mark.parametrize(
+    "text", ["-\n\n  # A", "-\n   \n  # A", "-\n # A", "> -\n>\n   # A", "text\n-\n  # A", "text\n2. b\n   # A"]
+)
+def test_a_heading_that_looks_like_a_part_of_a_list_but_is_not(text):
+    assert headings_of(text) == [(1, "A")]
 
 
 def test_a_line_of_dashes_or_equals_underlines_nothing():

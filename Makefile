@@ -1,0 +1,60 @@
+# Everything a developer or a machine does here is a target: `make help` lists them.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+ARGS   ?=
+
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-mysql check lock
+.NOTPARALLEL:
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/test.stamp ## Make the virtual environment, with everything for run, test and check
+
+run: $(VENV)/base.stamp $(if $(DATABASE_URL),$(VENV)/mysql.stamp) ## Serve on PORT; embedded, or on DATABASE_URL and REDIS_URL
+	@exec $(BIN)/reprise serve
+
+test: $(VENV)/test.stamp test-mysql ## Run all tests; ARGS="-k name" to choose, REQUIRE_SERVICES=1 to skip none
+	@exec $(BIN)/python -m pytest $(ARGS)
+
+# The driver compiles only where the headers are; where they are not, the test run's summary says what is left out.
+test-mysql: $(VENV)/test.stamp
+	@if pkg-config --exists libmariadb 2>/dev/null || pkg-config --exists mysqlclient 2>/dev/null; then \
+		$(MAKE) --no-print-directory $(VENV)/mysql.stamp || test -z "$$REQUIRE_SERVICES"; fi
+
+check: $(VENV)/test.stamp ## Lint, formatting, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Pins made on the oldest supported Python serve the newer ones too, but not the other way round.
+lock: build/lock/bin/pip-compile ## Pin the ranges of setup.py again; PYTHON=the oldest supported, ARGS=--upgrade for newer pins
+	$(COMPILE) --output-file requirements/base.txt
+	$(COMPILE) --output-file requirements/mysql.txt --extra mysql --constraint requirements/base.txt
+	$(COMPILE) --output-file requirements/test.txt --extra test --constraint requirements/base.txt
+
+COMPILE = CUSTOM_COMPILE_COMMAND="make lock" build/lock/bin/pip-compile setup.py --quiet --strip-extras \
+	--annotation-style line --no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(ARGS)
+
+build/lock/bin/pip-compile:
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip --disable-pip-version-check install --quiet pip-tools
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+		|| { echo "Reprise needs Python 3.11 or newer: install it, or name it with make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+		|| { echo "$(PYTHON) cannot make virtual environments: apt-get install python3-venv (or your system's like)"; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+
+# One stamp for each set of pins: a later start asks pip nothing.
+$(VENV)/%.stamp: requirements/%.txt setup.py | $(BIN)/python
+	@echo "Installing $< into $(VENV) (once)"
+	@$(PIP) --requirement $< --editable .
+	@touch $@

@@ -1,0 +1,82 @@
+"""Fixtures of the whole suite: throwaway MariaDB and Redis servers, and what to do where they are not installed."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import mariadb as mariadb_support
+from tests.support import redis_server as redis_support
+from tests.support.mariadb import MariaDB
+from tests.support.redis_server import RedisServer
+
+NEEDS = {"needs_mariadb", "needs_redis"}
+NOT_RUN = "needs real servers: "
+
+
+def _require(missing: str | None) -> None:
+    """Skip the test, or fail it where REQUIRE_SERVICES says that this machine must have everything."""
+    if missing is None:
+        return
+    if os.environ.get("REQUIRE_SERVICES"):
+        pytest.fail(f"REQUIRE_SERVICES is set, but {missing}", pytrace=False)
+    pytest.skip(NOT_RUN + missing)
+
+
+@pytest.fixture(scope="session")
+def needs_mariadb() -> None:
+    """For tests that start a MariaDB of their own."""
+    _require(mariadb_support.missing())
+
+
+@pytest.fixture(scope="session")
+def needs_redis() -> None:
+    """For tests that start a Redis of their own."""
+    _require(redis_support.missing())
+
+
+@pytest.fixture(scope="session")
+def mariadb(needs_mariadb: None) -> Iterator[MariaDB]:
+    """A running MariaDB for the whole session; a kill -9 loses no commit."""
+    with mariadb_support.mariadb_server(flush_log=2) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_server(needs_redis: None) -> Iterator[RedisServer]:
+    """A running Redis for the whole session."""
+    with redis_support.redis_server() as server:
+        yield server
+
+
+@pytest.fixture
+def mysql_url(mariadb: MariaDB) -> Iterator[str]:
+    """An empty database."""
+    with mariadb.database() as url:
+        yield url
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> Iterator[str]:
+    """An empty Redis database."""
+    with redis_server.database() as url:
+        yield url
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever asks for a server is marked so: `-m "not services"` leaves it out."""
+    for item in items:
+        if NEEDS & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.services)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """One loud line, last, about tests that did not run because a server is not installed."""
+    yield
+    reasons = [str(report.longrepr) for report in terminalreporter.getreports("skipped")]
+    missing = [reason.partition(NOT_RUN)[2].rstrip("')") for reason in reasons if NOT_RUN in reason]
+    if missing:
+        line = f"{len(missing)} TESTS ON REAL SERVERS DID NOT RUN: {'; '.join(sorted(set(missing)))}"
+        terminalreporter.write_line(line, red=True, bold=True)

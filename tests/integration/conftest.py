@@ -1,0 +1,38 @@
+"""The backends that every black-box test runs on."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.mariadb import MariaDB
+from tests.support.redis_server import RedisServer
+
+# The key is shared by all tests of the session.
+SETTINGS = {"REPRISE_RATE_LIMIT": "1000000"}
+
+
+@pytest.fixture(
+    scope="session", params=["embedded", pytest.param("services", marks=pytest.mark.services)], ids=lambda name: name
+)
+def backend(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EmbeddedServer | Deployment]:
+    """A running Reprise, embedded and on MySQL + Redis in turn, for tests that only speak HTTP to it.
+
+    It lives as long as the session: tests make the prompts they use. One that breaks or reconfigures its server
+    starts its own `EmbeddedServer` or `Deployment`.
+    """
+    home = tmp_path_factory.mktemp(request.param)
+    if request.param == "embedded":
+        with EmbeddedServer(home, SETTINGS) as server:
+            yield server
+        return
+    mariadb: MariaDB = request.getfixturevalue("mariadb")
+    redis_server: RedisServer = request.getfixturevalue("redis_server")
+    with (
+        mariadb.database() as mysql_url,
+        redis_server.database() as redis_url,
+        Deployment(home, mysql_url=mysql_url, redis_url=redis_url, settings=SETTINGS) as deployment,
+    ):
+        yield deployment

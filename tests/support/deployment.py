@@ -1,0 +1,156 @@
+"""Reprise as it is deployed, in real processes: embedded in one, or what the Procfile lists on real servers."""
+
+import contextlib
+import os
+import secrets
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.support.http_client import Client, serves
+from tests.support.process import ChildProcess
+from tests.support.waiting import LOOPBACK, NotReady, free_port
+
+ROOT = Path(__file__).parents[2]
+WORKERS = ("runs", "spans", "replays")
+# Of the caller's environment: no settings, no vendor's keys.
+PASSED_ON = ("HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
+
+
+def environment(home: Path, settings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """A child's environment: `settings`, `home` as REPRISE_HOME, and this interpreter's programs first on PATH."""
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    return {**kept, "PATH": path, "REPRISE_HOME": str(home), **(settings or {})}
+
+
+def procfile() -> dict[str, list[str]]:
+    """The command of each kind of process."""
+    lines = (line.partition(":") for line in (ROOT / "Procfile").read_text().splitlines() if line.strip())
+    return {name.strip(): shlex.split(command) for name, _, command in lines}
+
+
+def read_assignments(path: Path) -> dict[str, str]:
+    """The variables of a file of shell assignments, such as `dev.env`."""
+    words = shlex.split(path.read_text(), comments=True)
+    return dict(word.split("=", 1) for word in words if "=" in word)
+
+
+def run_to_end(argv: list[str], env: Mapping[str, str], timeout_s: float = 120) -> str:
+    """Run a command that ends; its output. `NotReady` with it when the command fails."""
+    done = subprocess.run(argv, env=env, cwd=ROOT, capture_output=True, text=True, timeout=timeout_s, check=False)
+    if done.returncode:
+        raise NotReady(f"{shlex.join(argv)} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class EmbeddedServer:
+    """`reprise serve` without settings of its own: SQLite in `home`, HTTP server and actors in one process."""
+
+    name = "embedded"
+
+    def __init__(self, home: Path, settings: Mapping[str, str] | None = None) -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        port = free_port()
+        self.home, self.url = home, f"http://{LOOPBACK}:{port}"
+        self.process = ChildProcess(
+            "reprise serve",
+            ["reprise", "serve"],
+            log=home / "serve.log",
+            env=environment(home, {"PORT": str(port), **(settings or {})}),
+            cwd=ROOT,
+            ready=lambda: serves(self.url) and (home / "dev.env").exists(),
+        )
+
+    def client(self, api_key: str | None = None) -> Client:
+        """Speaks as the demo project unless given another key."""
+        return Client(self.url, read_assignments(self.home / "dev.env")["API_KEY"] if api_key is None else api_key)
+
+    def __enter__(self) -> Self:
+        self.process.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+
+
+class Deployment:
+    """The Procfile's processes on MySQL and Redis: `web` servers, each on its port, `workers` for every queue, a clock.
+
+    They share no folder but `home`, which they only log to; kill, pause and restart them through `webs`, `workers`
+    and `clock`.
+    """
+
+    name = "services"
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        mysql_url: str,
+        redis_url: str,
+        web: int = 2,
+        workers: int = 2,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        self.home = home
+        services = {"DATABASE_URL": mysql_url, "REDIS_URL": redis_url, "REPRISE_SECRET_KEY": secrets.token_urlsafe(32)}
+        self.env = environment(home, {**services, **(settings or {})})
+        self._commands = procfile()
+        self._started = contextlib.ExitStack()
+        ports = [free_port() for _ in range(web)]
+        self.urls = [f"http://{LOOPBACK}:{port}" for port in ports]
+        self.webs = [self._web(number, port) for number, port in enumerate(ports)]
+        self.workers = {queue: [self._child(queue, number) for number in range(workers)] for queue in WORKERS}
+        self.clock = self._child("clock", 0)
+
+    @property
+    def url(self) -> str:
+        return self.urls[0]
+
+    def client(self, api_key: str | None = None, web: int = 0) -> Client:
+        """Speaks to one of the web servers, as the demo project unless given another key."""
+        key = read_assignments(self.home / "dev.env")["API_KEY"] if api_key is None else api_key
+        return Client(self.urls[web], key)
+
+    def processes(self) -> list[ChildProcess]:
+        """All of them, in the order in which they start: who is ready last has waited for the others."""
+        return [*(child for queue in self.workers.values() for child in queue), self.clock, *self.webs]
+
+    def __enter__(self) -> Self:
+        run_to_end(self._commands["release"], self.env)
+        run_to_end(["reprise", "init"], self.env)
+        with self._started:
+            for child in self.processes():
+                self._started.callback(child.kill)
+                child.launch()
+            for child in self.processes():
+                child.wait_ready()
+            self._started = self._started.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._started.close()
+
+    def _web(self, number: int, port: int) -> ChildProcess:
+        return ChildProcess(
+            f"web.{number}",
+            self._commands["web"],
+            log=self.home / f"web.{number}.log",
+            env={**self.env, "PORT": str(port)},
+            cwd=ROOT,
+            ready=lambda: serves(f"http://{LOOPBACK}:{port}"),
+        )
+
+    def _child(self, kind: str, number: int) -> ChildProcess:
+        name = f"{kind}.{number}"
+        return ChildProcess(name, self._commands[kind], log=self.home / f"{name}.log", env=self.env, cwd=ROOT)

@@ -1,0 +1,74 @@
+"""A small HTTP client for black-box tests: one connection per request, no redirects, no retries."""
+
+import http.client
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.message import Message
+from typing import Any
+from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back; `headers` are found in any case."""
+
+    status: int
+    headers: Message
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Sends requests to the server at `base_url`, with `api_key` as bearer token unless it is empty."""
+
+    base_url: str
+    api_key: str = ""
+    timeout_s: float = 30
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        payload: Any = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """The answer, of whatever status. `payload` goes as JSON, `body` as it is; OSError when nobody answers."""
+        sent = dict(headers or {})
+        if self.api_key:
+            sent.setdefault("Authorization", f"Bearer {self.api_key}")
+        if payload is not None:
+            body = json.dumps(payload).encode()
+            sent.setdefault("Content-Type", "application/json")
+        connection = http.client.HTTPConnection(urlsplit(self.base_url).netloc, timeout=self.timeout_s)
+        try:
+            connection.request(method, path, body, sent)
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.headers, answer.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str, **options: Any) -> Answer:
+        return self.request("GET", path, **options)
+
+    def post(self, path: str, payload: Any = None, **options: Any) -> Answer:
+        return self.request("POST", path, payload=payload, **options)
+
+    def patch(self, path: str, payload: Any = None, **options: Any) -> Answer:
+        return self.request("PATCH", path, payload=payload, **options)
+
+    def delete(self, path: str, **options: Any) -> Answer:
+        return self.request("DELETE", path, **options)
+
+
+def serves(base_url: str, path: str = "/health/ready") -> bool:
+    """Whether a server answers there and does not say that it is not ready (5xx)."""
+    try:
+        return Client(base_url, timeout_s=5).get(path).status < 500
+    except (OSError, http.client.HTTPException):
+        return False

@@ -1,0 +1,125 @@
+"""A child process in a group of its own, with its output in a file and hands to hurt it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.support.waiting import NotReady, wait_until
+
+TAIL_BYTES = 4000
+
+
+class ChildProcess:
+    """Starts `argv`, waits until `ready` answers True, and ends with the `with` block.
+
+    Signals reach the whole process group, so those of servers that fork reach their workers too.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        log: Path,
+        ready: Callable[[], bool] = lambda: True,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        start_timeout_s: float = 60,
+    ) -> None:
+        self.name, self.argv, self.log = name, list(argv), log
+        self._ready, self._env, self._cwd, self._start_timeout_s = ready, env, cwd, start_timeout_s
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, f"{self.name} was never started"
+        return self._process.pid
+
+    def launch(self) -> None:
+        """Start the program without waiting for it, its output appended to `log`."""
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                self.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self._env,
+                cwd=self._cwd,
+                start_new_session=True,
+            )
+
+    def wait_ready(self) -> None:
+        """Wait until the program serves; `NotReady` with the end of its output when it dies or stays mute."""
+        try:
+            wait_until(lambda: not self.alive or self._ready(), self.name, self._start_timeout_s)
+        except NotReady as slow:
+            self.kill()
+            raise NotReady(f"{slow}\n{self.output_tail()}") from None
+        if not self.alive:
+            raise NotReady(f"{self.name} ended with {self._returncode()}\n{self.output_tail()}")
+
+    def start(self) -> Self:
+        self.launch()
+        self.wait_ready()
+        return self
+
+    def terminate(self, timeout_s: float = 30) -> int:
+        """Ask the program to end (SIGTERM to its leader, as an init system does); its exit status."""
+        if self.alive:
+            os.kill(self.pid, signal.SIGTERM)
+        try:
+            self._wait(timeout_s)
+        finally:
+            self.kill()
+        return self._returncode()
+
+    def kill(self) -> None:
+        """SIGKILL to the whole group, orphans of a dead leader included."""
+        if self._process is not None:
+            self._signal(signal.SIGKILL)
+            self._wait(10)
+
+    def pause(self) -> None:
+        """Stop the group where it is: its connections stay open and answer nothing."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def restart(self) -> None:
+        """Kill it if it still lives, then start it as before: same port, same folder."""
+        self.kill()
+        self.start()
+
+    def output_tail(self) -> str:
+        """The end of what the program wrote, for error messages."""
+        return self.log.read_bytes()[-TAIL_BYTES:].decode(errors="replace") if self.log.exists() else ""
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+    def _wait(self, timeout_s: float) -> None:
+        assert self._process is not None
+        self._process.wait(timeout_s)
+
+    def _returncode(self) -> int:
+        assert self._process is not None
+        return self._process.returncode

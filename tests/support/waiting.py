@@ -1,0 +1,48 @@
+"""Bounded polling and free ports."""
+
+import random
+import socket
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+LOOPBACK = "127.0.0.1"
+T = TypeVar("T")
+
+
+class NotReady(Exception):
+    """What was waited for did not come within its time."""
+
+
+def wait_until(condition: Callable[[], T], what: str, timeout_s: float = 30, interval_s: float = 0.02) -> T:
+    """The first truthy answer of `condition`; `NotReady`, naming `what`, after `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    while not (answer := condition()):
+        if time.monotonic() > deadline:
+            raise NotReady(f"{what}: not within {timeout_s:g} s")
+        time.sleep(interval_s)
+    return answer
+
+
+def free_port() -> int:
+    """A TCP port nobody listens on, below the range of outgoing connections.
+
+    From that range a client that keeps trying to reconnect to a stopped server could be handed the server's
+    own port, and then the server cannot start again.
+    """
+    for port in random.sample(range(10_000, 32_000), 200):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError:
+                continue
+            return port
+    raise NotReady("no free port")
+
+
+def accepts(port: int) -> bool:
+    """Whether somebody accepts connections on `port` of this machine."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((LOOPBACK, port)) == 0

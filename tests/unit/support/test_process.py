@@ -1,0 +1,94 @@
+"""Child processes are waited for, hurt and ended as asked."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.deployment import WORKERS, environment, procfile
+from tests.support.process import ChildProcess
+from tests.support.waiting import NotReady, accepts, free_port, wait_until
+
+# Says the process id of a child of its own, then both sleep on.
+FORKING = """
+import os, subprocess, sys
+child = subprocess.Popen(["sleep", "600"])
+print(child.pid, flush=True)
+child.wait()
+"""
+
+OBEYING = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+def python(source: str, tmp_path: Path) -> ChildProcess:
+    return ChildProcess("a program", [sys.executable, "-c", source], log=tmp_path / "log")
+
+
+def running(pid: int) -> bool:
+    """Whether the process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_program_that_dies_at_once_is_reported_with_what_it_said(tmp_path: Path) -> None:
+    child = ChildProcess(
+        "a program", [sys.executable, "-c", "exit('no such table')"], log=tmp_path / "log", ready=lambda: False
+    )
+    with pytest.raises(NotReady, match=r"(?s)a program ended with 1.*no such table"):
+        child.start()
+
+
+def test_a_program_that_is_never_ready_is_ended(tmp_path: Path) -> None:
+    child = ChildProcess("a sleeper", ["sleep", "600"], log=tmp_path / "log", ready=lambda: False, start_timeout_s=0.1)
+    with pytest.raises(NotReady, match="a sleeper"):
+        child.start()
+    assert not child.alive
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_a_kill_reaches_what_the_program_started(tmp_path: Path) -> None:
+    with python(FORKING, tmp_path) as child:
+        grandchild = int(wait_until(child.output_tail, "the child's line"))
+        assert running(grandchild)
+        child.kill()
+        wait_until(lambda: not running(grandchild), "the end of the grandchild")
+    assert not child.alive
+
+
+def test_a_program_may_end_in_its_own_way(tmp_path: Path) -> None:
+    with python(OBEYING, tmp_path) as child:
+        wait_until(child.output_tail, "the child's line")
+        assert child.terminate() == 7
+
+
+def test_a_restarted_program_is_another_process(tmp_path: Path) -> None:
+    with python("import time; time.sleep(600)", tmp_path) as child:
+        before = child.pid
+        child.restart()
+        assert child.pid != before
+        assert child.alive
+
+
+def test_a_free_port_is_out_of_reach_of_outgoing_connections() -> None:
+    port = free_port()
+    assert not accepts(port)
+    assert port < 32_768
+
+
+def test_a_server_gets_no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DATABASE_URL", "mysql://production")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-real")
+    assert {"DATABASE_URL", "OPENAI_API_KEY"}.isdisjoint(environment(tmp_path))
+
+
+def test_every_queue_has_a_process_in_the_procfile() -> None:
+    commands = procfile()
+    assert set(commands) == {"release", "web", "clock", *WORKERS}
+    assert all(queue in commands[queue] for queue in WORKERS)

@@ -37,10 +37,18 @@ def encode(request: ModelRequest) -> dict[str, Any]:
         # "auto" leaves thinking to the model's own default; None would turn it off on some.
         "reasoning_effort": config.reasoning_effort or "auto",
         "response_format": _response_format(vendor, config),
-        "max_tokens": config.max_tokens,
         "top_p": config.top_p,
         "stop": list(config.stop) or None,
-    } | _sampling(vendor, config)
+        **_limit(vendor, config),
+        **_sampling(vendor, config),
+    }
+
+
+def _limit(vendor: Vendor, config: ModelConfig) -> dict[str, Any]:
+    """any-llm says `max_completion_tokens` to what speaks like OpenAI, which many self-hosted servers ignore."""
+    if vendor == "CUSTOM_OPENAI_COMPATIBLE" and config.max_tokens is not None:
+        return {"extra_body": {"max_tokens": config.max_tokens}}
+    return {"max_tokens": config.max_tokens}
 
 
 def _sampling(vendor: Vendor, config: ModelConfig) -> dict[str, Any]:

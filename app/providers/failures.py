@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -15,6 +14,8 @@ from app.errors import ProviderError
 _HIDDEN = "***"
 _MESSAGE_LIMIT = 2_000
 _REFUSED_KEY = frozenset({401, 403})
+# Google answers 400 to a key it does not know, and says so only in the details.
+_GOOGLE_REFUSES_KEY = "API_KEY_INVALID"
 _WORTH_ANOTHER_TRY = frozenset({408, 429})
 
 
@@ -100,27 +101,25 @@ def _headers(error: BaseException) -> Mapping[str, str] | None:
 
 
 def _message(causes: tuple[BaseException, ...], vendor: str, status: int | None) -> str:
-    words = next((words for cause in causes if (words := _words(cause))), "no reason given")
-    if status in _REFUSED_KEY:
+    words = next((said for cause in causes if (said := _body_message(cause))), None)
+    broken = next((str(cause) for cause in reversed(causes) if isinstance(cause, httpx.TransportError)), None)
+    words = words or broken or str(causes[0]) or type(causes[0]).__name__
+    if status in _REFUSED_KEY or any(_GOOGLE_REFUSES_KEY in str(cause) for cause in causes):
         return f"{vendor} refused the key: {words}"
     if status is not None and status >= 400:
         return f"{vendor} answered {status}: {words}"
     return f"{vendor} could not be reached or did not answer properly: {words}"
 
 
-def _words(error: BaseException) -> str:
-    """The message inside the body the vendor sent, else the exception's own."""
+def _body_message(error: BaseException) -> str | None:
+    """The message inside the body the vendor sent; OpenAI and Anthropic keep it as `body`, Google as `details`."""
     for body in (getattr(error, "body", None), getattr(error, "details", None)):
         inner = body.get("error", body) if isinstance(body, dict) else None
         if isinstance(inner, dict) and isinstance(inner.get("message"), str):
             return str(inner["message"])
-    return str(error)
+    return None
 
 
 def _out_of_funds(causes: tuple[BaseException, ...]) -> bool:
     """OpenAI says 429 also when the account has no money left, which no waiting cures."""
-    return any(_code(cause) == "insufficient_quota" for cause in causes)
-
-
-def _code(error: BaseException) -> Any:
-    return getattr(error, "code", None)
+    return any(getattr(cause, "code", None) == "insufficient_quota" for cause in causes)

@@ -1,0 +1,102 @@
+"""How each vendor writes requests, answers, streams and errors, as far as chat goes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fakes import anthropic_wire, google_wire, openai_wire
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What to answer: an answer with these parts, or (`status` not 200) a failure.
+
+    `echo_key` puts the caller's key into the failure's message; `cut` ends the connection midway, in a stream
+    after `cut_after` events; `hang` never answers; `latency_s` is instead of the server's own.
+    """
+
+    text: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[tuple[str, Any]] = field(default_factory=list)
+    refusal: str | None = None
+    truncated: bool = False
+    cached: int = 0
+    cache_write: int = 0
+    reasoning_tokens: int = 0
+    status: int = 200
+    message: str = "Something broke."
+    code: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    echo_key: bool = False
+    cut: bool = False
+    cut_after: int = 3
+    hang: bool = False
+    latency_s: float | None = None
+    per_event_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What matters of a request, whatever its format."""
+
+    vendor: str
+    model: str
+    stream: bool
+    question: str
+    prompt_tokens: int
+    key: str
+
+    def answer(self, reply: Reply) -> str | None:
+        """The answer's text; None where the reply is something else than text."""
+        if reply.text is None and not (reply.tool_calls or reply.refusal):
+            return f"echo: {self.question}"
+        return reply.text
+
+
+def read(vendor: str, path: str, headers: dict[str, str], body: dict[str, Any]) -> Asked:
+    texts = [text for role, text in _texts(vendor, body) if role == "user"]
+    words = sum(len(text.split()) for _, text in _texts(vendor, body))
+    google = vendor == "GOOGLE"
+    return Asked(
+        vendor=vendor,
+        model=path.rpartition("/")[2].partition(":")[0] if google else body["model"],
+        stream=":stream" in path if google else bool(body.get("stream")),
+        question=texts[-1] if texts else "",
+        prompt_tokens=words,
+        key=headers.get("x-api-key")
+        or headers.get("x-goog-api-key")
+        or headers.get("authorization", "").removeprefix("Bearer "),
+    )
+
+
+def _texts(vendor: str, body: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for message in body.get("contents" if vendor == "GOOGLE" else "messages", []):
+        parts = message.get("parts") if vendor == "GOOGLE" else message.get("content")
+        for part in [{"text": parts}] if isinstance(parts, str) else parts or []:
+            if isinstance(part.get("text"), str):
+                yield message["role"], part["text"]
+
+
+def body(asked: Asked, reply: Reply) -> bytes:
+    return json.dumps(_format(asked).body(asked, reply)).encode()
+
+
+async def events(asked: Asked, reply: Reply) -> AsyncIterator[bytes]:
+    for event in _format(asked).events(asked, reply):
+        await asyncio.sleep(reply.per_event_s)
+        yield event
+
+
+def error(asked: Asked, reply: Reply) -> tuple[int, bytes]:
+    """The status (Google answers 400 where others answer 401) and the body of a failure."""
+    message = f"{reply.message} ({asked.key})" if reply.echo_key else reply.message
+    status, content = _format(asked).error(reply, message)
+    return status, json.dumps(content).encode()
+
+
+def _format(asked: Asked) -> Any:
+    return {"ANTHROPIC": anthropic_wire, "GOOGLE": google_wire}.get(asked.vendor, openai_wire)

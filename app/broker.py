@@ -25,7 +25,7 @@ WAKE_S = 1
 def build_broker(client: redis.Redis, waiting_client: redis.Redis) -> WakingBroker:
     """A broker on `client`; results are awaited on `waiting_client`, whose sockets must never time out."""
     results = Results(backend=RedisBackend(client=waiting_client), result_ttl=RESULT_TTL_MS)
-    return WakingBroker(
+    return WakingBroker(  # type: ignore[no-untyped-call]
         client=client,
         heartbeat_timeout=HEARTBEAT_MS,
         middleware=[AgeLimit(), TimeLimit(), ShutdownNotifications(), Retries(), CurrentMessage(), results],
@@ -59,8 +59,9 @@ class WakingBroker(RedisBroker):
 
 class _WakingConsumer(_RedisConsumer):
     def __init__(self, broker: WakingBroker, queue_name: str, prefetch: int, timeout: int) -> None:
-        super().__init__(broker, queue_name, prefetch, timeout)
+        super().__init__(broker, queue_name, prefetch, timeout)  # type: ignore[no-untyped-call]
         self._freed = threading.Event()
+        self._client: redis.Redis = broker.client
         self._key = f"{broker.namespace}:{queue_name}"
 
     def __next__(self) -> MessageProxy | None:
@@ -92,15 +93,15 @@ class _WakingConsumer(_RedisConsumer):
                 self._freed.wait(WAKE_S)
             return
         try:
-            # Moving the head onto itself changes nothing, and blocks while there is none.
-            self.broker.client.blmove(self._key, self._key, WAKE_S, "LEFT", "LEFT")
+            # Rotating the list loses nothing, and blocks while it is empty. (fakeredis does not block in BLMOVE.)
+            self._client.brpoplpush(self._key, self._key, WAKE_S)
         except redis.RedisError as error:
             raise ConnectionClosed(error) from None
 
     def ack(self, message: MessageProxy) -> None:
-        super().ack(message)
+        super().ack(message)  # type: ignore[no-untyped-call]
         self._freed.set()
 
     def nack(self, message: MessageProxy) -> None:
-        super().nack(message)
+        super().nack(message)  # type: ignore[no-untyped-call]
         self._freed.set()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
-import msgspec
+import orjson
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+MAX_DEPTH = 64
+"""Levels of lists and objects that are kept as such in content that came from outside."""
+
 _BOM = b"\xef\xbb\xbf"
 
 # Every escape is consumed in turn, so that an escaped backslash before a `u` is never taken for its start.
@@ -43,25 +47,26 @@ def without_lone_surrogates(body: bytes) -> bytes:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The JSON value in `text`; raises ValueError (RecursionError where it is nested beyond reason)."""
+    """The JSON value in `text`, integers over 64 bits as floats; raises ValueError."""
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError):
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
         body = text if isinstance(text, bytes) else text.encode(errors="replace")
         repaired = without_lone_surrogates(valid_utf8(body))
         if repaired == body:
             raise
-        return msgspec.json.decode(repaired)
+        return orjson.loads(repaired)
 
 
 def json_or_text(value: Any) -> Any:
-    """A string that holds JSON becomes its value; anything else stays what it is."""
+    """A string that holds JSON becomes its value; anything else, too deep a nesting too, stays what it is."""
     if not isinstance(value, str):
         return value
     try:
-        return parse_json(value)
-    except (ValueError, RecursionError):
+        found = parse_json(value)
+    except ValueError:
         return value
+    return value if too_deep(found) else found
 
 
 def json_container(value: Any) -> Any:
@@ -70,3 +75,25 @@ def json_container(value: Any) -> Any:
         return None
     found = json_or_text(value)
     return found if isinstance(found, list | dict) else None
+
+
+def unwrapped_json(value: Any) -> Any:
+    """Like `json_or_text`, through one more layer of quoting around a list or object."""
+    found = json_or_text(value)
+    inner = json_container(found) if isinstance(found, str) else None
+    return found if inner is None else inner
+
+
+def too_deep(value: Any) -> bool:
+    """Whether lists and objects nest deeper than JSON writers are sure to take."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in _children(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: Any) -> Iterable[Any]:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (item for item in items if isinstance(item, dict | list))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from app.otlp.rejections import Code, Rejection, shown, unknown_prompt_reason
 from app.otlp.span import Span
 from app.otlp.text import parse_json
-from app.otlp.values import LazyAttributes, attributes, integer, raw_value
+from app.otlp.values import MAX_INT64, LazyAttributes, attributes, integer, raw_value, time_ns
 from app.otlp.wire import Raw, WireSpan, decode_span, lenient_span
 
 PROMPT_ID = "service.prompt.id"
 CONVERSATION_ID = "gen_ai.conversation.id"
-MAX_INT64 = 2**63 - 1
 _SDK_ATTRIBUTE_LIMIT = 128
-_ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
+MAX_CONVERSATION_ID = 512
+"""Characters that are kept of one."""
+
+ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
 
 
 class BadSpan(Exception):
@@ -38,7 +38,7 @@ class ResourceAttributes:
     def __contains__(self, key: str) -> bool:
         try:
             resource = parse_json(bytes(self._raw))
-        except (ValueError, RecursionError):
+        except ValueError:
             return False
         return isinstance(resource, dict) and key in attributes(resource.get("attributes"))
 
@@ -54,7 +54,7 @@ def span_of(raw: Raw, scope: str, resource: ResourceAttributes) -> Span:
         raise _bad(wire, "bad_span_id", "spanId must be 16 hex digits, not all zero")
     if not wire.name:
         raise _bad(wire, "no_name", "the span has no name")
-    start_ns = _time(wire.startTimeUnixNano)
+    start_ns = time_ns(wire.startTimeUnixNano)
     if not start_ns:
         raise _bad(wire, "no_start_time", "startTimeUnixNano is missing or no time in nanoseconds")
     raw_attributes = {pair.key: pair.value for pair in wire.attributes or ()}
@@ -65,12 +65,12 @@ def span_of(raw: Raw, scope: str, resource: ResourceAttributes) -> Span:
         wire.name,
         scope,
         start_ns,
-        max(start_ns, _time(wire.endTimeUnixNano)),
+        max(start_ns, time_ns(wire.endTimeUnixNano)),
         _prompt_id(wire, raw_attributes, resource),
         _conversation_id(raw_attributes),
         bytes(raw),
         LazyAttributes(raw_attributes),
-        wire.status is not None and wire.status.code in _ERROR_CODES,
+        wire.status is not None and wire.status.code in ERROR_CODES,
     )
 
 
@@ -81,7 +81,7 @@ def _wire_span(raw: Raw) -> WireSpan:
         pass
     try:
         fields = parse_json(bytes(raw))
-    except (ValueError, RecursionError):
+    except ValueError:
         raise _bad(WireSpan(), "malformed_span", "the span can't be read as JSON") from None
     if not isinstance(fields, dict):
         raise _bad(WireSpan(), "malformed_span", "the span is no JSON object")
@@ -101,16 +101,12 @@ def _id(text: str | None, size: int) -> bytes | None:
     return found if len(found) == size and any(found) else None
 
 
-def _time(value: Any) -> int:
-    return min(max(integer(value) or 0, 0), MAX_INT64)
-
-
 def _conversation_id(raw_attributes: dict[str, Raw]) -> str | None:
     raw = raw_attributes.get(CONVERSATION_ID)
     value = None if raw is None else raw_value(raw)
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
-    return str(value) or None
+    return str(value)[:MAX_CONVERSATION_ID] or None
 
 
 def _prompt_id(wire: WireSpan, raw_attributes: dict[str, Raw], resource: ResourceAttributes) -> int:
@@ -142,6 +138,4 @@ def _missing_prompt_id(wire: WireSpan, resource: ResourceAttributes) -> BadSpan:
 
 
 def _bad(wire: WireSpan, code: Code, reason: str) -> BadSpan:
-    return BadSpan(
-        Rejection(shown(wire.traceId or ""), shown(wire.spanId or ""), shown(wire.name or ""), code, reason)
-    )
+    return BadSpan(Rejection((wire.traceId or "")[:64], (wire.spanId or "")[:64], shown(wire.name or ""), code, reason))

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from app.otlp.text import parse_json
+from app.otlp.text import MAX_DEPTH, parse_json
 
-MAX_DEPTH = 64
-"""Nesting of arrays and maps that is kept; deeper values become None."""
+MAX_INT64 = 2**63 - 1
+MIN_INT64 = -(2**63)
 
 
 class _Scalar(msgspec.Struct, gc=False):
@@ -25,7 +25,8 @@ _decode_scalar = msgspec.json.Decoder(_Scalar).decode
 def any_value(value: Any, depth: int = 0) -> Any:
     """A decoded AnyValue object as text, number, bool, None, list or dict; bytes stay base64 text.
 
-    Doubles without a JSON number ("NaN", "Infinity") stay those words; what is no AnyValue is None.
+    Nesting beyond MAX_DEPTH is None, and so is what is no AnyValue. Integers beyond int64 stay what JSON had,
+    doubles without a JSON number ("NaN", "Infinity") these words.
     """
     if not isinstance(value, dict):
         return None
@@ -60,6 +61,11 @@ def integer(value: Any) -> int | None:
     return None
 
 
+def time_ns(value: Any) -> int:
+    """A time in Unix nanoseconds within int64; 0 where there is none."""
+    return min(max(integer(value) or 0, 0), MAX_INT64)
+
+
 def _integer_of_text(text: str) -> int | None:
     digits = text[1:] if text.startswith("-") else text
     if digits.isascii() and digits.isdigit():
@@ -77,7 +83,7 @@ def _text(value: Any, depth: int) -> Any:
 
 def _int(value: Any, depth: int) -> Any:
     whole = integer(value)
-    return value if whole is None else whole
+    return value if whole is None or not MIN_INT64 <= whole <= MAX_INT64 else whole
 
 
 def _double(value: Any, depth: int) -> Any:
@@ -151,5 +157,5 @@ def raw_value(raw: msgspec.Raw | bytes) -> Any:
             return _int(scalar.intValue, 0)
     try:
         return any_value(parse_json(bytes(raw)))
-    except (ValueError, RecursionError):
+    except ValueError:
         return None

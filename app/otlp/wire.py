@@ -9,6 +9,7 @@ import msgspec
 from app.otlp.text import parse_json
 
 Raw = msgspec.Raw
+MAX_SCOPE = 255
 _NOTHING = Raw(b"null")
 
 
@@ -56,10 +57,10 @@ def scope_name(scope: Raw) -> str:
     """The instrumentation scope's name, "" where there is none."""
     try:
         found = parse_json(bytes(scope))
-    except (ValueError, RecursionError):
+    except ValueError:
         return ""
     name = found.get("name") if isinstance(found, dict) else None
-    return name if isinstance(name, str) else ""
+    return name[:MAX_SCOPE] if isinstance(name, str) else ""
 
 
 def lenient_span(fields: dict[str, Any]) -> WireSpan:

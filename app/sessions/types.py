@@ -36,7 +36,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ShownSpan:
-    """A span as the session page lists it; `attributes` are decoded and complete, as they came."""
+    """A span as the session page lists it; `attributes` are decoded and complete, as they came.
+
+    `convention` names the normaliser that understood it, None where the span is shown as it came.
+    """
 
     span_id: str
     parent_span_id: str | None
@@ -46,6 +49,8 @@ class ShownSpan:
     end_ns: int
     error: str | None
     attributes: dict[str, Any]
+    convention: str | None = None
+    provider: str | None = None
     model: str | None = None
     usage: Usage = Usage()
     reasoning: str | None = None

@@ -1,0 +1,108 @@
+"""Spans of every convention in one form. The order below decides which convention's word counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
+from app.otlp.normalise.genai import BareTool, GenAI
+from app.otlp.normalise.genai_events import GenAIEvents
+from app.otlp.normalise.google_adk import GoogleADK
+from app.otlp.normalise.indexed import Indexed, Whole
+from app.otlp.normalise.messages import Message, Messages
+from app.otlp.normalise.openinference import OpenInference
+from app.otlp.normalise.openllmetry import OpenLLMetry
+from app.otlp.normalise.platforms import PLATFORMS
+from app.otlp.normalise.pydantic_ai import PydanticAI
+from app.otlp.normalise.vercel import VercelAI
+
+CONVENTIONS: tuple[Convention, ...] = (
+    GenAI(),
+    VercelAI(),
+    OpenInference(),
+    OpenLLMetry(),
+    PydanticAI(),
+    GoogleADK(),
+    *PLATFORMS,
+    Indexed(),
+    Whole(),
+    BareTool(),
+    GenAIEvents(),
+)
+MODEL_CALLS = frozenset({CHAT, "generate_content", "text_completion"})
+
+T = TypeVar("T")
+
+
+class Normalised:
+    """A span in normal form; each fact is that of the first convention that knows it, read when asked for."""
+
+    __slots__ = ("_conventions", "operation", "span")
+
+    def __init__(self, span: SpanView) -> None:
+        self.span = span
+        self._conventions = [convention for convention in CONVENTIONS if convention.matches(span)]
+        self.operation = self._first(lambda convention: convention.operation(span)) or ""
+
+    def _first(self, ask: Callable[[Convention], T | None]) -> T | None:
+        for convention in self._conventions:
+            answer = ask(convention)
+            if answer is not None:
+                return answer
+        return None
+
+    @property
+    def convention(self) -> str | None:
+        """The name of the convention that says what the span is; None for a span of no model or tool."""
+        return self._first(lambda convention: convention.name if convention.operation(self.span) else None)
+
+    @property
+    def is_chat(self) -> bool:
+        return self.operation in MODEL_CALLS
+
+    @property
+    def is_tool(self) -> bool:
+        return self.operation == TOOL
+
+    @property
+    def model(self) -> str | None:
+        return self._first(lambda convention: convention.model(self.span))
+
+    @property
+    def provider(self) -> str | None:
+        return self._first(lambda convention: convention.provider(self.span))
+
+    @property
+    def input_tokens(self) -> int:
+        return self._first(lambda convention: convention.input_tokens(self.span)) or 0
+
+    @property
+    def output_tokens(self) -> int:
+        return self._first(lambda convention: convention.output_tokens(self.span)) or 0
+
+    @property
+    def input_messages(self) -> Messages | None:
+        return self._first(lambda convention: convention.input_messages(self.span))
+
+    @property
+    def output_messages(self) -> Messages | None:
+        return self._first(lambda convention: convention.output_messages(self.span))
+
+    @property
+    def definitions(self) -> list[Any] | None:
+        return self._first(lambda convention: convention.definitions(self.span))
+
+    @property
+    def tool(self) -> ToolUse:
+        """Name, id, arguments and result, each from the first convention that has it."""
+        uses = [use for convention in self._conventions if (use := convention.tool(self.span))]
+        return ToolUse(
+            next((use.name for use in uses if use.name), None),
+            next((use.call_id for use in uses if use.call_id), None),
+            next((use.arguments for use in uses if use.arguments is not None), None),
+            next((use.result for use in uses if use.result is not None), None),
+        )
+
+
+__all__ = ["CONVENTIONS", "MODEL_CALLS", "Event", "Message", "Messages", "Normalised", "SpanView", "ToolUse"]

@@ -1,0 +1,162 @@
+"""Messages of every shape in wide use (GenAI parts, OpenAI, Anthropic, Gemini, Bedrock, LangChain, Vercel) as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.chat import ToolCall
+from app.otlp.normalise.parts import Parts, read_call, read_parts
+from app.otlp.text import json_container
+
+_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
+_LANGCHAIN_CLASSES = {
+    "HumanMessage": "user",
+    "AIMessage": "assistant",
+    "SystemMessage": "system",
+    "ToolMessage": "tool",
+    "FunctionMessage": "tool",
+}
+_MESSAGE_LISTS = ("messages", "input", "contents", "output", "choices", "candidates", "generations", "outputs")
+_MESSAGE_KEYS = ("role", "content", "parts", "tool_calls", "toolCalls", "kwargs", "event.name")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one message says. `text` is None where it has no text part that says something."""
+
+    role: str
+    text: str | None = None
+    calls: tuple[ToolCall, ...] = ()
+    reasoning: str | None = None
+
+
+Messages = tuple[Message, ...]
+
+
+def read_messages(value: Any, role: str = "user") -> Messages | None:
+    """The messages in a JSON text or value; None where it holds none (cut JSON too).
+
+    `role` is that of an entry which names none: `user` for input, `assistant` for output.
+    """
+    found = json_container(value)
+    if isinstance(found, dict):
+        found = _list_in(found)
+    if not isinstance(found, list):
+        return None
+    messages = [message for item in found for message in _read_item(item, role)]
+    return tuple(messages) or None
+
+
+def read_text(value: Any, role: str) -> Messages | None:
+    """Messages in JSON, or else the whole text as one message; None for JSON that was cut off."""
+    messages = read_messages(value, role)
+    if messages is not None:
+        return messages
+    if not isinstance(value, str) or not value.strip() or value.lstrip().startswith(("[", "{")):
+        return None
+    return (Message(role, value),)
+
+
+def text_of(parts: Parts, role: str) -> str | None:
+    """Parts of an answer continue each other; those of a question stand on lines of their own."""
+    return ("" if role == "assistant" else "\n").join(parts.texts) or None
+
+
+def message_of(role: str, content: Any, calls: Sequence[ToolCall] = ()) -> Message:
+    """A message from its role and content (text, a part, a list of parts, or JSON text of these)."""
+    role = _ROLES.get(role, role)
+    parts = read_parts(content)
+    reasoning = "\n".join(parts.reasoning) or None
+    return Message(role, text_of(parts, role), (*parts.calls, *calls), reasoning)
+
+
+def _list_in(found: dict[str, Any]) -> list[Any] | None:
+    if any(key in found for key in _MESSAGE_KEYS):
+        return [found]
+    for key in _MESSAGE_LISTS:
+        inner = found.get(key)
+        if isinstance(inner, str) and inner:
+            return [inner]
+        if isinstance(inner, list) and inner:
+            return inner
+        if isinstance(inner, dict) and inner:
+            return _list_in(inner)
+    return [found] if "type" in found or "text" in found else None
+
+
+def _read_item(item: Any, role: str) -> list[Message]:
+    if isinstance(item, str):
+        return [Message(role, item)] if item.strip() else []
+    if isinstance(item, list):
+        return _read_list(item, role)
+    if not isinstance(item, dict):
+        return []
+    for wrapper in ("message", "data", "kwargs"):
+        inner = item.get(wrapper)
+        if isinstance(inner, dict) and "content" not in item:
+            return _read_item({"role": _role(item, role), **inner}, role)
+    if "content" not in item and "parts" not in item and item.get("type") in ("function_call", "function_call_output"):
+        call = read_call(item)
+        return [Message("assistant", calls=(call,)) if call else Message("tool")]
+    return [_read_message(item, role)]
+
+
+def _read_list(items: list[Any], role: str) -> list[Message]:
+    """LangChain nests its lists once; a pair of role and text is a message of its own."""
+    if len(items) == 2 and isinstance(items[0], str) and (items[0] in _ROLES or items[0] in ("user", "system")):
+        return [message_of(items[0], items[1])]
+    return [message for item in items if isinstance(item, dict) for message in _read_item(item, role)]
+
+
+def _read_message(item: dict[str, Any], role: str) -> Message:
+    calls = [call for call in map(read_call, _calls(item)) if call]
+    content = item.get("parts")
+    if content is None:
+        content = item.get("content", item if "text" in item or "type" in item else None)
+    message = message_of(_role(item, role), content, _new(calls, content))
+    reasoning = item.get("reasoning_content") or item.get("reasoning")
+    if message.reasoning is None and isinstance(reasoning, str):
+        return Message(message.role, message.text, message.calls, reasoning)
+    return message
+
+
+def _new(calls: list[ToolCall], content: Any) -> list[ToolCall]:
+    """The calls that the content has not told already (LangChain keeps the vendor's blocks beside its own list)."""
+    told = read_parts(content).calls if isinstance(content, list) and calls else ()
+    return [call for call in calls if not any(call.id == other.id and call.name == other.name for other in told)]
+
+
+def _calls(item: dict[str, Any]) -> list[Any]:
+    calls = item.get("tool_calls") or item.get("toolCalls")
+    if not calls and isinstance(item.get("additional_kwargs"), dict):
+        calls = item["additional_kwargs"].get("tool_calls")
+    if not calls and item.get("function_call"):
+        calls = [item["function_call"]]
+    found = json_container(calls)
+    return found if isinstance(found, list) else []
+
+
+def _role(item: dict[str, Any], role: str) -> str:
+    named = item.get("role")
+    if isinstance(named, str) and named:
+        return _ROLES.get(named, named)
+    event = item.get("event.name")
+    if isinstance(event, str):
+        return role_of_event(event) or role
+    names = item.get("id")
+    if isinstance(names, list) and names and names[-1] in _LANGCHAIN_CLASSES:
+        return _LANGCHAIN_CLASSES[names[-1]]
+    kind = item.get("type")
+    if kind in ("system", "tool", "user", "assistant"):
+        return str(kind)
+    return _ROLES.get(kind, role) if isinstance(kind, str) else role
+
+
+def role_of_event(name: str) -> str | None:
+    """The role that a GenAI event speaks for, None for other events."""
+    if name == "gen_ai.choice":
+        return "assistant"
+    middle = name.removeprefix("gen_ai.").removesuffix(".message")
+    return middle if name == f"gen_ai.{middle}.message" else None

@@ -1,0 +1,138 @@
+"""What ingest keeps of a turn without reading its messages: facts that merge over batches in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from app.otlp.normalise import Normalised
+from app.otlp.reader import view_of
+from app.otlp.span import Span
+from app.sessions.types import Usage
+from app.sessions.words import first_user_text
+
+PROMPT_VERSION = "service.prompt.version"
+MAX_OPENING = 300
+"""Characters kept of a turn's opening text."""
+
+Key = tuple[int, int, bytes]
+"""Start, end and id of a span: the order in which "the first" of a turn is chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts of one span. Only model calls have a model and tokens."""
+
+    operation: str
+    is_chat: bool
+    is_error: bool
+    model: str | None
+    usage: Usage
+    prompt_version: str | None
+    conversation_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFacts:
+    """The facts of some spans of a turn; `errors` counts those whose status is an error.
+
+    `conversation` and `opening` carry the key of the span they come from; the smallest key wins.
+    """
+
+    start_ns: int
+    end_ns: int
+    span_count: int
+    conversation: tuple[Key, str] | None = None
+    opening: tuple[Key, str] | None = None
+    usage: Usage = Usage()
+    models: frozenset[str] = frozenset()
+    prompt_versions: frozenset[str] = frozenset()
+    errors: int = 0
+
+    @classmethod
+    def of(cls, spans: Iterable[Span]) -> TurnFacts:
+        """The facts of one or more spans of one turn; messages are read until a first user text is found."""
+        ordered = sorted(spans, key=span_key)
+        read = [_facts(span, Normalised(view_of(span))) for span in ordered]
+        return cls(
+            start_ns=ordered[0].start_ns,
+            end_ns=max(span.end_ns for span in ordered),
+            span_count=len(ordered),
+            conversation=_first_conversation(ordered),
+            opening=_first_opening(ordered, read),
+            usage=sum((facts.usage for facts in read), Usage()),
+            models=frozenset(facts.model for facts in read if facts.model),
+            prompt_versions=frozenset(facts.prompt_version for facts in read if facts.prompt_version),
+            errors=sum(facts.is_error for facts in read),
+        )
+
+
+def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
+    """The facts of both sets of spans, which must have none in common; order and grouping do not matter."""
+    return TurnFacts(
+        start_ns=min(one.start_ns, other.start_ns),
+        end_ns=max(one.end_ns, other.end_ns),
+        span_count=one.span_count + other.span_count,
+        conversation=min(filter(None, (one.conversation, other.conversation)), default=None),
+        opening=min(filter(None, (one.opening, other.opening)), default=None),
+        usage=one.usage + other.usage,
+        models=one.models | other.models,
+        prompt_versions=one.prompt_versions | other.prompt_versions,
+        errors=one.errors + other.errors,
+    )
+
+
+def dump(facts: TurnFacts) -> bytes:
+    """Facts as JSON, equal for equal facts."""
+    return _encode(facts)
+
+
+def load(stored: bytes) -> TurnFacts:
+    """The facts that `dump` wrote."""
+    return _decode(stored)
+
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_decode = msgspec.json.Decoder(TurnFacts).decode
+
+
+def span_key(span: Span) -> Key:
+    return (span.start_ns, span.end_ns, span.span_id)
+
+
+def facts(span: Span) -> Facts:
+    """The facts of a span, without reading its messages."""
+    return _facts(span, Normalised(view_of(span)))
+
+
+def opening_text(span: Span) -> str | None:
+    """The first user text in a model call's input, cut to MAX_OPENING; None where it has none."""
+    text = first_user_text(Normalised(view_of(span)).input_messages)
+    return None if text is None else text[:MAX_OPENING]
+
+
+def _facts(span: Span, normal: Normalised) -> Facts:
+    version = span.attributes.get(PROMPT_VERSION)
+    is_chat = normal.is_chat
+    return Facts(
+        operation=normal.operation,
+        is_chat=is_chat,
+        is_error=span.failed,
+        model=normal.model if is_chat else None,
+        usage=Usage(normal.input_tokens, normal.output_tokens) if is_chat else Usage(),
+        prompt_version=version if isinstance(version, str) and version else None,
+        conversation_id=span.conversation_id,
+    )
+
+
+def _first_conversation(ordered: list[Span]) -> tuple[Key, str] | None:
+    return next(((span_key(span), span.conversation_id) for span in ordered if span.conversation_id), None)
+
+
+def _first_opening(ordered: list[Span], read: list[Facts]) -> tuple[Key, str] | None:
+    for span, span_facts in zip(ordered, read, strict=True):
+        if span_facts.is_chat and (text := opening_text(span)) is not None:
+            return span_key(span), text
+    return None

@@ -1,0 +1,74 @@
+"""Spans to steps: each tool's execution, and each answer of the model that calls no tool."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from app.sessions.spans import TurnSpan
+from app.sessions.types import ShownSpan, Step, Usage
+from app.sessions.words import answer_text, reasoning, text_beside_tools
+
+
+def step_of(span: TurnSpan) -> Step | None:
+    """The step that a span is, None for all others."""
+    if span.is_tool and span.tool is not None:
+        return Step(
+            "tool_call",
+            span.span_id,
+            name=span.tool.name or span.full.name.removeprefix("execute_tool "),
+            arguments=span.tool.arguments,
+            result=span.tool.result,
+            error=tool_error(span),
+        )
+    if span.is_chat and (text := answer_text(span.outputs)) is not None:
+        return Step("answer", span.span_id, text=text)
+    return None
+
+
+def tool_error(span: TurnSpan) -> str | None:
+    """The failed tool's own words: its result, else its exception, else its status; None if it did not fail."""
+    result = span.tool.result if span.tool else None
+    recorded = span.full.failed or span.full.attributes.get("error.type")
+    if not recorded and (result is not None or exception(span) is None):
+        return None
+    if result is not None and result != "":
+        return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+    return span_error(span)
+
+
+def span_error(span: TurnSpan) -> str:
+    """Why a span failed, in the words it recorded."""
+    kind = span.full.attributes.get("error.type")
+    return exception(span) or span.full.status_message or (str(kind) if kind else "failed")
+
+
+def exception(span: TurnSpan) -> str | None:
+    """What the last exception event says."""
+    for name, attributes in reversed(span.full.events):
+        if name == "exception":
+            words: Any = attributes.get("exception.message") or attributes.get("exception.type")
+            return str(words) if words else None
+    return None
+
+
+def shown(span: TurnSpan) -> ShownSpan:
+    """A span as the page lists it."""
+    full, normal = span.full, span.normal
+    error = tool_error(span) if span.tool else span_error(span) if full.failed else None
+    return ShownSpan(
+        span.span_id,
+        full.parent_span_id,
+        full.name,
+        normal.operation,
+        full.start_ns,
+        full.end_ns,
+        error,
+        full.attributes,
+        convention=normal.convention,
+        provider=normal.provider,
+        model=normal.model,
+        usage=Usage(normal.input_tokens, normal.output_tokens) if span.is_chat else Usage(),
+        reasoning=reasoning(span.outputs),
+        text_beside_tools=text_beside_tools(span.outputs),
+    )

@@ -60,6 +60,14 @@ class AnyLlmModels:
 
         return self._loop.drain(lambda emit: self._attempt(request, call(emit)), on_event)
 
+    def close(self) -> None:
+        """Close the pooled connections; for the end of a process or a test."""
+        with self._lock:
+            if self._clients is not None and self._clients[0] == self._loop.generation:
+                self._loop.run(self._clients[1].close())
+            self._clients = None
+        self._loop.close()
+
     def _prepare(self, request: ModelRequest) -> tuple[AnyLLM, dict[str, Any]]:
         arguments = encode(request)
         # Ours is the deadline that counts; the SDKs' own would otherwise be shorter than some answers.

@@ -82,12 +82,19 @@ class Clients:
                 self._open.popitem(last=False)
             return self._open[key]
 
+    async def close(self) -> None:
+        self._open.clear()
+        await self._transport.close_for_all()
+
 
 class _SharedTransport(httpx.AsyncHTTPTransport):
     """Lives as long as the process: a client that is closed must not close it for the others."""
 
     async def aclose(self) -> None:
         pass
+
+    async def close_for_all(self) -> None:
+        await super().aclose()
 
 
 def _open(vendor: Vendor, base_url: str, api_key: str | None, transport: httpx.AsyncHTTPTransport) -> AnyLLM:

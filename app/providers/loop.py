@@ -41,6 +41,15 @@ class LoopThread:
             raise
         return future.result()
 
+    def close(self) -> None:
+        """Stop the loop; the next call would start another."""
+        with self._lock:
+            if self._loop is not None and self._pid == os.getpid():
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
+                self._loop.close()
+            self._loop = None
+
     @property
     def generation(self) -> int:
         """Changes when the loop does: what is bound to a loop must not outlive it."""
@@ -51,7 +60,8 @@ class LoopThread:
         with self._lock:
             if self._loop is None or self._pid != os.getpid():
                 self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
-                threading.Thread(target=self._loop.run_forever, name="providers", daemon=True).start()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="providers", daemon=True)
+                self._thread.start()
             return self._loop
 
 

@@ -40,7 +40,8 @@ class Providers:
     ) -> None:
         self._catalogue = catalogue
         self._builtin = builtin or BuiltinModels()
-        self._remote = remote or AnyLlmModels()
+        self._vendors = AnyLlmModels()
+        self._remote = remote or self._vendors
         self._retry = retry or Retry()
         self._breaker = breaker or Breaker()
         self._slot = slot
@@ -57,6 +58,10 @@ class Providers:
         if request.model.vendor == "BUILTIN":
             return self._builtin.stream(request, on_event)
         return self._call(request, lambda attempt: self._stream_once(attempt, on_event))
+
+    def close(self) -> None:
+        """Close pooled connections; for the end of a process or a test."""
+        self._vendors.close()
 
     def _call(self, request: ModelRequest, send: Callable[[ModelRequest], Answer]) -> Answer:
         upstream = _upstream(request)

@@ -66,7 +66,7 @@ def json_or_text(value: Any) -> Any:
         found = parse_json(value)
     except ValueError:
         return value
-    return value if too_deep(found) else found
+    return value if value.count("[") + value.count("{") > MAX_DEPTH and too_deep(found) else found
 
 
 def json_container(value: Any) -> Any:

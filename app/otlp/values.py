@@ -12,6 +12,7 @@ from app.otlp.text import MAX_DEPTH, parse_json
 
 MAX_INT64 = 2**63 - 1
 MIN_INT64 = -(2**63)
+_MAX_DIGITS = 64
 
 
 class _Scalar(msgspec.Struct, gc=False):
@@ -50,15 +51,12 @@ def attributes(pairs: Any, depth: int = 0) -> dict[str, Any]:
 
 def integer(value: Any) -> int | None:
     """An int64 as number or digits (proto3 JSON allows both, and `1e+21` occurs); None for anything else."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else None
-    if isinstance(value, str) and len(value) <= 64:
-        return _integer_of_text(value)
-    return None
+    kind = type(value)
+    if kind is int:
+        return int(value)
+    if kind is str:
+        return _integer_of_text(value) if len(value) <= _MAX_DIGITS else None
+    return int(value) if kind is float and value.is_integer() else None
 
 
 def time_ns(value: Any) -> int:
@@ -67,14 +65,15 @@ def time_ns(value: Any) -> int:
 
 
 def _integer_of_text(text: str) -> int | None:
-    digits = text[1:] if text.startswith("-") else text
-    if digits.isascii() and digits.isdigit():
+    try:
         return int(text)
+    except ValueError:
+        pass
     try:
         number = float(text)
     except ValueError:
         return None
-    return int(number) if math.isfinite(number) and number.is_integer() else None
+    return int(number) if number.is_integer() else None
 
 
 def _text(value: Any, depth: int) -> Any:
@@ -123,16 +122,17 @@ _KINDS = {
 class LazyAttributes(Mapping[str, Any]):
     """Attributes whose values are decoded when they are asked for: ingest looks at a few of many."""
 
-    __slots__ = ("_raw", "_read")
+    __slots__ = ("_raw",)
 
     def __init__(self, raw: dict[str, msgspec.Raw]) -> None:
         self._raw = raw
-        self._read: dict[str, Any] = {}
 
     def __getitem__(self, key: str) -> Any:
-        if key not in self._read:
-            self._read[key] = raw_value(self._raw[key])
-        return self._read[key]
+        return raw_value(self._raw[key])
+
+    def get(self, key: str, default: Any = None) -> Any:
+        raw = self._raw.get(key)
+        return default if raw is None else raw_value(raw)
 
     def __contains__(self, key: object) -> bool:
         return key in self._raw

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
@@ -30,9 +31,15 @@ CONVENTIONS: tuple[Convention, ...] = (
     BareTool(),
     GenAIEvents(),
 )
+_MARKERS = frozenset[str]().union(*(convention.markers for convention in CONVENTIONS))
 MODEL_CALLS = frozenset({CHAT, "generate_content", "text_completion"})
 
 T = TypeVar("T")
+
+
+@lru_cache(maxsize=1024)
+def _matching(markers: frozenset[str]) -> tuple[Convention, ...]:
+    return tuple(convention for convention in CONVENTIONS if convention.matches(markers))
 
 
 class Normalised:
@@ -42,7 +49,7 @@ class Normalised:
 
     def __init__(self, span: SpanView) -> None:
         self.span = span
-        self._conventions = [convention for convention in CONVENTIONS if convention.matches(span)]
+        self._conventions = _matching(_MARKERS.intersection(span.attributes))
         self.operation = self._first(lambda convention: convention.operation(span)) or ""
 
     def _first(self, ask: Callable[[Convention], T | None]) -> T | None:

@@ -79,14 +79,16 @@ class ToolUse:
 class Convention:
     """One convention; every answer is None where the span says nothing in it.
 
-    `markers` are attributes of which a span that follows the convention has at least one.
+    `markers` are attributes of which a span that follows the convention has at least one; without them it
+    is asked about every span.
     """
 
     name = ""
     markers: frozenset[str] = frozenset()
 
-    def matches(self, span: SpanView) -> bool:
-        return not self.markers.isdisjoint(span.attributes)
+    def matches(self, keys: frozenset[str]) -> bool:
+        """Whether a span with the attributes `keys` may follow the convention."""
+        return not self.markers or not self.markers.isdisjoint(keys)
 
     def operation(self, span: SpanView) -> str | None:
         return None

@@ -15,9 +15,6 @@ _BODY = ("gen_ai.event.content", "body", "event_body", "event.body")
 class GenAIEvents(Convention):
     name = "gen_ai.events"
 
-    def matches(self, span: SpanView) -> bool:
-        return True
-
     def input_messages(self, span: SpanView) -> Messages | None:
         return _detailed(span, "gen_ai.input.messages", "user") or _told(span, outputs=False)
 

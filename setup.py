@@ -25,6 +25,7 @@ setup(
         "dramatiq[redis]>=2.2,<3",
         "fakeredis[lua]>=2.36,<3",
         "falcon>=4.4,<5",
+        "google-re2>=1.1,<2",
         "gunicorn>=27,<28",
         "jinja2>=3.1,<4",
         "jsonschema>=4.25,<5",

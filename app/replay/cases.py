@@ -71,9 +71,9 @@ def _exception(raw: object, path: str) -> dict[str, Any]:
 
 
 def _with_exception(case: TestCase, exception: Mapping[str, Any], path: str) -> TestCase:
-    at = reading.place(exception["turn"], f"{path}.turn", len(case.turns))
+    at = reading.index(exception["turn"], f"{path}.turn", len(case.turns))
     turn = case.turns[at]
-    n = reading.place(exception["step"], f"{path}.step", len(turn.steps))
+    n = reading.index(exception["step"], f"{path}.step", len(turn.steps))
     step = replace(turn.steps[n], check=merge_check(turn.steps[n].check, exception["check"], f"{path}.check"))
     turn = replace(turn, steps=(*turn.steps[:n], step, *turn.steps[n + 1 :]))
     return replace(case, turns=(*case.turns[:at], turn, *case.turns[at + 1 :]))

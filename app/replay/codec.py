@@ -18,8 +18,6 @@ from app.replay.types import (
     TestCase,
 )
 
-MOST_TURNS = 1_000
-
 SETTINGS = {"order", "history", "onMissing", "includedTurns", "assertionType", "assertionValue"}
 _CALL = {"name", "arguments", "result", "error"}
 
@@ -41,8 +39,6 @@ def load_case(raw: object, path: str = "") -> TestCase:
     """Raises `Invalid` for anything that `dump_case` could not have written, naming the field."""
     given = reading.fields(raw, path, {"turns", *SETTINGS}, {"turns"})
     turns = reading.items(given["turns"], reading.at(path, "turns"), _load_turn)
-    if not 1 <= len(turns) <= MOST_TURNS:
-        raise Invalid(f"{reading.at(path, 'turns')}: must be 1 to {MOST_TURNS}")
     settings = {key: value for key, value in given.items() if key in SETTINGS}
     case = TestCase(turns, **load_settings(settings, len(turns), path))
     require_a_check(case, reading.at(path, "turns"))

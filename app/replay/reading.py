@@ -59,7 +59,7 @@ def whole_number(raw: object, path: str, low: int, high: int) -> int:
     return raw
 
 
-def place(raw: object, path: str, count: int) -> int:
+def index(raw: object, path: str, count: int) -> int:
     """A place in a list of `count`, from 0."""
     if isinstance(raw, bool) or not isinstance(raw, int) or not 0 <= raw < count:
         raise Invalid(f"{path}: there are {count}, counted from 0")

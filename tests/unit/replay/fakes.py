@@ -1,0 +1,72 @@
+"""Fakes behind the engine's ports; each remembers what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
+from app.replay.ports import Judgement, Ports, Rendered
+from app.replay.types import CaseStep, CaseTurn, Check
+
+
+@dataclass
+class FakeModel:
+    """Says what `script` says for the n-th call, n from 0, given all the messages."""
+
+    script: Callable[[int, Sequence[Message]], Answer]
+    asked: list[tuple[str, tuple[Message, ...], tuple[ToolDefinition, ...]]] = field(default_factory=list)
+
+    def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
+        self.asked.append((instruction, tuple(messages), tuple(tools)))
+        return self.script(len(self.asked) - 1, messages)
+
+
+@dataclass
+class FakeDraft:
+    tools: Sequence[ToolDefinition] = ()
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def render(self, placeholders: Mapping[str, str]) -> Rendered:
+        ignored = [key for key, value in placeholders.items() if value not in self.values.get(key, ())]
+        return Rendered(f"Be helpful {sorted(placeholders.items())}", tuple(ignored))
+
+
+@dataclass
+class FakeJudge:
+    verdict: Callable[[str, str], str] = lambda expected, actual: "passed" if expected == actual else "failed"
+    asked: list[tuple[str, str, str, str]] = field(default_factory=list)
+
+    def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
+        self.asked.append((assertion, expected, actual, question))
+        return Judgement(self.verdict(expected, actual), "because", Tokens(3, 1))
+
+
+def says(text: str, **more: Any) -> Answer:
+    return Answer(text, tokens=Tokens(10, 2), **more)
+
+
+def calls(*named: tuple[str, Any], text: str = "") -> Answer:
+    made = tuple(ToolCall(f"id{n}", name, arguments) for n, (name, arguments) in enumerate(named))
+    return Answer(text, made, tokens=Tokens(10, 2), finish_reason="tool_calls")
+
+
+def call(name: str, given: Any = None, result: Any = "ok", error: str | None = None, **check: Any) -> CaseStep:
+    return CaseStep("tool_call", name, given, result, error, check=Check(**check))
+
+
+def answer(text: str, **check: Any) -> CaseStep:
+    return CaseStep("answer", text=text, check=Check(**check))
+
+
+def turn(user: str | None, *steps: CaseStep, **more: Any) -> CaseTurn:
+    return CaseTurn(user, steps, **more)
+
+
+def scripted(*answers: Answer) -> FakeModel:
+    return FakeModel(lambda n, messages: answers[n])
+
+
+def ports(model: Any, **more: Any) -> Ports:
+    return Ports(model, more.pop("draft", None) or FakeDraft(), more.pop("judge", None) or FakeJudge(), **more)

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.errors import Invalid
+from app.replay.cases import case_by_hand, case_from_turns, change_case
+from app.replay.types import CaseStep, CaseTurn, Check, TestCase
+from app.sessions.types import Step, Turn
+from tests.unit.replay.fakes import answer, call, turn
+
+TWO_TURNS = TestCase((turn("Hi", call("f", {"a": 1}), answer("x")), turn("Bye", answer("y"))))
+
+
+def test_a_case_copies_all_that_a_replay_needs_of_the_turns() -> None:
+    steps = Step("tool_call", "s1", "f", {"a": 1}, {"r": 2}, "failed"), Step("answer", "s2", text="Hello")
+    recorded = Turn("t1", 0, 1, "Hi", steps, {"tone": "formal"}, ("f", {"name": "g"}), "abc")
+
+    case = case_from_turns([recorded], "AI")
+
+    check = Check(answer="ai")
+    assert case.turns == (
+        CaseTurn(
+            "Hi",
+            (
+                CaseStep("tool_call", "f", {"a": 1}, {"r": 2}, "failed", "", "s1", check),
+                CaseStep("answer", text="Hello", span_id="s2", check=check),
+            ),
+            {"tone": "formal"},
+            ("f", {"name": "g"}),
+            "abc",
+            "t1",
+        ),
+    )
+
+
+def test_a_case_by_hand_is_one_question_and_one_answer() -> None:
+    case = case_by_hand("What?", "That.", "STRICT", {"tone": "formal"})
+
+    assert case.turns == (CaseTurn("What?", (CaseStep("answer", text="That."),), {"tone": "formal"}),)
+    with pytest.raises(Invalid, match="question: must not be empty"):
+        case_by_hand(" ", "That.", "STRICT")
+
+
+def test_changes_name_exceptions_and_leave_the_rest() -> None:
+    changes = {
+        "steps": [
+            {"turn": 0, "step": 0, "check": {"arguments": "subset"}},
+            {"turn": 0, "step": 0, "check": {"ignorePaths": ["/a"]}},
+            {"turn": 1, "step": 0, "check": {"enabled": False}},
+        ],
+        "order": "in_order",
+        "history": "recorded",
+        "onMissing": "error",
+        "includedTurns": 1,
+        "assertionValue": "is polite",
+    }
+
+    case = change_case(TWO_TURNS, changes)
+
+    assert case.turns[0].steps[0].check == Check(arguments="subset", ignore_paths=("/a",))
+    assert case.turns[0].steps[1] == TWO_TURNS.turns[0].steps[1]
+    assert not case.turns[1].steps[0].check.enabled
+    assert (case.order, case.history, case.on_missing) == ("in_order", "recorded", "error")
+    assert (case.included_turns, case.assertion_value) == (1, "is polite")
+    assert change_case(case, {"includedTurns": None}).included_turns is None
+    assert change_case(TWO_TURNS, {}) == TWO_TURNS
+
+
+def test_another_assertion_type_sets_all_answers_anew_before_the_exceptions() -> None:
+    changes = {"assertionType": "MANUAL", "steps": [{"turn": 1, "step": 0, "check": {"answer": "ai"}}]}
+
+    case = change_case(TWO_TURNS, changes)
+
+    assert case.assertion_type == "MANUAL"
+    assert [step.check.answer for each in case.turns for step in each.steps] == ["manual", "manual", "ai"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sort": 1}, "sort: unknown field"),
+        ({"order": "random"}, "order: must be one of any, in_order"),
+        ({"history": None}, "history: must be one of replayed, recorded"),
+        ({"onMissing": ""}, "onMissing: must be one of stop, error"),
+        ({"includedTurns": 0}, "includedTurns: must be a whole number from 1 to 2"),
+        ({"includedTurns": 3}, "includedTurns: must be a whole number from 1 to 2"),
+        ({"includedTurns": True}, "includedTurns: must be a whole number from 1 to 2"),
+        ({"steps": {}}, "steps: must be a list"),
+        ({"steps": [{"turn": 0, "step": 0}]}, "steps.0.check: is required"),
+        ({"steps": [{"turn": 2, "step": 0, "check": {}}]}, "steps.0.turn: there are 2, counted from 0"),
+        ({"steps": [{"turn": 1, "step": -1, "check": {}}]}, "steps.0.step: there are 1, counted from 0"),
+        ({"steps": [{"turn": "0", "step": 0, "check": {}}]}, "steps.0.turn: there are 2"),
+        (
+            {"steps": [{"turn": 0, "step": 0, "check": {"answer": "fuzzy"}}]},
+            "steps.0.check.answer: must be one of",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_path(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        change_case(TWO_TURNS, changes)
+    assert str(refused.value).startswith(message)
+
+
+def test_a_case_that_checks_nothing_is_refused() -> None:
+    off = [{"turn": 0, "step": n, "check": {"enabled": False}} for n in range(2)]
+    silent = {"turn": 1, "step": 0, "check": {"answer": "ignore"}}
+
+    with pytest.raises(Invalid, match="at least one step"):
+        change_case(TWO_TURNS, {"steps": [*off, silent]})
+    with pytest.raises(Invalid, match="at least one step"):
+        change_case(TWO_TURNS, {"steps": off, "includedTurns": 1})
+    assert change_case(TWO_TURNS, {"steps": off})

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.replay.compare import Outcome, compare
+from app.replay.types import MISSING, Difference, Produced
+from tests.unit.replay.fakes import answer, call
+
+
+def said(text: str, recorded: str = "", **check: Any) -> Outcome:
+    return compare(answer(recorded, **check), Produced("answer", text=text))
+
+
+def called(actual: Any, recorded: Any, **check: Any) -> Outcome:
+    return compare(call("f", recorded, **check), Produced("tool_call", "f", actual))
+
+
+def passes(outcome: Outcome) -> bool:
+    assert outcome.result in ("passed", "failed")
+    return outcome.result == "passed"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "actual", "same"),
+    [
+        ("It is  sunny.\n", " it IS sunny.", True),
+        ("Straße", "STRASSE", True),
+        ("It is sunny.", "It is sunny", False),
+        ('{"a": 1, "b": [1.0]}', '{"b": [1], "a": 1}', True),
+        ('{"a": 1}', '{"a": "1"}', False),
+        ('{"a": "X"}', '{"a": "x"}', False),
+        ('{"a": 1}', "{a: 1}", False),
+        ("NaN", "nan", True),
+        ("true", "True", True),
+        ("", "", True),
+        ("a\x00b", "a\x00b", True),
+        ("[" * 100_000, "[" * 100_000, True),
+    ],
+)
+def test_strict_compares_json_as_json_and_else_folded_text(recorded: str, actual: str, same: bool) -> None:
+    assert passes(said(actual, recorded)) is same
+
+
+def test_a_failed_text_shows_both_sides() -> None:
+    assert said("Oslo", "Rome") == Outcome("failed", "the answer differs", (Difference("", "Rome", "Oslo"),))
+
+
+def test_failed_json_shows_the_pointers_that_differ() -> None:
+    outcome = said('{"a": {"b": 2}, "c": 3}', '{"a": {"b": 1}}')
+
+    assert outcome.diff == (Difference("/a/b", 1, 2), Difference("/c", MISSING, 3))
+
+
+def test_ignore_paths_hold_for_json_answers_too() -> None:
+    assert passes(said('{"id": 2, "x": 1}', '{"id": 1, "x": 1}', ignore_paths=("/id",)))
+
+
+def test_a_value_takes_the_place_of_the_recorded_answer() -> None:
+    assert passes(said("Oslo", "Rome", value="oslo"))
+    assert not passes(said("Rome", "Rome", value="oslo"))
+
+
+def test_contains_folds_both_sides() -> None:
+    assert passes(said("The CAPITAL  is\nRome!", "x", answer="contains", value="capital is rome"))
+    assert passes(said("It is Rome.", "rome", answer="contains"))
+    assert not passes(said("Oslo", "x", answer="contains", value="Rome"))
+
+
+def test_nothing_to_look_for_is_no_pass() -> None:
+    assert said("anything", " ", answer="contains").reason == "there is no text to look for"
+
+
+def test_regex_finds_anywhere_and_minds_case() -> None:
+    assert passes(said("order #4711 is ñ\x00 on its way", answer="regex", value=r"#\d{4}\b.*ñ"))
+    assert not passes(said("ORDER", answer="regex", value="order"))
+    assert passes(said("ORDER", answer="regex", value="(?i)order"))
+
+
+def test_a_pattern_that_would_hang_a_backtracking_engine_is_harmless() -> None:
+    assert not passes(said("a" * 200_000 + "b", answer="regex", value=r"^(a|a|aa)+$"))
+
+
+def test_text_that_is_no_unicode_can_be_searched() -> None:
+    assert passes(said("\ud800 done", answer="regex", value="done$"))
+
+
+def test_json_subset_takes_json_or_its_text() -> None:
+    assert passes(said('{"a": 1, "b": 2}', answer="json_subset", value={"a": 1}))
+    assert passes(said('{"a": 1, "b": 2}', answer="json_subset", value='{"a": 1}'))
+    assert passes(said('{"a": 1, "b": 2}', '{"b": 2}', answer="json_subset"))
+    assert said('{"a": 2}', answer="json_subset", value={"a": 1}).diff == (Difference("/a", 1, 2),)
+
+
+def test_json_subset_says_which_side_is_no_json() -> None:
+    assert said("sunny", answer="json_subset", value={}).reason == "the answer is no JSON"
+    assert said("{}", "sunny", answer="json_subset").reason == "what is expected is no JSON"
+
+
+@pytest.mark.parametrize("check", ["ai", "manual"])
+def test_judges_and_persons_are_left_to_decide(check: str) -> None:
+    assert said("x", "x", answer=check) == Outcome("open")
+
+
+def test_exact_arguments_are_equal_but_for_the_ignored_paths() -> None:
+    assert passes(called({"b": 2, "a": 1.0}, {"a": 1, "b": 2}))
+    assert passes(called({"q": "x", "at": 9}, {"q": "x", "at": 1}, ignore_paths=("/at",)))
+    assert called({"q": "y", "n": 1}, {"q": "x"}) == Outcome(
+        "failed", "f was called with other arguments", (Difference("/q", "x", "y"), Difference("/n", MISSING, 1))
+    )
+
+
+def test_subset_arguments_may_be_more() -> None:
+    assert passes(called({"q": "x", "n": 1}, {"q": "x"}, arguments="subset"))
+    assert not passes(called({"n": 1}, {"q": "x"}, arguments="subset"))
+
+
+def test_ignored_arguments_may_be_anything() -> None:
+    assert passes(called("{broken", {"q": "x"}, arguments="ignore"))
+
+
+def test_no_arguments_are_an_empty_object() -> None:
+    assert passes(called({}, None))
+    assert passes(called(None, {}))
+
+
+def test_arguments_that_are_no_json_compare_as_text() -> None:
+    assert passes(called("{broken", "{broken"))
+    assert called("{broken", {"a": 1}).diff == (Difference("", {"a": 1}, "{broken"),)
+
+
+def test_a_diff_is_short_enough_to_read() -> None:
+    assert len(called(list(range(5_000)), list(range(1, 5_001))).diff) == 100
+
+
+def test_big_values_compare() -> None:
+    big = {"text": "é\x00" * 100_000}
+    assert passes(called(dict(big), big))
+    assert not passes(called({"text": big["text"] + "!"}, big))

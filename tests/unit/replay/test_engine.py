@@ -1,0 +1,356 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.chat import Answer, Message, ToolDefinition
+from app.errors import ProviderError
+from app.replay.engine import replay
+from app.replay.ports import Judgement
+from app.replay.types import Drift, Produced, ReplayResult, TestCase, TurnResult
+from tests.unit.replay.fakes import (
+    FakeDraft,
+    FakeJudge,
+    FakeModel,
+    answer,
+    call,
+    calls,
+    ports,
+    says,
+    scripted,
+    turn,
+)
+
+
+def results(result: ReplayResult) -> list[list[str]]:
+    return [[step.result for step in each.steps] for each in result.turns]
+
+
+def test_repeating_the_recording_passes() -> None:
+    case = TestCase((turn("Weather?", call("weather", {"city": "Rome"}, {"t": 31}), answer("Hot.")),))
+    model = scripted(calls(("weather", {"city": "Rome"})), says("hot. "))
+
+    result = replay(case, ports(model))
+
+    assert result.status == "passed"
+    assert results(result) == [["passed", "passed"]]
+    assert (result.tokens.prompt, result.tokens.completion) == (20, 4)
+
+
+def test_the_model_is_told_the_instruction_the_question_and_the_recorded_result() -> None:
+    case = TestCase((turn("Weather?", call("weather", {"city": "Rome"}, {"t": "31 °C"}), answer("Hot.")),))
+    model = scripted(calls(("weather", {"city": "Rome"}), text="Let me see."), says("Hot."))
+
+    replay(case, ports(model))
+
+    instruction, messages, _ = model.asked[1]
+    assert instruction.startswith("Be helpful")
+    assert [message.role for message in messages] == ["user", "assistant", "tool"]
+    assert messages[1].text == "Let me see."
+    assert (messages[2].text, messages[2].tool_call_id) == ('{"t": "31 °C"}', "id0")
+
+
+def test_text_beside_tool_calls_is_no_step() -> None:
+    case = TestCase((turn("?", call("f"), answer("Done.")),))
+
+    result = replay(case, ports(scripted(calls(("f", {}), text="Done."), says("Done."))))
+
+    assert result.turns[0].extra == ()
+
+
+def test_a_recorded_error_is_given_as_the_tool_s_own_words() -> None:
+    case = TestCase((turn("?", call("f", {}, None, "disk full"), answer("Sorry.")),))
+    model = scripted(calls(("f", {})), says("Sorry."))
+
+    assert replay(case, ports(model)).status == "passed"
+    assert json.loads(model.asked[1][1][-1].text) == {"error": "disk full"}
+
+
+def test_a_call_the_draft_forgets_has_failed_and_a_new_one_is_extra() -> None:
+    case = TestCase((turn("?", call("search", {"q": "x"}), call("book", {"id": 1}), answer("Booked.")),))
+
+    result = replay(case, ports(scripted(calls(("search", {"q": "x"}), ("search", {"q": "x"})), says("Booked."))))
+
+    assert result.status == "failed"
+    assert results(result) == [["passed", "failed", "passed"]]
+    assert result.turns[0].steps[1].reason == "book was not called"
+    assert result.turns[0].extra == (Produced("tool_call", "search", {"q": "x"}, "ok"),)
+
+
+def test_extra_steps_never_fail() -> None:
+    case = TestCase((turn("?", call("f", 1), answer("x")),))
+
+    assert replay(case, ports(scripted(calls(("f", 1), ("f", 1)), calls(("f", 1)), says("x")))).status == "passed"
+
+
+def test_steps_out_of_order_pass_under_any_and_fail_in_order() -> None:
+    case = TestCase((turn("?", call("a"), call("b"), answer("x")),))
+    script = calls(("b", {})), calls(("a", {})), says("x")
+
+    assert replay(case, ports(scripted(*script))).status == "passed"
+    in_order = replay(replace(case, order="in_order"), ports(scripted(*script)))
+    assert sorted(results(in_order)[0]) == ["failed", "passed", "passed"]
+    assert [step.reason for step in in_order.turns[0].steps if step.reason] == ["it came out of order"]
+
+
+def test_a_disabled_step_is_ignored_whatever_happens() -> None:
+    case = TestCase((turn("?", call("f", 1, enabled=False), answer("x"), answer("y", answer="ignore")),))
+
+    result = replay(case, ports(scripted(calls(("f", 2)), says("x"))))
+
+    assert result.status == "passed"
+    assert results(result) == [["ignored", "passed", "ignored"]]
+    assert result.turns[0].steps[0].actual == {"name": "f", "arguments": 2}
+
+
+def test_later_turns_see_what_the_draft_said() -> None:
+    case = TestCase((turn("Hi", answer("Hello")), turn("Bye", answer("Goodbye"))))
+    model = scripted(says("Howdy"), says("Goodbye"))
+
+    replay(case, ports(model))
+
+    assert [message.text for message in model.asked[1][1]] == ["Hi", "Howdy", "Bye"]
+
+
+def test_with_recorded_history_later_turns_see_the_recording() -> None:
+    first = turn("Hi", call("f", {"n": 1}, [1]), answer("Hello"))
+    case = TestCase((first, turn("Bye", answer("Goodbye"))), history="recorded")
+    model = scripted(says("Howdy"), says("Goodbye"))
+
+    result = replay(case, ports(model))
+
+    assert [message.text for message in model.asked[1][1]] == ["Hi", "", "[1]", "Hello", "Bye"]
+    assert model.asked[1][1][1].tool_calls[0].id == model.asked[1][1][2].tool_call_id
+    assert results(result) == [["failed", "failed"], ["passed"]]
+
+
+def test_turns_with_recorded_history_can_be_played_side_by_side() -> None:
+    turns = tuple(turn(f"Q{n}", call("f", n, n), answer(f"A{n}")) for n in range(20))
+    seen: list[tuple[int, int]] = []
+
+    def script(_: int, messages: Sequence[Message]) -> Answer:
+        n = sum(message.role == "user" for message in messages) - 1
+        return says(f"A{n}") if messages[-1].role == "tool" else calls(("f", n))
+
+    with ThreadPoolExecutor(4) as pool:
+        result = replay(
+            TestCase(turns, history="recorded"),
+            ports(FakeModel(script), progress=lambda done, total, _: seen.append((done, total))),
+            pool.map,
+        )
+
+    assert result.status == "passed"
+    assert [each.user for each in result.turns] == [f"Q{n}" for n in range(20)]
+    assert max(seen) == (40, 40)
+
+
+def test_a_call_the_recording_cannot_answer_stops_the_replay() -> None:
+    case = TestCase((turn("?", call("a"), call("b"), answer("x")), turn("??", answer("y"))))
+
+    result = replay(case, ports(scripted(calls(("a", {}), ("other", {})))))
+
+    assert (result.status, result.stop_reason) == ("failed", "missing_result")
+    assert results(result) == [["passed", "not_run", "not_run"], ["not_run"]]
+    assert "other" in str(result.turns[0].steps[1].reason)
+    assert [step.name for step in result.turns[0].extra] == ["other"]
+
+
+def test_or_the_model_is_told_that_the_tool_is_unavailable() -> None:
+    case = TestCase((turn("?", answer("x")),), on_missing="error")
+    model = scripted(calls(("other", {})), says("x"))
+
+    assert replay(case, ports(model)).status == "passed"
+    assert json.loads(model.asked[1][1][-1].text) == {"error": "tool unavailable"}
+
+
+@pytest.mark.parametrize(("recorded_calls", "limit"), [(0, 8), (1, 8), (4, 8), (5, 10), (20, 40)])
+def test_a_model_that_never_answers_meets_the_step_limit(recorded_calls: int, limit: int) -> None:
+    case = TestCase((turn("?", *(call("f", n) for n in range(recorded_calls)), answer("x")),), on_missing="error")
+    model = FakeModel(lambda n, _: calls(("f", 0)))
+
+    result = replay(case, ports(model))
+
+    assert len(model.asked) == limit
+    assert (result.status, result.stop_reason) == ("failed", "step_limit")
+    assert result.turns[0].steps[-1].result == "failed"
+
+
+def test_a_model_that_calls_too_much_at_once_meets_it_too() -> None:
+    case = TestCase((turn("?", answer("x")),), on_missing="error")
+    model = FakeModel(lambda n, _: calls(*[("f", 0)] * 1_000))
+
+    assert replay(case, ports(model)).stop_reason == "step_limit"
+    assert len(model.asked) == 1
+
+
+def test_a_provider_that_fails_is_an_error_that_keeps_what_there_is() -> None:
+    def script(n: int, _: Sequence[Message]) -> Answer:
+        if n == 2:
+            raise ProviderError("overloaded")
+        return [says("Hello"), calls(("f", {}))][n]
+
+    case = TestCase((turn("Hi", answer("Hello")), turn("Go", call("f"), answer("x")), turn("Bye", answer("y"))))
+
+    result = replay(case, ports(FakeModel(script)))
+
+    assert (result.status, result.stop_reason, result.error) == ("error", "provider_error", "overloaded")
+    assert results(result) == [["passed"], ["passed", "not_run"], ["not_run"]]
+    assert result.tokens.prompt == 20
+
+
+def test_a_replay_is_cancelled_before_the_next_call() -> None:
+    model = FakeModel(lambda n, _: calls(("f", {})))
+    case = TestCase((turn("Hi", call("f"), answer("x")), turn("Bye", answer("y"))))
+
+    result = replay(case, ports(model, cancelled=lambda: len(model.asked) == 1))
+
+    assert (result.status, result.stop_reason) == ("cancelled", "cancelled")
+    assert results(result) == [["passed", "not_run"], ["not_run"]]
+    assert len(model.asked) == 1
+
+
+def test_a_turn_without_the_user_s_text_cannot_be_played() -> None:
+    case = TestCase((turn(None, answer("x")), turn("Bye", answer("y"))))
+
+    result = replay(case, ports(scripted()))
+
+    assert (result.status, result.stop_reason) == ("failed", "no_user_text")
+    assert results(result) == [["not_run"], ["not_run"]]
+    assert result.turns[0].steps[0].reason == "what the user said was not recorded"
+
+
+def test_with_recorded_history_only_that_turn_is_lost() -> None:
+    case = TestCase((turn(None, answer("x")), turn("Bye", answer("y"))), history="recorded")
+    model = scripted(says("y"))
+
+    result = replay(case, ports(model))
+
+    assert (result.status, results(result)) == ("failed", [["not_run"], ["passed"]])
+    assert [message.text for message in model.asked[0][1]] == ["Bye"]
+
+
+def test_turns_that_were_cut_off_are_not_run_and_do_not_fail() -> None:
+    case = TestCase((turn("Hi", answer("x")), turn("Bye", answer("y"), answer("z", enabled=False))), included_turns=1)
+
+    result = replay(case, ports(scripted(says("x"))))
+
+    assert result.status == "passed"
+    assert results(result) == [["passed"], ["not_run", "ignored"]]
+    assert result.turns[1].steps[0].reason == "its turn was cut off"
+
+
+def test_recorded_names_select_tools_and_recorded_definitions_fill_in() -> None:
+    draft = FakeDraft([ToolDefinition("a", "the draft's"), ToolDefinition("b")])
+    offered = ("a", {"name": "a", "description": "recorded"}, {"name": "c", "parameters": {"type": "object"}}, "gone")
+    model = scripted(says("x"))
+
+    result = replay(TestCase((turn("?", answer("x"), offered_tools=offered),)), ports(model, draft=draft))
+
+    assert model.asked[0][2] == (
+        ToolDefinition("a", "the draft's"),
+        ToolDefinition("c", parameters={"type": "object"}),
+    )
+    assert result.drift == Drift(tools=("gone",))
+
+
+@pytest.mark.parametrize(("offered", "names"), [(None, ["a", "b"]), ((), [])])
+def test_nothing_recorded_offers_all_and_an_empty_list_offers_none(offered: Any, names: list[str]) -> None:
+    draft = FakeDraft([ToolDefinition("a"), ToolDefinition("b")])
+    model = scripted(says("x"))
+
+    replay(TestCase((turn("?", answer("x"), offered_tools=offered),)), ports(model, draft=draft))
+
+    assert [tool.name for tool in model.asked[0][2]] == names
+
+
+def test_placeholder_values_that_no_longer_exist_are_drift() -> None:
+    recorded = {"tone": "formal", "language": "en"}
+    case = TestCase((turn("?", answer("x"), placeholders=recorded),))
+
+    result = replay(case, ports(scripted(says("x")), draft=FakeDraft(values={"language": ["en"]})))
+
+    assert result.drift == Drift(placeholders={"tone": "formal"})
+    assert result.status == "passed"
+
+
+def test_the_judge_decides_ai_checks_and_is_asked_once_for_each() -> None:
+    judge = FakeJudge(lambda expected, actual: "failed" if "wrong" in actual else "passed")
+    case = TestCase(
+        (turn("Q1", answer("A", answer="ai")), turn("Q2", answer("B", answer="ai", value="is polite"))),
+        assertion_value="means the same",
+    )
+
+    result = replay(case, ports(scripted(says("right"), says("wrong")), judge=judge))
+
+    assert judge.asked == [("means the same", "A", "right", "Q1"), ("is polite", "B", "wrong", "Q2")]
+    assert results(result) == [["passed"], ["failed"]]
+    assert result.turns[1].steps[0].reason == "because"
+    assert (result.tokens.prompt, result.judge_tokens.prompt) == (20, 6)
+
+
+def test_a_judge_that_fails_leaves_the_step_to_review() -> None:
+    class Failing:
+        def judge(self, *_: str) -> Judgement:
+            raise ProviderError("no credit")
+
+    case = TestCase((turn("?", answer("A", answer="ai")),))
+
+    result = replay(case, ports(scripted(says("A")), judge=Failing()))
+
+    assert (result.status, results(result)) == ("needs_review", [["needs_review"]])
+    assert result.turns[0].steps[0].reason == "the judge failed: no credit"
+
+
+def test_a_manual_check_waits_for_a_person_but_a_failure_is_one() -> None:
+    case = TestCase((turn("?", call("f", 1), answer("A", answer="manual")),))
+
+    waiting = replay(case, ports(scripted(calls(("f", 1)), says("B"))))
+    failing = replay(case, ports(scripted(says("B"))))
+
+    assert (waiting.status, results(waiting)) == ("needs_review", [["passed", "needs_review"]])
+    assert (failing.status, results(failing)) == ("failed", [["failed", "needs_review"]])
+
+
+def test_malformed_arguments_are_answered_and_shown_as_they_came() -> None:
+    case = TestCase((turn("?", call("f", {"q": "x"}), answer("y")),))
+
+    result = replay(case, ports(scripted(calls(("f", '{"q": "x')), says("y"))))
+
+    assert results(result) == [["failed", "passed"]]
+    assert result.turns[0].steps[0].actual == {"name": "f", "arguments": '{"q": "x'}
+
+
+def test_a_refusal_is_the_answer() -> None:
+    case = TestCase((turn("?", answer("x")),))
+
+    result = replay(case, ports(scripted(says("", finish_reason="refused", refusal="I can't."))))
+
+    assert result.turns[0].steps[0].actual == "I can't."
+
+
+def test_progress_counts_recorded_steps_and_brings_finished_turns() -> None:
+    seen: list[tuple[int, int, TurnResult | None]] = []
+    case = TestCase(
+        (turn("Hi", call("f"), answer("x")), turn("Bye", answer("y")), turn("", answer("z"))), included_turns=2
+    )
+
+    result = replay(
+        case,
+        ports(scripted(calls(("f", {})), says("x"), says("y")), progress=lambda *each: seen.append(each)),
+    )
+
+    assert seen == [(1, 3, None), (2, 3, result.turns[0]), (3, 3, result.turns[1])]
+
+
+def test_big_and_odd_values_go_through_unharmed() -> None:
+    big = {"é\x00🙂": "x" * 200_000}
+    case = TestCase((turn("?", call("f", big, big), answer("\x00" * 1_000)),))
+    model = scripted(calls(("f", dict(big))), says("\x00" * 1_000))
+
+    assert replay(case, ports(model)).status == "passed"
+    assert json.loads(model.asked[1][1][-1].text) == big

@@ -1,0 +1,211 @@
+"""What holds for every recording and every model."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.chat import Answer, Message, ToolCall
+from app.errors import ProviderError
+from app.replay.engine import replay
+from app.replay.types import CaseStep, CaseTurn, Check, ReplayResult, TestCase
+from tests.unit.replay.fakes import FakeModel, calls, ports, says
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=4,
+)
+checks = st.builds(
+    Check,
+    st.booleans(),
+    st.sampled_from(["exact", "subset", "ignore"]),
+    st.sampled_from(["strict", "ai", "manual", "ignore"]),
+    ignore_paths=st.sampled_from([(), ("/a",), ("",)]),
+)
+tool_calls = st.builds(
+    CaseStep,
+    st.just("tool_call"),
+    st.sampled_from(["f", "g", ""]),
+    values,
+    values,
+    st.none() | st.text(max_size=3),
+    check=checks,
+)
+answers = st.builds(CaseStep, st.just("answer"), text=st.text(max_size=5), check=checks)
+placeholders = st.none() | st.dictionaries(st.text(max_size=2), st.text(max_size=2), max_size=2)
+turns = st.builds(
+    CaseTurn, st.none() | st.text(max_size=3), st.lists(tool_calls | answers, max_size=4).map(tuple), placeholders
+)
+
+
+def cases(turn: st.SearchStrategy[CaseTurn]) -> st.SearchStrategy[TestCase]:
+    return st.builds(
+        TestCase,
+        st.lists(turn, min_size=1, max_size=3).map(tuple),
+        st.sampled_from(["any", "in_order"]),
+        st.sampled_from(["replayed", "recorded"]),
+        st.sampled_from(["stop", "error"]),
+        st.none() | st.integers(1, 3),
+    )
+
+
+played_turns = st.builds(
+    lambda user, steps, answer: CaseTurn(user, (*steps, answer)),
+    st.text(min_size=1, max_size=3),
+    st.lists(tool_calls, max_size=4),
+    answers.map(lambda step: replace(step, check=replace(step.check, answer="strict"))),
+)
+
+
+class Outside:
+    """Notes what Python's audit events say is done to files, sockets, processes and the environment."""
+
+    def __init__(self) -> None:
+        self.watching = False
+        self.touched: list[str] = []
+
+    def __call__(self, event: str, _: object) -> None:
+        if self.watching and event.startswith(("open", "socket", "subprocess", "os.", "urllib", "sqlite3")):
+            self.touched.append(event)
+
+
+OUTSIDE = Outside()
+sys.addaudithook(OUTSIDE)  # can't be removed; it sleeps unless it watches
+
+
+class Adversary:
+    """Calls, answers and fails as a seed has it."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self.asked = 0
+
+    def __call__(self, n: int, messages: Sequence[Message]) -> Answer:
+        self.asked += 1
+        match self._random.randrange(12):
+            case 0:
+                raise ProviderError("down")
+            case 1:
+                return says("")
+            case _:
+                names = self._random.choices(["f", "g", "", "unknown"], k=self._random.randrange(1, 4))
+                return calls(*((name, self._random.choice([{}, {"a": 1}, "{", None, [1]])) for name in names))
+
+
+class Parrot:
+    """Repeats the recording: the calls of the turn in one order, `at_once` or one by one, then the answer."""
+
+    def __init__(self, case: TestCase, at_once: bool, seed: int | None = None) -> None:
+        self._case = case
+        self._at_once = at_once
+        self._seed = seed
+
+    def __call__(self, n: int, messages: Sequence[Message]) -> Answer:
+        asked = [place for place, message in enumerate(messages) if message.role == "user"]
+        turn = self._case.turns[len(asked) - 1]
+        made = [step for step in turn.steps if step.kind == "tool_call"]
+        if self._seed is not None:
+            made = random.Random(f"{self._seed} {turn}").sample(made, len(made))
+        done = sum(message.role == "tool" for message in messages[asked[-1] :])
+        todo = made[done:] if self._at_once else made[done : done + 1]
+        if not todo:
+            return says(turn.steps[-1].text)
+        return Answer("", tuple(ToolCall(f"c{at}", step.name, step.arguments) for at, step in enumerate(todo)))
+
+
+def shown(result: ReplayResult) -> list[list[tuple[str, object]]]:
+    return [[(step.result, step.diff) for step in turn.steps] for turn in result.turns]
+
+
+@given(cases(turns), st.integers(0, 10_000))
+@settings(deadline=None)
+def test_every_replay_ends_with_exactly_one_fitting_verdict_for_each_step(case: TestCase, seed: int) -> None:
+    adversary = Adversary(seed)
+
+    result = replay(case, ports(FakeModel(adversary)))
+
+    played = case.turns[: case.included_turns]
+    assert adversary.asked <= sum(max(8, 2 * len(turn.steps)) for turn in played)
+    assert len(result.turns) == len(case.turns)
+    for recorded, turn in zip(case.turns, result.turns, strict=True):
+        assert [step.kind for step in turn.steps] == [step.kind for step in recorded.steps]
+        for step, verdict in zip(recorded.steps, turn.steps, strict=True):
+            assert (verdict.result == "ignored") == (not step.checked)
+            assert verdict.result not in ("failed", "not_run", "needs_review") or verdict.reason
+
+
+@given(cases(turns), st.integers(0, 10_000))
+@settings(deadline=None)
+def test_the_status_follows_from_the_steps(case: TestCase, seed: int) -> None:
+    result = replay(case, ports(FakeModel(Adversary(seed))))
+
+    found = {step.result for turn in result.turns for step in turn.steps}
+    assert (result.status == "error") == (result.error is not None)
+    if result.status == "passed":
+        assert result.stop_reason is None
+        assert not found & {"failed", "needs_review"}
+    if result.status == "needs_review":
+        assert "needs_review" in found
+        assert "failed" not in found
+
+
+@given(cases(played_turns), st.booleans())
+@settings(deadline=None)
+def test_a_model_that_repeats_the_recording_passes_everything(case: TestCase, at_once: bool) -> None:
+    result = replay(case, ports(FakeModel(Parrot(case, at_once))))
+
+    assert result.status == "passed"
+    assert all(turn.extra == () for turn in result.turns)
+    for recorded, turn in zip(case.turns[: case.included_turns], result.turns, strict=False):
+        for step, verdict in zip(recorded.steps, turn.steps, strict=True):
+            assert verdict.result == ("passed" if step.checked else "ignored")
+
+
+@given(cases(played_turns), st.integers(0, 100), st.booleans())
+@settings(deadline=None)
+def test_the_order_of_independent_calls_changes_nothing_under_any(case: TestCase, seed: int, at_once: bool) -> None:
+    case = replace(case, order="any")
+
+    straight = replay(case, ports(FakeModel(Parrot(case, at_once))))
+    permuted = replay(case, ports(FakeModel(Parrot(case, at_once, seed))))
+
+    assert (permuted.status, shown(permuted)) == (straight.status, shown(straight))
+
+
+@given(cases(turns), st.integers(0, 10_000))
+@settings(deadline=None)
+def test_the_same_answers_give_the_same_result(case: TestCase, seed: int) -> None:
+    first, second = (replay(case, ports(FakeModel(Adversary(seed)))) for _ in range(2))
+
+    assert first == second
+
+
+@given(cases(turns), st.integers(0, 10_000))
+@settings(deadline=None)
+def test_a_replay_touches_nothing_but_its_ports(case: TestCase, seed: int) -> None:
+    OUTSIDE.touched.clear()
+    OUTSIDE.watching = True
+    try:
+        replay(case, ports(FakeModel(Adversary(seed))))
+    finally:
+        OUTSIDE.watching = False
+
+    assert OUTSIDE.touched == []
+
+
+def test_the_watch_over_the_outside_sees_what_it_should(tmp_path: Path) -> None:
+    OUTSIDE.touched.clear()
+    OUTSIDE.watching = True
+    try:
+        (tmp_path / "x").write_text("y")
+    finally:
+        OUTSIDE.watching = False
+
+    assert "open" in OUTSIDE.touched

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.replay.compare import compare
+from app.replay.pairing import label, pair
+from app.replay.types import CaseStep, Check, Order, Produced
+from tests.unit.replay.fakes import answer, call
+
+checks = st.builds(
+    Check,
+    enabled=st.sampled_from([True, True, False]),
+    arguments=st.sampled_from(["exact", "subset", "ignore"]),
+    ignore_paths=st.sampled_from([(), ("/b",)]),
+)
+arguments = st.fixed_dictionaries({}, optional={"a": st.integers(0, 1), "b": st.integers(0, 1)})
+recorded = st.builds(CaseStep, st.just("tool_call"), st.sampled_from("fg"), arguments, check=checks) | st.builds(
+    CaseStep, st.just("answer"), text=st.sampled_from(["x", "y"])
+)
+produced = st.builds(Produced, st.just("tool_call"), st.sampled_from("fg"), arguments) | st.builds(
+    Produced, st.just("answer"), text=st.sampled_from(["x", "y"])
+)
+
+
+def made(name: str, given_arguments: Any = None) -> Produced:
+    return Produced("tool_call", name, given_arguments)
+
+
+def score(steps: list[CaseStep], made_steps: list[Produced], pairs: dict[int, int]) -> tuple[int, int]:
+    """How many pairs of checked steps there are and how many of them pass."""
+    checked = [(steps[left], made_steps[right]) for left, right in pairs.items() if steps[left].checked]
+    return len(checked), sum(compare(*each).result == "passed" for each in checked)
+
+
+def all_pairings(steps: list[CaseStep], made_steps: list[Produced]) -> list[dict[int, int]]:
+    places = [*range(len(made_steps)), *([None] * len(steps))]
+    return [
+        {left: right for left, right in enumerate(rights) if right is not None}
+        for rights in set(permutations(places, len(steps)))
+        if all(right is None or label(steps[left]) == label(made_steps[right]) for left, right in enumerate(rights))
+    ]
+
+
+def rises(steps: list[CaseStep], pairs: dict[int, int]) -> bool:
+    rights = [right for left, right in pairs.items() if steps[left].checked]
+    return rights == sorted(rights)
+
+
+@given(st.lists(recorded, max_size=4), st.lists(produced, max_size=4))
+def test_under_any_order_the_pairing_is_maximum_and_as_many_pass_as_can(
+    steps: list[CaseStep], made_steps: list[Produced]
+) -> None:
+    scores = [score(steps, made_steps, pairs) for pairs in all_pairings(steps, made_steps)]
+
+    length, passed = score(steps, made_steps, pair(steps, made_steps, "any"))
+
+    assert length == max(each[0] for each in scores)
+    assert passed == max(each[1] for each in scores)
+
+
+@given(st.lists(recorded, max_size=4), st.lists(produced, max_size=4))
+def test_in_order_the_subsequence_by_name_is_longest_and_then_as_many_pass_as_can(
+    steps: list[CaseStep], made_steps: list[Produced]
+) -> None:
+    rising = [pairs for pairs in all_pairings(steps, made_steps) if rises(steps, pairs)]
+
+    pairs = dict(sorted(pair(steps, made_steps, "in_order").items()))
+
+    assert rises(steps, pairs)
+    assert score(steps, made_steps, pairs) == max(score(steps, made_steps, each) for each in rising)
+
+
+@given(st.lists(recorded, max_size=6), st.lists(produced, max_size=6), st.sampled_from(["any", "in_order"]))
+def test_no_produced_step_is_paired_twice_or_with_another_name(
+    steps: list[CaseStep], made_steps: list[Produced], order: Order
+) -> None:
+    pairs = pair(steps, made_steps, order)
+
+    assert len(set(pairs.values())) == len(pairs)
+    assert all(label(steps[left]) == label(made_steps[right]) for left, right in pairs.items())
+
+
+def test_a_failed_call_is_held_against_the_one_most_like_it() -> None:
+    steps = [call("f", {"a": 1, "b": 2, "c": 3}), call("f", {"x": 1, "y": 2, "z": 3})]
+    made_steps = [made("f", {"x": 1, "y": 2, "z": 0}), made("f", {"a": 1, "b": 2, "c": 0})]
+
+    assert pair(steps, made_steps, "any") == {0: 1, 1: 0}
+
+
+def test_a_strict_step_does_not_lose_its_call_to_a_lenient_one() -> None:
+    steps = [call("f", {"a": 1}, arguments="ignore"), call("f", {"a": 2})]
+
+    assert pair(steps, [made("f", {"a": 2}), made("f", {"a": 3})], "any") == {0: 1, 1: 0}
+
+
+def test_a_disabled_step_takes_only_what_is_left() -> None:
+    steps = [call("f", 1, enabled=False), call("f", 2)]
+
+    assert pair(steps, [made("f", 1)], "any") == {1: 0}
+    assert pair(steps, [made("f", 1), made("f", 2)], "in_order") == {0: 0, 1: 1}
+
+
+def test_an_answer_that_passes_wins_over_one_to_be_judged() -> None:
+    steps = [answer("x", answer="ai"), answer("y", answer="ai"), answer("z")]
+
+    assert pair(steps, [Produced("answer", text="z")], "any") == {2: 0}
+    assert pair(steps[:2], [Produced("answer", text="z")], "any") == {0: 0}
+
+
+@pytest.mark.parametrize("order", ["any", "in_order"])
+@pytest.mark.parametrize("argument", [lambda n: n, lambda n: 0, lambda n: {"n": n % 7}])
+def test_hundreds_of_steps_are_no_matter(order: Order, argument: Any) -> None:
+    steps = [call("f", argument(n)) for n in range(400)]
+    made_steps = [made("f", argument(n)) for n in range(400)]
+
+    assert score(steps, made_steps, pair(steps, made_steps, order)) == (400, 400)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.chat import Tokens
+from app.errors import Invalid
+from app.replay.engine import replay
+from app.replay.result_codec import dump_result, load_result
+from app.replay.results import conclude, counts, with_verdict
+from app.replay.types import (
+    Difference,
+    Drift,
+    Produced,
+    ReplayResult,
+    StepVerdict,
+    TestCase,
+    TurnResult,
+)
+from tests.unit.replay.fakes import answer, call, calls, ports, says, scripted, turn
+
+
+def verdict(result: Any) -> StepVerdict:
+    return StepVerdict("answer", result, "x", "y")
+
+
+def reviewed(*steps: Any) -> ReplayResult:
+    turns = tuple(TurnResult("?", tuple(map(verdict, each))) for each in steps)
+    case = TestCase(tuple(turn("?") for _ in turns))
+    return conclude(case, dict(enumerate(turns)))
+
+
+@pytest.mark.parametrize(
+    ("steps", "status"),
+    [
+        (["passed", "ignored"], "passed"),
+        (["passed", "needs_review"], "needs_review"),
+        (["needs_review", "failed"], "failed"),
+        (["passed", "not_run"], "passed"),
+    ],
+)
+def test_the_status_is_that_of_the_worst_step(steps: list[str], status: str) -> None:
+    assert reviewed(steps).status == status
+
+
+def test_a_turn_that_never_came_back_fails_the_replay() -> None:
+    case = TestCase((turn("a", answer("x")), turn("b", answer("y"))))
+
+    result = conclude(case, {0: TurnResult("a", (verdict("passed"),))})
+
+    assert result.status == "failed"
+    assert result.turns[1].steps[0].result == "not_run"
+    assert result.turns[1].steps[0].reason == "the replay stopped before this turn"
+
+
+def test_drift_and_tokens_are_those_of_all_turns() -> None:
+    case = TestCase((turn("a"), turn("b")))
+    first = TurnResult("a", (), drift=Drift({"tone": "x"}, ("f", "g")), tokens=Tokens(1, 2))
+    second = TurnResult("b", (), drift=Drift({"size": "y"}, ("g",)), tokens=Tokens(3, 4))
+
+    result = conclude(case, {0: first, 1: second})
+
+    assert result.drift == Drift({"tone": "x", "size": "y"}, ("f", "g"))
+    assert result.tokens == Tokens(4, 6)
+
+
+def test_counts_name_every_result() -> None:
+    result = reviewed(["passed", "failed"], ["passed"])
+
+    assert counts(result.turns) == {"passed": 2, "failed": 1, "ignored": 0, "not_run": 0, "needs_review": 0}
+
+
+def test_a_person_s_verdicts_settle_the_replay() -> None:
+    waiting = reviewed(["passed", "needs_review"], ["needs_review"])
+
+    half = with_verdict(waiting, 1, "passed")
+
+    assert half.status == "needs_review"
+    assert with_verdict(half, 2, "passed").status == "passed"
+    assert with_verdict(half, 2, "failed").status == "failed"
+
+
+def test_a_person_s_verdict_does_not_mend_a_replay_that_was_cancelled() -> None:
+    waiting = replace(reviewed(["needs_review"]), status="cancelled")
+
+    assert with_verdict(waiting, 0, "passed").status == "cancelled"
+
+
+@pytest.mark.parametrize(("n", "given"), [(0, "passed"), (2, "passed"), (-1, "passed"), (1, "ignored")])
+def test_only_a_step_that_needs_review_takes_a_verdict(n: int, given: Any) -> None:
+    with pytest.raises(Invalid):
+        with_verdict(reviewed(["passed", "needs_review"]), n, given)
+
+
+def test_a_result_comes_back_from_json_as_it_was() -> None:
+    case = TestCase(
+        (
+            turn("Hi", call("f", {"a": 1, "b": None}), answer("x", answer="manual"), placeholders={"tone": "x"}),
+            turn("Bye", answer("y"), offered_tools=("gone",)),
+        )
+    )
+    script = calls(("f", {"a": 2}), ("f", {"a": 3})), says("é\x00"), says("z")
+
+    result = replay(case, ports(scripted(*script)))
+
+    assert load_result(json.loads(json.dumps(dump_result(result)))) == result
+
+
+def test_the_written_form_is_the_contract_s() -> None:
+    steps = (StepVerdict("answer", "failed", "x", "y", "the answer differs", (Difference("/a", 1),)),)
+    extra = Produced("tool_call", "f", {"a": 1}, "ok"), Produced("answer", text="z")
+    written = dump_result(ReplayResult("failed", (TurnResult("?", steps, extra, "step_limit"),)))
+
+    assert written["turns"][0]["steps"] == [
+        {
+            "kind": "answer",
+            "result": "failed",
+            "expected": "x",
+            "actual": "y",
+            "reason": "the answer differs",
+            "diff": [{"path": "/a", "expected": 1}],
+        }
+    ]
+    assert written["turns"][0]["extra"] == [
+        {"kind": "tool_call", "name": "f", "arguments": {"a": 1}, "result": "ok"},
+        {"kind": "answer", "text": "z"},
+    ]
+    assert written["tokens"] == {"prompt": 0, "completion": 0, "total": 0}

@@ -61,7 +61,11 @@ def integer(value: Any) -> int | None:
 
 def time_ns(value: Any) -> int:
     """A time in Unix nanoseconds within int64; 0 where there is none."""
-    return min(max(integer(value) or 0, 0), MAX_INT64)
+    try:
+        ns = int(value)
+    except (TypeError, ValueError, OverflowError):
+        ns = integer(value) or 0
+    return min(max(ns, 0), MAX_INT64)
 
 
 def _integer_of_text(text: str) -> int | None:

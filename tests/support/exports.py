@@ -27,7 +27,7 @@ def pairs_of(attributes: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"key": key, "value": value_of(value)} for key, value in attributes.items()]
 
 
-def span(attributes: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+def span(recorded: dict[str, Any] | None = None, /, **fields: Any) -> dict[str, Any]:
     """A valid span of prompt 7; `fields` replace its own fields (None removes one)."""
     whole = {
         "traceId": TRACE_ID,
@@ -35,7 +35,7 @@ def span(attributes: dict[str, Any] | None = None, **fields: Any) -> dict[str, A
         "name": "chat gpt",
         "startTimeUnixNano": "1544712660000000000",
         "endTimeUnixNano": "1544712661000000000",
-        "attributes": pairs_of({"service.prompt.id": 7} | (attributes or {})),
+        "attributes": pairs_of({"service.prompt.id": 7} | (recorded or {})),
     } | fields
     return {key: value for key, value in whole.items() if value is not None}
 

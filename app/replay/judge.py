@@ -7,6 +7,7 @@ it was written, so nothing inside it can close them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,8 @@ are free.
 
 Reply with one JSON object and nothing else:
 {{"reasoning": "<one to three sentences>", "verdict": "passed" or "failed"}}"""
+
+_FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 
 ATTEMPTS = 3  # to find a nonce that the data does not hold
 
@@ -57,9 +60,12 @@ def question_for(data: dict[str, str], nonce: str) -> Message:
 
 
 def parse(text: str) -> Judgement:
-    """Exactly `{"verdict": "passed"|"failed", "reasoning": text}`; anything else needs review."""
+    """Exactly `{"verdict": "passed"|"failed", "reasoning": text}`, be it in a code fence, for models like
+    those; anything else needs review.
+    """
+    fenced = _FENCED.fullmatch(text.strip())
     try:
-        reply = json.loads(text, object_pairs_hook=_object)
+        reply = json.loads(fenced[1] if fenced else text, object_pairs_hook=_object)
     except (ValueError, RecursionError):
         return _unreadable(text)
     if not isinstance(reply, dict) or reply.keys() != {"verdict", "reasoning"}:

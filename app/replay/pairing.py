@@ -44,7 +44,7 @@ class _Pairing:
         self.pairs: Pairs = {}
         self._steps = steps
         self._produced = produced
-        self._leaves: dict[int, Any] = {}
+        self._leaves: dict[int, frozenset[Any]] = {}
 
     def match(self, lefts: Iterable[int]) -> None:
         """Every edge of a name leads to every call of it, so whatever passes can be filled up to a maximum."""
@@ -65,7 +65,7 @@ class _Pairing:
             step, produced = self._steps[lefts[row]], self._produced[right]
             if label(step) != label(produced):
                 return 0
-            return length + passes * self._grade(step, produced) + self._likeness(lefts[row], right)
+            return length + passes * self._grade(lefts[row], right) + self._likeness(lefts[row], right)
 
         found = longest_common_subsequence(len(lefts), len(self._produced), worth)
         self.pairs.update({lefts[row]: right for row, right in found.items()})
@@ -84,34 +84,34 @@ class _Pairing:
             return zip(lefts, list(rights), strict=False)
         return sorted(
             ((left, right) for left in lefts for right in rights),
-            key=lambda pair: (
-                -self._grade(self._steps[pair[0]], self._produced[pair[1]]),
-                -self._likeness(*pair),
-            ),
+            key=lambda pair: (-self._grade(*pair), -self._likeness(*pair)),
         )
 
     def _passing(self, left: int, rights: Sequence[int]) -> int:
-        step = self._steps[left]
-        return sum(1 << place for place, right in enumerate(rights) if self._grade(step, self._produced[right]) == 2)
+        return sum(1 << place for place, right in enumerate(rights) if self._grade(left, right) == 2)
 
-    @staticmethod
-    def _grade(step: CaseStep, produced: Produced) -> int:
-        """2 passes, 1 is open, 0 fails."""
-        if step.kind == "tool_call":
-            return 2 * arguments_pass(step, produced)
-        return {"passed": 2, "open": 1, "failed": 0}[compare(step, produced).result]
+    def _grade(self, left: int, right: int) -> int:
+        """2 passes, 1 is open, 0 fails. Equal leaves are the quick way to know of equal arguments."""
+        step, produced = self._steps[left], self._produced[right]
+        if step.kind == "answer":
+            return {"passed": 2, "open": 1, "failed": 0}[compare(step, produced).result]
+        if step.check.arguments == "exact" and not step.check.ignore_paths:
+            return 2 * (self._leaves_of(left) == self._leaves_of(~right))
+        return 2 * arguments_pass(step, produced)
 
     def _likeness(self, left: int, right: int) -> int:
         """0 to 100."""
         if self._steps[left].kind == "answer":
             return 0
-        mine = self._leaves_of(left, self._steps[left].arguments)
-        return int(100 * similarity(mine, self._leaves_of(~right, self._produced[right].arguments)))
+        return int(100 * similarity(self._leaves_of(left), self._leaves_of(~right)))
 
-    def _leaves_of(self, key: int, arguments: Any) -> Any:
-        if key not in self._leaves:
-            self._leaves[key] = leaves(arguments_of(arguments))
-        return self._leaves[key]
+    def _leaves_of(self, place: int) -> frozenset[Any]:
+        """The leaves of a recorded step's arguments or, with its place inverted, of a produced one's."""
+        if place not in self._leaves:
+            step = self._steps[place] if place >= 0 else self._produced[~place]
+            self._leaves[place] = leaves(arguments_of(step.arguments))
+            hash(self._leaves[place])  # kept by the set: most that differ are told apart by it
+        return self._leaves[place]
 
     def _free(self) -> defaultdict[Label, list[int]]:
         taken = set(self.pairs.values())

@@ -61,7 +61,8 @@ def test_without_a_usable_nonce_nobody_is_asked() -> None:
     [
         "",
         "passed",
-        "```json\n" + PASSED + "\n```",
+        "```json\n" + PASSED + "\n```\nAs asked.",
+        "```\n" + PASSED + "\n```\n```\n" + PASSED + "\n```",
         PASSED + " And more.",
         '{"verdict": "passed"}',
         '{"verdict": "Passed", "reasoning": "x"}',
@@ -83,6 +84,11 @@ def test_space_around_the_object_and_its_order_are_free(verdict: str) -> None:
     text = json.dumps({"verdict": verdict, "reasoning": "é"})
 
     assert parse(f"\n {text}\n").verdict == verdict
+
+
+@pytest.mark.parametrize("language", ["", "json"])
+def test_a_code_fence_around_the_object_is_no_matter(language: str) -> None:
+    assert parse(f"```{language}\n{PASSED}\n```\n").verdict == "passed"
 
 
 def test_what_the_judge_said_instead_is_kept_short() -> None:

@@ -1,6 +1,6 @@
 """Requests to the fake upstream, the same for every vendor, for tests of the providers."""
 
-from app.chat import Message
+from app.chat import Message, ToolDefinition
 from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
 
 KEY = "sk-very-secret"
@@ -12,6 +12,11 @@ MODELS = {
     "CUSTOM_OPENAI_COMPATIBLE": "llama3",
 }
 VENDORS = tuple(MODELS)
+WEATHER = ToolDefinition(
+    "weather",
+    "Today's weather",
+    {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
 
 
 def request(upstream, vendor, *messages, model=None, timeout_s=10.0, **config):

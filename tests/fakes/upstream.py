@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tests.fakes import wire
-from tests.fakes.wire import Reply
+from tests.fakes.wire import Asked, Reply
 
 PATHS = {
     "OPENAI": "/openai/v1",
@@ -136,7 +136,12 @@ class Upstream:
         self.open_now += 1
         self.most_open = max(self.most_open, self.open_now)
         try:
-            return await self._answer(path, headers, json.loads(body or b"{}"), writer)
+            asked, reply = self._read(path, headers, json.loads(body or b"{}"))
+            await asyncio.sleep(self.latency_s if reply.latency_s is None else reply.latency_s)
+            if reply.hang:
+                await reader.read()
+                return False
+            return await _answer(writer, asked, reply)
         finally:
             self.open_now -= 1
 
@@ -150,27 +155,26 @@ class Upstream:
                 return [asdict(request) for request in self.requests]
         return {"port": self.port, "requests": len(self.requests), "openNow": self.open_now}
 
-    async def _answer(
-        self, path: str, headers: dict[str, str], body: dict[str, Any], writer: asyncio.StreamWriter
-    ) -> bool:
+    def _read(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> tuple[Asked, Reply]:
         vendor = next(vendor for vendor, prefix in PATHS.items() if path.startswith(prefix))
         self.requests.append(Recorded(vendor, path, headers, body))
         asked = wire.read(vendor, path, headers, body)
         reply = self._replies.popleft() if self._replies else Reply()
         if self.accepts is not None and asked.key != self.accepts:
             reply = Reply(status=401, message=f"Incorrect API key provided: {asked.key}.")
-        await asyncio.sleep(self.latency_s if reply.latency_s is None else reply.latency_s)
-        if reply.hang:
-            await asyncio.sleep(3600)
-        if reply.status != 200:
-            status, content = wire.error(asked, reply)
-            _send(writer, status, reply.headers, content)
-        elif asked.stream:
-            return await _send_stream(writer, wire.events(asked, reply), reply)
-        else:
-            _send(writer, 200, reply.headers, wire.body(asked, reply), cut=reply.cut)
-        await writer.drain()
-        return not reply.cut
+        return asked, reply
+
+
+async def _answer(writer: asyncio.StreamWriter, asked: Asked, reply: Reply) -> bool:
+    if reply.status != 200:
+        status, content = wire.error(asked, reply)
+        _send(writer, status, reply.headers, content)
+    elif asked.stream:
+        return await _send_stream(writer, wire.events(asked, reply), reply)
+    else:
+        _send(writer, 200, reply.headers, wire.body(asked, reply), cut=reply.cut)
+    await writer.drain()
+    return not reply.cut
 
 
 def _send(

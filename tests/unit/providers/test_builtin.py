@@ -19,9 +19,7 @@ REFUND = ToolDefinition("refund")
 
 def request(name, *messages, tools=(), **config):
     said = messages or (Message("system", "Be brief"), Message("user", QUESTION))
-    return ModelRequest(
-        ModelRef("BUILTIN", name), ModelConfig(tools=tuple(tools), **config), said, None, timeout_s=1
-    )
+    return ModelRequest(ModelRef("BUILTIN", name), ModelConfig(tools=tuple(tools), **config), said, None, timeout_s=1)
 
 
 def test_echo_answers_with_the_question_and_counts_words():
@@ -138,9 +136,7 @@ def arrays(inner):
 @given(objects(st.recursive(scalars, lambda inner: objects(inner) | arrays(inner), max_leaves=6)))
 def test_demo_agents_arguments_are_valid_for_the_tools_schema(schema):
     (call,) = (
-        BuiltinModels()
-        .complete(request("demo-agent", tools=[ToolDefinition("any", parameters=schema)]))
-        .tool_calls
+        BuiltinModels().complete(request("demo-agent", tools=[ToolDefinition("any", parameters=schema)])).tool_calls
     )
 
     jsonschema.validate(call.arguments, schema)

@@ -49,9 +49,7 @@ def test_the_only_default_is_echo():
 
 
 def test_the_builtin_entries_are_the_builtin_models_and_say_what_they_are_for():
-    shipped = {
-        entry.name: entry.description for entry in catalogue.load().values() if entry.vendor == "BUILTIN"
-    }
+    shipped = {entry.name: entry.description for entry in catalogue.load().values() if entry.vendor == "BUILTIN"}
 
     assert set(shipped) == set(builtin.NAMES)
     assert all("for trying the product and for tests" in description for description in shipped.values())
@@ -90,9 +88,7 @@ def test_a_missing_file_is_refused(tmp_path):
 def test_cost_bills_cached_and_reasoning_tokens_as_parts_at_their_own_price(extend):
     entry = extend(HEAD + MINE)["OPENAI", "mine"]
 
-    cost = catalogue.cost(
-        entry, Tokens(prompt=100, completion=10, cache_read=60, cache_write=20, reasoning=4)
-    )
+    cost = catalogue.cost(entry, Tokens(prompt=100, completion=10, cache_read=60, cache_write=20, reasoning=4))
 
     assert cost.prompt == (20 * Decimal(3) + 60 * Decimal("0.3") + 20 * Decimal("3.75")) / 1_000_000
     assert cost.completion == (6 * Decimal(15) + 4 * Decimal(20)) / 1_000_000

@@ -1,23 +1,16 @@
-"""Each vendor's wire format over real HTTP: what is sent, and what is understood of the answer."""
+"""What is sent to each vendor, in its own wire format, over real HTTP."""
 
 import json
-from contextlib import closing
 
 import pytest
 
-from app.chat import File, Message, Tokens, ToolCall, ToolDefinition
+from app.chat import File, Message, ToolCall
 from app.errors import Invalid
 from app.providers import catalogue
 from app.providers.router import Providers
-from tests.fakes.models import KEY, VENDORS, request
-from tests.fakes.upstream import Reply, Upstream
+from tests.fakes.models import KEY, WEATHER, request
+from tests.fakes.upstream import Reply
 
-OPENAI_LIKE = ("OPENAI", "DEEPSEEK", "CUSTOM_OPENAI_COMPATIBLE")
-WEATHER = ToolDefinition(
-    "weather",
-    "Today's weather",
-    {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-)
 SCHEMA = {
     "type": "object",
     "properties": {"name": {"type": "string"}},
@@ -30,56 +23,8 @@ PDF = File("terms.pdf", "application/pdf", b"%PDF fake")
 TEXT = File("notes.md", "text/markdown; charset=utf-8", "héllo notes".encode())
 
 
-@pytest.fixture(params=VENDORS)
-def vendor(request):
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def running():
-    with Upstream() as upstream:
-        yield upstream
-
-
-@pytest.fixture
-def upstream(running):
-    running.reset()
-    return running
-
-
-@pytest.fixture(scope="module")
-def providers():
-    with closing(Providers()) as providers:
-        yield providers
-
-
-@pytest.fixture(params=["whole", "streamed"])
-def ask(request, providers):
-    """Call a model one way or the other; a streamed answer must be told by its events as well."""
-    if request.param == "whole":
-        return providers.complete
-
-    def streamed(model_request):
-        events = []
-        answer = providers.stream(model_request, events.append)
-        told = {kind: "".join(event.text for event in events if event.kind == kind) for kind in ("token", "reasoning")}
-        assert told == {"token": answer.text, "reasoning": answer.reasoning or ""}
-        assert tuple(event.tool_call for event in events if event.kind == "tool_call") == answer.tool_calls
-        return answer
-
-    return streamed
-
-
 def sent(upstream):
     return upstream.requests[-1].body
-
-
-def test_text_comes_back_with_its_tokens(upstream, ask, vendor):
-    answer = ask(request(upstream, vendor))
-
-    assert (answer.text, answer.finish_reason, answer.tool_calls) == ("echo: Say hello.", "stop", ())
-    assert (answer.tokens.completion, answer.reasoning, answer.refusal) == (3, None, None)
-    assert answer.tokens.prompt > 0
 
 
 def test_the_key_goes_where_the_vendor_looks_for_it_and_nowhere_else(upstream, ask, vendor):
@@ -193,20 +138,11 @@ def test_a_file_no_model_can_read_is_refused_before_anything_is_sent(upstream, a
     assert upstream.requests == []
 
 
-def test_tool_calls_come_back_decoded(upstream, ask, vendor):
-    upstream.script(
-        Reply(text="Let me look.", tool_calls=[("weather", {"city": "Bonn"}), ("weather", {"city": "Ulm"})])
-    )
+def test_tools_are_described_to_the_model(upstream, ask, vendor):
+    ask(request(upstream, vendor, tools=(WEATHER,)))
 
-    answer = ask(request(upstream, vendor, tools=(WEATHER,)))
-
-    assert [(call.name, call.arguments) for call in answer.tool_calls] == [
-        ("weather", {"city": "Bonn"}),
-        ("weather", {"city": "Ulm"}),
-    ]
-    assert (answer.text, answer.finish_reason) == ("Let me look.", "tool_calls")
-    assert len({call.id for call in answer.tool_calls}) == 2
-    assert "Today's weather" in json.dumps(sent(upstream)["tools"])
+    tools = json.dumps(sent(upstream)["tools"])
+    assert all(part in tools for part in ("weather", "Today's weather", "city"))
 
 
 def test_tool_results_go_back_beside_their_calls(upstream, ask, vendor):
@@ -259,15 +195,6 @@ def test_a_json_schema_reaches_the_model(upstream, ask, vendor):
             assert body["response_format"]["json_schema"]["schema"] == SCHEMA
 
 
-def test_reasoning_text_is_kept_apart_from_the_answer(upstream, ask, vendor):
-    upstream.script(Reply(text="42", reasoning="Six times seven."))
-
-    answer = ask(request(upstream, vendor))
-
-    shown = None if vendor == "OPENAI" else "Six times seven."
-    assert (answer.text, answer.reasoning) == ("42", shown)
-
-
 def test_reasoning_effort_reaches_the_model(upstream, ask, vendor):
     ask(request(upstream, vendor, reasoning_effort="high", max_tokens=30_000))
 
@@ -284,53 +211,6 @@ def test_reasoning_effort_reaches_the_model(upstream, ask, vendor):
 def test_an_unknown_reasoning_effort_is_refused(upstream, ask, vendor):
     with pytest.raises(Invalid, match="reasoning_effort"):
         ask(request(upstream, vendor, reasoning_effort="enormous"))
-
-
-def test_cached_and_reasoning_tokens_are_parts_of_prompt_and_completion(upstream, ask, vendor):
-    upstream.script(Reply(text="one two", cached=2, reasoning_tokens=5))
-
-    tokens = ask(request(upstream, vendor, Message("user", "five words are in here"))).tokens
-
-    # Anthropic counts its thinking as output and does not say how much of it that is.
-    reasoning = 0 if vendor == "ANTHROPIC" else 5
-    assert tokens == Tokens(prompt=5, completion=7, cache_read=2, reasoning=reasoning)
-
-
-def test_cache_writes_are_part_of_the_prompt(upstream, ask, vendor):
-    upstream.script(Reply(text="one", cached=1, cache_write=3))
-
-    tokens = ask(request(upstream, vendor, Message("user", "five words are in here"))).tokens
-
-    # Google and DeepSeek cache for nothing, and report no writes.
-    written = 0 if vendor in {"GOOGLE", "DEEPSEEK"} else 3
-    assert tokens == Tokens(prompt=5, completion=1, cache_read=1, cache_write=written)
-
-
-def test_a_refusal_is_an_answer_that_says_so(upstream, ask, vendor):
-    upstream.script(Reply(refusal="I can't help with that."))
-
-    answer = ask(request(upstream, vendor))
-
-    assert answer.finish_reason == "refused"
-    own_words = vendor in {"OPENAI", "ANTHROPIC", "CUSTOM_OPENAI_COMPATIBLE"}
-    assert answer.refusal == "I can't help with that." if own_words else answer.refusal
-
-
-def test_an_answer_cut_at_max_tokens_says_so(upstream, ask, vendor):
-    upstream.script(Reply(text="half an", truncated=True))
-
-    answer = ask(request(upstream, vendor))
-
-    assert (answer.text, answer.finish_reason) == ("half an", "length")
-
-
-@pytest.mark.parametrize("vendor", OPENAI_LIKE)
-def test_arguments_that_are_not_json_are_kept_as_text(upstream, ask, vendor):
-    upstream.script(Reply(tool_calls=[("weather", '{"city": ')]))
-
-    (call,) = ask(request(upstream, vendor, tools=(WEATHER,))).tool_calls
-
-    assert call.arguments == '{"city": '
 
 
 def test_a_model_known_to_read_no_images_is_spared_one(upstream):

@@ -1,0 +1,66 @@
+"""The fake upstream, and every vendor's models on it, asked for whole answers and for streamed ones."""
+
+from contextlib import closing
+
+import pytest
+
+from app.providers.anyllm import AnyLlmModels
+from app.providers.retry import Retry
+from app.providers.router import Providers
+from tests.fakes.models import VENDORS
+from tests.fakes.upstream import Upstream
+
+
+@pytest.fixture(params=VENDORS)
+def vendor(request):
+    return request.param
+
+
+@pytest.fixture(scope="package")
+def running():
+    with Upstream() as upstream:
+        yield upstream
+
+
+@pytest.fixture
+def upstream(running):
+    running.reset()
+    return running
+
+
+@pytest.fixture(scope="package")
+def models():
+    with closing(AnyLlmModels()) as models:
+        yield models
+
+
+@pytest.fixture
+def pauses():
+    """The seconds that retries would have waited."""
+    return []
+
+
+@pytest.fixture
+def providers(models, pauses):
+    return Providers(remote=models, retry=Retry(sleep=pauses.append, uniform=lambda low, high: high))
+
+
+@pytest.fixture(params=["whole", "streamed"])
+def ask(request, providers):
+    """Call a model one way or the other; a streamed answer must be told by its events as well."""
+    if request.param == "whole":
+        return providers.complete
+
+    def streamed(model_request):
+        events = []
+        answer = providers.stream(model_request, events.append)
+        said = {"token": "", "reasoning": ""}
+        calls = [event.tool_call for event in events if event.kind == "tool_call"]
+        for event in events:
+            if event.kind != "tool_call":
+                said[event.kind] += event.text
+        assert said == {"token": answer.text, "reasoning": answer.reasoning or ""}
+        assert calls == list(answer.tool_calls)
+        return answer
+
+    return streamed

@@ -1,0 +1,114 @@
+"""Hundreds of calls at once share few threads and pooled connections; the environment changes nothing."""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from subprocess import run
+from threading import Barrier, active_count
+
+import pytest
+
+from app.chat import Message
+from app.providers.anyllm import AnyLlmModels
+from app.providers.router import Providers
+from tests.fakes.models import KEY, VENDORS, request
+from tests.fakes.upstream import Reply
+
+CALLS = 200
+
+
+def test_hundreds_wait_for_the_vendor_at_the_same_time(upstream, providers):
+    providers.complete(request(upstream, "OPENAI"))
+    upstream.reset()
+    upstream.latency_s, upstream.most_open = 1.0, 0
+    at_once = Barrier(CALLS)
+
+    def ask(number):
+        at_once.wait(30)
+        return providers.complete(request(upstream, "OPENAI", Message("user", f"Call {number}"), timeout_s=60)).text
+
+    try:
+        with ThreadPoolExecutor(CALLS) as pool:
+            texts = list(pool.map(ask, range(CALLS)))
+    finally:
+        upstream.latency_s = 0.0
+
+    assert texts == [f"echo: Call {number}" for number in range(CALLS)]
+    assert upstream.most_open == CALLS
+
+
+def test_calls_one_after_the_other_share_one_connection(upstream):
+    with closing(AnyLlmModels()) as models:
+        before = upstream.connections
+        for vendor in VENDORS * 2:
+            models.complete(request(upstream, vendor))
+        threads = active_count()
+        models.complete(request(upstream, "OPENAI"))
+
+    assert upstream.connections - before == 1
+    assert active_count() <= threads
+
+
+def test_a_closed_port_opens_again_with_the_next_call(upstream):
+    with closing(AnyLlmModels()) as models:
+        models.complete(request(upstream, "OPENAI"))
+        models.close()
+
+        assert models.complete(request(upstream, "OPENAI")).text == "echo: Say hello."
+
+
+def test_the_slot_of_a_model_is_held_for_the_length_of_its_call(upstream, models):
+    log = []
+
+    @contextmanager
+    def slot(model):
+        log.append(f"in {model.name}")
+        try:
+            yield
+        finally:
+            log.append(f"out {model.name}")
+
+    upstream.script(Reply(status=401))
+    providers = Providers(remote=models, slot=slot)
+    with pytest.raises(Exception, match="refused the key"):
+        providers.complete(request(upstream, "OPENAI"))
+    providers.complete(request(upstream, "GOOGLE"))
+
+    assert log == ["in gpt-4o-mini", "out gpt-4o-mini", "in gemini-2.5-flash", "out gemini-2.5-flash"]
+
+
+def test_keys_urls_and_proxies_of_the_environment_are_not_used(upstream, ask, vendor, monkeypatch):
+    elsewhere = "http://127.0.0.1:9"
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "GOOGLE", "DEEPSEEK"):
+        monkeypatch.setenv(f"{name}_API_KEY", "sk-of-somebody-else")
+    for name in (
+        "OPENAI_BASE_URL",
+        "ANTHROPIC_BASE_URL",
+        "GOOGLE_GEMINI_BASE_URL",
+        "DEEPSEEK_API_BASE",
+        "HTTP_PROXY",
+        "http_proxy",
+        "ALL_PROXY",
+    ):
+        monkeypatch.setenv(name, elsewhere)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-of-somebody-else")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "authorization: Bearer sk-of-somebody-else")
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "x-api-key: sk-of-somebody-else")
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "sk-of-somebody-else")
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+
+    with closing(AnyLlmModels()) as fresh:
+        assert fresh.complete(request(upstream, vendor)).text == "echo: Say hello."
+
+    headers = upstream.requests[-1].headers
+    assert KEY in "".join(headers.values())
+    assert "somebody-else" not in "".join(headers.values())
+
+
+def test_importing_the_providers_does_not_import_the_vendors_sdks():
+    code = "import sys, app.providers.router; print([m for m in ('any_llm', 'openai') if m in sys.modules])"
+
+    done = run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+
+    assert done.stdout.strip() == "[]"

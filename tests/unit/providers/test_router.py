@@ -1,0 +1,101 @@
+"""Providers: who is called, what is checked before, and what a caller may swap."""
+
+import pytest
+
+from app.chat import Answer, File, Message
+from app.errors import Invalid, ProviderError
+from app.providers import catalogue
+from app.providers.clients import vendor_environment
+from app.providers.failures import ProviderFailure
+from app.providers.retry import Retry
+from app.providers.router import Providers
+from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest, StreamEvent
+
+PNG = File("dot.png", "image/png", b"x")
+
+
+class Models:
+    """A port that answers, or raises what it is given, and remembers the requests."""
+
+    def __init__(self, *failures):
+        self.failures, self.requests = list(failures), []
+
+    def complete(self, request):
+        self.requests.append(request)
+        if self.failures:
+            raise self.failures.pop(0)
+        return Answer("answer")
+
+    def stream(self, request, on_event):
+        on_event(StreamEvent("token", "ans"))
+        return self.complete(request)
+
+
+def request(vendor="OPENAI", name="gpt-4o-mini", files=()):
+    said = (Message("user", "Hi", files=files),)
+    return ModelRequest(ModelRef(vendor, name), ModelConfig(), said, Credential("sk"), 60)
+
+
+def providers(models, **parts):
+    return Providers(remote=models, retry=Retry(sleep=lambda seconds: None), **parts)
+
+
+def test_a_builtin_model_is_served_here():
+    models = Models()
+
+    assert providers(models).complete(request("BUILTIN", "echo")).text == "Hi"
+    assert models.requests == []
+
+
+def test_a_vendors_model_is_served_there_within_the_time_that_is_left():
+    models = Models(ProviderFailure("down", retryable=True))
+
+    assert providers(models).complete(request()).text == "answer"
+    first, second = models.requests
+    assert 60 >= first.timeout_s > second.timeout_s > 0
+
+
+def test_a_stream_that_has_said_something_is_not_begun_again():
+    models = Models(ProviderFailure("down", retryable=True))
+    heard = []
+
+    with pytest.raises(ProviderError, match="down"):
+        providers(models).stream(request(), heard.append)
+    assert (len(heard), len(models.requests)) == (1, 1)
+
+
+def test_a_slot_that_is_refused_stops_the_call():
+    models = Models()
+
+    def full(model):
+        raise ProviderError(f"{model.name} is busy")
+
+    with pytest.raises(ProviderError, match="gpt-4o-mini is busy"):
+        providers(models, slot=full).complete(request())
+    assert models.requests == []
+
+
+@pytest.mark.parametrize("way", ["complete", "stream"])
+def test_a_file_beyond_a_known_models_abilities_is_refused(way):
+    careful = providers(Models(), catalogue=catalogue.load())
+    call = careful.complete if way == "complete" else lambda asked: careful.stream(asked, print)
+
+    with pytest.raises(Invalid, match="deepseek-v4-pro can't read image/png"):
+        call(request("DEEPSEEK", "deepseek-v4-pro", (PNG,)))
+
+
+def test_a_model_no_catalogue_knows_is_trusted_with_files():
+    careful = providers(Models(), catalogue=catalogue.load())
+
+    assert careful.complete(request("CUSTOM_OPENAI_COMPATIBLE", "llava", (PNG,))).text == "answer"
+
+
+def test_every_vendor_that_needs_a_key_names_its_variables():
+    names = vendor_environment()
+
+    assert names["OPENAI"] == (("OPENAI_API_KEY",), ("OPENAI_BASE_URL",))
+    assert set(names) == {"OPENAI", "ANTHROPIC", "GOOGLE", "DEEPSEEK", "CUSTOM_OPENAI_COMPATIBLE"}
+
+
+def test_a_credentials_key_is_in_no_repr():
+    assert "sk-secret" not in repr(Credential("sk-secret"))

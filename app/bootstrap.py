@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
@@ -10,9 +11,16 @@ from app import actors
 from app.actors import Actors
 from app.broker import WakingBroker, build_broker
 from app.db import Database, build_engine
+from app.limits.mailbox import Mailbox
 from app.limits.rate import RateLimiter
+from app.providers import catalogue
 from app.redis_clients import RedisClients, connect
+from app.services.ingest import IngestService
 from app.services.keys import KeyService
+from app.services.models import ModelService
+from app.services.prompt_reader import PromptReader
+from app.services.prompts import PromptService
+from app.services.sessions import SessionService
 from app.timestamps import Now, utc_now
 from config.settings import Settings
 
@@ -24,6 +32,10 @@ class Services:
     """The use cases; each opens its own transactions."""
 
     keys: KeyService
+    models: ModelService
+    prompts: PromptService
+    ingest: IngestService
+    sessions: SessionService
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +48,7 @@ class Container:
     redis: RedisClients
     broker: WakingBroker
     limiter: RateLimiter
+    mailbox: Mailbox
     services: Services
     actors: Actors
 
@@ -52,8 +65,25 @@ def bootstrap(
         per_minute=settings.rate_limit,
         on_unavailable=lambda: log.warning("rate_limit_not_counted"),
     )
+    mailbox = Mailbox(redis.commands, backlog=settings.ingest_backlog)
+    models = ModelService(
+        database=database,
+        now=now,
+        catalogue=catalogue.load(Path(settings.catalogue_file) if settings.catalogue_file else None),
+    )
+    reader = PromptReader(models=models)
     services = Services(
         keys=KeyService(database=database, now=now),
+        models=models,
+        prompts=PromptService(database=database, now=now, models=models, reader=reader),
+        ingest=IngestService(
+            database=database,
+            mailbox=mailbox,
+            now=now,
+            batch_bytes=settings.trace_bytes,
+            span_bytes=settings.span_bytes,
+        ),
+        sessions=SessionService(database=database),
     )
     return Container(
         settings=settings,
@@ -62,6 +92,7 @@ def bootstrap(
         redis=redis,
         broker=broker,
         limiter=limiter,
+        mailbox=mailbox,
         services=services,
         actors=actors.declare(broker, services),
     )

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 from dramatiq.brokers.redis import RedisBroker
 
+from app.actors import store_spans
+from app.actors.store_spans import BatchActor
+
 if TYPE_CHECKING:
     from app.bootstrap import Services
 
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 class Actors:
     """Every actor of the product, for whoever sends messages."""
 
+    store_spans: BatchActor
+
 
 def declare(broker: RedisBroker, services: Services) -> Actors:
-    return Actors()
+    return Actors(
+        store_spans=store_spans.declare(broker, services),
+    )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import falcon
 
+from app.actors.delivery import BatchDelivery
 from app.api import errors
 from app.api.middleware.authentication import Authentication
 from app.api.middleware.request_id import RequestId
+from app.api.sessions import SessionResource
+from app.api.traces import Traces
 from app.bootstrap import Container
 
 App = falcon.App[falcon.Request, falcon.Response]
@@ -14,7 +17,7 @@ ID = "{%s:int(min=1, max=9223372036854775807)}"
 
 
 def build_app(container: Container) -> App:
-    services = container.services
+    settings, services = container.settings, container.services
     app: App = falcon.App(
         middleware=[RequestId(), Authentication(keys=services.keys, limiter=container.limiter)],
         cors_enable=False,
@@ -24,4 +27,12 @@ def build_app(container: Container) -> App:
     app.req_options.auto_parse_form_urlencoded = False
     app.req_options.keep_blank_qs_values = True
     errors.install(app)
+    delivery = BatchDelivery(
+        broker=container.broker,
+        actor=container.actors.store_spans,
+        mailbox=container.mailbox,
+        wait_s=settings.ingest_wait_s,
+    )
+    app.add_route("/api/public/otel/v1/traces", Traces(delivery=delivery, wire_bytes=settings.trace_wire_bytes))
+    app.add_route("/api/v1/sessions/{session_id}", SessionResource(sessions=services.sessions))
     return app

@@ -6,6 +6,7 @@ import uuid
 
 import falcon
 import orjson
+import redis
 import structlog
 
 from app import errors
@@ -37,6 +38,7 @@ def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     app.add_error_handler(Exception, _bug)
     app.add_error_handler(falcon.HTTPError, _http_error)
     app.add_error_handler(errors.RepriseError, _typed)
+    app.add_error_handler(redis.RedisError, _redis_away)
 
 
 def _typed(req: falcon.Request, resp: falcon.Response, error: errors.RepriseError, _params: object) -> None:
@@ -48,6 +50,11 @@ def _typed(req: falcon.Request, resp: falcon.Response, error: errors.RepriseErro
     if isinstance(error, errors.Unavailable):
         resp.set_header("Retry-After", "1")
     _body(req, resp, str(error))
+
+
+def _redis_away(req: falcon.Request, resp: falcon.Response, error: redis.RedisError, params: object) -> None:
+    log.warning("redis_unavailable", error=str(error))
+    _typed(req, resp, errors.Unavailable("Redis is not available; try again."), params)
 
 
 def _http_error(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: object) -> None:

@@ -6,8 +6,11 @@ from app.models import (
     organizations,
     prompt_versions,
     prompts,
+    rejected_spans,
     runs,
+    sessions,
     spans,
+    turns,
 )
 from app.models.base import metadata
 
@@ -18,6 +21,9 @@ __all__ = [
     "organizations",
     "prompt_versions",
     "prompts",
+    "rejected_spans",
     "runs",
+    "sessions",
     "spans",
+    "turns",
 ]

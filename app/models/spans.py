@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Index, String, Table, UniqueConstraint
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from app.models.base import OPTIONS, BigInt, MediumBlob, binary, exact, identifier, metadata
+from sqlalchemy import Column, Connection, String, Table, UniqueConstraint, and_, select
+
+from app.models import bulk
+from app.models.base import OPTIONS, BigInt, MediumBlob, binary, identifier, metadata
 
 # No foreign keys here: a check per row would cost ingest more than it is worth; the prompt is checked once a batch.
 spans = Table(
@@ -15,7 +19,7 @@ spans = Table(
     Column("trace_id", binary(16), nullable=False),
     Column("span_id", binary(8), nullable=False),
     Column("prompt_id", BigInt, nullable=False),
-    # Milliseconds since 1970 and 22 random bits: which attempt stored the row, and when.
+    # Which attempt stored the row, and when: milliseconds since 1970, then 21 random bits.
     Column("batch_id", BigInt, nullable=False),
     Column("scope", String(255), nullable=False),
     Column("body", MediumBlob, nullable=False),
@@ -23,49 +27,60 @@ spans = Table(
     **OPTIONS,
 )
 
-# A trace of one prompt. `facts` is what `app/sessions/facts.py` merges over batches.
-turns = Table(
-    "turns",
-    metadata,
-    identifier(),
-    Column("project_id", BigInt, nullable=False),
-    Column("prompt_id", BigInt, nullable=False),
-    Column("trace_id", binary(16), nullable=False),
-    Column("session_key", binary(16), nullable=False),
-    Column("start_ns", BigInt, nullable=False),
-    Column("facts", MediumBlob, nullable=False),
-    UniqueConstraint("prompt_id", "trace_id"),
-    Index("ix_turns_session_key_start_ns", "session_key", "start_ns"),
-    **OPTIONS,
-)
+# Longer lists of keys make no statement faster.
+KEYS_PER_STATEMENT = 500
 
-sessions = Table(
-    "sessions",
-    metadata,
-    identifier(),
-    Column("session_key", binary(16), nullable=False),
-    Column("project_id", BigInt, nullable=False),
-    Column("prompt_id", BigInt, nullable=False),
-    Column("conversation_id", exact(512)),
-    Column("start_ns", BigInt, nullable=False),
-    Column("last_ns", BigInt, nullable=False),
-    UniqueConstraint("session_key"),
-    Index("ix_sessions_prompt_id_start_ns_id", "prompt_id", "start_ns", "id"),
-    **OPTIONS,
-)
+COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
+NewSpan = tuple[int, bytes, bytes, int, int, str, bytes]
+"""A row in the order of COLUMNS."""
 
-rejected_spans = Table(
-    "rejected_spans",
-    metadata,
-    identifier(),
-    Column("project_id", BigInt, nullable=False),
-    Column("prompt_id", BigInt),
-    Column("trace_id", String(64), nullable=False),
-    Column("span_id", String(64), nullable=False),
-    Column("name", String(255), nullable=False),
-    Column("code", exact(32), nullable=False),
-    Column("reason", String(1000), nullable=False),
-    Column("received_ns", BigInt, nullable=False),
-    Index("ix_rejected_spans_project_id_id", "project_id", "id"),
-    **OPTIONS,
-)
+SpanKey = tuple[bytes, bytes]
+"""Trace id and span id."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSpan:
+    """A span's own JSON, and the instrumentation scope it came under."""
+
+    trace_id: bytes
+    span_id: bytes
+    scope: str
+    raw: bytes
+
+
+def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
+    """Store those of `rows` (in key order) whose key is free; returns how many those were."""
+    return bulk.insert_ignore(connection, "spans", COLUMNS, rows)
+
+
+def stored_keys(
+    connection: Connection, *, project_id: int, keys: Sequence[SpanKey], batch_id: int | None = None
+) -> set[SpanKey]:
+    """Those of `keys` that are stored (by the attempt `batch_id`, if given)."""
+    wanted = set(keys)
+    traces = sorted({trace_id for trace_id, _ in keys})
+    found: set[SpanKey] = set()
+    for start in range(0, len(traces), KEYS_PER_STATEMENT):
+        condition = and_(
+            spans.c.project_id == project_id, spans.c.trace_id.in_(traces[start : start + KEYS_PER_STATEMENT])
+        )
+        if batch_id is not None:
+            condition = and_(condition, spans.c.batch_id == batch_id)
+        statement = select(spans.c.trace_id, spans.c.span_id).where(condition)
+        found.update((row[0], row[1]) for row in connection.execute(statement))
+    return found & wanted
+
+
+def spans_of(
+    connection: Connection, *, project_id: int, prompt_id: int, trace_ids: Sequence[bytes]
+) -> list[StoredSpan]:
+    """The stored spans of a prompt's turns, in no order."""
+    found: list[StoredSpan] = []
+    for start in range(0, len(trace_ids), KEYS_PER_STATEMENT):
+        statement = select(spans.c.trace_id, spans.c.span_id, spans.c.scope, spans.c.body).where(
+            spans.c.project_id == project_id,
+            spans.c.trace_id.in_(trace_ids[start : start + KEYS_PER_STATEMENT]),
+            spans.c.prompt_id == prompt_id,
+        )
+        found.extend(StoredSpan(*row) for row in connection.execute(statement))
+    return found

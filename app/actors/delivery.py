@@ -1,0 +1,47 @@
+"""Hands a batch to its actor and waits for the receipt: 200 means committed, not queued."""
+
+from __future__ import annotations
+
+import time
+
+from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
+
+from app.actors.store_spans import BatchActor
+from app.broker import WakingBroker
+from app.errors import Unavailable
+from app.limits.mailbox import Mailbox
+
+# A joined batch that is not stored by then may have lost its worker: it is sent again by whoever waits for it.
+JOIN_S = 2
+
+
+class BatchDelivery:
+    def __init__(self, *, broker: WakingBroker, actor: BatchActor, mailbox: Mailbox, wait_s: int) -> None:
+        self._broker = broker
+        self._actor = actor
+        self._mailbox = mailbox
+        self._wait_s = wait_s
+
+    def deliver(self, project_id: int, body: bytes, encoding: str) -> dict[str, object]:
+        """The receipt of `IngestService.store_claimed`; `Unavailable` when there is none in time."""
+        key = self._mailbox.key_of(project_id, encoding, body)
+        message = self._actor.message(project_id, key, encoding)
+        deadline = time.monotonic() + self._wait_s
+        claim = self._mailbox.put(key, body, message.message_id)
+        if claim.joined:
+            receipt = self._receipt(message.copy(message_id=claim.message_id), min(JOIN_S, self._wait_s))
+            if receipt is not None:
+                return receipt
+            self._mailbox.put(key, body, message.message_id, join=False)
+        self._broker.enqueue(message)
+        receipt = self._receipt(message, max(1, round(deadline - time.monotonic())))
+        if receipt is None:
+            raise Unavailable("The batch was not stored in time; send it again.")
+        return receipt
+
+    def _receipt(self, message: object, wait_s: int) -> dict[str, object] | None:
+        backend = self._broker.get_results_backend()
+        try:
+            return backend.get_result(message, block=True, timeout=wait_s * 1000)  # type: ignore[no-any-return]
+        except (ResultTimeout, ResultMissing, ResultFailure):
+            return None

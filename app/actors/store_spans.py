@@ -1,0 +1,25 @@
+"""Stores one batch of spans: queue `spans`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dramatiq
+from dramatiq.brokers.redis import RedisBroker
+
+if TYPE_CHECKING:
+    from app.bootstrap import Services
+
+BatchActor = dramatiq.Actor[[int, str, str], dict[str, object]]
+
+
+def declare(broker: RedisBroker, services: Services) -> BatchActor:
+    """Never retried here: whoever sent the batch is told to, and a retry of ours would only race with theirs."""
+
+    @dramatiq.actor(
+        broker=broker, queue_name="spans", max_retries=0, time_limit=60_000, max_age=60_000, store_results=True
+    )
+    def store_spans(project_id: int, key: str, encoding: str) -> dict[str, object]:
+        return services.ingest.store_claimed(project_id, key, encoding)
+
+    return store_spans

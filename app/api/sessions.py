@@ -1,0 +1,20 @@
+"""GET /api/v1/sessions/{id}."""
+
+from __future__ import annotations
+
+import falcon
+import orjson
+
+from app.services.sessions import SessionService
+from app.sessions.present import present_session
+
+
+class SessionResource:
+    def __init__(self, *, sessions: SessionService) -> None:
+        self._sessions = sessions
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, session_id: str) -> None:
+        session = self._sessions.get(project_id=req.context.key.project_id, session_id=session_id)
+        shown = present_session(session.id, session.prompt_id, session.conversation_id, session.turns)
+        resp.content_type = falcon.MEDIA_JSON
+        resp.data = orjson.dumps(shown, option=orjson.OPT_NON_STR_KEYS)

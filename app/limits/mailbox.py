@@ -1,0 +1,85 @@
+"""The claim check of trace batches: the body waits in Redis, the message carries its key.
+
+Redis is never the only copy of what was acknowledged: a batch is acknowledged after its commit, and an exporter
+sends it again until then. Here it is also known which batches are in work, so that the same body sent again joins
+the one in work, and which were stored lately, which saves the database the attempt to store them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import redis
+
+from app.errors import Unavailable
+
+BODY_S = 60
+STORED_S = 3600
+QUEUE_KEY = "dramatiq:spans"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`message_id` is the message that stores the batch; `joined` when another request has sent it."""
+
+    message_id: str
+    joined: bool
+
+
+class Mailbox:
+    def __init__(self, client: redis.Redis, *, backlog: int) -> None:
+        self._client = client
+        self._backlog = backlog
+
+    @staticmethod
+    def key_of(project_id: int, encoding: str, body: bytes) -> str:
+        """The same for the same body of the same project."""
+        return f"{project_id}:{encoding or 'identity'}:{hashlib.sha256(body).hexdigest()}"
+
+    def put(self, key: str, body: bytes, message_id: str, *, join: bool = True) -> Claim:
+        """Leave a batch for the message `message_id`, unless another message is storing it and `join` is true.
+
+        Raises `Unavailable` when too many batches are waiting already.
+        """
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.llen(QUEUE_KEY)
+            pipe.set(_message(key), message_id, ex=BODY_S, nx=join)
+            pipe.get(_message(key))
+            waiting, _, holder = pipe.execute()
+        holder = (holder or message_id.encode()).decode()
+        if holder != message_id:
+            return Claim(holder, joined=True)
+        if waiting >= self._backlog:
+            self._client.delete(_message(key))
+            raise Unavailable("Too many batches are waiting to be stored; send this one again.")
+        self._client.set(_body(key), body, ex=BODY_S)
+        return Claim(message_id, joined=False)
+
+    def body(self, key: str) -> bytes | None:
+        """What was left under `key`; None when it is too old, or Redis has lost it."""
+        return self._client.get(_body(key))  # type: ignore[return-value]
+
+    def stored_before(self, key: str) -> bool:
+        """Whether the same body was stored lately: a hint that the caller has to check with the database."""
+        return bool(self._client.exists(_stored(key)))
+
+    def done(self, key: str, *, stored: bool) -> None:
+        """Forget the batch; note that it was `stored`, for those who send it again."""
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.delete(_body(key), _message(key))
+            if stored:
+                pipe.set(_stored(key), b"1", ex=STORED_S)
+            pipe.execute()
+
+
+def _body(key: str) -> str:
+    return f"batch:{key}:body"
+
+
+def _message(key: str) -> str:
+    return f"batch:{key}:message"
+
+
+def _stored(key: str) -> str:
+    return f"batch:{key}:stored"

@@ -1,0 +1,71 @@
+"""Multi-row INSERTs for ingest: one statement for hundreds of rows, which SQLAlchemy's own would take apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from sqlalchemy import Connection
+
+# Well under the smallest packet limit a server ships with (MariaDB: 16 MiB); a larger row goes alone.
+STATEMENT_BYTES = 4 * 1024 * 1024
+
+Rule = Literal["new", "least", "greatest"]
+Row = tuple[Any, ...]
+_SQLITE = {"new": "excluded.{c}", "least": "min({c}, excluded.{c})", "greatest": "max({c}, excluded.{c})"}
+_MYSQL = {"new": "VALUES({c})", "least": "LEAST({c}, VALUES({c}))", "greatest": "GREATEST({c}, VALUES({c}))"}
+
+
+def insert_ignore(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Row]) -> int:
+    """Store the rows whose key is free; returns how many those were.
+
+    IGNORE tells how many rows were taken, which a no-op update can't; what else it would forgive (text too
+    long, a NULL) can't happen to rows that were checked.
+    """
+    verb = "INSERT OR IGNORE" if connection.dialect.name == "sqlite" else "INSERT IGNORE"
+    return _insert(connection, f"{verb} INTO {table}", columns, rows, "")
+
+
+def upsert(
+    connection: Connection,
+    table: str,
+    columns: Sequence[str],
+    rows: Sequence[Row],
+    *,
+    key: Sequence[str],
+    update: Mapping[str, Rule],
+) -> None:
+    """Store the rows; where the unique `key` is taken, each column of `update` changes by its rule."""
+    if connection.dialect.name == "sqlite":
+        changes = ", ".join(f"{c} = {_SQLITE[rule].format(c=c)}" for c, rule in update.items())
+        tail = f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
+    else:
+        tail = " ON DUPLICATE KEY UPDATE " + ", ".join(
+            f"{c} = {_MYSQL[rule].format(c=c)}" for c, rule in update.items()
+        )
+    _insert(connection, f"INSERT INTO {table}", columns, rows, tail)
+
+
+def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Sequence[Row], tail: str) -> int:
+    head = f"{head} ({', '.join(columns)}) VALUES "
+    if connection.dialect.name == "sqlite":
+        group = f"({', '.join('?' * len(columns))})"
+        return connection.exec_driver_sql(head + group + tail, list(rows)).rowcount if rows else 0
+    group = f"({', '.join(['%s'] * len(columns))})"
+    count = 0
+    for chunk in _by_size(rows):
+        values = tuple(value for row in chunk for value in row)
+        count += connection.exec_driver_sql(head + ",".join([group] * len(chunk)) + tail, values).rowcount
+    return count
+
+
+def _by_size(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    start = size = 0
+    for end, row in enumerate(rows):
+        row_size = sum(len(value) for value in row if isinstance(value, bytes | str))
+        if end > start and size + row_size > STATEMENT_BYTES:
+            yield rows[start:end]
+            start, size = end, 0
+        size += row_size
+    if start < len(rows):
+        yield rows[start:]

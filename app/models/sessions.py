@@ -1,0 +1,108 @@
+"""Sessions: conversations of a prompt, each the turns that share its key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, and_, delete, exists, or_, select, update
+
+from app.models import bulk
+from app.models.base import OPTIONS, BigInt, binary, exact, identifier, metadata
+from app.models.turns import extent, turns
+
+sessions = Table(
+    "sessions",
+    metadata,
+    identifier(),
+    Column("session_key", binary(16), nullable=False),
+    Column("project_id", BigInt, nullable=False),
+    Column("prompt_id", BigInt, nullable=False),
+    Column("conversation_id", exact(512)),
+    Column("start_ns", BigInt, nullable=False),
+    Column("last_ns", BigInt, nullable=False),
+    UniqueConstraint("session_key"),
+    Index("ix_sessions_prompt_id_start_ns_id", "prompt_id", "start_ns", "id"),
+    **OPTIONS,
+)
+
+COLUMNS = ("session_key", "project_id", "prompt_id", "conversation_id", "start_ns", "last_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """`conversation_id` is None for a turn that is a session of its own."""
+
+    session_key: bytes
+    project_id: int
+    prompt_id: int
+    conversation_id: str | None
+    start_ns: int
+    last_ns: int
+    id: int = 0
+
+
+def put(connection: Connection, rows: Sequence[SessionRow]) -> None:
+    """Make sure that the sessions (in key order) are there, and reach over the given times."""
+    values = [tuple(getattr(row, name) for name in COLUMNS) for row in rows]
+    update: dict[str, bulk.Rule] = {"start_ns": "least", "last_ns": "greatest"}
+    bulk.upsert(connection, "sessions", COLUMNS, values, key=("session_key",), update=update)
+
+
+def settle(connection: Connection, *, session_key: bytes) -> None:
+    """After turns have left a session: make its times those of its turns, or remove it when it has none.
+
+    The row is locked before its turns are looked at: whoever adds a turn meanwhile touches the row after that.
+    """
+    lock = select(sessions.c.id).where(sessions.c.session_key == session_key).with_for_update()
+    if connection.execute(lock).one_or_none() is None:
+        return
+    times = extent(connection, session_key=session_key)
+    if times is None:
+        connection.execute(delete(sessions).where(sessions.c.session_key == session_key))
+        return
+    changed = update(sessions).where(sessions.c.session_key == session_key)
+    connection.execute(changed.values(start_ns=times[0], last_ns=times[1]))
+
+
+_SELECT = select(*(sessions.c[name] for name in COLUMNS), sessions.c.id)
+
+
+def find_session(connection: Connection, *, project_id: int, session_key: bytes) -> SessionRow | None:
+    statement = _SELECT.where(sessions.c.session_key == session_key, sessions.c.project_id == project_id)
+    row = connection.execute(statement).one_or_none()
+    return _row(row) if row else None
+
+
+def list_sessions(
+    connection: Connection,
+    *,
+    prompt_id: int,
+    limit: int,
+    before: tuple[int, int] | None = None,
+    from_ns: int | None = None,
+    to_ns: int | None = None,
+    search: bytes | None = None,
+) -> list[SessionRow]:
+    """A prompt's sessions, newest first; `before` is the (start, id) of the last one seen.
+
+    `search` is looked for in the facts of the turns: conversation id, opening text, models.
+    """
+    c = sessions.c
+    statement = _SELECT.where(c.prompt_id == prompt_id)
+    if before is not None:
+        statement = statement.where(or_(c.start_ns < before[0], and_(c.start_ns == before[0], c.id < before[1])))
+    if from_ns is not None:
+        statement = statement.where(c.start_ns >= from_ns)
+    if to_ns is not None:
+        statement = statement.where(c.start_ns < to_ns)
+    if search:
+        found = turns.c.facts.contains(search, autoescape=True)
+        statement = statement.where(exists().where(turns.c.session_key == c.session_key, found))
+    statement = statement.order_by(c.start_ns.desc(), c.id.desc()).limit(limit)
+    return [_row(row) for row in connection.execute(statement)]
+
+
+def _row(row: Any) -> SessionRow:
+    return SessionRow(*row)

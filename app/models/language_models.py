@@ -23,7 +23,18 @@ from sqlalchemy import (
     update,
 )
 
-from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
+from app.models.base import (
+    OPTIONS,
+    BigInt,
+    Json,
+    MediumText,
+    Timestamp,
+    exact,
+    identifier,
+    insert_ignore,
+    metadata,
+    reference,
+)
 
 language_models = Table(
     "language_models",
@@ -168,6 +179,18 @@ def put_catalogue(connection: Connection, *, entries: list[dict[str, Any]], now:
             connection.execute(changed.values(updated_at=now, retired=False, **entry))
     for model_id in sorted(known.values()):
         connection.execute(update(language_models).where(language_models.c.id == model_id).values(retired=True))
+
+
+def put_choice(connection: Connection, *, organization_id: int, model_id: int, values: dict[str, bool]) -> None:
+    """Set columns of what the organization made of a model; a new default takes over from the old one."""
+    c = model_choices.c
+    ours = c.organization_id == organization_id
+    if values.get("is_default"):
+        connection.execute(update(model_choices).where(ours).values(is_default=False))
+    key = {"organization_id": organization_id, "language_model_id": model_id}
+    connection.execute(insert_ignore(model_choices, connection).values(key))
+    if values:
+        connection.execute(update(model_choices).where(ours, c.language_model_id == model_id).values(values))
 
 
 def find_credential(connection: Connection, *, organization_id: int, vendor: str) -> tuple[str, str] | None:

@@ -33,21 +33,30 @@ prompt_versions = Table(
 
 
 @dataclass(frozen=True, slots=True)
-class VersionRow:
+class VersionHead:
+    """A version as lists show it; the author is None for a commit by an API key."""
+
     id: int
     prompt_id: int
     commit_hash: str
     parent_hash: str | None
-    value: str
-    language_model_id: int
-    config: dict[str, Any]
-    placeholders: list[dict[str, Any]]
     message: str
     author_id: int | None
     author_name: str | None
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class VersionRow(VersionHead):
+    """A version with its content. `config` and `placeholders` are as in a draft."""
+
+    value: str
+    language_model_id: int
+    config: dict[str, Any]
+    placeholders: list[dict[str, Any]]
+
+
+VERSION_HEAD = [prompt_versions.c[name] for name in VersionHead.__dataclass_fields__]
 _COLUMNS = [prompt_versions.c[name] for name in VersionRow.__dataclass_fields__]
 
 
@@ -63,12 +72,12 @@ def find_version(connection: Connection, *, prompt_id: int, commit_hash: str) ->
     return VersionRow(*row) if row else None
 
 
-def find_versions_by_id(connection: Connection, *, version_ids: list[int]) -> dict[int, VersionRow]:
-    statement = select(*_COLUMNS).where(prompt_versions.c.id.in_(version_ids))
-    return {row[0]: VersionRow(*row) for row in connection.execute(statement)}
+def find_version_by_id(connection: Connection, *, version_id: int) -> VersionRow | None:
+    row = connection.execute(select(*_COLUMNS).where(prompt_versions.c.id == version_id)).one_or_none()
+    return VersionRow(*row) if row else None
 
 
-def list_versions(connection: Connection, *, prompt_id: int) -> list[VersionRow]:
+def list_versions(connection: Connection, *, prompt_id: int) -> list[VersionHead]:
     """Newest first."""
-    statement = select(*_COLUMNS).where(prompt_versions.c.prompt_id == prompt_id)
-    return [VersionRow(*row) for row in connection.execute(statement.order_by(prompt_versions.c.id.desc()))]
+    statement = select(*VERSION_HEAD).where(prompt_versions.c.prompt_id == prompt_id)
+    return [VersionHead(*row) for row in connection.execute(statement.order_by(prompt_versions.c.id.desc()))]

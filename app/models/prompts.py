@@ -7,18 +7,23 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Connection,
     Index,
     Integer,
     String,
     Table,
+    func,
     insert,
     select,
     update,
 )
 
 from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
+from app.models.organizations import projects
+from app.models.prompt_versions import VERSION_HEAD, VersionHead, prompt_versions
+from app.rendering.render import InstructionFormat
 
 prompts = Table(
     "prompts",
@@ -36,6 +41,8 @@ prompts = Table(
     Column("revision", Integer, nullable=False, server_default="1"),
     # No foreign key: a version refers to its prompt, and the circle would need deferred constraints.
     Column("newest_version_id", BigInt),
+    # Whether the draft equals the newest version; kept by every write, so that no read has to compare.
+    Column("committed", Boolean(create_constraint=False), nullable=False, server_default="0"),
     Column("archived_at", Timestamp),
     Column("created_at", Timestamp, nullable=False),
     Column("updated_at", Timestamp, nullable=False),
@@ -46,26 +53,37 @@ prompts = Table(
 
 
 @dataclass(frozen=True, slots=True)
-class PromptRow:
-    """A prompt with its draft. `config` and `placeholders` are the JSON of `app/schemas/prompts.py`."""
+class PromptHead:
+    """A prompt without the draft's text: what all of its versions share. `language_model_id` is the draft's."""
 
     id: int
     project_id: int
+    organization_id: int
     name: str
-    instruction_format: str
+    instruction_format: InstructionFormat
     assertion_type: str
     assertion_value: str
-    value: str
     language_model_id: int
-    config: dict[str, Any]
-    placeholders: list[dict[str, Any]]
     revision: int
     newest_version_id: int | None
+    committed: bool
     created_at: datetime
     updated_at: datetime
 
 
-_COLUMNS = [prompts.c[name] for name in PromptRow.__dataclass_fields__]
+@dataclass(frozen=True, slots=True)
+class PromptRow(PromptHead):
+    """A prompt with its draft. `config` and `placeholders` are the JSON of `app/services/prompt_content.py`."""
+
+    value: str
+    config: dict[str, Any]
+    placeholders: list[dict[str, Any]]
+
+
+# A subquery, not a join: FOR UPDATE locks joined rows too, and the project's row is everybody's.
+_ORGANIZATION = select(projects.c.organization_id).where(projects.c.id == prompts.c.project_id).scalar_subquery()
+_HEAD = [_ORGANIZATION if name == "organization_id" else prompts.c[name] for name in PromptHead.__dataclass_fields__]
+_DRAFT = [prompts.c.value, prompts.c.config, prompts.c.placeholders]
 _LIVE = prompts.c.archived_at.is_(None)
 
 
@@ -74,9 +92,16 @@ def add_prompt(connection: Connection, *, values: dict[str, Any], now: datetime)
     return int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
 
 
+def find_head(connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead | None:
+    """The project's prompt, unless it is archived."""
+    statement = select(*_HEAD).where(prompts.c.id == prompt_id, prompts.c.project_id == project_id, _LIVE)
+    row = connection.execute(statement).one_or_none()
+    return PromptHead(*row) if row else None
+
+
 def find_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False) -> PromptRow | None:
-    """The project's prompt, unless it is archived; `lock` keeps others from changing it until the commit."""
-    statement = select(*_COLUMNS).where(prompts.c.id == prompt_id, prompts.c.project_id == project_id, _LIVE)
+    """As `find_head`, with the draft; `lock` keeps others from changing it until the commit."""
+    statement = select(*_HEAD, *_DRAFT).where(prompts.c.id == prompt_id, prompts.c.project_id == project_id, _LIVE)
     row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
     return PromptRow(*row) if row else None
 
@@ -87,23 +112,61 @@ def known_prompts(connection: Connection, *, project_id: int, prompt_ids: set[in
     return set(connection.scalars(statement))
 
 
+@dataclass(frozen=True, slots=True)
+class PromptListing:
+    """A prompt as lists show it; `language_model_id` is the newest version's, the draft's when there is none."""
+
+    id: int
+    name: str
+    assertion_type: str
+    language_model_id: int
+    committed: bool
+    created_at: datetime
+    updated_at: datetime
+    newest: VersionHead | None
+
+
 def list_prompts(
     connection: Connection, *, project_id: int, search: str | None, before_id: int | None, limit: int | None
-) -> list[PromptRow]:
+) -> list[PromptListing]:
     """Newest first; `search` is a part of the name, any case."""
-    statement = select(*_COLUMNS).where(prompts.c.project_id == project_id, _LIVE)
+    statement = _LISTING.where(prompts.c.project_id == project_id, _LIVE)
     if search:
         statement = statement.where(prompts.c.name.icontains(search, autoescape=True))
     if before_id is not None:
         statement = statement.where(prompts.c.id < before_id)
-    statement = statement.order_by(prompts.c.id.desc())
-    return [PromptRow(*row) for row in connection.execute(statement.limit(limit) if limit else statement)]
+    if limit is not None:
+        statement = statement.limit(limit)
+    rows = connection.execute(statement)
+    return [PromptListing(*row[:7], VersionHead(*row[7:]) if row[7] is not None else None) for row in rows]
 
 
-def change_prompt(connection: Connection, *, prompt_id: int, values: dict[str, Any], now: datetime) -> None:
+_LISTING = (
+    select(
+        prompts.c.id,
+        prompts.c.name,
+        prompts.c.assertion_type,
+        func.coalesce(prompt_versions.c.language_model_id, prompts.c.language_model_id),
+        prompts.c.committed,
+        prompts.c.created_at,
+        prompts.c.updated_at,
+        *VERSION_HEAD,
+    )
+    .outerjoin(prompt_versions, prompt_versions.c.id == prompts.c.newest_version_id)
+    .order_by(prompts.c.id.desc())
+)
+
+
+def change_draft(connection: Connection, *, prompt_id: int, values: dict[str, Any], now: datetime) -> None:
     """Write `values` and count the revision that the draft's ETag shows."""
     statement = update(prompts).where(prompts.c.id == prompt_id)
     connection.execute(statement.values(updated_at=now, revision=prompts.c.revision + 1, **values))
+
+
+def note_commit(connection: Connection, *, prompt_id: int, version_id: int, now: datetime) -> None:
+    """Make the version the newest; the draft, now equal to it, stays at its revision."""
+    statement = update(prompts).where(prompts.c.id == prompt_id)
+    connection.execute(statement.values(updated_at=now, newest_version_id=version_id, committed=True))
 
 
 def archive_prompt(connection: Connection, *, project_id: int, prompt_id: int, now: datetime) -> bool:

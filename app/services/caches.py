@@ -1,0 +1,41 @@
+"""A cache in this process for what never changes, bounded by how much it holds."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class BoundedCache(Generic[T]):
+    """Keeps what was used last, up to a total weight; safe from any thread.
+
+    Two threads that miss at once both make the value: it is the same, and nobody waits for the other.
+    """
+
+    def __init__(self, *, weigh: Callable[[T], int], limit: int) -> None:
+        self._weigh = weigh
+        self._limit = limit
+        self._held = 0
+        self._entries: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> T | None:
+        with self._lock:
+            if key not in self._entries:
+                return None
+            self._entries.move_to_end(key)
+            return self._entries[key][0]
+
+    def put(self, key: Hashable, value: T) -> None:
+        weight = self._weigh(value)
+        if weight > self._limit:
+            return
+        with self._lock:
+            self._held += weight - self._entries.pop(key, (None, 0))[1]
+            self._entries[key] = (value, weight)
+            while self._held > self._limit:
+                self._held -= self._entries.popitem(last=False)[1][1]

@@ -1,0 +1,101 @@
+"""Language models: the catalogue in the database, and what each organization made of it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Invalid, NotFound
+from app.models import language_models
+from app.models.language_models import LanguageModel
+from app.providers.catalogue import Catalogue, ModelEntry
+from app.timestamps import Now
+
+# How long a process may go on with a model's record after another process changed it.
+CACHE_S = 3.0
+FALLBACK = "echo"
+
+
+class ModelService:
+    def __init__(self, *, database: Database, now: Now, catalogue: Catalogue) -> None:
+        self._database = database
+        self._now = now
+        self._catalogue = catalogue
+        self._cache: dict[tuple[int, int], tuple[float, LanguageModel]] = {}
+
+    def sync_catalogue(self) -> None:
+        """Make the shared models those of the catalogue; models that left it are retired, never deleted."""
+        entries = [_columns(entry) for entry in self._catalogue.values()]
+        with self._database.write() as connection:
+            language_models.put_catalogue(connection, entries=entries, now=self._now())
+        self._cache.clear()
+
+    def list(self, *, organization_id: int) -> list[LanguageModel]:
+        """All that the organization can see, disabled and retired ones too, by vendor and name."""
+        with self._database.read() as connection:
+            return language_models.list_models(connection, organization_id=organization_id)
+
+    def choose(
+        self, *, organization_id: int, model_id: int, disabled: bool | None = None, is_default: bool | None = None
+    ) -> None:
+        """Disable or enable a model for the organization, or make it the default; None leaves that as it is."""
+        chosen = {"disabled": disabled, "is_default": is_default}
+        values = {name: value for name, value in chosen.items() if value is not None}
+        with self._database.write() as connection:
+            if language_models.find_model(connection, organization_id=organization_id, model_id=model_id) is None:
+                raise NotFound("There is no such model.")
+            language_models.put_choice(connection, organization_id=organization_id, model_id=model_id, values=values)
+        self._cache.clear()
+
+    def read(self, connection: Connection, *, organization_id: int, model_id: int) -> LanguageModel:
+        """The model of a prompt, whether it may still be used or not; up to `CACHE_S` old."""
+        key = (organization_id, model_id)
+        cached = self._cache.get(key)
+        if cached and cached[0] > time.monotonic():
+            return cached[1]
+        asked_at = time.monotonic()
+        model = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
+        if model is None:
+            raise NotFound("There is no such model.")
+        self._cache[key] = (asked_at + CACHE_S, model)
+        return model
+
+    def named(self, connection: Connection, *, organization_id: int, name: str | None) -> LanguageModel:
+        """The usable model of that name, the default for None; `Invalid` when there is none."""
+        if name is None:
+            return self._default(connection, organization_id)
+        found = language_models.find_models_named(connection, organization_id=organization_id, name=name)
+        usable = [model for model in found if model.usable and model.name == name]
+        if not usable:
+            raise Invalid(f"languageModelName: The model {name!r} is not enabled for this organization.")
+        return usable[0]
+
+    def _default(self, connection: Connection, organization_id: int) -> LanguageModel:
+        """The organization's choice, else the builtin model that needs no credential (decisions.md §8)."""
+        chosen = language_models.find_default(connection, organization_id=organization_id)
+        if chosen and chosen.usable:
+            return chosen
+        found = language_models.find_models_named(connection, organization_id=organization_id, name=FALLBACK)
+        for model in found:
+            if model.usable and model.vendor == "BUILTIN":
+                return model
+        raise Invalid("languageModelName: This organization has no default model; name the one to use.")
+
+
+def _columns(entry: ModelEntry) -> dict[str, Any]:
+    facts: dict[str, Any] = msgspec.to_builtins(entry, builtin_types=())
+    details = {key: facts[key] for key in ("prices", "longPrompt", "temperature", "capabilities", "pricesAsOf")}
+    return {
+        "vendor": entry.vendor,
+        "name": entry.name,
+        "prompt_price": float(entry.prices.input),
+        "completion_price": float(entry.prices.output),
+        "context_tokens_max": entry.context_tokens_max,
+        "completion_tokens_max": entry.completion_tokens_max,
+        "description": entry.description,
+        "details": details | {"capabilities": sorted(details["capabilities"])},
+    }

@@ -17,7 +17,10 @@ CHANGES = SETTINGS | {"steps"}
 
 
 def case_from_turns(turns: Sequence[Turn], assertion: AssertionType) -> TestCase:
-    """A copy of recorded turns with every step checked the way `assertion` has it."""
+    """A copy of recorded turns with every step checked the way `assertion` has it.
+
+    A replayed turn ends with the model's first answer, so of several recorded ones only the last is enabled.
+    """
     check = default_check(assertion)
     return TestCase(tuple(_copy(turn, check) for turn in turns))
 
@@ -51,9 +54,13 @@ def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
 
 
 def _copy(turn: Turn, check: Check) -> CaseTurn:
+    last = max((place for place, step in enumerate(turn.steps) if step.kind == "answer"), default=-1)
     return CaseTurn(
         user=turn.user,
-        steps=tuple(_copy_step(step, check) for step in turn.steps),
+        steps=tuple(
+            _copy_step(step, replace(check, enabled=step.kind == "tool_call" or place == last))
+            for place, step in enumerate(turn.steps)
+        ),
         placeholders=turn.placeholders,
         offered_tools=turn.offered_tools,
         prompt_version=turn.prompt_version,

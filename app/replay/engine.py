@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from app.chat import Answer, Message, Tokens, ToolDefinition
 from app.errors import ProviderError
@@ -42,12 +42,12 @@ def replay(
     if case.history == "recorded":
         results = side_by_side(lambda place: _Turn(case, place, ports, done).play(), places)
         return conclude(case, dict(zip(places, results, strict=True)))
-    past: tuple[Message, ...] = ()
+    past: list[Message] = []
     played: dict[int, TurnResult] = {}
     for place in places:
         turn = _Turn(case, place, ports, done, past)
         played[place] = turn.play()
-        past = tuple(turn.messages)
+        past = turn.messages
         if played[place].stop_reason:
             break
     return conclude(case, played)
@@ -61,36 +61,41 @@ class _Stop(Exception):
         self.reason: StopReason = reason
 
 
-@dataclass
 class _Turn:
-    case: TestCase
-    place: int
-    ports: Ports
-    done: dict[int, int]  # recorded steps by turn; shared by all turns of the replay
-    past: tuple[Message, ...] | None = None
-    messages: list[Message] = field(default_factory=list)
-    produced: list[Produced] = field(default_factory=list)
-    tokens: Tokens = Tokens()
-    judge_tokens: Tokens = Tokens()
+    """One turn being played; `done` counts recorded steps by turn and is shared by the whole replay."""
 
-    def __post_init__(self) -> None:
-        self.turn = self.case.turns[self.place]
-        self.recording = Recording(self.case.turns, self.place)
-        self.messages += recorded_past(self.case.turns[: self.place]) if self.past is None else self.past
+    def __init__(
+        self,
+        case: TestCase,
+        place: int,
+        ports: Ports,
+        done: dict[int, int],
+        past: Sequence[Message] | None = None,
+    ) -> None:
+        self.messages = list(recorded_past(case.turns[:place]) if past is None else past)
+        self._case = case
+        self._place = place
+        self._turn = case.turns[place]
+        self._ports = ports
+        self._done = done
+        self._recording = Recording(case.turns, place)
+        self._produced: list[Produced] = []
+        self._tokens = Tokens()
+        self._judge_tokens = Tokens()
 
     def play(self) -> TurnResult:
         """One verdict for each recorded step, whatever happens but a bug."""
-        if not self.turn.user:
-            result = unplayed(self.turn, "what the user said was not recorded", "no_user_text")
+        if not self._turn.user:
+            result = unplayed(self._turn, "what the user said was not recorded", "no_user_text")
         else:
-            result = self._played(self.turn.user)
-        self._report(len(self.turn.steps), result)
+            result = self._played(self._turn.user)
+        self._report(len(self._turn.steps), result)
         return result
 
     def _played(self, user: str) -> TurnResult:
-        selection = self.turn.placeholders or {}
-        rendered = self.ports.draft.render(selection)
-        tools, gone = offered_tools(self.turn.offered_tools, self.ports.draft.tools)
+        selection = self._turn.placeholders or {}
+        rendered = self._ports.draft.render(selection)
+        tools, gone = offered_tools(self._turn.offered_tools, self._ports.draft.tools)
         drift = Drift({key: selection[key] for key in rendered.ignored if key in selection}, gone)
         self.messages.append(Message("user", user))
         try:
@@ -104,51 +109,51 @@ class _Turn:
 
     def _converse(self, instruction: str, tools: Sequence[ToolDefinition]) -> None:
         """Until the model answers without calling a tool; raises _Stop when it never gets there."""
-        limit = max(8, 2 * sum(step.kind == "tool_call" for step in self.turn.steps))
+        limit = max(8, 2 * sum(step.kind == "tool_call" for step in self._turn.steps))
         for _ in range(limit):
-            if self.ports.cancelled():
+            if self._ports.cancelled():
                 raise _Stop("cancelled", "the replay was cancelled")
-            answer = self.ports.model.answer(instruction, tuple(self.messages), tools)
-            self.tokens += answer.tokens
+            answer = self._ports.model.answer(instruction, tuple(self.messages), tools)
+            self._tokens += answer.tokens
             text = answer.text or answer.refusal or ""
             self.messages.append(Message("assistant", text, tool_calls=answer.tool_calls))
             if not answer.tool_calls:
-                self.produced.append(Produced("answer", text=text))
+                self._produced.append(Produced("answer", text=text))
                 return
             self._answer_calls(answer)
-            self._report(min(len(self.produced), len(self.turn.steps)), None)
-            if len(self.produced) >= limit * CALLS_PER_ANSWER:
+            self._report(min(len(self._produced), len(self._turn.steps)), None)
+            if len(self._produced) >= limit * CALLS_PER_ANSWER:
                 break
         raise _Stop("step_limit", f"the model did not answer within {limit} calls")
 
     def _answer_calls(self, answer: Answer) -> None:
-        found = self.recording.look_up(answer.tool_calls)
+        found = self._recording.look_up(answer.tool_calls)
         unknown = None
         for call, step in zip(answer.tool_calls, found, strict=True):
             text = result_text(step)
-            self.produced.append(Produced("tool_call", call.name, call.arguments, text))
+            self._produced.append(Produced("tool_call", call.name, call.arguments, text))
             self.messages.append(Message("tool", text, tool_call_id=call.id))
             unknown = unknown or (call.name if step is None else None)
-        if unknown is not None and self.case.on_missing == "stop":
+        if unknown is not None and self._case.on_missing == "stop":
             raise _Stop("missing_result", f"the recording has no result for a call of {unknown}")
 
     def _result(self, words: str | None, reason: StopReason | None) -> TurnResult:
         played_out = reason in (None, "step_limit")
         steps, extra = verdicts(
-            self.turn.steps, self.produced, self.case.order, self._ask, None if played_out else words
+            self._turn.steps, self._produced, self._case.order, self._ask, None if played_out else words
         )
-        return TurnResult(self.turn.user, steps, extra, reason, tokens=self.tokens, judge_tokens=self.judge_tokens)
+        return TurnResult(self._turn.user, steps, extra, reason, tokens=self._tokens, judge_tokens=self._judge_tokens)
 
     def _ask(self, step: CaseStep, actual: str) -> Judgement:
-        assertion = step.check.value if isinstance(step.check.value, str) else self.case.assertion_value
+        assertion = step.check.value if isinstance(step.check.value, str) else self._case.assertion_value
         try:
-            judgement = self.ports.judge.judge(assertion or "", step.text, actual, self.turn.user or "")
+            judgement = self._ports.judge.judge(assertion or "", step.text, actual, self._turn.user or "")
         except ProviderError as problem:
             return Judgement("needs_review", f"the judge failed: {problem}")
-        self.judge_tokens += judgement.tokens
+        self._judge_tokens += judgement.tokens
         return judgement
 
     def _report(self, done: int, result: TurnResult | None) -> None:
-        self.done[self.place] = done
-        total = sum(len(self.case.turns[place].steps) for place in self.done)
-        self.ports.progress(sum(self.done.values()), total, result)
+        self._done[self._place] = done
+        total = sum(len(self._case.turns[place].steps) for place in self._done)
+        self._ports.progress(sum(self._done.values()), total, result)

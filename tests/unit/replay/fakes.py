@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
 from app.replay.ports import Judgement, Ports, Rendered
-from app.replay.types import CaseStep, CaseTurn, Check
+from app.replay.types import CaseStep, CaseTurn, Check, TestCase
 
 
 @dataclass
@@ -70,3 +71,24 @@ def scripted(*answers: Answer) -> FakeModel:
 
 def ports(model: Any, **more: Any) -> Ports:
     return Ports(model, more.pop("draft", None) or FakeDraft(), more.pop("judge", None) or FakeJudge(), **more)
+
+
+class Parrot:
+    """Repeats the recording: the calls of the turn in one order, `at_once` or one by one, then the answer."""
+
+    def __init__(self, case: TestCase, at_once: bool, seed: int | None = None) -> None:
+        self._case = case
+        self._at_once = at_once
+        self._seed = seed
+
+    def __call__(self, n: int, messages: Sequence[Message]) -> Answer:
+        asked = [place for place, message in enumerate(messages) if message.role == "user"]
+        turn = self._case.turns[len(asked) - 1]
+        made = [step for step in turn.steps if step.kind == "tool_call"]
+        if self._seed is not None:
+            made = random.Random(f"{self._seed} {turn}").sample(made, len(made))
+        done = sum(message.role == "tool" for message in messages[asked[-1] :])
+        todo = made[done:] if self._at_once else made[done : done + 1]
+        if not todo:
+            return says(turn.steps[-1].text if turn.steps else "")
+        return Answer("", tuple(ToolCall(f"c{at}", step.name, step.arguments) for at, step in enumerate(todo)))

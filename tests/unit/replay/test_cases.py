@@ -35,6 +35,14 @@ def test_a_case_copies_all_that_a_replay_needs_of_the_turns() -> None:
     )
 
 
+def test_of_several_answers_in_a_turn_only_the_last_is_enabled() -> None:
+    steps = Step("answer", "s1", text="a plan"), Step("tool_call", "s2", "f"), Step("answer", "s3", text="done")
+
+    case = case_from_turns([Turn("t1", 0, 1, "Hi", steps)], "STRICT")
+
+    assert [step.check.enabled for step in case.turns[0].steps] == [False, True, True]
+
+
 def test_a_case_by_hand_is_one_question_and_one_answer() -> None:
     case = case_by_hand("What?", "That.", "STRICT", {"tone": "formal"})
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.chat import Answer, Message, ToolCall
+from app.chat import Answer, Message
 from app.errors import ProviderError
 from app.replay.engine import replay
 from app.replay.types import CaseStep, CaseTurn, Check, ReplayResult, TestCase
-from tests.unit.replay.fakes import FakeModel, calls, ports, says
+from tests.unit.replay.fakes import FakeModel, Parrot, calls, ports, says
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=4),
@@ -97,27 +97,6 @@ class Adversary:
             case _:
                 names = self._random.choices(["f", "g", "", "unknown"], k=self._random.randrange(1, 4))
                 return calls(*((name, self._random.choice([{}, {"a": 1}, "{", None, [1]])) for name in names))
-
-
-class Parrot:
-    """Repeats the recording: the calls of the turn in one order, `at_once` or one by one, then the answer."""
-
-    def __init__(self, case: TestCase, at_once: bool, seed: int | None = None) -> None:
-        self._case = case
-        self._at_once = at_once
-        self._seed = seed
-
-    def __call__(self, n: int, messages: Sequence[Message]) -> Answer:
-        asked = [place for place, message in enumerate(messages) if message.role == "user"]
-        turn = self._case.turns[len(asked) - 1]
-        made = [step for step in turn.steps if step.kind == "tool_call"]
-        if self._seed is not None:
-            made = random.Random(f"{self._seed} {turn}").sample(made, len(made))
-        done = sum(message.role == "tool" for message in messages[asked[-1] :])
-        todo = made[done:] if self._at_once else made[done : done + 1]
-        if not todo:
-            return says(turn.steps[-1].text)
-        return Answer("", tuple(ToolCall(f"c{at}", step.name, step.arguments) for at, step in enumerate(todo)))
 
 
 def shown(result: ReplayResult) -> list[list[tuple[str, object]]]:

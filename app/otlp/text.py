@@ -39,6 +39,8 @@ def valid_utf8(body: bytes) -> bytes:
 
 def without_lone_surrogates(body: bytes) -> bytes:
     """Escapes of half a surrogate pair (a text cut in the middle of an emoji) become U+FFFD."""
+    if b"\\ud" not in body and b"\\uD" not in body:
+        return body
 
     def repaired(escape: re.Match[bytes]) -> bytes:
         return b"\\ufffd" if escape["lone"] else escape[0]

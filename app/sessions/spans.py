@@ -46,7 +46,8 @@ class TurnSpan:
 
 def read_turn(spans: Iterable[StoredSpan]) -> list[TurnSpan]:
     """The spans in the order of start, end, parent before child, id; copies of a call are marked."""
-    tree = {span.span_id: span for span in map(_read, spans)}
+    # In the order of ids, so that a circle of parents is cut at the same place each time.
+    tree = {span.span_id: span for span in map(_read, sorted(spans, key=lambda span: span.span_id))}
     depths: dict[str, int] = {}
     for span in tree.values():
         _measure(span, tree, depths)

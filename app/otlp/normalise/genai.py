@@ -17,6 +17,8 @@ class GenAI(Convention):
     markers = frozenset(
         {
             "gen_ai.operation.name",
+            "gen_ai.provider.name",
+            "gen_ai.system",
             "gen_ai.tool.name",
             "gen_ai.request.model",
             "gen_ai.response.model",

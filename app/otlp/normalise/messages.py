@@ -19,7 +19,7 @@ _LANGCHAIN_CLASSES = {
     "FunctionMessage": "tool",
 }
 _MESSAGE_LISTS = ("messages", "input", "contents", "output", "choices", "candidates", "generations", "outputs")
-_MESSAGE_KEYS = ("role", "content", "parts", "tool_calls", "toolCalls", "kwargs", "event.name")
+_MESSAGE_KEYS = ("role", "content", "parts", "tool_calls", "toolCalls", "kwargs", "message", "event.name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _read_item(item: Any, role: str) -> list[Message]:
     for wrapper in ("message", "data", "kwargs"):
         inner = item.get(wrapper)
         if isinstance(inner, dict) and "content" not in item:
-            return _read_item({"role": _role(item, role), **inner}, role)
+            return _read_item(inner, _role(item, role))
     if "content" not in item and "parts" not in item and item.get("type") in ("function_call", "function_call_output"):
         call = read_call(item)
         return [Message("assistant", calls=(call,)) if call else Message("tool")]

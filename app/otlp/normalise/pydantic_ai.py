@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.otlp.normalise.convention import CHAT, Convention, SpanView, ToolUse
-from app.otlp.normalise.messages import Messages, read_messages
+from app.otlp.normalise.messages import Messages, read_messages, read_text
 from app.otlp.text import json_container, json_or_text
 
 
@@ -29,8 +29,11 @@ class PydanticAI(Convention):
         return read_messages(events) if events else read_messages(span.first("request_data"))
 
     def output_messages(self, span: SpanView) -> Messages | None:
-        events = _events(span, choices=True)
-        return read_messages(events or span.first("response_data"), "assistant")
+        if events := _events(span, choices=True):
+            return read_messages(events, "assistant")
+        response = json_container(span.first("response_data"))
+        streamed = response.get("combined_chunk_content") if isinstance(response, dict) else None
+        return read_text(streamed, "assistant") if streamed else read_messages(response, "assistant")
 
     def tool(self, span: SpanView) -> ToolUse | None:
         return ToolUse(

@@ -57,10 +57,8 @@ class Clients:
     """
 
     def __init__(self) -> None:
-        self._transport = _SharedTransport(
-            trust_env=False,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=200, keepalive_expiry=30),
-        )
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=200, keepalive_expiry=30)
+        self._transport = _SharedTransport(limits=limits)
         self._open: OrderedDict[tuple[str, str, str | None], AnyLLM] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -101,8 +99,7 @@ def _open(vendor: Vendor, base_url: str, api_key: str | None, transport: httpx.A
     from any_llm import AnyLLM  # takes seconds: only for a process that calls a model
 
     http = httpx.AsyncClient(
-        transport=transport,
-        trust_env=False,
+        transport=transport,  # one of our own, so none through the environment's proxies
         follow_redirects=False,
         event_hooks={"request": [_sign(_headers(vendor, api_key))]},
     )

@@ -45,7 +45,8 @@ def events(asked: Any, reply: Any) -> Iterator[bytes]:
     for delta in deltas:
         yield _event(asked, [{"index": 0, "delta": delta, "finish_reason": None}])
     yield _event(asked, [{"index": 0, "delta": {}, "finish_reason": _finish(asked, reply)}])
-    yield _event(asked, [], _usage(asked, reply))
+    if asked.wants_usage:
+        yield _event(asked, [], _usage(asked, reply))
     yield b"data: [DONE]\n\n"
 
 

@@ -49,6 +49,7 @@ class Asked:
     question: str
     prompt_tokens: int
     key: str
+    wants_usage: bool
 
     def answer(self, reply: Reply) -> str | None:
         """The answer's text; None where the reply is something else than text."""
@@ -70,6 +71,7 @@ def read(vendor: str, path: str, headers: dict[str, str], body: dict[str, Any]) 
         key=headers.get("x-api-key")
         or headers.get("x-goog-api-key")
         or headers.get("authorization", "").removeprefix("Bearer "),
+        wants_usage=(body.get("stream_options") or {}).get("include_usage", False),
     )
 
 

@@ -89,9 +89,9 @@ def _mark_copy(span: TurnSpan, tree: Mapping[str, TurnSpan]) -> None:
     if outer is None or outer.scope == span.scope:
         return
     if span.normal.is_chat and outer.normal.is_chat:
-        if not span.outputs:
+        if outer.outputs and not span.outputs:
             span.is_copy = True
-        elif not outer.outputs or _same_words(outer.outputs, span.outputs):
+        elif _adds_nothing(outer, span):
             outer.is_copy = True
     elif span.tool and outer.tool and span.tool.name == outer.tool.name:
         span.is_copy = span.tool.arguments in (outer.tool.arguments, None)
@@ -109,6 +109,20 @@ def _enclosing_call(span: TurnSpan, tree: Mapping[str, TurnSpan]) -> TurnSpan | 
         seen.add(at.span_id)
         at = tree.get(at.full.parent_span_id or "")
     return None
+
+
+def _adds_nothing(outer: TurnSpan, inner: TurnSpan) -> bool:
+    """Whether a model call says no more than the one within it."""
+    if outer.outputs and inner.outputs:
+        return _same_words(outer.outputs, inner.outputs)
+    if inner.outputs:
+        return True
+    tokens = _tokens(outer)
+    return outer.normal.input_messages is None and tokens in ((0, 0), _tokens(inner))
+
+
+def _tokens(span: TurnSpan) -> tuple[int, int]:
+    return span.normal.input_tokens, span.normal.output_tokens
 
 
 def _same_words(one: Messages, other: Messages) -> bool:

@@ -8,6 +8,9 @@ from app.otlp.normalise.convention import CHAT, TOOL, Convention, SpanView, Tool
 from app.otlp.normalise.messages import Messages, read_messages
 from app.otlp.text import json_container, json_or_text
 
+# The conventions' own name first, then what libraries used before there was one.
+_ARGUMENTS = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.input")
+_RESULTS = ("gen_ai.tool.call.result", "gen_ai.tool.result", "gen_ai.tool.output", "gen_ai.tool.message")
 # Semantic Kernel's names for what the conventions call chat and text_completion.
 _ALIASES = {"chat.completions": CHAT, "text.completions": "text_completion"}
 
@@ -55,8 +58,8 @@ class GenAI(Convention):
         return ToolUse(
             span.text("gen_ai.tool.name"),
             span.text("gen_ai.tool.call.id"),
-            json_or_text(span.first("gen_ai.tool.call.arguments")),
-            json_or_text(span.first("gen_ai.tool.call.result")),
+            json_or_text(span.first(*_ARGUMENTS)),
+            json_or_text(span.first(*_RESULTS)),
         )
 
     def definitions(self, span: SpanView) -> list[Any] | None:

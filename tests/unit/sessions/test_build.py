@@ -243,6 +243,30 @@ def test_a_call_that_two_libraries_recorded_is_one_step() -> None:
     assert any("repeat another instrumentation" in warning for warning in turn.warnings)
 
 
+TOKENS = {"gen_ai.usage.input_tokens": 3}
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "usage"),
+    [
+        (chat(1), chat(2, more=TOKENS, parentSpanId=f"{1:016x}"), Usage(3, 0)),
+        (chat(1, more=TOKENS), chat(2, more=TOKENS, parentSpanId=f"{1:016x}"), Usage(3, 0)),
+        (chat(1, outputs=[said("assistant", "A")], more=TOKENS), chat(2, parentSpanId=f"{1:016x}"), Usage(3, 0)),
+        (chat(1), chat(2, outputs=[said("assistant", "A")], more=TOKENS, parentSpanId=f"{1:016x}"), Usage(3, 0)),
+        (
+            chat(1, outputs=[said("assistant", "A")], more=TOKENS),
+            chat(2, outputs=[said("assistant", "B")], more=TOKENS, parentSpanId=f"{1:016x}"),
+            Usage(6, 0),
+        ),
+        (chat(1, [said("user", "Hi")], more=TOKENS), chat(2, more=TOKENS, parentSpanId=f"{1:016x}"), Usage(6, 0)),
+    ],
+)
+def test_of_two_records_of_one_call_the_one_that_says_more_counts(outer: Any, inner: Any, usage: Usage) -> None:
+    spans = [*stored(outer, scope="framework"), *stored(inner, scope="client")]
+
+    assert build_turn(spans).usage == usage
+
+
 def test_model_calls_within_a_model_call_of_the_same_library_are_steps_of_their_own() -> None:
     answer = [said("assistant", "Hello")]
 

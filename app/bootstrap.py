@@ -17,6 +17,7 @@ from app.providers import catalogue
 from app.redis_clients import RedisClients, connect
 from app.services.ingest import IngestService
 from app.services.keys import KeyService
+from app.services.logs import LogService
 from app.services.models import ModelService
 from app.services.prompt_reader import PromptReader
 from app.services.prompts import PromptService
@@ -36,6 +37,7 @@ class Services:
     prompts: PromptService
     ingest: IngestService
     sessions: SessionService
+    logs: LogService
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ def bootstrap(
             span_bytes=settings.span_bytes,
         ),
         sessions=SessionService(database=database),
+        logs=LogService(database=database),
     )
     return Container(
         settings=settings,

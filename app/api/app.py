@@ -6,6 +6,7 @@ import falcon
 
 from app.actors.delivery import BatchDelivery
 from app.api import errors
+from app.api.logs import PromptLogs, RejectedSpans
 from app.api.middleware.authentication import Authentication
 from app.api.middleware.request_id import RequestId
 from app.api.sessions import SessionResource
@@ -34,5 +35,7 @@ def build_app(container: Container) -> App:
         wait_s=settings.ingest_wait_s,
     )
     app.add_route("/api/public/otel/v1/traces", Traces(delivery=delivery, wire_bytes=settings.trace_wire_bytes))
+    app.add_route(f"/api/v1/prompts/{ID % 'prompt_id'}/logs", PromptLogs(logs=services.logs))
+    app.add_route("/api/v1/rejected-spans", RejectedSpans(logs=services.logs))
     app.add_route("/api/v1/sessions/{session_id}", SessionResource(sessions=services.sessions))
     return app

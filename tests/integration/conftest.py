@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.bootstrap import Container
 from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
+from tests.support.world import World, new_world, running, settings_for
 
 # The key is shared by all tests of the session.
 SETTINGS = {"REPRISE_RATE_LIMIT": "1000000"}
@@ -36,3 +38,29 @@ def backend(
         Deployment(home, mysql_url=mysql_url, redis_url=redis_url, settings=SETTINGS) as deployment,
     ):
         yield deployment
+
+
+@pytest.fixture(
+    scope="session", params=["embedded", pytest.param("services", marks=pytest.mark.services)], ids=lambda name: name
+)
+def container(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
+    """Services and actors in this process, on each backend in turn; shared by all tests of the session."""
+    home = tmp_path_factory.mktemp(request.param)
+    if request.param == "embedded":
+        with running(settings_for(home)) as container:
+            yield container
+        return
+    mariadb: MariaDB = request.getfixturevalue("mariadb")
+    redis_server: RedisServer = request.getfixturevalue("redis_server")
+    with (
+        mariadb.database() as mysql_url,
+        redis_server.database() as redis_url,
+        running(settings_for(home, mysql_url=mysql_url, redis_url=redis_url)) as container,
+    ):
+        yield container
+
+
+@pytest.fixture
+def world(container: Container) -> World:
+    """A project of its own for every test."""
+    return new_world(container)

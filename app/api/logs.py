@@ -1,0 +1,40 @@
+"""GET /api/v1/prompts/{id}/logs and GET /api/v1/rejected-spans."""
+
+from __future__ import annotations
+
+import falcon
+
+from app.schemas.base import load
+from app.schemas.logs import LogQuery, LogQuerySchema, RejectedQuery, RejectedQuerySchema, dump_rejected, dump_session
+from app.services.logs import LogFilter, LogService
+
+
+class PromptLogs:
+    def __init__(self, *, logs: LogService) -> None:
+        self._logs = logs
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
+        query: LogQuery = load(LogQuerySchema(), req.params)
+        page = self._logs.page(
+            project_id=req.context.key.project_id,
+            prompt_id=prompt_id,
+            wanted=LogFilter(query.type, query.from_, query.to, query.search, query.status),
+            limit=query.limit,
+            cursor=query.cursor,
+        )
+        resp.media = {"entries": [dump_session(entry) for entry in page.entries], "nextCursor": page.next_cursor}
+
+
+class RejectedSpans:
+    def __init__(self, *, logs: LogService) -> None:
+        self._logs = logs
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        query: RejectedQuery = load(RejectedQuerySchema(), req.params)
+        page = self._logs.rejected(
+            project_id=req.context.key.project_id, prompt_id=query.prompt_id, limit=query.limit, cursor=query.cursor
+        )
+        resp.media = {
+            "rejectedSpans": [dump_rejected(span) for span in page.entries],
+            "nextCursor": page.next_cursor,
+        }

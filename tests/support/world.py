@@ -1,0 +1,117 @@
+"""A Reprise in this process, for tests that look inside: the real API and actors on whichever backend."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dramatiq
+from falcon.testing import Result, TestClient
+from sqlalchemy import text
+
+from app import schema
+from app.api.app import build_app
+from app.bootstrap import Container, bootstrap
+from app.models import language_models, organizations, prompts
+from config.settings import Settings
+
+ECHO = {
+    "vendor": "BUILTIN",
+    "name": "echo",
+    "prompt_price": 0,
+    "completion_price": 0,
+    "context_tokens_max": 128_000,
+    "completion_tokens_max": 16_000,
+    "description": "",
+    "details": {},
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """An organization with a project and a key of its own, on a container that other tests share."""
+
+    container: Container
+    client: TestClient
+    organization_id: int
+    project_id: int
+    key: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
+
+    def get(self, path: str, **kwargs: Any) -> Result:
+        return self.client.simulate_get(path, headers=self.headers | kwargs.pop("headers", {}), **kwargs)
+
+    def post(self, path: str, **kwargs: Any) -> Result:
+        return self.client.simulate_post(path, headers=self.headers | kwargs.pop("headers", {}), **kwargs)
+
+    def patch(self, path: str, **kwargs: Any) -> Result:
+        return self.client.simulate_patch(path, headers=self.headers | kwargs.pop("headers", {}), **kwargs)
+
+    def delete(self, path: str, **kwargs: Any) -> Result:
+        return self.client.simulate_delete(path, headers=self.headers | kwargs.pop("headers", {}), **kwargs)
+
+    def send(self, batch: bytes | dict[str, Any], **headers: str) -> Result:
+        """POST a trace batch."""
+        body = batch if isinstance(batch, bytes) else json.dumps(batch).encode()
+        sent = {"Content-Type": "application/json"} | {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.post("/api/public/otel/v1/traces", body=body, headers=sent)
+
+    def prompt(self) -> int:
+        """A new prompt that was never committed."""
+        with self.container.database.write() as connection:
+            model_id = language_models.find_models_named(connection, organization_id=self.organization_id, name="echo")[
+                0
+            ].id
+            values = {
+                "project_id": self.project_id,
+                "name": "A prompt",
+                "instruction_format": "XML",
+                "assertion_value": "",
+                "value": "Be helpful.",
+                "language_model_id": model_id,
+                "config": {},
+                "placeholders": [],
+            }
+            return prompts.add_prompt(connection, values=values, now=self.container.now())
+
+    def count(self, table: str) -> int:
+        """Rows of the project in `table`."""
+        with self.container.database.read() as connection:
+            statement = text(f"SELECT COUNT(*) FROM {table} WHERE project_id = :id")
+            return int(connection.execute(statement, {"id": self.project_id}).scalar_one())
+
+
+def settings_for(home: Path, *, mysql_url: str = "", redis_url: str = "") -> Settings:
+    return Settings(home=home, database_url=mysql_url, redis_url=redis_url, rate_limit=1_000_000, secret_key="test")
+
+
+@contextmanager
+def running(settings: Settings, *, queues: Sequence[str] = ()) -> Iterator[Container]:
+    """A container on an upgraded database with a Dramatiq worker in this process."""
+    container = bootstrap(settings)
+    schema.upgrade(container.database)
+    with container.database.write() as connection:
+        language_models.put_catalogue(connection, entries=[ECHO], now=container.now())
+    worker = dramatiq.Worker(container.broker, queues=set(queues) or None, worker_threads=8)
+    worker.start()
+    try:
+        yield container
+    finally:
+        worker.stop(timeout=5000)
+        container.database.engine.dispose()
+
+
+def new_world(container: Container) -> World:
+    now = container.now()
+    with container.database.write() as connection:
+        organization_id = organizations.add_organization(connection, name="Ada & Söhne", now=now)
+        project_id = organizations.add_project(connection, organization_id=organization_id, name="P", now=now)
+    key = container.services.keys.create(project_id=project_id, name="test").secret
+    return World(container, TestClient(build_app(container)), organization_id, project_id, key)

@@ -39,6 +39,7 @@ _AUTHENTICATION = (
 )
 _CONNECT_TIMEOUT_S = 10.0
 _CLIENTS_MAX = 256
+_POOLS = 64
 
 
 def vendor_environment() -> dict[Vendor, tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -52,13 +53,12 @@ def vendor_environment() -> dict[Vendor, tuple[tuple[str, ...], tuple[str, ...]]
 class Clients:
     """The clients of one event loop; those used least are forgotten beyond the 256th.
 
-    All share one pool of connections. The SDKs would fill what they are not told from variables of their
+    All share their connections. The SDKs would fill what they are not told from variables of their
     own, so each is told its base URL, and each request gets its credential, and no other, on its way out.
     """
 
     def __init__(self) -> None:
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=200, keepalive_expiry=30)
-        self._transport = _SharedTransport(limits=limits)
+        self._transport = _SharedTransport()
         self._open: OrderedDict[tuple[str, str, str | None], AnyLLM] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -85,17 +85,36 @@ class Clients:
         await self._transport.close_for_all()
 
 
-class _SharedTransport(httpx.AsyncHTTPTransport):
-    """Lives as long as the process: a client that is closed must not close it for the others."""
+class _SharedTransport(httpx.AsyncBaseTransport):
+    """Connections that outlive the clients which use them, in several pools.
+
+    A pool goes through all its connections with each request, so that one with a thousand of them takes more
+    time than the calls; each request goes to the pool where the fewest wait.
+    """
+
+    def __init__(self) -> None:
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30)
+        verify = httpx.create_ssl_context()
+        self._pools = [httpx.AsyncHTTPTransport(verify=verify, limits=limits) for _ in range(_POOLS)]
+        self._waiting = [0] * _POOLS
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        at = min(range(_POOLS), key=self._waiting.__getitem__)
+        self._waiting[at] += 1
+        try:
+            return await self._pools[at].handle_async_request(request)
+        finally:
+            self._waiting[at] -= 1
 
     async def aclose(self) -> None:
-        pass
+        """Nothing: a client that is closed must not close the connections of the others."""
 
     async def close_for_all(self) -> None:
-        await super().aclose()
+        for pool in self._pools:
+            await pool.aclose()
 
 
-def _open(vendor: Vendor, base_url: str, api_key: str | None, transport: httpx.AsyncHTTPTransport) -> AnyLLM:
+def _open(vendor: Vendor, base_url: str, api_key: str | None, transport: httpx.AsyncBaseTransport) -> AnyLLM:
     from any_llm import AnyLLM  # takes seconds: only for a process that calls a model
 
     http = httpx.AsyncClient(

@@ -92,7 +92,7 @@ def summarise(connection: Connection, rows: Sequence[SessionRow]) -> list[Sessio
 
 
 def _summary(row: SessionRow, facts: Sequence[TurnFacts]) -> SessionSummary:
-    opening = facts[0].opening if facts else None
+    opening = next((one.opening for one in facts if one.opening), None)
     return SessionSummary(
         id=row.session_key.hex(),
         row_id=row.id,

@@ -19,9 +19,11 @@ from app.services.ingest import IngestService
 from app.services.keys import KeyService
 from app.services.logs import LogService
 from app.services.models import ModelService
+from app.services.prompt_editor import PromptEditor
 from app.services.prompt_reader import PromptReader
 from app.services.prompts import PromptService
 from app.services.sessions import SessionService
+from app.services.versions import VersionService
 from app.timestamps import Now, utc_now
 from config.settings import Settings
 
@@ -35,6 +37,8 @@ class Services:
     keys: KeyService
     models: ModelService
     prompts: PromptService
+    prompt_editor: PromptEditor
+    versions: VersionService
     ingest: IngestService
     sessions: SessionService
     logs: LogService
@@ -77,7 +81,9 @@ def bootstrap(
     services = Services(
         keys=KeyService(database=database, now=now),
         models=models,
-        prompts=PromptService(database=database, now=now, models=models, reader=reader),
+        prompts=PromptService(database=database, reader=reader),
+        prompt_editor=PromptEditor(database=database, now=now, models=models, reader=reader),
+        versions=VersionService(database=database, now=now, reader=reader),
         ingest=IngestService(
             database=database,
             mailbox=mailbox,

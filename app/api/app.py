@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import falcon
+import falcon.media
+import orjson
 
 from app.actors.delivery import BatchDelivery
 from app.api import errors
 from app.api.logs import PromptLogs, RejectedSpans
 from app.api.middleware.authentication import Authentication
 from app.api.middleware.request_id import RequestId
+from app.api.prompts import Prompt, Prompts, Render
 from app.api.sessions import SessionResource
 from app.api.traces import Traces
+from app.api.versions import Commit, Restore, Version, Versions
 from app.bootstrap import Container
 
 App = falcon.App[falcon.Request, falcon.Response]
@@ -27,7 +31,9 @@ def build_app(container: Container) -> App:
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.auto_parse_form_urlencoded = False
     app.req_options.keep_blank_qs_values = True
+    app.resp_options.media_handlers[falcon.MEDIA_JSON] = falcon.media.JSONHandler(dumps=orjson.dumps)
     errors.install(app)
+    add_prompt_routes(app, container)
     delivery = BatchDelivery(
         broker=container.broker,
         actor=container.actors.store_spans,
@@ -39,3 +45,16 @@ def build_app(container: Container) -> App:
     app.add_route("/api/v1/rejected-spans", RejectedSpans(logs=services.logs))
     app.add_route("/api/v1/sessions/{session_id}", SessionResource(sessions=services.sessions))
     return app
+
+
+def add_prompt_routes(app: App, container: Container) -> None:
+    services, base, limit = container.services, container.settings.public_url, container.settings.json_body_bytes
+    prompts, editor, versions = services.prompts, services.prompt_editor, services.versions
+    prompt = f"/api/v1/prompts/{ID % 'prompt_id'}"
+    app.add_route("/api/v1/prompts", Prompts(prompts=prompts, editor=editor, base=base, body_bytes=limit))
+    app.add_route(prompt, Prompt(prompts=prompts, editor=editor, base=base, body_bytes=limit))
+    app.add_route(f"{prompt}/render", Render(prompts=prompts, body_bytes=limit))
+    app.add_route(f"{prompt}/commit", Commit(versions=versions, body_bytes=limit))
+    app.add_route(f"{prompt}/versions", Versions(versions=versions))
+    app.add_route(f"{prompt}/versions/{{commit_hash}}", Version(versions=versions))
+    app.add_route(f"{prompt}/versions/{{commit_hash}}/restore", Restore(versions=versions, base=base))

@@ -116,6 +116,7 @@ def known_prompts(connection: Connection, *, project_id: int, prompt_ids: set[in
 class PromptListing:
     """A prompt as lists show it; `language_model_id` is the newest version's, the draft's when there is none."""
 
+    newest: VersionHead | None
     id: int
     name: str
     assertion_type: str
@@ -123,7 +124,6 @@ class PromptListing:
     committed: bool
     created_at: datetime
     updated_at: datetime
-    newest: VersionHead | None
 
 
 def list_prompts(
@@ -137,8 +137,12 @@ def list_prompts(
         statement = statement.where(prompts.c.id < before_id)
     if limit is not None:
         statement = statement.limit(limit)
-    rows = connection.execute(statement)
-    return [PromptListing(*row[:7], VersionHead(*row[7:]) if row[7] is not None else None) for row in rows]
+    return [_listing(tuple(row)) for row in connection.execute(statement)]
+
+
+def _listing(row: tuple[Any, ...]) -> PromptListing:
+    shared, newest = row[:7], row[7:]
+    return PromptListing(VersionHead(*newest) if newest[0] is not None else None, *shared)
 
 
 _LISTING = (

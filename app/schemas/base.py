@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from marshmallow import RAISE, Schema, ValidationError, fields, validate
@@ -10,6 +11,9 @@ from marshmallow import RAISE, Schema, ValidationError, fields, validate
 from app.errors import Invalid
 
 BIGINT_MAX = 2**63 - 1
+# A body can be wrong in a million places: the answer names the first few.
+MESSAGES = 10
+MESSAGE_LENGTH = 500
 
 
 class StrictSchema(Schema):
@@ -54,6 +58,31 @@ class QueryBoolean(fields.Boolean):
         return known[str(value).lower()]
 
 
+class JsonNumber(fields.Float):
+    """A JSON number; one without a fraction comes out as an integer, so that 1 and 1.0 are the same."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValidationError("Must be a number.")
+        number = self._validated(value)
+        return int(number) if number.is_integer() else number
+
+
+class BoundedList(fields.List[Any]):
+    """A list whose length is known to be right before its entries are looked at."""
+
+    def __init__(self, inner: Any, *, minimum: int = 0, maximum: int, **kwargs: Any) -> None:
+        super().__init__(inner, **kwargs)
+        self._bounds = (minimum, maximum)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        minimum, maximum = self._bounds
+        if isinstance(value, list) and not minimum <= len(value) <= maximum:
+            entries = f"{minimum} to {maximum}" if minimum else f"at most {maximum}"
+            raise ValidationError(f"Must have {entries} entries.")
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
 class Identifier(fields.Integer):
     """A positive BIGINT, as a number or as a string of digits."""
 
@@ -71,7 +100,12 @@ def load(schema: Schema, data: Any) -> Any:
     try:
         return schema.load(data)
     except ValidationError as error:
-        raise Invalid("; ".join(_messages(error.messages))) from error
+        said = [_short(message) for message in islice(_messages(error.messages), MESSAGES + 1)]
+        raise Invalid("; ".join(said[:MESSAGES]) + ("; …" if len(said) > MESSAGES else "")) from error
+
+
+def _short(message: str) -> str:
+    return message if len(message) <= MESSAGE_LENGTH else message[:MESSAGE_LENGTH] + "…"
 
 
 def _messages(messages: Any, path: str = "") -> Iterator[str]:

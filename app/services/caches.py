@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -16,8 +16,7 @@ class BoundedCache(Generic[T]):
     Two threads that miss at once both make the value: it is the same, and nobody waits for the other.
     """
 
-    def __init__(self, *, weigh: Callable[[T], int], limit: int) -> None:
-        self._weigh = weigh
+    def __init__(self, limit: int) -> None:
         self._limit = limit
         self._held = 0
         self._entries: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
@@ -30,8 +29,7 @@ class BoundedCache(Generic[T]):
             self._entries.move_to_end(key)
             return self._entries[key][0]
 
-    def put(self, key: Hashable, value: T) -> None:
-        weight = self._weigh(value)
+    def put(self, key: Hashable, value: T, *, weight: int) -> None:
         if weight > self._limit:
             return
         with self._lock:

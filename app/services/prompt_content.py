@@ -38,10 +38,10 @@ class Version:
     placeholders: tuple[Placeholder, ...]
 
     @property
-    def size(self) -> int:
-        """Characters of its texts, about what it takes in memory."""
-        texts = sum(len(value.content) for placeholder in self.placeholders for value in placeholder.values)
-        return len(self.row.value) + 2 * texts + 1000
+    def weight(self) -> int:
+        """About the characters that it holds."""
+        row = self.row
+        return 1000 + len(row.value) + 2 * len(str(row.placeholders)) + len(str(row.config))
 
 
 def of_version(head: PromptHead, version: Version, model: LanguageModel) -> PromptContent:

@@ -23,7 +23,31 @@ class PromptReader:
 
     def __init__(self, *, models: ModelService) -> None:
         self._models = models
-        self._versions: BoundedCache[Version] = BoundedCache(weigh=lambda v: v.size, limit=CACHED_CHARACTERS)
+        self._versions: BoundedCache[Version] = BoundedCache(CACHED_CHARACTERS)
+
+    def read(
+        self, connection: Connection, *, project_id: int, prompt_id: int, productive: bool, commit_hash: str | None
+    ) -> tuple[PromptHead, PromptContent]:
+        """The pinned version; else the newest one or the draft. A prompt never committed has only its draft."""
+        if not productive and commit_hash is None:
+            return self.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
+        head = self.head(connection, project_id=project_id, prompt_id=prompt_id)
+        if commit_hash is not None:
+            return head, self.content_of(connection, head, self.pinned(connection, head.id, commit_hash))
+        newest = self.newest(connection, head)
+        if newest is not None:
+            return head, self.content_of(connection, head, newest)
+        return self.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
+
+    def read_draft(
+        self, connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False
+    ) -> tuple[PromptRow, PromptContent]:
+        """`lock` keeps others from changing the prompt until the transaction ends."""
+        prompt = prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=lock)
+        if prompt is None:
+            raise NotFound("There is no such prompt.")
+        model = self._models.read(connection, organization_id=prompt.organization_id, model_id=prompt.language_model_id)
+        return prompt, of_draft(prompt, model)
 
     def head(self, connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead:
         head = prompts.find_head(connection, project_id=project_id, prompt_id=prompt_id)
@@ -31,55 +55,32 @@ class PromptReader:
             raise NotFound("There is no such prompt.")
         return head
 
-    def prompt(self, connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False) -> PromptRow:
-        prompt = prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=lock)
-        if prompt is None:
-            raise NotFound("There is no such prompt.")
-        return prompt
-
-    def content(
-        self, connection: Connection, head: PromptHead, *, productive: bool, commit_hash: str | None
-    ) -> PromptContent:
-        """The pinned version; else the newest one or the draft. A prompt never committed has only its draft."""
-        if commit_hash is not None:
-            return self.of(connection, head, self.pinned(connection, head, commit_hash))
-        if productive and head.newest_version_id is not None:
-            return self.of(connection, head, self.newest(connection, head.newest_version_id))
-        prompt = self.prompt(connection, project_id=head.project_id, prompt_id=head.id)
-        return self.draft(connection, prompt)
-
-    def of(self, connection: Connection, head: PromptHead, version: Version) -> PromptContent:
-        model = self._models.read(
-            connection, organization_id=head.organization_id, model_id=version.row.language_model_id
-        )
-        return of_version(head, version, model)
-
-    def draft(self, connection: Connection, prompt: PromptRow) -> PromptContent:
-        model = self._models.read(connection, organization_id=prompt.organization_id, model_id=prompt.language_model_id)
-        return of_draft(prompt, model)
-
-    def newest(self, connection: Connection, version_id: int) -> Version:
-        cached = self._versions.get(version_id)
-        if cached:
+    def newest(self, connection: Connection, head: PromptHead) -> Version | None:
+        """The newest version, None for a prompt that was never committed."""
+        if head.newest_version_id is None:
+            return None
+        if cached := self._versions.get(head.newest_version_id):
             return cached
-        row = prompt_versions.find_version_by_id(connection, version_id=version_id)
-        if row is None:
-            raise NotFound("The prompt has no such version.")
+        row = prompt_versions.find_version_by_id(connection, version_id=head.newest_version_id)
         return self._keep(row)
 
-    def pinned(self, connection: Connection, head: PromptHead, commit_hash: str) -> Version:
-        cached = self._versions.get((head.id, commit_hash))
-        if cached:
+    def pinned(self, connection: Connection, prompt_id: int, commit_hash: str) -> Version:
+        if cached := self._versions.get((prompt_id, commit_hash)):
             return cached
         row = None
         if _HASH.fullmatch(commit_hash):
-            row = prompt_versions.find_version(connection, prompt_id=head.id, commit_hash=commit_hash)
-        if row is None:
-            raise NotFound("The prompt has no such version.")
+            row = prompt_versions.find_version(connection, prompt_id=prompt_id, commit_hash=commit_hash)
         return self._keep(row)
 
-    def _keep(self, row: VersionRow) -> Version:
+    def content_of(self, connection: Connection, head: PromptHead, version: Version) -> PromptContent:
+        model_id = version.row.language_model_id
+        model = self._models.read(connection, organization_id=head.organization_id, model_id=model_id)
+        return of_version(head, version, model)
+
+    def _keep(self, row: VersionRow | None) -> Version:
+        if row is None:
+            raise NotFound("The prompt has no such version.")
         version = Version(row, parse_placeholders(row.placeholders))
-        self._versions.put(row.id, version)
-        self._versions.put((row.prompt_id, row.commit_hash), version)
+        for key in (row.id, (row.prompt_id, row.commit_hash)):
+            self._versions.put(key, version, weight=version.weight)
         return version

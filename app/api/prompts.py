@@ -1,0 +1,105 @@
+"""/api/v1/prompts: the project's prompts, one of them, and its rendering."""
+
+from __future__ import annotations
+
+import falcon
+
+from app.api.bodies import read_json
+from app.api.etags import if_match
+from app.schemas import prompt_records
+from app.schemas.base import load
+from app.schemas.prompts import (
+    DraftChangeSchema,
+    NewPromptSchema,
+    Page,
+    PageQuery,
+    RenderRequest,
+    RenderSchema,
+    WhichVersion,
+    WhichVersionQuery,
+)
+from app.services.prompt_editor import PromptEditor
+from app.services.prompts import PromptService, PromptView
+
+_NEW, _CHANGE, _PAGE = NewPromptSchema(), DraftChangeSchema(), PageQuery()
+_WHICH, _RENDER = WhichVersionQuery(), RenderSchema()
+
+
+class Prompts:
+    def __init__(self, *, prompts: PromptService, editor: PromptEditor, base: str, body_bytes: int) -> None:
+        self._prompts = prompts
+        self._editor = editor
+        self._base = base
+        self._body_bytes = body_bytes
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        page: Page = load(_PAGE, req.params)
+        found = self._prompts.list(
+            project_id=req.context.key.project_id, search=page.search, before_id=page.before_id, limit=page.limit
+        )
+        resp.media = prompt_records.listing(found, base=self._base)
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        key = req.context.key
+        new = load(_NEW, read_json(req, self._body_bytes))
+        created = self._editor.create(project_id=key.project_id, organization_id=key.organization_id, new=new)
+        resp.status = falcon.HTTP_201
+        resp.location = f"/api/v1/prompts/{created.prompt_id}"
+        resp.media = prompt_records.created(created)
+
+
+class Prompt:
+    def __init__(self, *, prompts: PromptService, editor: PromptEditor, base: str, body_bytes: int) -> None:
+        self._prompts = prompts
+        self._editor = editor
+        self._base = base
+        self._body_bytes = body_bytes
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
+        which: WhichVersion = load(_WHICH, req.params)
+        view = self._prompts.get(
+            project_id=req.context.key.project_id,
+            prompt_id=prompt_id,
+            productive=which.productive,
+            commit_hash=which.commit_hash,
+        )
+        show(resp, view, base=self._base)
+
+    def on_patch(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
+        change = load(_CHANGE, read_json(req, self._body_bytes))
+        view = self._editor.change(
+            project_id=req.context.key.project_id, prompt_id=prompt_id, change=change, if_match=if_match(req)
+        )
+        show(resp, view, base=self._base)
+
+    def on_delete(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
+        self._editor.archive(project_id=req.context.key.project_id, prompt_id=prompt_id)
+        resp.status = falcon.HTTP_204
+
+
+class Render:
+    """Rendering changes nothing, so that a key that may read may render."""
+
+    scopes = {"POST": "read"}  # noqa: RUF012 - read by the authentication middleware
+
+    def __init__(self, *, prompts: PromptService, body_bytes: int) -> None:
+        self._prompts = prompts
+        self._body_bytes = body_bytes
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
+        asked: RenderRequest = load(_RENDER, read_json(req, self._body_bytes, optional=True))
+        result = self._prompts.render(
+            project_id=req.context.key.project_id,
+            prompt_id=prompt_id,
+            selections=asked.selections,
+            productive=asked.productive,
+            commit_hash=asked.commit_hash,
+        )
+        resp.media = prompt_records.rendered_record(result)
+
+
+def show(resp: falcon.Response, view: PromptView, *, base: str) -> None:
+    """The prompt, and the ETag of its draft where that is what is shown."""
+    if view.etag is not None:
+        resp.etag = view.etag
+    resp.media = prompt_records.prompt_record(view, base=base)

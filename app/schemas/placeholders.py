@@ -1,0 +1,79 @@
+"""Placeholder definitions, and the selections that callers send for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from marshmallow import ValidationError, fields, post_load, validate
+
+from app.rendering.placeholders import Placeholder, PlaceholderValue
+from app.schemas.base import BoundedList, StrictBoolean, StrictSchema, Text
+
+MAX_PLACEHOLDERS = 100
+MAX_VALUES = 100
+
+
+class PlaceholderValueSchema(StrictSchema):
+    name = Text(required=True, minimum=1, maximum=255)
+    content = Text(required=True)
+    is_default = StrictBoolean(data_key="isDefault", load_default=False)
+
+    @post_load
+    def _make(self, data: dict[str, Any], **_kwargs: Any) -> PlaceholderValue:
+        return PlaceholderValue(**data)
+
+
+def _values_differ(values: list[PlaceholderValue]) -> None:
+    if twice := repeated(value.name for value in values):
+        raise ValidationError(f"More than one value has the name {twice!r}.")
+    if sum(value.is_default for value in values) > 1:
+        raise ValidationError("At most one value may be the default.")
+
+
+class PlaceholderSchema(StrictSchema):
+    key = fields.String(
+        required=True,
+        validate=validate.Regexp(r"[A-Za-z0-9_]{1,64}\Z", error="Must be 1 to 64 letters, digits or underscores."),
+    )
+    description = Text(maximum=500, load_default="")
+    values = BoundedList(
+        fields.Nested(PlaceholderValueSchema), required=True, minimum=1, maximum=MAX_VALUES, validate=_values_differ
+    )
+
+    @post_load
+    def _make(self, data: dict[str, Any], **_kwargs: Any) -> Placeholder:
+        return Placeholder(**data | {"values": tuple(data["values"])})
+
+
+class Placeholders(BoundedList):
+    """All placeholders of a prompt; their keys differ."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(fields.Nested(PlaceholderSchema), maximum=MAX_PLACEHOLDERS, **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        placeholders = super()._deserialize(value, attr, data, **kwargs)
+        if twice := repeated(placeholder.key for placeholder in placeholders):
+            raise ValidationError(f"More than one placeholder has the key {twice!r}.")
+        return tuple(placeholders)
+
+
+class Selections(fields.Field[dict[str, str]]):
+    """The value's name for each key: {"tone": "formal"}."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, str]:
+        if not isinstance(value, dict):
+            raise ValidationError("Must be a JSON object: each placeholder's key to the name of a value.")
+        for key, name in value.items():
+            if not isinstance(name, str):
+                raise ValidationError({key: ["Must be a string, the name of a value."]})
+            if "\0" in key or "\0" in name:
+                raise ValidationError("Must not contain a NUL character.")
+        return value
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """A name that is there more than once."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)

@@ -1,0 +1,104 @@
+"""Requests about prompts, as dataclasses of the services."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from marshmallow import fields, post_load, validate
+
+from app.schemas.base import Identifier, QueryBoolean, StrictBoolean, StrictSchema, Text
+from app.schemas.model_config import ModelConfigSchema
+from app.schemas.placeholders import Placeholders, Selections
+from app.services.prompt_changes import DraftChange, NewPrompt
+
+NAME = 128
+VALUE = 500_000
+MESSAGE = 500
+PAGE = 500
+
+
+class _ContentSchema(StrictSchema):
+    """What creating and changing have in common."""
+
+    model_name = Text(data_key="languageModelName", minimum=1, maximum=128)
+    config = fields.Nested(ModelConfigSchema, data_key="languageModelConfig")
+    placeholders = Placeholders()
+
+
+class NewPromptSchema(_ContentSchema):
+    name = Text(required=True, minimum=1, maximum=NAME, trim=True)
+    value = Text(required=True, maximum=VALUE)
+    instruction_format = fields.String(data_key="instructionFormat", validate=validate.OneOf(("XML", "RAW")))
+
+    @post_load
+    def _make(self, data: dict[str, Any], **_kwargs: Any) -> NewPrompt:
+        return NewPrompt(**data)
+
+
+class DraftChangeSchema(_ContentSchema):
+    name = Text(minimum=1, maximum=NAME, trim=True)
+    value = Text(maximum=VALUE)
+    assertion_type = fields.String(data_key="assertionType", validate=validate.OneOf(("STRICT", "AI", "MANUAL")))
+    assertion_value = Text(data_key="assertionValue", maximum=VALUE)
+
+    @post_load
+    def _make(self, data: dict[str, Any], **_kwargs: Any) -> DraftChange:
+        return DraftChange(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class WhichVersion:
+    """`commit_hash` beats `productive`."""
+
+    productive: bool
+    commit_hash: str | None
+
+
+class WhichVersionQuery(StrictSchema):
+    productive = QueryBoolean(load_default=True)
+    commit_hash = Text(data_key="commitHash", load_default=None)
+
+    @post_load
+    def _make(self, data: dict[str, Any], **_kwargs: Any) -> WhichVersion:
+        return WhichVersion(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderRequest:
+    selections: dict[str, str]
+    productive: bool
+    commit_hash: str | None
+
+
+class RenderSchema(StrictSchema):
+    selections = Selections(data_key="placeholders", load_default=dict)
+    productive = StrictBoolean(load_default=True)
+    commit_hash = Text(data_key="commitHash", load_default=None, allow_none=True)
+
+    @post_load
+    def _make(self, data: dict[str, Any], **_kwargs: Any) -> RenderRequest:
+        return RenderRequest(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`before_id` is the cursor that the page before gave."""
+
+    search: str | None
+    limit: int | None
+    before_id: int | None
+
+
+class PageQuery(StrictSchema):
+    search = Text(load_default=None)
+    limit = Identifier(load_default=None, validate=validate.Range(max=PAGE))
+    before_id = Identifier(data_key="cursor", load_default=None)
+
+    @post_load
+    def _make(self, data: dict[str, Any], **_kwargs: Any) -> Page:
+        return Page(**data)
+
+
+class CommitSchema(StrictSchema):
+    message = Text(maximum=MESSAGE, load_default="")

@@ -1,0 +1,23 @@
+"""The hash that identifies a prompt's version, and through its parent the whole history before it."""
+
+from __future__ import annotations
+
+import hashlib
+
+import orjson
+
+from app.services.prompt_content import PromptContent, placeholders_json
+
+
+def commit_hash(content: PromptContent, *, parent: str | None) -> str:
+    """SHA-256, as 64 hex digits, of the canonical JSON (sorted keys, no spaces, UTF-8) of decisions.md §4."""
+    placeholders = sorted(content.placeholders, key=lambda placeholder: placeholder.key)
+    canonical = {
+        "parent": parent,
+        "value": content.value,
+        "model": {"vendor": content.model.vendor, "name": content.model.name},
+        "languageModelConfig": content.config,
+        "instructionFormat": content.instruction_format,
+        "placeholders": placeholders_json(tuple(placeholders)),
+    }
+    return hashlib.sha256(orjson.dumps(canonical, option=orjson.OPT_SORT_KEYS)).hexdigest()

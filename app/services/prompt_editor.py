@@ -1,0 +1,115 @@
+"""Prompts created, changed in their draft, archived."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import NotFound
+from app.models import prompts
+from app.models.language_models import LanguageModel
+from app.models.prompts import PromptRow
+from app.services import drafts
+from app.services.models import ModelService
+from app.services.prompt_changes import Author, DraftChange, NewPrompt, checked
+from app.services.prompt_content import PromptContent
+from app.services.prompt_reader import PromptReader
+from app.services.prompts import PromptView
+from app.timestamps import Now
+
+
+class PromptEditor:
+    def __init__(self, *, database: Database, now: Now, models: ModelService, reader: PromptReader) -> None:
+        self._database = database
+        self._now = now
+        self._models = models
+        self._reader = reader
+
+    def create(
+        self,
+        *,
+        project_id: int,
+        organization_id: int,
+        new: NewPrompt,
+        commit: bool = True,
+        author: Author | None = None,
+    ) -> PromptContent:
+        """The prompt with its placeholders and, with `commit`, its first version; or nothing at all."""
+        with self._database.read() as connection:
+            model = self._models.named(connection, organization_id=organization_id, name=new.model_name)
+        content = checked(_content(new, model))
+        now = self._now()
+        values = {
+            **drafts.columns(content),
+            "project_id": project_id,
+            "name": content.name,
+            "instruction_format": content.instruction_format,
+            "assertion_value": "",
+        }
+        with self._database.write() as connection:
+            created = replace(content, prompt_id=prompts.add_prompt(connection, values=values, now=now))
+            if not commit:
+                return created
+            return drafts.add_version(
+                connection, created, parent=None, message="Initial commit", author=author, now=now
+            )
+
+    def change(
+        self, *, project_id: int, prompt_id: int, change: DraftChange, if_match: Collection[str] | None = None
+    ) -> PromptView:
+        """Edit the draft; `StaleDraft` when none of the ETags in `if_match` is the draft's."""
+
+        def work(connection: Connection) -> PromptView:
+            prompt, old = self._reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
+            drafts.check_unchanged(prompt, if_match)
+            new = checked(_changed(old, change, self._model(connection, prompt, old, change)))
+            values = {
+                **drafts.columns(new),
+                **_assertion(change),
+                "name": new.name,
+                "committed": drafts.equals(new, self._reader.newest(connection, prompt)),
+            }
+            prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=self._now())
+            return PromptView(self._reader.head(connection, project_id=project_id, prompt_id=prompt_id), new)
+
+        return self._database.retrying(work)
+
+    def archive(self, *, project_id: int, prompt_id: int) -> None:
+        """The prompt is gone for all but the spans that still arrive for it."""
+        with self._database.write() as connection:
+            if not prompts.archive_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self._now()):
+                raise NotFound("There is no such prompt.")
+
+    def _model(
+        self, connection: Connection, prompt: PromptRow, old: PromptContent, change: DraftChange
+    ) -> LanguageModel:
+        if change.model_name is None:
+            return old.model
+        return self._models.named(connection, organization_id=prompt.organization_id, name=change.model_name)
+
+
+def _content(new: NewPrompt, model: LanguageModel) -> PromptContent:
+    return PromptContent(
+        prompt_id=0,
+        name=new.name,
+        commit_hash=None,
+        value=new.value,
+        instruction_format=new.instruction_format,
+        model=model,
+        config=new.config,
+        placeholders=new.placeholders,
+    )
+
+
+def _changed(old: PromptContent, change: DraftChange, model: LanguageModel) -> PromptContent:
+    asked = {name: getattr(change, name) for name in ("name", "value", "config", "placeholders")}
+    return replace(old, model=model, **{name: value for name, value in asked.items() if value is not None})
+
+
+def _assertion(change: DraftChange) -> dict[str, Any]:
+    asked = {name: getattr(change, name) for name in ("assertion_type", "assertion_value")}
+    return {name: value for name, value in asked.items() if value is not None}

@@ -7,6 +7,9 @@ from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 
+# What a vendor wants back, unread, with what its model said before: a signature of its reasoning, say.
+VendorState = dict[str, Any]
+
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
@@ -25,6 +28,7 @@ class ToolCall:
     id: str
     name: str
     arguments: Any
+    vendor_state: VendorState | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class Message:
     files: tuple[File, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    vendor_state: VendorState | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +89,4 @@ class Answer:
     tokens: Tokens = Tokens()
     finish_reason: FinishReason = "stop"
     refusal: str | None = None
+    vendor_state: VendorState | None = field(default=None, compare=False, repr=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from app.chat import Answer, FinishReason, Tokens, ToolCall
+from app.chat import Answer, FinishReason, Tokens, ToolCall, VendorState
 from app.providers.failures import ProviderFailure
 from app.providers.types import StreamEvent
 
@@ -22,9 +22,10 @@ class _Call:
     id: str = ""
     name: str = ""
     arguments: str = ""
+    vendor_state: VendorState | None = None
 
     def decoded(self) -> ToolCall:
-        return ToolCall(self.id, self.name, _json_or_text(self.arguments))
+        return ToolCall(self.id, self.name, _json_or_text(self.arguments), self.vendor_state)
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class AnswerBuilder:
     calls: dict[int, _Call] = field(default_factory=dict)
     finish: str | None = None
     tokens: Tokens = Tokens()
+    vendor_state: VendorState = field(default_factory=dict)
 
     def add_chunk(self, chunk: ChatCompletionChunk) -> Iterator[StreamEvent]:
         """The events to hand on; tool calls come as events only once they are whole, from `end`."""
@@ -45,7 +47,7 @@ class AnswerBuilder:
             delta = choice.delta
             self.finish = choice.finish_reason or self.finish
             for call in delta.tool_calls or ():
-                self._add_call(call.index, call.id, call.function)
+                self._add_call(call.index, call)
             yield from self._add_message(delta)
 
     def add_completion(self, completion: ChatCompletion) -> None:
@@ -53,7 +55,7 @@ class AnswerBuilder:
         for choice in completion.choices[:1]:
             self.finish = choice.finish_reason or "stop"
             for index, call in enumerate(choice.message.tool_calls or ()):
-                self._add_call(index, call.id, getattr(call, "function", None))
+                self._add_call(index, call)
             for _ in self._add_message(choice.message):
                 pass
 
@@ -61,15 +63,19 @@ class AnswerBuilder:
         """Raises `ProviderFailure` when the vendor stopped in the middle of the answer."""
         if self.finish is None:
             raise ProviderFailure("The answer broke off before its end.", retryable=True, outage=True)
-        reason = self._reason()
+        reason, reasoning = self._reason(), "".join(self.reasoning) or None
+        if "anthropic" in self.vendor_state:
+            # The signature is one of this text: neither goes back without the other.
+            self.vendor_state["reasoning"] = reasoning or ""
         refusal = "".join(self.refusal) or "The vendor's filter stopped this answer."
         return Answer(
             text="".join(self.text),
             tool_calls=tuple(call.decoded() for _, call in sorted(self.calls.items())),
-            reasoning="".join(self.reasoning) or None,
+            reasoning=reasoning,
             tokens=self.tokens,
             finish_reason=reason,
             refusal=refusal if reason == "refused" else None,
+            vendor_state=self.vendor_state or None,
         )
 
     def _reason(self) -> FinishReason:
@@ -80,6 +86,7 @@ class AnswerBuilder:
         return "tool_calls" if self.calls else "stop"
 
     def _add_message(self, message: Any) -> Iterator[StreamEvent]:
+        self.vendor_state |= message.extra_content or {}
         if message.reasoning is not None and message.reasoning.content:
             self.reasoning.append(message.reasoning.content)
             yield StreamEvent("reasoning", message.reasoning.content)
@@ -91,10 +98,11 @@ class AnswerBuilder:
         elif message.refusal:
             self.refusal.append(message.refusal)
 
-    def _add_call(self, index: int, identifier: str | None, function: Any) -> None:
+    def _add_call(self, index: int, piece: Any) -> None:
         call = self.calls.setdefault(index, _Call())
-        call.id = identifier or call.id
-        if function is not None:
+        call.id = piece.id or call.id
+        call.vendor_state = getattr(piece, "extra_content", None) or call.vendor_state
+        if (function := getattr(piece, "function", None)) is not None:
             call.name = function.name or call.name
             call.arguments += function.arguments or ""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from app.chat import File, Message, ToolCall, ToolDefinition
+from app.chat import File, Message, ToolCall, ToolDefinition, VendorState
 from app.errors import Invalid
 from app.providers.types import ModelConfig, ModelRequest, Vendor
 
@@ -24,6 +24,7 @@ _PDF = "application/pdf"
 _READS_PDF = frozenset({"OPENAI", "ANTHROPIC", "GOOGLE", "CUSTOM_OPENAI_COMPATIBLE"})
 _TEXTUAL = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
 _NO_SEED = frozenset({"ANTHROPIC", "DEEPSEEK"})
+_STATE_OF: dict[Vendor, str] = {"ANTHROPIC": "anthropic", "GOOGLE": "google", "DEEPSEEK": "deepseek"}
 _JSON_ONLY = "Answer with one JSON object and nothing else."
 
 
@@ -108,12 +109,13 @@ def _messages(vendor: Vendor, messages: tuple[Message, ...]) -> Iterator[dict[st
             case "user" if message.files:
                 yield {"role": "user", "content": list(_parts(vendor, message))}
             case "assistant" if message.tool_calls:
-                calls = [_tool_call(call) for call in message.tool_calls]
-                yield {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+                calls = [_tool_call(call) | _state(vendor, call.vendor_state) for call in message.tool_calls]
+                said = {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+                yield said | _state(vendor, message.vendor_state)
             case "tool":
                 yield {"role": "tool", "content": message.text, "tool_call_id": message.tool_call_id or ""}
             case role:
-                yield {"role": role, "content": message.text}
+                yield {"role": role, "content": message.text} | _state(vendor, message.vendor_state)
 
 
 def _tool_call(call: ToolCall) -> dict[str, Any]:
@@ -121,6 +123,15 @@ def _tool_call(call: ToolCall) -> dict[str, Any]:
     arguments = call.arguments if isinstance(call.arguments, dict) else {"input": call.arguments}
     function = {"name": call.name, "arguments": json.dumps(arguments)}
     return {"id": call.id, "type": "function", "function": function}
+
+
+def _state(vendor: Vendor, state: VendorState | None) -> dict[str, Any]:
+    """What this vendor, and no other, is to get back with something its model said."""
+    own = _STATE_OF.get(vendor)
+    if not state or own not in state:
+        return {}
+    told = {"extra_content": {own: state[own]}}
+    return told | {"reasoning": state["reasoning"]} if "reasoning" in state else told
 
 
 def _parts(vendor: Vendor, message: Message) -> Iterator[dict[str, Any]]:

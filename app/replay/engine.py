@@ -116,7 +116,8 @@ class _Turn:
             answer = self._ports.model.answer(instruction, tuple(self.messages), tools)
             self._tokens += answer.tokens
             text = answer.text or answer.refusal or ""
-            self.messages.append(Message("assistant", text, tool_calls=answer.tool_calls))
+            said = Message("assistant", text, tool_calls=answer.tool_calls, vendor_state=answer.vendor_state)
+            self.messages.append(said)
             if not answer.tool_calls:
                 self._produced.append(Produced("answer", text=text))
                 return

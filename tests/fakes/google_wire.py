@@ -58,7 +58,8 @@ def _parts(asked: Any, reply: Any) -> list[dict[str, Any]]:
         parts.append({"text": reply.reasoning, "thought": True})
     if text := asked.answer(reply):
         parts.append({"text": text})
-    return parts + [{"functionCall": {"name": name, "args": args}} for name, args in reply.tool_calls]
+    signed = {"thoughtSignature": reply.signature} if reply.signature else {}
+    return parts + [{"functionCall": {"name": name, "args": args}} | signed for name, args in reply.tool_calls]
 
 
 def _pieces(part: dict[str, Any]) -> list[dict[str, Any]]:

@@ -15,13 +15,15 @@ from tests.fakes import anthropic_wire, google_wire, openai_wire
 class Reply:
     """What to answer: an answer with these parts, or (`status` not 200) a failure.
 
-    `echo_key` puts the caller's key into the failure's message; `cut` ends the connection midway, in a stream
-    after `cut_after` events; `hang` never answers; `latency_s` is instead of the server's own.
+    `signature` is Google's for a tool call; `echo_key` puts the caller's key into the failure's message; `cut`
+    ends the connection midway, in a stream after `cut_after` events; `hang` never answers; `latency_s` is
+    instead of the server's own.
     """
 
     text: str | None = None
     reasoning: str | None = None
     tool_calls: list[tuple[str, Any]] = field(default_factory=list)
+    signature: str | None = None
     refusal: str | None = None
     truncated: bool = False
     cached: int = 0

@@ -162,6 +162,46 @@ def test_tool_results_go_back_beside_their_calls(upstream, ask, vendor):
         assert text.count("call_a") == text.count("call_b") == 2
 
 
+@pytest.mark.parametrize("vendor", ["ANTHROPIC", "DEEPSEEK"])
+def test_a_model_gets_its_own_reasoning_back_with_its_tool_calls(upstream, ask, vendor):
+    upstream.script(Reply(reasoning="Ask the weather.", tool_calls=[("weather", {"city": "Bonn"})]))
+    question = Message("user", "Weather?")
+    answer = ask(request(upstream, vendor, question, tools=(WEATHER,)))
+    said = Message("assistant", "", tool_calls=answer.tool_calls, vendor_state=answer.vendor_state)
+    result = Message("tool", "rain", tool_call_id=answer.tool_calls[0].id)
+
+    ask(request(upstream, vendor, question, said, result, tools=(WEATHER,)))
+
+    back = sent(upstream)["messages"][1]
+    if vendor == "ANTHROPIC":
+        thinking = {"type": "thinking", "thinking": "Ask the weather.", "signature": "c2lnbmVk"}
+        assert back["content"][0] == thinking
+    else:
+        assert back["reasoning_content"] == "Ask the weather."
+
+
+def test_the_signature_of_a_thought_goes_back_with_its_tool_call(upstream, ask):
+    upstream.script(Reply(tool_calls=[("weather", {"city": "Bonn"})], signature="c2lnbmVk"))
+    question = Message("user", "Weather?")
+    answer = ask(request(upstream, "GOOGLE", question, tools=(WEATHER,)))
+    result = Message("tool", "rain", tool_call_id=answer.tool_calls[0].id)
+
+    ask(request(upstream, "GOOGLE", question, Message("assistant", "", tool_calls=answer.tool_calls), result))
+
+    (part,) = sent(upstream)["contents"][1]["parts"]
+    assert (part.get("thoughtSignature") or part.get("thought_signature")) == "c2lnbmVk"
+
+
+def test_what_one_vendors_model_was_thinking_is_not_told_to_another(upstream, ask, vendor):
+    others = {"ANTHROPIC", "GOOGLE", "DEEPSEEK"} - {vendor}
+    state = {name.lower(): {"secret": "thought"} for name in others}
+    said = Message("assistant", "Hello.", vendor_state=state | {"reasoning": "thought"})
+
+    ask(request(upstream, vendor, Message("user", "Hi"), said, Message("user", "Again")))
+
+    assert "thought" not in json.dumps(sent(upstream))
+
+
 def test_json_mode_asks_for_json(upstream, ask, vendor):
     upstream.script(Reply(text='{"name": "Ann"}'))
 

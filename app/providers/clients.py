@@ -22,13 +22,6 @@ _BASE_URLS = {
     "GOOGLE": "https://generativelanguage.googleapis.com",
     "DEEPSEEK": "https://api.deepseek.com",
 }
-_ENVIRONMENT: dict[Vendor, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "OPENAI": (("OPENAI_API_KEY",), ("OPENAI_BASE_URL",)),
-    "ANTHROPIC": (("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",)),
-    "GOOGLE": (("GEMINI_API_KEY", "GOOGLE_API_KEY"), ("GOOGLE_GEMINI_BASE_URL",)),
-    "DEEPSEEK": (("DEEPSEEK_API_KEY",), ("DEEPSEEK_BASE_URL",)),
-    "CUSTOM_OPENAI_COMPATIBLE": (("CUSTOM_OPENAI_API_KEY",), ("CUSTOM_OPENAI_BASE_URL",)),
-}
 _AUTHENTICATION = (
     "authorization",
     "x-api-key",
@@ -40,14 +33,6 @@ _AUTHENTICATION = (
 _CONNECT_TIMEOUT_S = 10.0
 _CLIENTS_MAX = 256
 _POOLS = 64
-
-
-def vendor_environment() -> dict[Vendor, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The environment variables that hold each vendor's key and base URL, the first that is set counts.
-
-    Reading them is up to the settings; nothing in this package does.
-    """
-    return dict(_ENVIRONMENT)
 
 
 class Clients:

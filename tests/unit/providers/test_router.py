@@ -5,7 +5,6 @@ import pytest
 from app.chat import Answer, File, Message
 from app.errors import Invalid, ProviderError
 from app.providers import catalogue
-from app.providers.clients import vendor_environment
 from app.providers.failures import ProviderFailure
 from app.providers.retry import Retry
 from app.providers.router import Providers
@@ -88,13 +87,6 @@ def test_a_model_no_catalogue_knows_is_trusted_with_files():
     careful = providers(Models(), catalogue=catalogue.load())
 
     assert careful.complete(request("CUSTOM_OPENAI_COMPATIBLE", "llava", (PNG,))).text == "answer"
-
-
-def test_every_vendor_that_needs_a_key_names_its_variables():
-    names = vendor_environment()
-
-    assert names["OPENAI"] == (("OPENAI_API_KEY",), ("OPENAI_BASE_URL",))
-    assert set(names) == {"OPENAI", "ANTHROPIC", "GOOGLE", "DEEPSEEK", "CUSTOM_OPENAI_COMPATIBLE"}
 
 
 def test_a_credentials_key_is_in_no_repr():

@@ -20,6 +20,13 @@ QUEUES = ("runs", "spans", "replays")
 HEARTBEAT_MS = 15_000
 RESULT_TTL_MS = 600_000
 WAKE_S = 1
+REPORT_S = 5
+WORKERS_KEY = "reprise:workers:{}"
+
+
+def workers_seen(client: redis.Redis, queue: str) -> int:
+    """How many processes have asked for messages of the queue within the last heartbeats."""
+    return int(client.zcount(WORKERS_KEY.format(queue), time.time() - HEARTBEAT_MS / 1000, "+inf"))
 
 
 def build_broker(client: redis.Redis, waiting_client: redis.Redis) -> WakingBroker:
@@ -63,10 +70,12 @@ class _WakingConsumer(_RedisConsumer):
         self._freed = threading.Event()
         self._client: redis.Redis = broker.client
         self._key = f"{broker.namespace}:{queue_name}"
+        self._next_report = 0.0
 
     def __next__(self) -> MessageProxy | None:
         """The next message, or None when the caller should look at its delayed messages and flags again."""
         if not self.message_cache:
+            self._report()
             self._wait()
             self.message_cache = self._fetch()
         if not self.message_cache:
@@ -74,6 +83,18 @@ class _WakingConsumer(_RedisConsumer):
         message = Message.decode(self.message_cache.pop(0))
         self.queued_message_ids.add(message.message_id)
         return MessageProxy(message)
+
+    def _report(self) -> None:
+        """Leave a sign of life for the queue: Dramatiq's own heartbeats name no queues."""
+        if time.monotonic() < self._next_report or self.queue_name.endswith(".DQ"):
+            return
+        self._next_report = time.monotonic() + REPORT_S
+        key, now = WORKERS_KEY.format(self.queue_name), time.time()
+        try:
+            self._client.zadd(key, {self.broker.broker_id: now})
+            self._client.zremrangebyscore(key, 0, now - HEARTBEAT_MS / 1000)
+        except redis.RedisError as error:
+            raise ConnectionClosed(error) from None
 
     def _fetch(self) -> list[bytes]:
         free = self.prefetch - self.outstanding_message_count

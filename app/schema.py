@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -24,19 +25,25 @@ def _config(connection: Connection | None = None) -> Config:
 
 def upgrade(database: Database, revision: str = "head") -> None:
     """Bring the schema to `revision`; two processes that do it at once wait for each other."""
-    with database.engine.connect() as connection, _upgrade_lock(connection):
+    with database.engine.connect() as connection, exclusive(connection):
         command.upgrade(_config(connection), revision)
         connection.commit()
 
 
 def downgrade(database: Database, revision: str = "base") -> None:
-    with database.engine.connect() as connection, _upgrade_lock(connection):
+    with database.engine.connect() as connection, exclusive(connection):
         command.downgrade(_config(connection), revision)
         connection.commit()
 
 
+@cache
+def revisions() -> tuple[str, ...]:
+    """Every revision of this release, the newest first, and "" for a database that has none yet."""
+    return (*(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()), "")
+
+
 def newest_revision() -> str:
-    return ScriptDirectory.from_config(_config()).get_current_head() or ""
+    return revisions()[0]
 
 
 def current_revision(database: Database) -> str:
@@ -45,8 +52,8 @@ def current_revision(database: Database) -> str:
         return MigrationContext.configure(connection).get_current_revision() or ""
 
 
-class _upgrade_lock:  # noqa: N801 - used as a context manager
-    """MySQL's advisory lock around DDL, which is not transactional there; SQLite's writer lock is enough."""
+class exclusive:  # noqa: N801 - used as a context manager
+    """MySQL's advisory lock around what one process at a time may do to a schema; SQLite's writer lock is enough."""
 
     NAME = "reprise_schema"
 

@@ -3,11 +3,8 @@
 import dramatiq
 
 from app.bootstrap import bootstrap
-from config import logging
-from config.settings import Settings
+from app.startup import start
 
-settings = Settings.load()
-logging.configure(settings)
-container = bootstrap(settings)
+container = bootstrap(start("worker"))
 broker = container.broker
 dramatiq.set_broker(broker)

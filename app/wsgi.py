@@ -2,9 +2,6 @@
 
 from app.api.app import build_app
 from app.bootstrap import bootstrap
-from config import logging
-from config.settings import Settings
+from app.startup import start
 
-settings = Settings.load()
-logging.configure(settings)
-application = build_app(bootstrap(settings))
+application = build_app(bootstrap(start("web")))

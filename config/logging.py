@@ -20,7 +20,7 @@ def configure(settings: Settings) -> None:
         structlog.processors.format_exc_info,
     ]
     renderer: structlog.types.Processor = (
-        structlog.dev.ConsoleRenderer() if settings.log_format == "console" else structlog.processors.JSONRenderer()
+        structlog.dev.ConsoleRenderer() if _for_people(settings) else structlog.processors.JSONRenderer()
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
@@ -32,8 +32,9 @@ def configure(settings: Settings) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level.upper())
-    # One line per model call at INFO level would repeat URLs of vendors; ours say more.
-    for noisy in ("httpx", "httpcore", "urllib3"):
+    # One line per model call at INFO level would repeat URLs of vendors; ours say more,
+    # and alembic describes every look at the schema's revision.
+    for noisy in ("httpx", "httpcore", "urllib3", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -41,3 +42,7 @@ def configure(settings: Settings) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+
+
+def _for_people(settings: Settings) -> bool:
+    return settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())

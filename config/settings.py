@@ -73,7 +73,7 @@ class Settings:
         secret=True,
     )
     log_level: str = setting("REPRISE_LOG_LEVEL", "info", "debug, info, warning or error")
-    log_format: str = setting("REPRISE_LOG_FORMAT", "json", "json or console")
+    log_format: str = setting("REPRISE_LOG_FORMAT", "auto", "json, console, or auto: console on a terminal")
     catalogue_file: str = setting(
         "REPRISE_CATALOGUE_FILE", "", "JSON file with further models, in the form of the shipped catalogue"
     )
@@ -92,6 +92,9 @@ class Settings:
     span_bytes: int = setting("REPRISE_SPAN_BYTES", 8 * MIB, "Largest single span", _positive)
     run_wait_s: int = setting(
         "REPRISE_RUN_WAIT_S", 300, "Seconds a run request waits for its answer before 504", _positive
+    )
+    run_call_s: int = setting(
+        "REPRISE_RUN_CALL_S", 600, "Seconds the model call of a run may take, its retries included", _positive
     )
     ingest_wait_s: int = setting(
         "REPRISE_INGEST_WAIT_S", 5, "Seconds a batch waits for its commit before 503", _positive

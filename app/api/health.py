@@ -1,0 +1,39 @@
+"""Whether this process lives, and whether it can work: for load balancers and init systems, without a key."""
+
+from __future__ import annotations
+
+import falcon
+
+from app import __version__
+from app.errors import Unavailable
+from app.services.readiness import Readiness
+
+
+class Live:
+    """200 as long as the process answers at all."""
+
+    public = True
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        resp.media = {"status": "live"}
+
+
+class Ready:
+    """200 when database, schema and Redis are there, else 503 saying which is not."""
+
+    public = True
+
+    def __init__(self, *, readiness: Readiness) -> None:
+        self._readiness = readiness
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        if problems := self._readiness.problems():
+            raise Unavailable(" ".join(problems))
+        resp.media = {"status": "ready"}
+
+
+class Root:
+    """Says to whoever opens the address in a browser what answers here."""
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        resp.media = {"name": "Reprise", "version": __version__, "api": "/api/v1", "ready": "/health/ready"}

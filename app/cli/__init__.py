@@ -1,0 +1,39 @@
+"""The command line `reprise`: one command a file, each importing what it needs when it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from app import __version__
+from app.cli.db import db
+from app.cli.doctor import doctor
+from app.cli.init import init
+from app.cli.keys import keys
+from app.cli.serve import serve
+from app.errors import RepriseError
+from config.settings import SettingsError
+
+
+class _Commands(click.Group):
+    """Turns the errors that are meant to be seen into one line on standard error and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (RepriseError, SettingsError) as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="reprise")
+def main() -> None:
+    """Versioned prompts, agent traces as conversations, and replays of them against the draft.
+
+    Settings come from the environment: docs/configuration.md lists them.
+    """
+
+
+for _command in (serve, init, db, keys, doctor):
+    main.add_command(_command)

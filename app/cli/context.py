@@ -1,0 +1,45 @@
+"""What the commands share: settings, services built from them, and quiet logs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from config.settings import Settings
+
+if TYPE_CHECKING:
+    from app.bootstrap import Container
+
+
+def load() -> Settings:
+    """The settings; warnings and errors alone are logged, so that a command's output stays readable."""
+    from config import logging
+
+    settings = Settings.load()
+    quiet = settings.log_level if settings.log_level in {"warning", "error"} else "warning"
+    logging.configure(replace(settings, log_level=quiet))
+    return settings
+
+
+def container(settings: Settings | None = None) -> Container:
+    """Everything a process has; connects when it is used."""
+    from app.bootstrap import bootstrap
+
+    settings = settings or load()
+    settings.home.mkdir(parents=True, exist_ok=True)
+    return bootstrap(settings)
+
+
+def only_project(built: Container, project_id: int | None) -> int:
+    """`project_id`, or the oldest project."""
+    import click
+
+    from app.models import organizations
+
+    if project_id is not None:
+        return project_id
+    with built.database.read() as connection:
+        projects = organizations.list_projects(connection)
+    if not projects:
+        raise click.ClickException("There is no project yet: run `reprise init`.")
+    return projects[0].id

@@ -1,0 +1,48 @@
+"""`reprise init`: a usable instance on an empty database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from app import home
+from app.cli import context
+from config.settings import Settings
+
+if TYPE_CHECKING:
+    from app.services.setup import Seed
+
+
+@click.command()
+@click.option("--demo", is_flag=True, help="Add the demo prompt.")
+def init(demo: bool) -> None:
+    """Make schema, organization, project and a first API key; what is there already stays.
+
+    The key is printed, and written to dev.env in REPRISE_HOME.
+    """
+    settings = context.load()
+    seed = prepare(settings, demo=demo, new_key=False)
+    click.echo(f"Project {seed.project_id}" + (f", demo prompt {seed.prompt_id}" if seed.prompt_id else ""))
+    click.echo(f"API key {seed.api_key}" if seed.api_key else "It has keys already: `reprise keys create` makes more.")
+
+
+def prepare(settings: Settings, *, demo: bool, new_key: bool) -> Seed:
+    """Set the instance up and keep what callers need in dev.env."""
+    built = context.container(settings)
+    kept = home.read_dev_env(settings.home)
+    built.services.setup.upgrade()
+    seed = built.services.setup.seed(
+        with_demo=demo, api_key=kept.get("API_KEY", ""), prompt_id=kept.get("PROMPT_ID", ""), new_key=new_key
+    )
+    built.database.engine.dispose()
+    if seed.api_key:
+        prompt = {"PROMPT_ID": str(seed.prompt_id)} if seed.prompt_id else {}
+        home.write_dev_env(settings.home, {**kept, "BASE_URL": base_url(settings), "API_KEY": seed.api_key, **prompt})
+    return seed
+
+
+def base_url(settings: Settings) -> str:
+    """Where clients on this machine reach the server."""
+    host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound
+    return settings.public_url.rstrip("/") or f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"

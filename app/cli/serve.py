@@ -1,0 +1,72 @@
+"""`reprise serve`: the whole product, in one process or, on MySQL and Redis, in several."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import replace
+
+import click
+
+from app import home
+from app.cli.init import base_url, prepare
+from config.settings import Settings
+
+
+@click.command()
+@click.option("--demo/--no-demo", default=True, help="Keep a demo prompt to try things on.", show_default=True)
+def serve(demo: bool) -> None:
+    """Serve HTTP and do the work behind it, until SIGTERM or Ctrl-C.
+
+    Without DATABASE_URL and REDIS_URL everything runs in one process, on SQLite in REPRISE_HOME. With them, web,
+    workers and clock run as processes of their own, as the Procfile lists them; one that dies is started again.
+    """
+    from app.startup import start
+
+    settings = start("serve")
+    with home.lock(settings.home):
+        _check_port(settings)
+        settings = replace(settings, secret_key=settings.secret_key or home.secret_key(settings.home))
+        seed = prepare(settings, demo=demo, new_key=True)
+        words = _words(settings, seed.api_key or "", seed.prompt_id)
+        (_serve_embedded if settings.embedded else _serve_services)(settings, words)
+
+
+def _serve_embedded(settings: Settings, words: str) -> None:
+    from app import embedded
+
+    embedded.serve(settings, on_ready=lambda: click.echo(words))
+
+
+def _serve_services(settings: Settings, words: str) -> None:
+    from app import serve as services
+
+    url = replace(settings, public_url="")
+    supervisor = services.Supervisor(services.procfile(), services.environment(os.environ, settings.secret_key))
+    supervisor.run(ready=lambda: services.answers(f"{base_url(url)}/health/ready"), on_ready=lambda: click.echo(words))
+
+
+def _check_port(settings: Settings) -> None:
+    """Fail now, with words, rather than in a server that tries and tries."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            address = f"{settings.host}:{settings.port}"
+            message = f"Can't listen on {address}: {error.strerror}. Set PORT (and REPRISE_HOST) to a free address."
+            raise click.ClickException(message) from error
+
+
+def _words(settings: Settings, api_key: str, prompt_id: int | None) -> str:
+    kept = home.read_dev_env(settings.home)
+    lines = [
+        "Reprise is ready.",
+        f"  Base URL     {base_url(settings)}",
+        f"  API key      {api_key}",
+        f"  Demo prompt  {prompt_id}" if prompt_id else "",
+        f"  Sign-in      {kept['ADMIN_EMAIL']} {kept['ADMIN_PASSWORD']}" if "ADMIN_PASSWORD" in kept else "",
+        f"  All of it as shell variables: {settings.home / home.DEV_ENV}",
+    ]
+    return "\n".join(line for line in lines if line)

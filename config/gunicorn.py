@@ -1,0 +1,31 @@
+"""gunicorn's configuration: `gunicorn -c config/gunicorn.py app.wsgi:application`; the embedded server reads it too.
+
+The application is loaded in each worker process, after the fork: a database connection must not cross one.
+Chunked bodies arrive with `wsgi.input_terminated`; `forwarded_allow_ips` keeps gunicorn's default, this machine.
+"""
+
+from pathlib import Path
+
+from config.settings import Settings
+
+_settings = Settings.load()
+_shared_memory = Path("/dev/shm")  # noqa: S108 - a RAM disk: the heartbeat file must not wait for a busy disk
+
+bind = f"{_settings.host}:{_settings.port}"
+worker_class = "gthread"
+workers = _settings.web_processes
+threads = _settings.web_threads
+# Connections beyond the threads are kept alive, idle, in the worker's selector.
+worker_connections = _settings.web_threads + 1000
+preload_app = False
+keepalive = 30
+# A stopping process finishes what it has begun; a run goes on in its worker although its caller was cut off.
+graceful_timeout = 30
+# For a main loop that is stuck: threads may take as long as they need.
+timeout = 120
+backlog = 2048
+worker_tmp_dir = str(_shared_memory) if _shared_memory.is_dir() else None
+control_socket_disable = True
+accesslog = None
+logger_class = "config.gunicorn_logging.StructuredLogger"
+proc_name = "reprise"

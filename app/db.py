@@ -122,6 +122,8 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions begin where `Database.write` says so
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
         connection.execute(f"PRAGMA {pragma}")
+    # SQLite's own knows ASCII alone, and searches are meant to find any script in any case.
+    connection.create_function("lower", 1, lambda text: text and str(text).lower(), deterministic=True)
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -86,6 +86,13 @@ class Json(TypeDecorator[Any]):
         return None if value is None else orjson.loads(value)
 
 
+class LongJson(Json):
+    """As `Json`, beyond 16 MiB."""
+
+    impl = LongText
+    cache_ok = True
+
+
 def identifier() -> Column[int]:
     return Column("id", BigInt, primary_key=True, autoincrement=True)
 

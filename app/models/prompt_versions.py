@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,6 +18,8 @@ prompt_versions = Table(
     reference("prompt_id", "prompts"),
     Column("commit_hash", exact(64), nullable=False),
     Column("parent_hash", exact(64)),
+    # The hash as it would be without a parent: the same content has it in every version and draft.
+    Column("content_hash", exact(64), nullable=False, server_default=""),
     Column("value", MediumText, nullable=False),
     reference("language_model_id", "language_models"),
     Column("config", Json, nullable=False),
@@ -81,3 +84,19 @@ def list_versions(connection: Connection, *, prompt_id: int) -> list[VersionHead
     """Newest first."""
     statement = select(*VERSION_HEAD).where(prompt_versions.c.prompt_id == prompt_id)
     return [VersionHead(*row) for row in connection.execute(statement.order_by(prompt_versions.c.id.desc()))]
+
+
+def hashes_by_content(connection: Connection, *, prompt_id: int, content_hashes: Collection[str]) -> dict[str, str]:
+    """The commit hash of the newest version with each content, of those that were ever committed."""
+    c = prompt_versions.c
+    statement = select(c.content_hash, c.commit_hash).where(
+        c.prompt_id == prompt_id, c.content_hash.in_(sorted(content_hashes))
+    )
+    return {row[0]: row[1] for row in connection.execute(statement.order_by(c.id))}
+
+
+def content_hash_of(connection: Connection, *, prompt_id: int, commit_hash: str) -> str | None:
+    c = prompt_versions.c
+    statement = select(c.content_hash).where(c.prompt_id == prompt_id, c.commit_hash == commit_hash)
+    found: str | None = connection.scalar(statement)
+    return found

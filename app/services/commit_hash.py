@@ -21,3 +21,8 @@ def commit_hash(content: PromptContent, *, parent: str | None) -> str:
         "placeholders": placeholders_json(tuple(placeholders)),
     }
     return hashlib.sha256(orjson.dumps(canonical, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def content_hash(content: PromptContent) -> str:
+    """What identifies the content alone, wherever in the history it stands: its commit hash without a parent."""
+    return commit_hash(content, parent=None)

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from app.errors import StaleDraft
 from app.models import prompt_versions, prompts
 from app.models.prompts import PromptHead
-from app.services.commit_hash import commit_hash
+from app.services.commit_hash import commit_hash, content_hash
 from app.services.prompt_changes import Author
 from app.services.prompt_content import PromptContent, Version, placeholders_json
 
@@ -62,6 +62,7 @@ def add_version(
         "prompt_id": content.prompt_id,
         "commit_hash": committed.commit_hash,
         "parent_hash": parent,
+        "content_hash": content_hash(content),
         "message": message,
         "author_id": author.id if author else None,
         "author_name": author.name if author else None,

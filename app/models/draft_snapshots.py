@@ -1,0 +1,55 @@
+"""Drafts as they were when replays of them began: each content of a prompt is kept once, for all its replays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, select
+
+from app.models.base import OPTIONS, Json, MediumText, exact, identifier, insert_ignore, metadata, reference
+
+draft_snapshots = Table(
+    "draft_snapshots",
+    metadata,
+    identifier(),
+    reference("prompt_id", "prompts"),
+    Column("fingerprint", exact(64), nullable=False),
+    Column("value", MediumText, nullable=False),
+    reference("language_model_id", "language_models"),
+    Column("config", Json, nullable=False),
+    Column("placeholders", Json, nullable=False),
+    Column("instruction_format", exact(8), nullable=False),
+    UniqueConstraint("prompt_id", "fingerprint"),
+    Index("ix_draft_snapshots_language_model_id", "language_model_id"),
+    **OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRow:
+    """`config` and `placeholders` are as in a draft."""
+
+    id: int
+    prompt_id: int
+    fingerprint: str
+    value: str
+    language_model_id: int
+    config: dict[str, Any]
+    placeholders: list[dict[str, Any]]
+    instruction_format: Any
+
+
+_ROW = select(*(draft_snapshots.c[name] for name in SnapshotRow.__dataclass_fields__))
+
+
+def put_snapshot(connection: Connection, *, values: dict[str, Any]) -> int:
+    """Keep the content unless it is kept already; its id."""
+    connection.execute(insert_ignore(draft_snapshots, connection).values(values))
+    c = draft_snapshots.c
+    kept = select(c.id).where(c.prompt_id == values["prompt_id"], c.fingerprint == values["fingerprint"])
+    return int(connection.execute(kept).scalar_one())
+
+
+def get_snapshot(connection: Connection, *, snapshot_id: int) -> SnapshotRow:
+    return SnapshotRow(*connection.execute(_ROW.where(draft_snapshots.c.id == snapshot_id)).one())

@@ -1,0 +1,165 @@
+"""Replays: one row for each, which is record, work item and result at once; its state only moves forward."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    Table,
+    insert,
+    select,
+)
+
+from app.models.base import (
+    OPTIONS,
+    BigInt,
+    Json,
+    LongJson,
+    MediumText,
+    Timestamp,
+    exact,
+    identifier,
+    metadata,
+    reference,
+)
+from app.models.draft_snapshots import draft_snapshots
+from app.models.organizations import projects
+
+replays = Table(
+    "replays",
+    metadata,
+    identifier(),
+    reference("project_id", "projects"),
+    reference("prompt_id", "prompts"),
+    # No foreign key: what was found outlives its test case.
+    Column("test_case_id", BigInt, nullable=False),
+    reference("draft_snapshot_id", "draft_snapshots"),
+    # The judge of `ai` checks; the organization's default where it is null.
+    Column("judge_model_id", BigInt),
+    Column("status", exact(16), nullable=False),
+    Column("done", Integer, nullable=False, server_default="0"),
+    Column("total", Integer, nullable=False),
+    Column("counts", Json),
+    Column("result", LongJson),
+    Column("error", MediumText),
+    # All that its calls have used, the judge's and those of interrupted attempts included.
+    Column("prompt_tokens", Integer, nullable=False, server_default="0"),
+    Column("completion_tokens", Integer, nullable=False, server_default="0"),
+    Column("prompt_cost_usd", Float, nullable=False, server_default="0"),
+    Column("completion_cost_usd", Float, nullable=False, server_default="0"),
+    # Who works on it, how often that was tried, and when that worker last said so.
+    Column("claim", exact(36)),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("alive_at", Timestamp),
+    Column("created_at", Timestamp, nullable=False),
+    Column("started_at", Timestamp),
+    Column("finished_at", Timestamp),
+    Index("ix_replays_prompt_id_id", "prompt_id", "id"),
+    Index("ix_replays_test_case_id_id", "test_case_id", "id"),
+    Index("ix_replays_project_id_created_at", "project_id", "created_at"),
+    Index("ix_replays_status_created_at", "status", "created_at"),
+    Index("ix_replays_draft_snapshot_id", "draft_snapshot_id"),
+    **OPTIONS,
+)
+
+Status = Literal["queued", "running", "passed", "failed", "needs_review", "error", "cancelled"]
+STATUSES = ("queued", "running", "passed", "failed", "needs_review", "error", "cancelled")
+UNFINISHED = ("queued", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRow:
+    """A replay without its turns; `counts` is {result: steps}, None until it is known."""
+
+    id: int
+    project_id: int
+    organization_id: int
+    prompt_id: int
+    test_case_id: int
+    draft_snapshot_id: int
+    fingerprint: str
+    judge_model_id: int | None
+    status: Status
+    done: int
+    total: int
+    counts: dict[str, int] | None
+    error: str | None
+    prompt_tokens: int
+    completion_tokens: int
+    prompt_cost_usd: float
+    completion_cost_usd: float
+    claim: str | None
+    attempts: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def finished(self) -> bool:
+        return self.status not in UNFINISHED
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayFilter:
+    """Which of a prompt's replays are wanted; None everywhere for all of them."""
+
+    test_case_id: int | None = None
+    status: str | None = None
+    fingerprints: Collection[str] | None = None
+
+
+_ELSEWHERE = {"organization_id": projects.c.organization_id, "fingerprint": draft_snapshots.c.fingerprint}
+_COLUMNS = [_ELSEWHERE[name] if name in _ELSEWHERE else replays.c[name] for name in ReplayRow.__dataclass_fields__]
+_ROW = (
+    select(*_COLUMNS)
+    .join(projects, projects.c.id == replays.c.project_id)
+    .join(draft_snapshots, draft_snapshots.c.id == replays.c.draft_snapshot_id)
+)
+
+
+def add_replay(connection: Connection, *, values: dict[str, Any], now: datetime) -> int:
+    statement = insert(replays).values(status="queued", created_at=now, **values)
+    return int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
+
+
+def find_replay(connection: Connection, *, project_id: int, replay_id: int) -> ReplayRow | None:
+    row = connection.execute(_ROW.where(replays.c.id == replay_id, replays.c.project_id == project_id)).one_or_none()
+    return ReplayRow(*row) if row else None
+
+
+def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayRow]:
+    """In order of id."""
+    rows = connection.execute(_ROW.where(replays.c.id.in_(sorted(ids))).order_by(replays.c.id))
+    return [ReplayRow(*row) for row in rows]
+
+
+def result_of(connection: Connection, *, replay_id: int, lock: bool = False) -> dict[str, Any] | None:
+    """What is known of its turns, the JSON of `app/replay/result_codec.py`; `lock` until the commit."""
+    statement = select(replays.c.result).where(replays.c.id == replay_id)
+    found: dict[str, Any] | None = connection.execute(statement.with_for_update() if lock else statement).scalar_one()
+    return found
+
+
+def list_replays(
+    connection: Connection, *, prompt_id: int, wanted: ReplayFilter, before_id: int | None, limit: int
+) -> list[ReplayRow]:
+    """Newest first; `before_id` is the last one of the page before."""
+    c = replays.c
+    statement = _ROW.where(c.prompt_id == prompt_id).order_by(c.id.desc()).limit(limit)
+    if wanted.test_case_id is not None:
+        statement = statement.where(c.test_case_id == wanted.test_case_id)
+    if wanted.status is not None:
+        statement = statement.where(c.status == wanted.status)
+    if wanted.fingerprints is not None:
+        statement = statement.where(draft_snapshots.c.fingerprint.in_(sorted(wanted.fingerprints)))
+    if before_id is not None:
+        statement = statement.where(c.id < before_id)
+    return [ReplayRow(*row) for row in connection.execute(statement)]

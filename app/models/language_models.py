@@ -72,19 +72,6 @@ model_choices = Table(
     **OPTIONS,
 )
 
-vendor_credentials = Table(
-    "vendor_credentials",
-    metadata,
-    identifier(),
-    reference("organization_id", "organizations"),
-    Column("vendor", exact(64), nullable=False),
-    Column("encrypted_key", MediumText, nullable=False),
-    Column("base_url", String(512), nullable=False, server_default=""),
-    Column("created_at", Timestamp, nullable=False),
-    UniqueConstraint("organization_id", "vendor"),
-    **OPTIONS,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
@@ -191,11 +178,3 @@ def put_choice(connection: Connection, *, organization_id: int, model_id: int, v
     connection.execute(insert_ignore(model_choices, connection).values(key))
     if values:
         connection.execute(update(model_choices).where(ours, c.language_model_id == model_id).values(values))
-
-
-def find_credential(connection: Connection, *, organization_id: int, vendor: str) -> tuple[str, str] | None:
-    """(encrypted key, base URL) that the organization stored for the vendor."""
-    c = vendor_credentials.c
-    statement = select(c.encrypted_key, c.base_url).where(c.organization_id == organization_id, c.vendor == vendor)
-    row = connection.execute(statement).one_or_none()
-    return (row[0], row[1]) if row else None

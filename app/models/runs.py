@@ -1,29 +1,17 @@
-"""Runs: one row for every call of a prompt, written before its model is called."""
+"""Runs: one row for every call of a prompt, written before its model is called; its state only moves forward."""
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    Column,
-    Float,
-    Index,
-    Integer,
-    Table,
-    UniqueConstraint,
-)
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
 
-from app.models.base import (
-    OPTIONS,
-    BigInt,
-    Json,
-    MediumBlob,
-    MediumText,
-    Timestamp,
-    binary,
-    exact,
-    identifier,
-    metadata,
-    reference,
-)
+from sqlalchemy import Column, Connection, Float, Index, Integer, Table, insert, select, update
+
+from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
+from app.models.language_models import language_models
+from app.models.organizations import projects
 
 runs = Table(
     "runs",
@@ -34,7 +22,7 @@ runs = Table(
     Column("api_key_id", BigInt),
     Column("source", exact(8), nullable=False),
     Column("status", exact(16), nullable=False),
-    # What was asked: fixed when the run is accepted, a draft's content included.
+    # What was asked: fixed when the run is accepted, a draft's text included.
     Column("commit_hash", exact(64)),
     Column("request", Json, nullable=False),
     Column("question", MediumText, nullable=False),
@@ -50,10 +38,11 @@ runs = Table(
     Column("completion_tokens", Integer, nullable=False, server_default="0"),
     Column("cost_usd", Float, nullable=False, server_default="0"),
     Column("response_time_ms", Integer),
-    # A claim is good for the worker that made it, until it is too old to be alive.
+    # Who works on it, and when that worker last said so.
     Column("claim", exact(36)),
-    Column("claimed_at", Timestamp),
+    Column("alive_at", Timestamp),
     Column("created_at", Timestamp, nullable=False),
+    Column("started_at", Timestamp),
     Column("finished_at", Timestamp),
     Index("ix_runs_prompt_id_created_at_id", "prompt_id", "created_at", "id"),
     Index("ix_runs_project_id_created_at", "project_id", "created_at"),
@@ -61,30 +50,121 @@ runs = Table(
     **OPTIONS,
 )
 
-# Files wait here from the request to the model call, in pieces that fit any server's packet limit.
-run_file_chunks = Table(
-    "run_file_chunks",
-    metadata,
-    identifier(),
-    reference("run_id", "runs"),
-    Column("position", Integer, nullable=False),
-    Column("chunk", Integer, nullable=False),
-    Column("content", MediumBlob, nullable=False),
-    UniqueConstraint("run_id", "position", "chunk"),
-    **OPTIONS,
+RunStatus = Literal["queued", "running", "done", "failed"]
+UNFINISHED = ("queued", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as stored. `request` and `outcome` are the JSON of `app/services/runs/snapshot.py` and `outcome.py`."""
+
+    id: int
+    project_id: int
+    organization_id: int
+    prompt_id: int
+    source: str
+    status: RunStatus
+    commit_hash: str | None
+    request: dict[str, Any]
+    question: str
+    language_model_id: int
+    model_name: str
+    vendor: str
+    instruction: str | None
+    answer: str | None
+    outcome: dict[str, Any] | None
+    nok: str | None
+    error: str | None
+    error_kind: str | None
+    response_time_ms: int | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def finished(self) -> bool:
+        return self.status not in UNFINISHED
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A run in work; `alive_at` is when its worker last said so, by that worker's clock."""
+
+    run_id: int
+    token: str
+    alive_at: datetime
+
+
+_ELSEWHERE = {
+    "organization_id": projects.c.organization_id,
+    "model_name": language_models.c.name,
+    "vendor": language_models.c.vendor,
+}
+_COLUMNS = [_ELSEWHERE[name] if name in _ELSEWHERE else runs.c[name] for name in RunRow.__dataclass_fields__]
+_ROW = (
+    select(*_COLUMNS)
+    .join(projects, projects.c.id == runs.c.project_id)
+    .join(language_models, language_models.c.id == runs.c.language_model_id)
 )
 
-idempotency_keys = Table(
-    "idempotency_keys",
-    metadata,
-    identifier(),
-    reference("api_key_id", "api_keys"),
-    Column("key_digest", binary(32), nullable=False),
-    Column("body_digest", binary(32), nullable=False),
-    reference("run_id", "runs"),
-    Column("created_at", Timestamp, nullable=False),
-    UniqueConstraint("api_key_id", "key_digest"),
-    Index("ix_idempotency_keys_run_id", "run_id"),
-    Index("ix_idempotency_keys_created_at", "created_at"),
-    **OPTIONS,
-)
+
+def add_run(connection: Connection, *, values: Mapping[str, Any], now: datetime) -> int:
+    statement = insert(runs).values(status="queued", created_at=now, **values)
+    return int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
+
+
+def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow | None:
+    row = connection.execute(_ROW.where(runs.c.id == run_id, runs.c.project_id == project_id)).one_or_none()
+    return RunRow(*row) if row else None
+
+
+def is_finished(connection: Connection, *, run_id: int) -> bool:
+    """False for a run that is not there, too."""
+    status = connection.scalar(select(runs.c.status).where(runs.c.id == run_id))
+    return status is not None and status not in UNFINISHED
+
+
+def claim_run(connection: Connection, *, run_id: int, token: str, now: datetime) -> RunRow | None:
+    """Make the queued run the caller's own; None when somebody was faster, or there is nothing to do."""
+    queued = update(runs).where(runs.c.id == run_id, runs.c.status == "queued")
+    taken = queued.values(status="running", claim=token, alive_at=now, started_at=now)
+    if connection.execute(taken).rowcount != 1:
+        return None
+    return RunRow(*connection.execute(_ROW.where(runs.c.id == run_id)).one())
+
+
+def finish_claimed(
+    connection: Connection, *, claim: Claim, values: Mapping[str, Any], now: datetime, unmoved: bool = False
+) -> bool:
+    """End a run for the owner of its claim, or for a judge who saw `alive_at` stand still (`unmoved`)."""
+    c = runs.c
+    owned = update(runs).where(c.id == claim.run_id, c.status == "running", c.claim == claim.token)
+    if unmoved:
+        owned = owned.where(c.alive_at == claim.alive_at)
+    return connection.execute(owned.values(finished_at=now, **values)).rowcount == 1
+
+
+def finish_queued(connection: Connection, *, run_id: int, values: Mapping[str, Any], now: datetime) -> bool:
+    """End a run that nobody has claimed: after this nobody can."""
+    queued = update(runs).where(runs.c.id == run_id, runs.c.status == "queued")
+    return connection.execute(queued.values(finished_at=now, **values)).rowcount == 1
+
+
+def touch_claims(connection: Connection, *, claims: Mapping[int, str], now: datetime) -> None:
+    """Say that the workers of these runs ({run id: claim}) are alive."""
+    c = runs.c
+    mine = update(runs).where(c.id.in_(sorted(claims)), c.claim.in_(claims.values()), c.status == "running")
+    connection.execute(mine.values(alive_at=now))
+
+
+def list_claims(connection: Connection) -> list[Claim]:
+    """Every run in work, of all projects."""
+    c = runs.c
+    return [Claim(*row) for row in connection.execute(select(c.id, c.claim, c.alive_at).where(c.status == "running"))]
+
+
+def list_queued(connection: Connection, *, before: datetime, limit: int) -> list[tuple[int, datetime]]:
+    """(id, created at) of runs of all projects that nobody has claimed since `before`, oldest first."""
+    c = runs.c
+    queued = select(c.id, c.created_at).where(c.status == "queued", c.created_at < before)
+    return [(row[0], row[1]) for row in connection.execute(queued.order_by(c.created_at, c.id).limit(limit))]

@@ -7,12 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from hashlib import sha256
 
-from app.chat import Answer
+from app.chat import Answer, File
 from app.errors import Invalid
 from app.providers.anyllm import AnyLlmModels
 from app.providers.breaker import Breaker
 from app.providers.builtin import BuiltinModels
 from app.providers.catalogue import Capability, Catalogue
+from app.providers.encoding import encode
 from app.providers.failures import ProviderFailure
 from app.providers.retry import Retry
 from app.providers.types import Credential, ModelPort, ModelRef, ModelRequest, OnEvent, StreamEvent
@@ -45,6 +46,12 @@ class Providers:
         self._retry = retry or Retry()
         self._breaker = breaker or Breaker()
         self._slot = slot
+
+    def check(self, request: ModelRequest) -> None:
+        """Raise `Invalid` for what would be refused before anything is sent."""
+        self._check_files(request)
+        if request.model.vendor != "BUILTIN":
+            encode(_without_binaries(request))
 
     def complete(self, request: ModelRequest) -> Answer:
         self._check_files(request)
@@ -103,6 +110,16 @@ def _capability(media_type: str) -> Capability | None:
     if media_type.startswith("image/"):
         return "image"
     return "pdf" if media_type.startswith("application/pdf") else None
+
+
+def _without_binaries(request: ModelRequest) -> ModelRequest:
+    """Images and documents are judged by their type alone, which spares their encoding."""
+
+    def light(file: File) -> File:
+        return replace(file, content=b"") if _capability(file.media_type.lower()) else file
+
+    messages = (replace(message, files=tuple(map(light, message.files))) for message in request.messages)
+    return replace(request, messages=tuple(messages))
 
 
 def _upstream(request: ModelRequest) -> tuple[str, str, str | None]:

@@ -1,0 +1,82 @@
+"""Hands runs to their actor, and waits for those whose caller waits."""
+
+from __future__ import annotations
+
+import time
+
+import redis
+import structlog
+from dramatiq import Message
+from dramatiq.results import ResultFailure, ResultTimeout
+
+from app.actors.run_prompt import RunActor
+from app.broker import WakingBroker
+from app.errors import Unavailable, WaitTimeout
+from app.models.runs import RunRow
+from app.services.runs import RunService, Started
+from app.services.runs.failures import NOT_SENT
+
+log = structlog.get_logger(__name__)
+
+# A result may be lost (a worker that died right after its commit, a Redis that was flushed); the row is not.
+LOOK_S = 15.0
+PAUSE_S = 0.5
+
+
+class RunDelivery:
+    def __init__(self, *, broker: WakingBroker, actor: RunActor, runs: RunService, wait_s: float) -> None:
+        self._broker = broker
+        self._actor = actor
+        self._runs = runs
+        self._wait_s = wait_s
+
+    def send(self, started: Started) -> None:
+        """Send the run's message; `Unavailable` when Redis is away, and then the run will never be executed."""
+        if started.joined:
+            return
+        try:
+            self._broker.enqueue(self._message(started.run_id))
+        except redis.RedisError as error:
+            log.warning("run_not_sent", run_id=started.run_id, error=str(error))
+            if self._runs.give_up(started.run_id):
+                raise Unavailable(NOT_SENT) from error
+
+    def finished(self, started: Started) -> RunRow:
+        """The run when it has ended, well or not; `WaitTimeout` when that takes too long, and it goes on."""
+        deadline = time.monotonic() + self._wait_s
+        message = self._message(started.run_id)
+        told = started.joined
+        while True:
+            if not told:
+                told = self._wait(message, min(LOOK_S, deadline - time.monotonic()))
+            row = self._runs.get(project_id=started.project_id, run_id=started.run_id)
+            if row.finished:
+                return row
+            if time.monotonic() >= deadline:
+                raise WaitTimeout(
+                    f"The run takes longer than {self._wait_s:g} s. It goes on: see GET /api/v1/runs/{row.id}."
+                )
+            told = False
+
+    def sweep(self) -> None:
+        """For the clock: see after runs that were left behind."""
+        for run_id in self._runs.sweep():
+            log.info("run_sent_again", run_id=run_id)
+            self._broker.enqueue(self._message(run_id))
+
+    def _wait(self, message: Message[bool], wait_s: float) -> bool:
+        """True at once when the actor says that the run is finished; False after `wait_s`, or a pause."""
+        backend = self._broker.get_results_backend()
+        try:
+            if backend.get_result(message, block=True, timeout=max(1, round(wait_s)) * 1000):
+                return True
+        except ResultTimeout:
+            return False
+        except (ResultFailure, redis.RedisError) as error:
+            log.warning("run_result_unreadable", error=str(error))
+        time.sleep(PAUSE_S)
+        return False
+
+    def _message(self, run_id: int) -> Message[bool]:
+        """Every message of a run has the same id, so that whoever waits knows where its result will be."""
+        return self._actor.message(run_id).copy(message_id=f"run-{run_id}")

@@ -1,0 +1,35 @@
+"""Executes one run: queue `runs`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dramatiq
+from dramatiq.brokers.redis import RedisBroker
+
+if TYPE_CHECKING:
+    from app.bootstrap import Services
+
+RunActor = dramatiq.Actor[[int], bool]
+
+# What the claim, the files and the storing of an answer may add to the model call.
+AROUND_THE_CALL_S = 120
+
+
+def declare(broker: RedisBroker, services: Services) -> RunActor:
+    """The result says whether the run is finished. Retried while the database is away; the row allows one try."""
+
+    @dramatiq.actor(
+        broker=broker,
+        queue_name="runs",
+        max_retries=10,
+        min_backoff=500,
+        max_backoff=15_000,
+        time_limit=(services.runs.call_timeout_s + AROUND_THE_CALL_S) * 1000,
+        max_age=3_600_000,
+        store_results=True,
+    )
+    def run_prompt(run_id: int) -> bool:
+        return services.runs.execute(run_id)
+
+    return run_prompt

@@ -1,0 +1,100 @@
+"""The log of a prompt's runs: a page of them, newest first, without their long texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, func, or_, select
+
+from app.models.language_models import language_models
+from app.models.runs import RunStatus, runs
+
+EXCERPT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class RunEntry:
+    """One line of the log; `question` and `answer` are their first `EXCERPT` characters."""
+
+    id: int
+    created_at: datetime
+    finished_at: datetime | None
+    source: str
+    status: RunStatus
+    nok: str | None
+    error: str | None
+    error_kind: str | None
+    commit_hash: str | None
+    model_name: str
+    vendor: str
+    question: str
+    answer: str | None
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float
+    response_time_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """`since` is included, `until` is not; `search` is a part of the question or the answer, any case.
+
+    `status` is one of the row's, or `nok` for answers that can't be used as asked.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    search: str | None = None
+    status: str | None = None
+
+
+_ELSEWHERE = {
+    "model_name": language_models.c.name,
+    "vendor": language_models.c.vendor,
+    "question": func.substr(runs.c.question, 1, EXCERPT),
+    "answer": func.substr(runs.c.answer, 1, EXCERPT),
+}
+_COLUMNS = [_ELSEWHERE[name] if name in _ELSEWHERE else runs.c[name] for name in RunEntry.__dataclass_fields__]
+
+
+def page_of_runs(
+    connection: Connection,
+    *,
+    project_id: int,
+    prompt_id: int,
+    wanted: RunFilter,
+    before: tuple[datetime, int] | None,
+    limit: int,
+) -> list[RunEntry]:
+    """Newest first; `before` is (created at, id) of the last run of the page before."""
+    c = runs.c
+    statement = (
+        select(*_COLUMNS)
+        .join(language_models, language_models.c.id == c.language_model_id)
+        .where(c.project_id == project_id, c.prompt_id == prompt_id, *_conditions(wanted))
+        .order_by(c.created_at.desc(), c.id.desc())
+        .limit(limit)
+    )
+    if before is not None:
+        # The first condition is implied by the second; it alone lets MySQL start in the index at the right place.
+        when, run_id = before
+        statement = statement.where(c.created_at <= when, or_(c.created_at < when, c.id < run_id))
+    return [RunEntry(*row) for row in connection.execute(statement)]
+
+
+def _conditions(wanted: RunFilter) -> list[ColumnElement[bool]]:
+    c = runs.c
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.since is not None:
+        conditions.append(c.created_at >= wanted.since)
+    if wanted.until is not None:
+        conditions.append(c.created_at < wanted.until)
+    if wanted.search:
+        found = (column.icontains(wanted.search, autoescape=True) for column in (c.question, c.answer))
+        conditions.append(or_(*found))
+    if wanted.status == "nok":
+        conditions.append(c.nok.is_not(None))
+    elif wanted.status:
+        conditions.append(c.status == wanted.status)
+    return conditions

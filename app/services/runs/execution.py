@@ -1,0 +1,126 @@
+"""Executes a run once: claims its row, calls the model outside any transaction, stores what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+import structlog
+from sqlalchemy import Connection
+
+from app.chat import File, Message
+from app.db import Database
+from app.errors import RepriseError, Unavailable
+from app.models import idempotency_keys, run_file_chunks, runs
+from app.models.runs import Claim, RunRow
+from app.providers.types import ModelPort
+from app.services.credentials import CredentialService
+from app.services.models import ModelService
+from app.services.runs.failures import INTERNAL, NOT_CALLED, failed, failed_by
+from app.services.runs.heartbeat import Heartbeat
+from app.services.runs.outcome import answered
+from app.services.runs.snapshot import model_request, render, without_text
+from app.timestamps import Now
+
+log = structlog.get_logger(__name__)
+
+# How long an answer waits for a database that is away, in seconds; a model's answer is too dear to drop.
+STORE_S = 60.0
+STORE_PAUSE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executor:
+    database: Database
+    now: Now
+    models: ModelService
+    credentials: CredentialService
+    providers: ModelPort
+    heartbeat: Heartbeat
+    call_timeout_s: float
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def execute(self, run_id: int) -> None:
+        """Nothing happens to a run that is claimed already: a message that comes twice makes no second answer."""
+        token, now = str(uuid4()), self.now()
+        row = self.database.retrying(lambda connection: runs.claim_run(connection, run_id=run_id, token=token, now=now))
+        if row is None:
+            return
+        claim = Claim(run_id, token, now)
+        with self.heartbeat.of(run_id, token):
+            try:
+                values = self._work(row)
+            except BaseException as error:
+                # A bug, or the actor's time limit: the run must not look as if it were still in work.
+                self._store(claim, failed(INTERNAL, f"{type(error).__name__} while the run was executed."))
+                raise
+            self._store(claim, values)
+
+    def _work(self, row: RunRow) -> dict[str, Any]:
+        """The columns to store: an answer, or the failure that the vendor or the configuration is to blame for."""
+        instruction = render(row.request)
+        values: dict[str, Any] = {"instruction": instruction, "request": without_text(row)}
+        started = self.monotonic()
+        try:
+            values |= self._answer(row, instruction)
+        except RepriseError as error:
+            values |= failed_by(error)
+        values.setdefault("response_time_ms", round((self.monotonic() - started) * 1000))
+        log.info(
+            "run",
+            run_id=row.id,
+            status=values["status"],
+            error_kind=values.get("error_kind"),
+            model=row.model_name,
+            response_time_ms=values["response_time_ms"],
+        )
+        return values
+
+    def _answer(self, row: RunRow, instruction: str) -> dict[str, Any]:
+        with self.database.read() as connection:
+            model = self.models.read(connection, organization_id=row.organization_id, model_id=row.language_model_id)
+            contents = run_file_chunks.read_files(connection, run_id=row.id, count=len(row.request["files"]))
+        described = zip(row.request["files"], contents, strict=True)
+        files = tuple(File(file["fileName"], file["contentType"], content) for file, content in described)
+        messages = (Message("system", instruction), Message("user", row.question, files=files))
+        credential = self.credentials.find(row.organization_id, model.vendor, base_url=model.base_url)
+        request = model_request(model, row.request["config"], messages, credential, self.call_timeout_s)
+        started = self.monotonic()
+        answer = self.providers.complete(request)
+        took_ms = round((self.monotonic() - started) * 1000)
+        return answered(answer, request.config, model) | {"response_time_ms": took_ms}
+
+    def _store(self, claim: Claim, values: dict[str, Any]) -> None:
+        deadline = self.monotonic() + STORE_S
+        while True:
+            try:
+                stored = self.database.retrying(lambda connection: finish(connection, claim, values, self.now()))
+                break
+            except Unavailable:
+                if self.monotonic() >= deadline:
+                    raise
+            self.sleep(STORE_PAUSE_S)
+        if not stored:
+            log.warning("run_came_too_late", run_id=claim.run_id, status=values["status"])
+
+
+def finish(
+    connection: Connection, claim: Claim, values: dict[str, Any], now: datetime, *, unmoved: bool = False
+) -> bool:
+    """End a claimed run with all that belongs to it; False when it is no longer the claim's to end."""
+    ended = runs.finish_claimed(connection, claim=claim, values=values, now=now, unmoved=unmoved)
+    if ended:
+        clear(connection, claim.run_id, values)
+    return ended
+
+
+def clear(connection: Connection, run_id: int, values: dict[str, Any]) -> None:
+    """What a finished run needs no more: its files, and its key where the model was surely not called."""
+    run_file_chunks.delete_files(connection, run_id=run_id)
+    if values.get("error_kind") in NOT_CALLED:
+        idempotency_keys.delete_of_run(connection, run_id=run_id)

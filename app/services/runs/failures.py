@@ -1,0 +1,61 @@
+"""Why runs fail: the errors of their execution as they are stored, and back as they are raised to the caller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.errors import Invalid, NotFound, ProviderError, ProviderTimeout, RepriseError, Unavailable
+from app.models.runs import RunRow
+
+KINDS: dict[str, type[RepriseError]] = {
+    "provider_timeout": ProviderTimeout,
+    "provider": ProviderError,
+    "invalid": Invalid,
+    "not_found": NotFound,
+    "unavailable": Unavailable,
+    "interrupted": Unavailable,
+    "not_started": Unavailable,
+}
+# The model was surely not called, so the Idempotency-Key may be used for another try.
+NOT_CALLED = frozenset({"unavailable", "not_started"})
+INTERNAL = "internal"
+
+INTERRUPTED = (
+    "The run was interrupted: its worker died, and the model may have been called. "
+    "To run it again send it with another Idempotency-Key."
+)
+EXPIRED = "The run was not started within an hour: no worker had time for it."
+NOT_SENT = "The run was not started, as Redis is not available; send it again."
+
+
+def failed(kind: str, message: str) -> dict[str, Any]:
+    """Column values of a failed run."""
+    return {"status": "failed", "error_kind": kind, "error": storable(message)}
+
+
+def failed_by(error: RepriseError) -> dict[str, Any]:
+    kind = next((kind for kind, known in KINDS.items() if isinstance(error, known)), INTERNAL)
+    return failed(kind, str(error))
+
+
+def raise_failure(row: RunRow) -> None:
+    """Raise what a failed run failed of; nothing for another."""
+    if row.status != "failed":
+        return
+    known = KINDS.get(row.error_kind or "")
+    if known is None:
+        raise RuntimeError(f"run {row.id} failed by a bug: {row.error}")
+    raise known(row.error or "The run failed.")
+
+
+def storable(value: Any) -> Any:
+    """JSON that databases take: surrogates that stand alone, which some vendors send, become "?"."""
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case list():
+            return [storable(item) for item in value]
+        case dict():
+            return {storable(key): storable(item) for key, item in value.items()}
+        case _:
+            return value

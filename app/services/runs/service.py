@@ -1,0 +1,149 @@
+"""Accepts runs, reads them, and hands them to who executes and who sweeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from app.chat import Message
+from app.db import Database
+from app.errors import Conflict, Invalid, NotFound
+from app.models import idempotency_keys, run_file_chunks, runs
+from app.models.language_models import LanguageModel
+from app.models.runs import RunRow
+from app.providers.router import Providers
+from app.services.prompts import PromptService
+from app.services.runs.commands import Idempotency, RunCommand, Started
+from app.services.runs.execution import Executor
+from app.services.runs.failures import NOT_SENT
+from app.services.runs.snapshot import model_request, snapshot
+from app.services.runs.sweeper import KEY_TTL, Sweeper, give_up
+from app.timestamps import Now
+
+
+class RunService:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        now: Now,
+        prompts: PromptService,
+        providers: Providers,
+        executor: Executor,
+        sweeper: Sweeper,
+    ) -> None:
+        self._database = database
+        self._now = now
+        self._prompts = prompts
+        self._providers = providers
+        self._executor = executor
+        self._sweeper = sweeper
+
+    @property
+    def call_timeout_s(self) -> float:
+        """How long one run's model call may take, retries included."""
+        return self._executor.call_timeout_s
+
+    def start(
+        self,
+        command: RunCommand,
+        *,
+        project_id: int,
+        api_key_id: int | None = None,
+        source: str = "api",
+        idempotency: Idempotency | None = None,
+    ) -> Started:
+        """Commit the run, or find the one that the same request started before.
+
+        Whatever can be refused is refused before anything is written: `NotFound`, `Invalid`, and `Conflict`
+        for an Idempotency-Key that came with another body.
+        """
+        joined = self._joined(project_id, idempotency)
+        if joined:
+            return joined
+        values = self._accepted(command, project_id) | {"api_key_id": api_key_id, "source": source}
+        try:
+            run_id = self._database.retrying(lambda connection: self._write(connection, values, command, idempotency))
+        except IntegrityError:
+            joined = self._joined(project_id, idempotency)
+            if joined is None:
+                raise
+            return joined
+        return Started(run_id, project_id)
+
+    def get(self, *, project_id: int, run_id: int) -> RunRow:
+        with self._database.read() as connection:
+            row = runs.find_run(connection, project_id=project_id, run_id=run_id)
+        if row is None:
+            raise NotFound("There is no such run.")
+        return row
+
+    def execute(self, run_id: int) -> bool:
+        """Execute a queued run; whether it is finished now, by whomever."""
+        self._executor.execute(run_id)
+        with self._database.read() as connection:
+            return runs.is_finished(connection, run_id=run_id)
+
+    def give_up(self, run_id: int) -> bool:
+        """End a run whose message could not be sent; False when it was, and somebody works on the run."""
+        return give_up(self._database, run_id, NOT_SENT, self._now)
+
+    def sweep(self) -> list[int]:
+        """See `Sweeper.sweep`."""
+        return self._sweeper.sweep()
+
+    def _joined(self, project_id: int, idempotency: Idempotency | None) -> Started | None:
+        if idempotency is None:
+            return None
+        with self._database.read() as connection:
+            kept = idempotency_keys.find_key(
+                connection, api_key_id=idempotency.api_key_id, key_digest=idempotency.key_digest
+            )
+        if kept is None or kept.created_at <= self._now() - KEY_TTL:
+            return None
+        if kept.body_digest != idempotency.body_digest:
+            raise Conflict("This Idempotency-Key came with another body before.")
+        return Started(kept.run_id, project_id, joined=True)
+
+    def _accepted(self, command: RunCommand, project_id: int) -> dict[str, Any]:
+        """The row of the request; raises what speaks against it."""
+        content = self._prompts.content(
+            project_id=project_id,
+            prompt_id=command.prompt_id,
+            productive=command.productive,
+            commit_hash=command.commit_hash,
+            require_committed=True,
+        )
+        _check_usable(content.model)
+        message = Message("user", command.question, files=command.files)
+        self._providers.check(model_request(content.model, content.config, (message,), None, self.call_timeout_s))
+        return {
+            "project_id": project_id,
+            "prompt_id": content.prompt_id,
+            "commit_hash": content.commit_hash,
+            "language_model_id": content.model.id,
+            "question": command.question,
+            "request": snapshot(content, command),
+        }
+
+    def _write(
+        self, connection: Connection, values: dict[str, Any], command: RunCommand, idempotency: Idempotency | None
+    ) -> int:
+        """The key before the files: of two requests at once, one ends there."""
+        now = self._now()
+        run_id = runs.add_run(connection, values=values, now=now)
+        if idempotency:
+            key: dict[str, Any] = {"api_key_id": idempotency.api_key_id, "key_digest": idempotency.key_digest}
+            idempotency_keys.delete_expired_key(connection, before=now - KEY_TTL, **key)
+            idempotency_keys.add_key(connection, body_digest=idempotency.body_digest, run_id=run_id, now=now, **key)
+        run_file_chunks.add_files(connection, run_id=run_id, contents=[file.content for file in command.files])
+        return run_id
+
+
+def _check_usable(model: LanguageModel) -> None:
+    if model.retired:
+        raise Invalid(f"The prompt's model {model.name} is retired; choose another one for the prompt.")
+    if model.disabled:
+        raise Invalid(f"The prompt's model {model.name} is disabled for this organization.")

@@ -1,0 +1,69 @@
+"""What a run was asked, fixed when it is accepted: a draft that changes later changes nothing about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.chat import Message
+from app.errors import Invalid
+from app.models.language_models import LanguageModel
+from app.models.runs import RunRow
+from app.providers.types import Credential, ModelRef, ModelRequest
+from app.rendering.placeholders import Placeholder, fill
+from app.rendering.xml import to_xml
+from app.services.model_config import parse_config
+from app.services.prompt_content import PromptContent
+from app.services.runs.commands import RunCommand
+
+# Characters. As XML, in UTF-8, this is the most that a MEDIUMTEXT is sure to hold.
+TEXT_MAX = 2_000_000
+
+
+def snapshot(content: PromptContent, command: RunCommand) -> dict[str, Any]:
+    """The `request` of a row: text filled in, its format, the model's configuration, and the files without content."""
+    _check_size(content.value, content.placeholders, command.selections)
+    filled = fill(content.value, content.placeholders, command.selections)
+    return {
+        "text": filled.text,
+        "format": content.instruction_format,
+        "config": content.config,
+        "productive": command.productive,
+        "resolved": filled.resolved,
+        "ignored": filled.ignored,
+        "files": [
+            {"fileName": file.name, "contentType": file.media_type, "size": len(file.content)} for file in command.files
+        ],
+    }
+
+
+def _check_size(text: str, placeholders: Sequence[Placeholder], selections: Mapping[str, str]) -> None:
+    """Before anything is filled: a long value in many places could be gigabytes."""
+    size = len(text)
+    for placeholder in placeholders:
+        value = placeholder.choose(selections.get(placeholder.key))
+        size += text.count(f"{{{{{placeholder.key}}}}}") * len(value.content if value else "")
+    if size > TEXT_MAX:
+        raise Invalid(f"placeholders: With them the prompt has {size} characters; {TEXT_MAX} are the most.")
+
+
+def render(request: Mapping[str, Any]) -> str:
+    """The instruction: exactly what the model receives."""
+    text: str = request["text"]
+    return to_xml(text) if request["format"] == "XML" else text
+
+
+def model_request(
+    model: LanguageModel,
+    config: dict[str, Any],
+    messages: tuple[Message, ...],
+    credential: Credential | None,
+    timeout_s: float,
+) -> ModelRequest:
+    ref = ModelRef(model.vendor, model.name, model.base_url or None)  # type: ignore[arg-type] # a vendor's own name
+    return ModelRequest(ref, parse_config(config, model), messages, credential, timeout_s)
+
+
+def without_text(row: RunRow) -> dict[str, Any]:
+    """The `request` once the instruction itself is stored."""
+    return {key: value for key, value in row.request.items() if key != "text"}

@@ -1,0 +1,40 @@
+"""Puts the parts of the run service together."""
+
+from __future__ import annotations
+
+from app.db import Database
+from app.providers.router import Providers
+from app.services.credentials import CredentialService
+from app.services.models import ModelService
+from app.services.prompts import PromptService
+from app.services.runs.execution import Executor
+from app.services.runs.heartbeat import BEAT_S, Heartbeat
+from app.services.runs.service import RunService
+from app.services.runs.sweeper import Sweeper
+from app.timestamps import Now
+
+
+def build_runs(
+    *,
+    database: Database,
+    now: Now,
+    prompts: PromptService,
+    models: ModelService,
+    credentials: CredentialService,
+    providers: Providers,
+    call_timeout_s: float,
+    beat_s: float = BEAT_S,
+) -> RunService:
+    executor = Executor(
+        database=database,
+        now=now,
+        models=models,
+        credentials=credentials,
+        providers=providers,
+        heartbeat=Heartbeat(database=database, now=now, every_s=beat_s),
+        call_timeout_s=call_timeout_s,
+    )
+    sweeper = Sweeper(database=database, now=now)
+    return RunService(
+        database=database, now=now, prompts=prompts, providers=providers, executor=executor, sweeper=sweeper
+    )

@@ -9,12 +9,16 @@ import structlog
 
 from app import actors
 from app.actors import Actors
+from app.actors.run_delivery import RunDelivery
 from app.broker import WakingBroker, build_broker
 from app.db import Database, build_engine
 from app.limits.mailbox import Mailbox
 from app.limits.rate import RateLimiter
 from app.providers import catalogue
+from app.providers.router import Providers
 from app.redis_clients import RedisClients, connect
+from app.services.credentials import CredentialService
+from app.services.doctor import Doctor
 from app.services.ingest import IngestService
 from app.services.keys import KeyService
 from app.services.logs import LogService
@@ -22,7 +26,11 @@ from app.services.models import ModelService
 from app.services.prompt_editor import PromptEditor
 from app.services.prompt_reader import PromptReader
 from app.services.prompts import PromptService
+from app.services.readiness import Readiness
+from app.services.runs import RunService
+from app.services.runs.wiring import build_runs
 from app.services.sessions import SessionService
+from app.services.setup import SetupService
 from app.services.versions import VersionService
 from app.timestamps import Now, utc_now
 from config.settings import Settings
@@ -39,9 +47,14 @@ class Services:
     prompts: PromptService
     prompt_editor: PromptEditor
     versions: VersionService
+    credentials: CredentialService
+    runs: RunService
     ingest: IngestService
     sessions: SessionService
     logs: LogService
+    readiness: Readiness
+    doctor: Doctor
+    setup: SetupService
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +70,16 @@ class Container:
     mailbox: Mailbox
     services: Services
     actors: Actors
+    run_delivery: RunDelivery
 
 
 def bootstrap(
-    settings: Settings, *, now: Now = utc_now, database: Database | None = None, redis: RedisClients | None = None
+    settings: Settings,
+    *,
+    now: Now = utc_now,
+    database: Database | None = None,
+    redis: RedisClients | None = None,
+    providers: Providers | None = None,
 ) -> Container:
     """Connects lazily: a process starts while the database or Redis is away, and answers 503 until they are back."""
     database = database or Database(build_engine(database_url(settings), pool_size=settings.database_pool))
@@ -72,18 +91,32 @@ def bootstrap(
         on_unavailable=lambda: log.warning("rate_limit_not_counted"),
     )
     mailbox = Mailbox(redis.commands, backlog=settings.ingest_backlog)
-    models = ModelService(
-        database=database,
-        now=now,
-        catalogue=catalogue.load(Path(settings.catalogue_file) if settings.catalogue_file else None),
-    )
+    known_models = catalogue.load(Path(settings.catalogue_file) if settings.catalogue_file else None)
+    models = ModelService(database=database, now=now, catalogue=known_models)
     reader = PromptReader(models=models)
+    keys = KeyService(database=database, now=now)
+    prompts = PromptService(database=database, reader=reader)
+    editor = PromptEditor(database=database, now=now, models=models, reader=reader)
+    credentials = CredentialService(
+        database=database, now=now, secret_key=settings.secret_key, from_settings=settings.vendor_credentials
+    )
+    readiness = Readiness(database=database, client=redis.commands)
     services = Services(
-        keys=KeyService(database=database, now=now),
+        keys=keys,
         models=models,
-        prompts=PromptService(database=database, reader=reader),
-        prompt_editor=PromptEditor(database=database, now=now, models=models, reader=reader),
+        prompts=prompts,
+        prompt_editor=editor,
         versions=VersionService(database=database, now=now, reader=reader),
+        credentials=credentials,
+        runs=build_runs(
+            database=database,
+            now=now,
+            prompts=prompts,
+            models=models,
+            credentials=credentials,
+            providers=providers or Providers(catalogue=known_models),
+            call_timeout_s=settings.run_call_s,
+        ),
         ingest=IngestService(
             database=database,
             mailbox=mailbox,
@@ -93,7 +126,11 @@ def bootstrap(
         ),
         sessions=SessionService(database=database),
         logs=LogService(database=database),
+        readiness=readiness,
+        doctor=Doctor(settings=settings, readiness=readiness, client=redis.commands),
+        setup=SetupService(database=database, now=now, keys=keys, models=models, prompts=prompts, editor=editor),
     )
+    declared = actors.declare(broker, services)
     return Container(
         settings=settings,
         now=now,
@@ -103,7 +140,10 @@ def bootstrap(
         limiter=limiter,
         mailbox=mailbox,
         services=services,
-        actors=actors.declare(broker, services),
+        actors=declared,
+        run_delivery=RunDelivery(
+            broker=broker, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s
+        ),
     )
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from dramatiq.brokers.redis import RedisBroker
 
-from app.actors import store_spans
+from app.actors import run_prompt, store_spans
+from app.actors.run_prompt import RunActor
 from app.actors.store_spans import BatchActor
 
 if TYPE_CHECKING:
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
 class Actors:
     """Every actor of the product, for whoever sends messages."""
 
+    run_prompt: RunActor
     store_spans: BatchActor
 
 
 def declare(broker: RedisBroker, services: Services) -> Actors:
     return Actors(
+        run_prompt=run_prompt.declare(broker, services),
         store_spans=store_spans.declare(broker, services),
     )

@@ -8,10 +8,12 @@ import orjson
 
 from app.actors.delivery import BatchDelivery
 from app.api import errors
+from app.api.health import Live, Ready, Root
 from app.api.logs import PromptLogs, RejectedSpans
 from app.api.middleware.authentication import Authentication
 from app.api.middleware.request_id import RequestId
 from app.api.prompts import Prompt, Prompts, Render
+from app.api.runs import RunPrompt, RunResource
 from app.api.sessions import SessionResource
 from app.api.traces import Traces
 from app.api.versions import Commit, Restore, Version, Versions
@@ -33,7 +35,13 @@ def build_app(container: Container) -> App:
     app.req_options.keep_blank_qs_values = True
     app.resp_options.media_handlers[falcon.MEDIA_JSON] = falcon.media.JSONHandler(dumps=orjson.dumps)
     errors.install(app)
+    app.add_route("/", Root())
+    app.add_route("/health/live", Live())
+    app.add_route("/health/ready", Ready(readiness=services.readiness))
     add_prompt_routes(app, container)
+    runs = RunPrompt(runs=services.runs, delivery=container.run_delivery, body_bytes=settings.run_body_bytes)
+    app.add_route("/api/v1/prompts/run", runs)
+    app.add_route(f"/api/v1/runs/{ID % 'run_id'}", RunResource(runs=services.runs))
     delivery = BatchDelivery(
         broker=container.broker,
         actor=container.actors.store_spans,

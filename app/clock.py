@@ -31,7 +31,7 @@ class PeriodicJob:
 
 def jobs(container: Container) -> list[PeriodicJob]:
     """Everything that is done periodically."""
-    return []
+    return [PeriodicJob("sweep_runs", 5, container.run_delivery.sweep)]
 
 
 def run(periodic: Sequence[PeriodicJob], stop: threading.Event) -> None:

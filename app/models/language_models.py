@@ -151,21 +151,21 @@ def find_default(connection: Connection, *, organization_id: int) -> LanguageMod
 
 def put_catalogue(connection: Connection, *, entries: list[dict[str, Any]], now: datetime) -> None:
     """Make the shared models those of `entries` (column names to values): new, changed, or retired."""
-    ours = select(language_models.c.vendor, language_models.c.name, language_models.c.id).where(
-        language_models.c.organization_id == 0
-    )
-    known = {(vendor, name): model_id for vendor, name, model_id in connection.execute(ours)}
+    ours = select(language_models).where(language_models.c.organization_id == 0)
+    known = {(row["vendor"], row["name"]): row for row in connection.execute(ours).mappings()}
     for entry in sorted(entries, key=lambda e: (e["vendor"], e["name"])):
-        model_id = known.pop((entry["vendor"], entry["name"]), None)
-        if model_id is None:
+        row = known.pop((entry["vendor"], entry["name"]), None)
+        if row is None:
             connection.execute(
                 insert(language_models).values(organization_id=0, created_at=now, updated_at=now, **entry)
             )
-        else:
-            changed = update(language_models).where(language_models.c.id == model_id)
+        elif row["retired"] or any(row[column] != value for column, value in entry.items()):
+            changed = update(language_models).where(language_models.c.id == row["id"])
             connection.execute(changed.values(updated_at=now, retired=False, **entry))
-    for model_id in sorted(known.values()):
-        connection.execute(update(language_models).where(language_models.c.id == model_id).values(retired=True))
+    gone = [row["id"] for row in known.values() if not row["retired"]]
+    for model_id in sorted(gone):
+        retired = update(language_models).where(language_models.c.id == model_id)
+        connection.execute(retired.values(updated_at=now, retired=True))
 
 
 def put_choice(connection: Connection, *, organization_id: int, model_id: int, values: dict[str, bool]) -> None:

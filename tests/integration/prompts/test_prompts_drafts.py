@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -93,7 +94,7 @@ def test_of_two_edits_of_one_draft_one_is_told(world: World, path: str) -> None:
     for _ in range(5):
         seen = {"If-Match": draft(world, path).headers["ETag"]}
         answers = at_once(
-            *(lambda v=v: world.patch(path, json={"value": v}, headers=seen) for v in ("a", "b", "c"))  # type: ignore[misc]
+            *(partial(world.patch, path, json={"value": value}, headers=seen) for value in ("a", "b", "c"))
         )
         assert Counter(answer.status_code for answer in answers) == {200: 1, 412: 2}
         winner = next(answer for answer in answers if answer.status_code == 200)
@@ -103,8 +104,8 @@ def test_of_two_edits_of_one_draft_one_is_told(world: World, path: str) -> None:
 def test_edits_of_different_fields_are_both_kept(world: World, path: str) -> None:
     for number in range(5):
         answers = at_once(
-            lambda n=number: world.patch(path, json={"value": f"v{n}"}),  # type: ignore[misc]
-            lambda n=number: world.patch(path, json={"name": f"n{n}"}),  # type: ignore[misc]
+            partial(world.patch, path, json={"value": f"v{number}"}),
+            partial(world.patch, path, json={"name": f"n{number}"}),
         )
         assert [answer.status_code for answer in answers] == [200, 200]
         record = draft(world, path).json
@@ -139,7 +140,7 @@ def test_commits_at_once_make_one_history(world: World, path: str) -> None:
         world.patch(path, json={"value": f"text {number}"})
         return world.post(f"{path}/commit")
 
-    answers = at_once(*(lambda n=n: edit_and_commit(n) for n in range(6)))  # type: ignore[misc]
+    answers = at_once(*(partial(edit_and_commit, number) for number in range(6)))
     assert {answer.status_code for answer in answers} <= {201, 409}
     made = sum(answer.status_code == 201 for answer in answers)
     hashes = [version["commitHash"] for version in world.get(f"{path}/versions").json["versions"]]
@@ -152,7 +153,7 @@ def test_commits_at_once_make_one_history(world: World, path: str) -> None:
 def test_of_two_commits_of_one_change_one_has_nothing_to_do(world: World, path: str) -> None:
     for number in range(5):
         world.patch(path, json={"value": f"change {number}"})
-        answers = at_once(*[lambda: world.post(f"{path}/commit")] * 3)
+        answers = at_once(*[partial(world.post, f"{path}/commit")] * 3)
         assert Counter(answer.status_code for answer in answers) == {201: 1, 409: 2}
 
 

@@ -17,12 +17,16 @@ from app.limits.rate import RateLimiter
 from app.providers import catalogue
 from app.providers.router import Providers
 from app.redis_clients import RedisClients, connect
+from app.services.accounts import AccountService
+from app.services.audit import AuditService
 from app.services.credentials import CredentialService
 from app.services.doctor import Doctor
 from app.services.ingest import IngestService
 from app.services.keys import KeyService
 from app.services.logs import LogService
 from app.services.models import ModelService
+from app.services.passwords import Passwords
+from app.services.projects import ProjectService
 from app.services.prompt_editor import PromptEditor
 from app.services.prompt_reader import PromptReader
 from app.services.prompts import PromptService
@@ -31,17 +35,24 @@ from app.services.runs import RunService
 from app.services.runs.wiring import build_runs
 from app.services.sessions import SessionService
 from app.services.setup import SetupService
+from app.services.sign_ins import SignInService
 from app.services.versions import VersionService
 from app.timestamps import Now, utc_now
 from config.settings import Settings
 
 log = structlog.get_logger(__name__)
+# Tries to sign in, for each e-mail and for each address: hopeless for guessing, enough for an office.
+SIGN_INS_PER_MINUTE = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """The use cases; each opens its own transactions."""
 
+    sign_ins: SignInService
+    accounts: AccountService
+    projects: ProjectService
+    audit: AuditService
     keys: KeyService
     models: ModelService
     prompts: PromptService
@@ -85,11 +96,7 @@ def bootstrap(
     database = database or Database(build_engine(database_url(settings), pool_size=settings.database_pool))
     redis = redis or connect(settings.redis_url, waiters=settings.web_threads)
     broker = build_broker(redis.commands, redis.waiting)
-    limiter = RateLimiter(
-        redis.commands,
-        per_minute=settings.rate_limit,
-        on_unavailable=lambda: log.warning("rate_limit_not_counted"),
-    )
+    limiter = _limiter(redis, settings.rate_limit)
     mailbox = Mailbox(redis.commands, backlog=settings.ingest_backlog)
     known_models = catalogue.load(Path(settings.catalogue_file) if settings.catalogue_file else None)
     models = ModelService(database=database, now=now, catalogue=known_models)
@@ -101,7 +108,15 @@ def bootstrap(
         database=database, now=now, secret_key=settings.secret_key, from_settings=settings.vendor_credentials
     )
     readiness = Readiness(database=database, client=redis.commands)
+    passwords = Passwords()
+    sign_ins = SignInService(
+        database=database, now=now, passwords=passwords, attempts=_limiter(redis, SIGN_INS_PER_MINUTE)
+    )
     services = Services(
+        sign_ins=sign_ins,
+        accounts=AccountService(database=database, now=now, passwords=passwords, sign_ins=sign_ins),
+        projects=ProjectService(database=database, now=now),
+        audit=AuditService(database=database),
         keys=keys,
         models=models,
         prompts=prompts,
@@ -144,6 +159,12 @@ def bootstrap(
         run_delivery=RunDelivery(
             broker=broker, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s
         ),
+    )
+
+
+def _limiter(redis: RedisClients, per_minute: int) -> RateLimiter:
+    return RateLimiter(
+        redis.commands, per_minute=per_minute, on_unavailable=lambda: log.warning("rate_limit_not_counted")
     )
 
 

@@ -41,12 +41,12 @@ class RateLimiter:
         self._strategy = MovingWindowRateLimiter(_SharedClientStorage(client))
         self._on_unavailable = on_unavailable
 
-    def hit(self, key_id: int) -> Allowance:
-        """Count one request of the key and say whether it may go on."""
+    def hit(self, key: int | str) -> Allowance:
+        """Count one request of the key (an API key's id, or another name) and say whether it may go on."""
         limit = self._item.amount
         try:
-            allowed = self._strategy.hit(self._item, str(key_id))
-            reset_time, remaining = self._strategy.get_window_stats(self._item, str(key_id))
+            allowed = self._strategy.hit(self._item, str(key))
+            reset_time, remaining = self._strategy.get_window_stats(self._item, str(key))
         except redis.RedisError:
             self._on_unavailable()
             return Allowance(allowed=True, limit=limit, remaining=limit, reset_s=0)

@@ -100,6 +100,12 @@ def find_by_digest(connection: Connection, digest: bytes) -> ApiKey | None:
     return _key(tuple(row)) if row else None
 
 
+def find_key(connection: Connection, *, project_id: int, key_id: int) -> ApiKey | None:
+    statement = _COLUMNS.where(api_keys.c.id == key_id, api_keys.c.project_id == project_id)
+    row = connection.execute(statement).one_or_none()
+    return _key(tuple(row)) if row else None
+
+
 def list_keys(connection: Connection, *, project_id: int) -> list[ApiKey]:
     """Revoked and expired ones too, oldest first."""
     return [_key(tuple(row)) for row in connection.execute(_COLUMNS.where(api_keys.c.project_id == project_id))]

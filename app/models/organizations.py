@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Index, String, Table, insert, select
+from sqlalchemy import Column, Connection, Index, String, Table, insert, select, update
 
 from app.models.base import OPTIONS, Timestamp, identifier, metadata, reference
 
@@ -55,6 +55,10 @@ def list_projects(connection: Connection) -> list[Project]:
 def find_project(connection: Connection, project_id: int) -> Project | None:
     row = connection.execute(_PROJECT.where(projects.c.id == project_id)).one_or_none()
     return Project(*row) if row else None
+
+
+def rename_project(connection: Connection, *, project_id: int, name: str) -> None:
+    connection.execute(update(projects).where(projects.c.id == project_id).values(name=name))
 
 
 _PROJECT = select(projects.c.id, projects.c.organization_id, projects.c.name, projects.c.created_at)

@@ -10,10 +10,14 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 
+from sqlalchemy import Connection
+
 from app.db import Database
 from app.errors import Invalid, NotFound, Unauthorized
-from app.models import api_keys, organizations
+from app.models import api_keys, audit_log, organizations
 from app.models.api_keys import ApiKey
+from app.models.audit_log import SYSTEM, Actor
+from app.models.organizations import Project
 from app.timestamps import Now
 
 SCOPES = frozenset({"run", "read", "write", "ingest"})
@@ -65,12 +69,14 @@ class KeyService:
         name: str,
         scopes: frozenset[str] = SCOPES,
         expires_at: datetime | None = None,
+        actor: Actor = SYSTEM,
     ) -> NewKey:
         if unknown := scopes - SCOPES or (not scopes and {"(none)"}):
             raise Invalid(f"scopes: {', '.join(sorted(unknown))}: use {', '.join(sorted(SCOPES))}")
         secret = "rp_" + secrets.token_urlsafe(32)
         with self._database.write() as connection:
-            if organizations.find_project(connection, project_id) is None:
+            project = organizations.find_project(connection, project_id)
+            if project is None:
                 raise NotFound("There is no such project.")
             key_id = api_keys.add_key(
                 connection,
@@ -82,18 +88,44 @@ class KeyService:
                 scopes=scopes,
                 expires_at=expires_at,
             )
+            self._note(connection, project, actor, "api_key.created", name, secret[-4:])
         return NewKey(key_id, secret)
 
     def list(self, *, project_id: int) -> list[ApiKey]:
         with self._database.read() as connection:
             return api_keys.list_keys(connection, project_id=project_id)
 
-    def revoke(self, *, project_id: int, key_id: int) -> None:
+    def get(self, *, project_id: int, key_id: int) -> ApiKey:
+        with self._database.read() as connection:
+            key = api_keys.find_key(connection, project_id=project_id, key_id=key_id)
+        if key is None:
+            raise NotFound("There is no such API key.")
+        return key
+
+    def revoke(self, *, project_id: int, key_id: int, actor: Actor = SYSTEM) -> None:
         with self._database.write() as connection:
             if not api_keys.revoke_key(connection, project_id=project_id, key_id=key_id, now=self._now()):
                 raise NotFound("There is no such API key, or it was revoked before.")
+            project = organizations.find_project(connection, project_id)
+            key = api_keys.find_key(connection, project_id=project_id, key_id=key_id)
+            if project and key:
+                self._note(connection, project, actor, "api_key.revoked", key.name, key.last_four)
         with self._lock:
             self._cache.clear()
+
+    def _note(
+        self, connection: Connection, project: Project, actor: Actor, action: str, name: str, last_four: str
+    ) -> None:
+        audit_log.add_entry(
+            connection,
+            organization_id=project.organization_id,
+            project_id=project.id,
+            actor=actor,
+            action=action,
+            subject=name,
+            details={"lastFour": last_four},
+            now=self._now(),
+        )
 
     def _find(self, key_digest: bytes) -> ApiKey | None:
         cached = self._cache.get(key_digest)

@@ -10,7 +10,8 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import Invalid, NotFound
-from app.models import language_models
+from app.models import audit_log, language_models
+from app.models.audit_log import SYSTEM, Actor
 from app.models.language_models import LanguageModel
 from app.providers.catalogue import Catalogue, ModelEntry
 from app.timestamps import Now
@@ -40,15 +41,31 @@ class ModelService:
             return language_models.list_models(connection, organization_id=organization_id)
 
     def choose(
-        self, *, organization_id: int, model_id: int, disabled: bool | None = None, is_default: bool | None = None
+        self,
+        *,
+        organization_id: int,
+        model_id: int,
+        disabled: bool | None = None,
+        is_default: bool | None = None,
+        actor: Actor = SYSTEM,
     ) -> None:
         """Disable or enable a model for the organization, or make it the default; None leaves that as it is."""
         chosen = {"disabled": disabled, "is_default": is_default}
         values = {name: value for name, value in chosen.items() if value is not None}
         with self._database.write() as connection:
-            if language_models.find_model(connection, organization_id=organization_id, model_id=model_id) is None:
+            model = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
+            if model is None:
                 raise NotFound("There is no such model.")
             language_models.put_choice(connection, organization_id=organization_id, model_id=model_id, values=values)
+            audit_log.add_entry(
+                connection,
+                organization_id=organization_id,
+                actor=actor,
+                action="model.changed",
+                subject=model.name,
+                details=values,
+                now=self._now(),
+            )
         self._cache.clear()
 
     def read(self, connection: Connection, *, organization_id: int, model_id: int) -> LanguageModel:

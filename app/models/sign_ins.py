@@ -1,0 +1,68 @@
+"""Sign-ins: browsers that are signed in, and links that sign one in. Of their tokens only digests are stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, delete, insert, select
+
+from app.models.base import OPTIONS, Timestamp, binary, exact, identifier, metadata, reference
+from app.models.users import users
+
+Kind = Literal["session", "link"]
+
+sign_ins = Table(
+    "sign_ins",
+    metadata,
+    identifier(),
+    reference("user_id", "users"),
+    Column("kind", exact(8), nullable=False),
+    Column("digest", binary(32), nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    Column("expires_at", Timestamp, nullable=False),
+    UniqueConstraint("digest"),
+    Index("ix_sign_ins_user_id", "user_id"),
+    Index("ix_sign_ins_expires_at", "expires_at"),
+    **OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    user_id: int
+    email: str
+    name: str
+
+
+def add_sign_in(
+    connection: Connection, *, user_id: int, kind: Kind, digest: bytes, now: datetime, expires_at: datetime
+) -> None:
+    values = {"user_id": user_id, "kind": kind, "digest": digest, "created_at": now, "expires_at": expires_at}
+    connection.execute(insert(sign_ins).values(values))
+
+
+def find_user(connection: Connection, *, kind: Kind, digest: bytes, now: datetime) -> SignedIn | None:
+    """Whom the token stands for, while it has not expired."""
+    statement = (
+        select(users.c.id, users.c.email, users.c.name)
+        .join(sign_ins, sign_ins.c.user_id == users.c.id)
+        .where(sign_ins.c.digest == digest, sign_ins.c.kind == kind, sign_ins.c.expires_at > now)
+    )
+    row = connection.execute(statement).one_or_none()
+    return SignedIn(*row) if row else None
+
+
+def remove(connection: Connection, *, digest: bytes) -> None:
+    connection.execute(delete(sign_ins).where(sign_ins.c.digest == digest))
+
+
+def remove_all_of(connection: Connection, *, user_id: int, kind: Kind | None = None) -> None:
+    """All of the user's, or those of one kind."""
+    statement = delete(sign_ins).where(sign_ins.c.user_id == user_id)
+    connection.execute(statement.where(sign_ins.c.kind == kind) if kind else statement)
+
+
+def remove_expired(connection: Connection, *, now: datetime) -> None:
+    connection.execute(delete(sign_ins).where(sign_ins.c.expires_at <= now))

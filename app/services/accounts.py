@@ -1,0 +1,182 @@
+"""Accounts: users and what they may do in an organization, invited by link, changed by its admins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Conflict, Invalid, NotFound
+from app.models import audit_log, invitations, memberships, sign_ins, users
+from app.models.audit_log import SYSTEM, Actor
+from app.models.invitations import Invitation
+from app.models.memberships import Member, Role
+from app.services.passwords import Passwords
+from app.services.sign_ins import SignInService
+from app.services.tokens import digest, new_token
+from app.timestamps import Now
+
+INVITATION = timedelta(days=7)
+EMAIL_MAX, NAME_MAX = 254, 128
+
+
+@dataclass(frozen=True, slots=True)
+class NewUser:
+    name: str
+    password: str
+
+
+class AccountService:
+    def __init__(self, *, database: Database, now: Now, passwords: Passwords, sign_ins: SignInService) -> None:
+        self._database = database
+        self._now = now
+        self._passwords = passwords
+        self._sign_ins = sign_ins
+
+    def ensure_admin(self, *, organization_id: int, email: str, password: str, name: str = "Admin") -> int:
+        """The user of that e-mail as an admin of the organization, made when missing; its id.
+
+        A user who is there already keeps the password; calling it again changes nothing.
+        """
+        email = checked_email(email)
+        with self._database.read() as connection:
+            known = users.find_by_email(connection, email)
+        hashed = "" if known else self._passwords.hash(password)
+        with self._database.write() as connection:
+            user = users.find_by_email(connection, email)
+            user_id = user.id if user else self._add(connection, email, name, hashed)
+            if organization_id not in memberships.roles_of(connection, user_id=user_id):
+                self._join(connection, organization_id, user_id, Role.ADMIN)
+                self._note(connection, organization_id, SYSTEM, "member.joined", email, role=Role.ADMIN)
+        return user_id
+
+    def sign_in_link(self, *, email: str) -> str:
+        """The path that signs the user in, `/sign-in/link?token=…`, for a day or until the next one is made."""
+        return f"/sign-in/link?token={self._sign_ins.make_link(email=email)}"
+
+    def members(self, *, organization_id: int) -> list[Member]:
+        with self._database.read() as connection:
+            return memberships.list_members(connection, organization_id=organization_id)
+
+    def change_role(self, *, organization_id: int, user_id: int, role: Role, actor: Actor) -> None:
+        """`Conflict` when it would leave the organization without an admin."""
+        with self._database.write() as connection:
+            old = self._lock_member(connection, organization_id, user_id, stays_admin=role is Role.ADMIN)
+            memberships.set_role(connection, organization_id=organization_id, user_id=user_id, role=role)
+            email = self._email(connection, user_id)
+            self._note(connection, organization_id, actor, "member.role_changed", email, old=old, new=role)
+
+    def remove(self, *, organization_id: int, user_id: int, actor: Actor) -> None:
+        """Takes the member out of the organization and ends their sign-ins; what they made stays."""
+        with self._database.write() as connection:
+            self._lock_member(connection, organization_id, user_id, stays_admin=False)
+            memberships.remove_membership(connection, organization_id=organization_id, user_id=user_id)
+            sign_ins.remove_all_of(connection, user_id=user_id)
+            self._note(connection, organization_id, actor, "member.removed", self._email(connection, user_id))
+
+    def invite(self, *, organization_id: int, email: str, role: Role, actor: Actor) -> str:
+        """The token of a link that is good for a week; it is shown this once."""
+        email, token, now = checked_email(email), new_token(), self._now()
+        with self._database.write() as connection:
+            if email in {m.email for m in memberships.list_members(connection, organization_id=organization_id)}:
+                raise Invalid(f"email: {email} is a member already.")
+            invitations.add_invitation(
+                connection,
+                organization_id=organization_id,
+                email=email,
+                role=role,
+                digest=digest(token),
+                now=now,
+                expires_at=now + INVITATION,
+            )
+            self._note(connection, organization_id, actor, "invitation.created", email, role=role)
+        return token
+
+    def invitations(self, *, organization_id: int) -> list[Invitation]:
+        with self._database.read() as connection:
+            return invitations.list_open(connection, organization_id=organization_id)
+
+    def withdraw(self, *, organization_id: int, invitation_id: int, actor: Actor) -> None:
+        with self._database.write() as connection:
+            email = invitations.withdraw(connection, organization_id=organization_id, invitation_id=invitation_id)
+            if email is None:
+                raise NotFound("There is no such invitation.")
+            self._note(connection, organization_id, actor, "invitation.withdrawn", email)
+
+    def invitation(self, token: str) -> Invitation:
+        """What the link says; `NotFound` when it was used or withdrawn, or has expired."""
+        with self._database.read() as connection:
+            return self._open(connection, token)
+
+    def accept(self, token: str, new: NewUser) -> int:
+        """Makes the invited person a user and a member; the user's id. An e-mail that has an account keeps it:
+        its password must be given."""
+        with self._database.read() as connection:
+            known = users.find_by_email(connection, self._open(connection, token).email)
+        name = new.name.strip()
+        if known is None and not 1 <= len(name) <= NAME_MAX:
+            raise Invalid(f"name: Use 1 to {NAME_MAX} characters.")
+        if known and not self._passwords.matches(new.password, known.password_hash):
+            raise Invalid("password: This e-mail has an account; give its password to join with it.")
+        hashed = "" if known else self._passwords.hash(new.password)
+        with self._database.write() as connection:
+            invitation = self._open(connection, token)
+            user_id = known.id if known else self._add(connection, invitation.email, name, hashed)
+            if not invitations.accept(connection, invitation_id=invitation.id, user_id=user_id):
+                raise NotFound("This invitation has been used.")
+            if invitation.organization_id not in memberships.roles_of(connection, user_id=user_id):
+                self._join(connection, invitation.organization_id, user_id, invitation.role)
+            actor = Actor("user", user_id, known.name if known else name)
+            self._note(connection, invitation.organization_id, actor, "member.joined", invitation.email)
+        return user_id
+
+    def _open(self, connection: Connection, token: str) -> Invitation:
+        found = invitations.find_open(connection, digest=digest(token), now=self._now())
+        if found is None:
+            raise NotFound("This invitation was used or withdrawn, or has expired. Ask an admin for a new one.")
+        return found
+
+    def _add(self, connection: Connection, email: str, name: str, hashed: str) -> int:
+        return users.add_user(connection, email=email, name=name, password_hash=hashed, now=self._now())
+
+    def _join(self, connection: Connection, organization_id: int, user_id: int, role: Role) -> None:
+        now = self._now()
+        memberships.add_membership(connection, organization_id=organization_id, user_id=user_id, role=role, now=now)
+
+    def _lock_member(self, connection: Connection, organization_id: int, user_id: int, *, stays_admin: bool) -> Role:
+        roles = memberships.lock_roles(connection, organization_id=organization_id)
+        if user_id not in roles:
+            raise NotFound("There is no such member.")
+        if not stays_admin and [one for one, role in roles.items() if role is Role.ADMIN] == [user_id]:
+            raise Conflict("An organization needs an admin: make another member one first.")
+        return roles[user_id]
+
+    @staticmethod
+    def _email(connection: Connection, user_id: int) -> str:
+        user = users.find_user(connection, user_id)
+        return user.email if user else str(user_id)
+
+    def _note(
+        self, connection: Connection, organization_id: int, actor: Actor, action: str, subject: str, **details: Any
+    ) -> None:
+        audit_log.add_entry(
+            connection,
+            organization_id=organization_id,
+            actor=actor,
+            action=action,
+            subject=subject,
+            details=details,
+            now=self._now(),
+        )
+
+
+def checked_email(email: str) -> str:
+    """In lower case, without spaces around; `Invalid` for what can't be one."""
+    email = email.strip().lower()
+    name, at, host = email.rpartition("@")
+    if not (name and at and host) or len(email) > EMAIL_MAX or any(c.isspace() or not c.isprintable() for c in email):
+        raise Invalid("email: This is no e-mail address.")
+    return email

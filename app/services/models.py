@@ -104,7 +104,7 @@ class ModelService:
 
 
 def _columns(entry: ModelEntry) -> dict[str, Any]:
-    facts: dict[str, Any] = msgspec.to_builtins(entry, builtin_types=())
+    facts: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(entry))
     details = {key: facts[key] for key in ("prices", "longPrompt", "temperature", "capabilities", "pricesAsOf")}
     return {
         "vendor": entry.vendor,

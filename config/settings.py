@@ -36,6 +36,15 @@ def _positive(text: str) -> int:
     return number
 
 
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in choices:
+            raise ValueError(f"use {', '.join(choices)}")
+        return text.lower()
+
+    return parse
+
+
 def _path(text: str) -> Path:
     return Path(text).expanduser().resolve()
 
@@ -72,8 +81,15 @@ class Settings:
         "Encrypts stored vendor credentials and signs sessions; embedded mode makes its own",
         secret=True,
     )
-    log_level: str = setting("REPRISE_LOG_LEVEL", "info", "debug, info, warning or error")
-    log_format: str = setting("REPRISE_LOG_FORMAT", "auto", "json, console, or auto: console on a terminal")
+    log_level: str = setting(
+        "REPRISE_LOG_LEVEL", "info", "debug, info, warning or error", _one_of("debug", "info", "warning", "error")
+    )
+    log_format: str = setting(
+        "REPRISE_LOG_FORMAT",
+        "auto",
+        "json, console, or auto: console on a terminal",
+        _one_of("json", "console", "auto"),
+    )
     catalogue_file: str = setting(
         "REPRISE_CATALOGUE_FILE", "", "JSON file with further models, in the form of the shipped catalogue"
     )
@@ -102,12 +118,17 @@ class Settings:
     ingest_backlog: int = setting(
         "REPRISE_INGEST_BACKLOG", 200, "Batches waiting to be stored beyond which 503 is answered", _positive
     )
-    web_processes: int = setting("REPRISE_WEB_PROCESSES", 2, "Web processes of `reprise serve`", _positive)
+    web_processes: int = setting("REPRISE_WEB_PROCESSES", 2, "Web processes; the embedded mode has one", _positive)
     web_threads: int = setting("REPRISE_WEB_THREADS", 64, "Threads of each web process", _positive)
     worker_threads: int = setting(
-        "REPRISE_WORKER_THREADS", 64, "Runs and replays one worker process holds at once", _positive
+        "REPRISE_WORKER_THREADS",
+        64,
+        "Runs, and replays, held at once in embedded mode; elsewhere the Procfile says",
+        _positive,
     )
-    span_threads: int = setting("REPRISE_SPAN_THREADS", 2, "Batches one worker process stores at once", _positive)
+    span_threads: int = setting(
+        "REPRISE_SPAN_THREADS", 2, "Batches stored at once in embedded mode; elsewhere the Procfile says", _positive
+    )
     database_pool: int = setting(
         "REPRISE_DATABASE_POOL", 16, "Database connections one process opens at most", _positive
     )

@@ -7,7 +7,7 @@ import re
 from base64 import b64decode
 from typing import Any
 
-from marshmallow import ValidationError, fields, post_load, validate
+from marshmallow import ValidationError, fields, post_load, validate, validates
 
 from app.chat import File
 from app.models.runs import RunRow
@@ -16,7 +16,7 @@ from app.services.runs import RunCommand
 from app.timestamps import iso, iso_or_none
 
 FILES_MAX = 3
-# Characters. In UTF-8 no more than a MEDIUMTEXT holds.
+# Bytes of UTF-8. More than any model reads, and with its escapes less than a database takes in one packet.
 QUESTION_MAX = 4_000_000
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}(\s*;.{0,200})?", re.ASCII)
 _DATA_URL = re.compile(r"data:([^,]{0,500}?)(;base64)?,", re.IGNORECASE)
@@ -45,12 +45,17 @@ class RunRequest(StrictSchema):
     """The body of Run Prompt; loads to `RunCommand`."""
 
     id = Identifier(required=True)
-    question = Text(required=True, maximum=QUESTION_MAX)
+    question = Text(required=True)
     files = fields.List(fields.Nested(FileSchema), load_default=list, validate=validate.Length(max=FILES_MAX))
     placeholders = fields.Dict(keys=Text(), values=Text(), load_default=dict)
     productive = StrictBoolean(load_default=True)
     commitHash = Text(load_default=None)  # noqa: N815
     memoryKey = Text(load_default=None)  # noqa: N815
+
+    @validates("question")
+    def _short_enough(self, question: str, **_: Any) -> None:
+        if len(question.encode()) > QUESTION_MAX:
+            raise ValidationError(f"Longer than {QUESTION_MAX} bytes; send it as a file.")
 
     @post_load
     def _command(self, data: dict[str, Any], **_: Any) -> RunCommand:

@@ -16,7 +16,7 @@ from app.services.model_config import parse_config
 from app.services.prompt_content import PromptContent
 from app.services.runs.commands import RunCommand
 
-# Characters. As XML, in UTF-8, this is the most that a MEDIUMTEXT is sure to hold.
+# Characters. As JSON or XML, in UTF-8, with its escapes, this is what a MEDIUMTEXT and a packet are sure to hold.
 TEXT_MAX = 2_000_000
 
 

@@ -1,0 +1,276 @@
+"""Workers die, messages come twice or never, Redis is away: no run is lost and none is answered twice."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+import redis
+
+from app.errors import Unavailable, WaitTimeout
+from app.models import runs as run_rows
+from app.services.runs import RunCommand, Started
+from app.services.runs.sweeper import EXPIRED_AFTER, STALE_S, UNSENT_S, Sweeper
+from tests.fakes.wire import Reply
+from tests.integration.runs.asking import prompt, record, run
+from tests.support.waiting import wait_until
+
+QUESTION = "Where is order 7?"
+
+
+@pytest.fixture
+def service(world):
+    return world.container.services.runs
+
+
+def started(world, **fields) -> Started:
+    """A run that is committed and was never sent."""
+    command = RunCommand(prompt_id=prompt(world, **fields), question=QUESTION)
+    return world.container.services.runs.start(command, project_id=world.project_id)
+
+
+def status(world, run_id):
+    return world.get(f"/api/v1/runs/{run_id}").json["status"]
+
+
+def claim(world, run_id, token="dead"):
+    with world.container.database.write() as connection:
+        return run_rows.claim_run(connection, run_id=run_id, token=token, now=world.container.now())
+
+
+def make_older(world, run_id, by_s):
+    table = run_rows.runs
+    with world.container.database.write() as connection:
+        created_at = world.container.now() - by_s
+        connection.execute(table.update().where(table.c.id == run_id).values(created_at=created_at))
+
+
+class Clock:
+    def __init__(self):
+        self.at = 0.0
+
+    def __call__(self):
+        return self.at
+
+
+def sweeper(world, clock):
+    return Sweeper(database=world.container.database, now=world.container.now, monotonic=clock)
+
+
+def test_a_message_that_comes_twice_makes_one_call(world, service, upstream):
+    upstream.script(Reply(text="once", latency_s=0.2))
+    run_id = started(world, model="gpt-4o-mini").run_id
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(service.execute, [run_id] * 8))
+
+    assert len(upstream.requests) == 1
+    assert status(world, run_id) == "done"
+
+
+def test_a_run_that_another_worker_claimed_is_not_called_again(world, service, upstream):
+    run_id = started(world, model="gpt-4o-mini").run_id
+    claim(world, run_id)
+
+    assert service.execute(run_id) is False
+    assert upstream.requests == []
+    assert status(world, run_id) == "running"
+
+
+def test_a_run_whose_worker_died_is_shown_as_interrupted(world):
+    run_id = started(world).run_id
+    claim(world, run_id)
+    clock = Clock()
+    clock_process = sweeper(world, clock)
+    clock_process.sweep()
+    clock.at += STALE_S - 1
+    clock_process.sweep()
+    assert status(world, run_id) == "running"
+    clock.at += 1
+    clock_process.sweep()
+
+    found = world.get(f"/api/v1/runs/{run_id}").json
+    assert (found["status"], found["error"]["kind"]) == ("failed", "interrupted")
+    assert found["finishedAt"]
+
+
+def test_a_worker_that_beats_is_left_alone(world):
+    run_id = started(world).run_id
+    claim(world, run_id, "alive")
+    clock = Clock()
+    clock_process = sweeper(world, clock)
+    for _ in range(3):
+        clock_process.sweep()
+        clock.at += STALE_S
+        with world.container.database.write() as connection:
+            table = run_rows.runs
+            moved = world.container.now().replace(microsecond=int(clock.at) * 1000)
+            connection.execute(table.update().where(table.c.id == run_id).values(alive_at=moved))
+
+    assert status(world, run_id) == "running"
+
+
+def test_two_clocks_do_not_share_their_impatience(world):
+    run_id = started(world).run_id
+    claim(world, run_id)
+    clock = Clock()
+    sweeper(world, clock).sweep()
+    clock.at += STALE_S
+    sweeper(world, clock).sweep()
+
+    assert status(world, run_id) == "running"
+
+
+def test_an_answer_after_the_interruption_changes_nothing(world, upstream, service):
+    upstream.script(Reply(text="too late", latency_s=1.0))
+    run_id = started(world, model="gpt-4o-mini").run_id
+    worker = threading.Thread(target=service.execute, args=(run_id,))
+    worker.start()
+    wait_until(lambda: status(world, run_id) == "running", "the claim")
+    clock = Clock()
+    clock_process = sweeper(world, clock)
+    clock_process.sweep()
+    clock.at += STALE_S
+    clock_process.sweep()
+    worker.join()
+
+    found = world.get(f"/api/v1/runs/{run_id}").json
+    assert (found["status"], found["answer"]) == ("failed", None)
+
+
+def test_a_run_without_a_message_is_sent_again(world, container):
+    run_id = started(world).run_id
+    container.run_delivery.sweep()
+    assert status(world, run_id) == "queued"
+    make_older(world, run_id, _seconds(UNSENT_S + 1))
+    container.run_delivery.sweep()
+
+    wait_until(lambda: status(world, run_id) == "done", "the run")
+
+
+def test_a_run_in_a_long_queue_is_sent_again_at_doubled_ages(world):
+    run_id = started(world).run_id
+    clock_process = sweeper(world, Clock())
+    sent = []
+    for age_s in (11, 12, 21, 23, 40, 50):
+        make_older(world, run_id, _seconds(age_s))
+        sent.append((age_s, run_id in clock_process.sweep()))
+
+    assert [age_s for age_s, again in sent if again] == [11, 23, 50]
+
+
+def test_a_run_that_nobody_starts_within_an_hour_fails(world):
+    run_id = started(world).run_id
+    make_older(world, run_id, EXPIRED_AFTER + _seconds(1))
+
+    assert run_id not in sweeper(world, Clock()).sweep()
+    assert world.get(f"/api/v1/runs/{run_id}").json["error"]["kind"] == "not_started"
+
+
+def test_a_run_that_could_not_be_sent_is_never_executed_and_frees_its_key(world, container, monkeypatch, upstream):
+    prompt_id = prompt(world, model="gpt-4o-mini")
+    headers = {"Idempotency-Key": "k"}
+    with monkeypatch.context() as patch:
+        patch.setattr(container.broker, "enqueue", _redis_away)
+        answer = run(world, prompt_id, headers=headers)
+
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "1"
+    assert record(world, answer)["error"]["kind"] == "not_started"
+    container.services.runs.execute(int(answer.headers["X-Run-Id"]))
+    assert upstream.requests == []
+    again = run(world, prompt_id, headers=headers)
+    assert again.status_code == 200
+    assert again.headers["X-Run-Id"] != answer.headers["X-Run-Id"]
+
+
+def test_a_message_that_got_through_although_redis_reported_a_fault_is_waited_for(world, container, monkeypatch):
+    enqueue = container.broker.enqueue
+
+    def unsure(message):
+        enqueue(message)
+        wait_until(lambda: world.count("runs") and status(world, _newest(world)) != "queued", "the claim")
+        _redis_away(message)
+
+    monkeypatch.setattr(container.broker, "enqueue", unsure)
+    assert run(world, prompt(world)).status_code == 200
+
+
+def test_a_waiting_caller_is_told_that_the_run_was_interrupted(world, container, service):
+    run_ = started(world)
+    claim(world, run_.run_id)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(container.run_delivery.finished, run_)
+        clock = Clock()
+        clock_process = sweeper(world, clock)
+        clock_process.sweep()
+        clock.at += STALE_S
+        clock_process.sweep()
+        # The dead worker's message is delivered to another one.
+        container.broker.enqueue(container.actors.run_prompt.message(run_.run_id).copy(message_id=f"run-{run_.run_id}"))
+        assert waiting.result(timeout=20).error_kind == "interrupted"
+
+
+def test_a_caller_who_waited_too_long_is_told_where_the_run_goes_on(world, container):
+    run_ = started(world)
+    delivery = container.run_delivery
+    impatient = type(delivery)(
+        broker=container.broker, actor=container.actors.run_prompt, runs=container.services.runs, wait_s=1
+    )
+    with pytest.raises(WaitTimeout, match=f"/api/v1/runs/{run_.run_id}"):
+        impatient.finished(run_)
+    assert status(world, run_.run_id) == "queued"
+
+
+def test_a_draft_that_changes_after_the_acceptance_changes_nothing(world, service):
+    draft = world.prompt()
+    command = RunCommand(prompt_id=draft, question=QUESTION, productive=False)
+    run_id = service.start(command, project_id=world.project_id).run_id
+    world.patch(f"/api/v1/prompts/{draft}", json={"value": "Something else"})
+    world.delete(f"/api/v1/prompts/{draft}")
+    service.execute(run_id)
+
+    assert "Be helpful." in world.get(f"/api/v1/runs/{run_id}").json["instruction"]
+
+
+def test_a_bug_while_a_run_is_executed_leaves_it_failed(world, service):
+    class Broken:
+        def complete(self, request):
+            raise ZeroDivisionError
+
+    run_id = started(world).run_id
+    broken = replace(service._executor, providers=Broken())
+    with pytest.raises(ZeroDivisionError):
+        broken.execute(run_id)
+    assert world.get(f"/api/v1/runs/{run_id}").json["error"]["kind"] == "internal"
+
+
+def test_an_answer_waits_for_a_database_that_is_away(world, service, monkeypatch):
+    run_id = started(world).run_id
+    database = world.container.database
+    faults = iter([False, True, True])
+    write = database.retrying
+
+    def shaky(work):
+        if next(faults, False):
+            raise Unavailable("away")
+        return write(work)
+
+    pauses = []
+    monkeypatch.setattr(database, "retrying", shaky)
+    replace(service._executor, sleep=pauses.append).execute(run_id)
+
+    assert status(world, run_id) == "done"
+    assert len(pauses) == 2
+
+
+def _newest(world):
+    with world.container.database.read() as connection:
+        return connection.exec_driver_sql("SELECT MAX(id) FROM runs").scalar()
+
+
+def _seconds(count):
+    return EXPIRED_AFTER / 3600 * count
+
+
+def _redis_away(_message):
+    raise redis.ConnectionError("away")

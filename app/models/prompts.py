@@ -14,6 +14,7 @@ from sqlalchemy import (
     Integer,
     String,
     Table,
+    bindparam,
     func,
     insert,
     select,
@@ -85,6 +86,10 @@ _ORGANIZATION = select(projects.c.organization_id).where(projects.c.id == prompt
 _HEAD = [_ORGANIZATION if name == "organization_id" else prompts.c[name] for name in PromptHead.__dataclass_fields__]
 _DRAFT = [prompts.c.value, prompts.c.config, prompts.c.placeholders]
 _LIVE = prompts.c.archived_at.is_(None)
+# Built once: every request that reads a prompt asks this.
+_OURS = (prompts.c.id == bindparam("prompt_id"), prompts.c.project_id == bindparam("project_id"), _LIVE)
+_FIND_HEAD = select(*_HEAD).where(*_OURS)
+_FIND_PROMPT = select(*_HEAD, *_DRAFT).where(*_OURS)
 
 
 def add_prompt(connection: Connection, *, values: dict[str, Any], now: datetime) -> int:
@@ -94,15 +99,14 @@ def add_prompt(connection: Connection, *, values: dict[str, Any], now: datetime)
 
 def find_head(connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead | None:
     """The project's prompt, unless it is archived."""
-    statement = select(*_HEAD).where(prompts.c.id == prompt_id, prompts.c.project_id == project_id, _LIVE)
-    row = connection.execute(statement).one_or_none()
+    row = connection.execute(_FIND_HEAD, {"prompt_id": prompt_id, "project_id": project_id}).one_or_none()
     return PromptHead(*row) if row else None
 
 
 def find_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False) -> PromptRow | None:
     """As `find_head`, with the draft; `lock` keeps others from changing it until the commit."""
-    statement = select(*_HEAD, *_DRAFT).where(prompts.c.id == prompt_id, prompts.c.project_id == project_id, _LIVE)
-    row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
+    statement = _FIND_PROMPT.with_for_update() if lock else _FIND_PROMPT
+    row = connection.execute(statement, {"prompt_id": prompt_id, "project_id": project_id}).one_or_none()
     return PromptRow(*row) if row else None
 
 

@@ -20,6 +20,7 @@ from app.timestamps import Now
 from config.settings import VENDOR_VARIABLES
 
 CHECK_TIMEOUT_S = 20.0
+BASE_URL_MAX = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ class CredentialService:
             raise Invalid("apiKey: Must not be empty.")
         if base_url and not base_url.startswith(("https://", "http://")):
             raise Invalid("baseUrl: Must begin with https:// or http://.")
+        if len(base_url) > BASE_URL_MAX:
+            raise Invalid(f"baseUrl: Longer than {BASE_URL_MAX} characters.")
         encrypted = self._fernet().encrypt(api_key.encode()).decode()
         with self._database.write() as connection:
             vendor_credentials.put_credential(

@@ -1,0 +1,81 @@
+"""Real worker processes that are killed, or asked to end, in the middle of a run."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from app import schema
+from app.bootstrap import bootstrap
+from app.services.runs.sweeper import STALE_S, Sweeper
+from tests.fakes.wire import Reply
+from tests.integration.runs.asking import prompt, record, run
+from tests.integration.runs.conftest import KEY
+from tests.support.deployment import ROOT, environment, procfile
+from tests.support.process import ChildProcess
+from tests.support.waiting import wait_until
+from tests.support.world import World, new_world, settings_for
+
+ASYNC = {"Prefer": "respond-async"}
+
+
+@pytest.fixture
+def apart(tmp_path, mysql_url, redis_url) -> World:
+    """A web side without workers of its own."""
+    container = bootstrap(settings_for(tmp_path, mysql_url=mysql_url, redis_url=redis_url))
+    schema.upgrade(container.database)
+    container.services.models.sync_catalogue()
+    yield new_world(container)
+    container.database.engine.dispose()
+
+
+@pytest.fixture
+def worker(tmp_path: Path, apart: World, upstream) -> Iterator[ChildProcess]:
+    settings = apart.container.settings
+    urls = {
+        "DATABASE_URL": settings.database_url,
+        "REDIS_URL": settings.redis_url,
+        "OPENAI_API_KEY": KEY,
+        "OPENAI_BASE_URL": upstream.base_url("OPENAI"),
+    }
+    child = ChildProcess(
+        "runs", procfile()["runs"], log=tmp_path / "worker.log", env=environment(tmp_path, urls), cwd=ROOT
+    )
+    with child:
+        yield child
+
+
+def test_a_killed_worker_loses_no_run_and_none_is_called_twice(apart, worker, upstream):
+    upstream.script(Reply(hang=True), Reply(text="alive"))
+    prompt_id = prompt(apart, model="gpt-4o-mini")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(run, apart, prompt_id)
+        wait_until(lambda: len(upstream.requests) == 1, "the first call", timeout_s=60)
+        worker.restart()
+        # The dead worker's message comes to the new one, which sees the claim and leaves the run alone.
+        redis = apart.container.redis.commands
+        wait_until(lambda: redis.hlen("dramatiq:runs.msgs") == 0, "the redelivery", timeout_s=90)
+        assert run(apart, prompt_id).json["answer"] == "alive"
+        sweep_after_a_while(apart)
+        interrupted = waiting.result(timeout=60)
+
+    assert (interrupted.status_code, len(upstream.requests)) == (503, 2)
+    assert "interrupted" in interrupted.json["error"]
+    assert record(apart, interrupted)["error"]["kind"] == "interrupted"
+
+
+def test_a_worker_that_is_asked_to_end_finishes_its_run_first(apart, worker, upstream):
+    upstream.script(Reply(text="finished", latency_s=1.5))
+    answer = run(apart, prompt(apart, model="gpt-4o-mini"), headers=ASYNC)
+    wait_until(lambda: len(upstream.requests) == 1, "the call", timeout_s=60)
+    worker.terminate()
+
+    assert record(apart, answer)["answer"] == "finished"
+
+
+def sweep_after_a_while(world: World) -> None:
+    times = iter([0.0, STALE_S])
+    sweeper = Sweeper(database=world.container.database, now=world.container.now, monotonic=lambda: next(times))
+    sweeper.sweep()
+    sweeper.sweep()

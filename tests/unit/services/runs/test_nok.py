@@ -1,0 +1,68 @@
+"""When an answer can't be used as it was asked for."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.chat import Answer, ToolCall
+from app.providers.types import ModelConfig
+from app.services.runs.nok import nok_status
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+def status(text, **config):
+    return nok_status(Answer(text), ModelConfig(**config))
+
+
+def test_plain_text_is_always_usable():
+    assert status("anything") is None
+    assert status("", response_format="text") is None
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", '"x"', " null "])
+def test_any_json_is_json(text):
+    assert status(text, response_format="json_object") is None
+
+
+@pytest.mark.parametrize("text", ["", "```json\n{}\n```", "{", "NaN", "[" * 100_000])
+def test_what_is_not_json_says_so(text):
+    assert status(text, response_format="json_object").startswith("NOK: the answer is not JSON: ")
+
+
+def test_a_schema_is_held_and_the_breach_located():
+    asked = {"response_format": "json_schema", "json_schema": CITY}
+    assert status('{"city": "Oslo"}', **asked) is None
+    assert status('{"city": 7}', **asked) == ("NOK: the answer breaks json_schema at $.city: 7 is not of type 'string'")
+
+
+def test_a_schema_that_is_none_says_so():
+    broken = {"type": "no such type"}
+    assert "not a valid JSON Schema" in status("{}", response_format="json_schema", json_schema=broken)
+
+
+@pytest.mark.parametrize("ref", ["http://127.0.0.1:9/schema", "#/nowhere"])
+def test_a_reference_is_never_fetched(ref):
+    asked = {"response_format": "json_schema", "json_schema": {"$ref": ref}}
+    assert "can't be resolved" in status("{}", **asked)
+
+
+def test_a_schema_without_end_is_told():
+    asked = {"response_format": "json_schema", "json_schema": {"$ref": "#"}}
+    assert "can't be resolved" in status("{}", **asked)
+
+
+def test_an_answer_that_calls_tools_need_not_be_json():
+    answer = Answer("", (ToolCall("1", "find", {}),), finish_reason="tool_calls")
+    assert nok_status(answer, ModelConfig(response_format="json_object")) is None
+
+
+def test_a_cut_or_refused_answer_says_so_first():
+    config = ModelConfig(response_format="json_object", max_tokens=5)
+    assert nok_status(Answer("{", finish_reason="length"), config) == "NOK: the answer was cut off at max_tokens (5)"
+    assert nok_status(Answer("", finish_reason="refused"), config) == "NOK: the model refused to answer"
+
+
+@given(st.text())
+def test_no_text_breaks_the_check(text):
+    assert (status(text, response_format="json_schema", json_schema=CITY) or "NOK: ").startswith("NOK: ")

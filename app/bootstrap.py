@@ -9,6 +9,7 @@ import structlog
 
 from app import actors
 from app.actors import Actors
+from app.actors.replay_delivery import ReplayDelivery
 from app.actors.run_delivery import RunDelivery
 from app.broker import WakingBroker, build_broker
 from app.db import Database, build_engine
@@ -31,11 +32,15 @@ from app.services.prompt_editor import PromptEditor
 from app.services.prompt_reader import PromptReader
 from app.services.prompts import PromptService
 from app.services.readiness import Readiness
+from app.services.replay_player import ReplayPlayer
+from app.services.replay_sweeper import ReplaySweeper
+from app.services.replays import ReplayService
 from app.services.runs import RunService
 from app.services.runs.wiring import build_runs
 from app.services.sessions import SessionService
 from app.services.setup import SetupService
 from app.services.sign_ins import SignInService
+from app.services.test_cases import TestCaseService
 from app.services.versions import VersionService
 from app.timestamps import Now, utc_now
 from config.settings import Settings
@@ -63,6 +68,9 @@ class Services:
     ingest: IngestService
     sessions: SessionService
     logs: LogService
+    test_cases: TestCaseService
+    replays: ReplayService
+    replay_player: ReplayPlayer
     readiness: Readiness
     doctor: Doctor
     setup: SetupService
@@ -82,6 +90,7 @@ class Container:
     services: Services
     actors: Actors
     run_delivery: RunDelivery
+    replay_delivery: ReplayDelivery
 
 
 def bootstrap(
@@ -108,6 +117,8 @@ def bootstrap(
         database=database, now=now, secret_key=settings.secret_key, from_settings=settings.vendor_credentials
     )
     readiness = Readiness(database=database, client=redis.commands)
+    providers = providers or Providers(catalogue=known_models)
+    sessions = SessionService(database=database)
     passwords = Passwords()
     sign_ins = SignInService(
         database=database, now=now, passwords=passwords, attempts=_limiter(redis, SIGN_INS_PER_MINUTE)
@@ -129,7 +140,7 @@ def bootstrap(
             prompts=prompts,
             models=models,
             credentials=credentials,
-            providers=providers or Providers(catalogue=known_models),
+            providers=providers,
             call_timeout_s=settings.run_call_s,
         ),
         ingest=IngestService(
@@ -139,8 +150,19 @@ def bootstrap(
             batch_bytes=settings.trace_bytes,
             span_bytes=settings.span_bytes,
         ),
-        sessions=SessionService(database=database),
+        sessions=sessions,
         logs=LogService(database=database),
+        test_cases=TestCaseService(database=database, now=now, sessions=sessions),
+        replays=ReplayService(database=database, now=now, models=models, reader=reader),
+        replay_player=ReplayPlayer(
+            database=database,
+            now=now,
+            models=models,
+            reader=reader,
+            credentials=credentials,
+            providers=providers,
+            call_timeout_s=settings.run_call_s,
+        ),
         readiness=readiness,
         doctor=Doctor(settings=settings, readiness=readiness, client=redis.commands),
         setup=SetupService(database=database, now=now, keys=keys, models=models, prompts=prompts, editor=editor),
@@ -159,6 +181,7 @@ def bootstrap(
         run_delivery=RunDelivery(
             broker=broker, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s
         ),
+        replay_delivery=ReplayDelivery(actor=declared.replay, sweeper=ReplaySweeper(database=database, now=now)),
     )
 
 

@@ -31,7 +31,10 @@ class PeriodicJob:
 
 def jobs(container: Container) -> list[PeriodicJob]:
     """Everything that is done periodically."""
-    return [PeriodicJob("sweep_runs", 5, container.run_delivery.sweep)]
+    return [
+        PeriodicJob("sweep_runs", 5, container.run_delivery.sweep),
+        PeriodicJob("sweep_replays", 5, container.replay_delivery.sweep),
+    ]
 
 
 def run(periodic: Sequence[PeriodicJob], stop: threading.Event) -> None:

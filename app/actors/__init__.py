@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from dramatiq.brokers.redis import RedisBroker
 
-from app.actors import run_prompt, store_spans
+from app.actors import replay, run_prompt, store_spans
+from app.actors.replay import ReplayActor
 from app.actors.run_prompt import RunActor
 from app.actors.store_spans import BatchActor
 
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
 class Actors:
     """Every actor of the product, for whoever sends messages."""
 
+    replay: ReplayActor
     run_prompt: RunActor
     store_spans: BatchActor
 
 
 def declare(broker: RedisBroker, services: Services) -> Actors:
     return Actors(
+        replay=replay.declare(broker, services),
         run_prompt=run_prompt.declare(broker, services),
         store_spans=store_spans.declare(broker, services),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import falcon
 import falcon.media
 import orjson
@@ -13,8 +15,17 @@ from app.api.logs import PromptLogs, RejectedSpans
 from app.api.middleware.authentication import Authentication
 from app.api.middleware.request_id import RequestId
 from app.api.prompts import Prompt, Prompts, Render
+from app.api.replays import PromptReplays, ReplayCancellation, ReplayResource, ReplayStep, TestCaseReplays
 from app.api.runs import RunPrompt, RunResource
 from app.api.sessions import SessionResource
+from app.api.test_cases import (
+    ImportedTestCases,
+    PromptTestCases,
+    SessionTestCases,
+    TestCaseCopy,
+    TestCaseExport,
+    TestCaseResource,
+)
 from app.api.traces import Traces
 from app.api.versions import Commit, Restore, Version, Versions
 from app.bootstrap import Container
@@ -39,6 +50,7 @@ def build_app(container: Container) -> App:
     app.add_route("/health/live", Live())
     app.add_route("/health/ready", Ready(readiness=services.readiness))
     add_prompt_routes(app, container)
+    add_replay_routes(app, container)
     runs = RunPrompt(runs=services.runs, delivery=container.run_delivery, body_bytes=settings.run_body_bytes)
     app.add_route("/api/v1/prompts/run", runs)
     app.add_route(f"/api/v1/runs/{ID % 'run_id'}", RunResource(runs=services.runs))
@@ -66,3 +78,23 @@ def add_prompt_routes(app: App, container: Container) -> None:
     app.add_route(f"{prompt}/versions", Versions(versions=versions))
     app.add_route(f"{prompt}/versions/{{commit_hash}}", Version(versions=versions))
     app.add_route(f"{prompt}/versions/{{commit_hash}}/restore", Restore(versions=versions, base=base))
+
+
+def add_replay_routes(app: App, container: Container) -> None:
+    replays, delivery = container.services.replays, container.replay_delivery
+    limit = container.settings.json_body_bytes
+    cases: dict[str, Any] = {"cases": container.services.test_cases, "body_bytes": limit}
+    starting: dict[str, Any] = {"replays": replays, "delivery": delivery, "body_bytes": limit}
+    prompt, case = f"/api/v1/prompts/{ID % 'prompt_id'}", f"/api/v1/test-cases/{ID % 'test_case_id'}"
+    replay = f"/api/v1/replays/{ID % 'replay_id'}"
+    app.add_route("/api/v1/sessions/{session_id}/test-cases", SessionTestCases(**cases))
+    app.add_route(f"{prompt}/test-cases", PromptTestCases(**cases))
+    app.add_route(f"{prompt}/test-cases/import", ImportedTestCases(**cases))
+    app.add_route(case, TestCaseResource(**cases))
+    app.add_route(f"{case}/copy", TestCaseCopy(**cases))
+    app.add_route(f"{case}/export", TestCaseExport(**cases))
+    app.add_route(f"{case}/replays", TestCaseReplays(**starting))
+    app.add_route(f"{prompt}/replays", PromptReplays(**starting))
+    app.add_route(replay, ReplayResource(replays=replays))
+    app.add_route(f"{replay}/cancel", ReplayCancellation(replays=replays))
+    app.add_route(f"{replay}/steps/{{step}}", ReplayStep(replays=replays, body_bytes=limit))

@@ -82,9 +82,11 @@ def cancel_replay(connection: Connection, *, project_id: int, replay_id: int, no
     return connection.execute(open_.values(status="cancelled", finished_at=now)).rowcount == 1
 
 
-def put_verdict(connection: Connection, *, replay_id: int, values: dict[str, Any]) -> None:
-    """Write a person's verdict; the caller holds the row locked."""
-    connection.execute(update(replays).where(replays.c.id == replay_id).values(values))
+def put_verdict(connection: Connection, *, before: ReplayRow, values: dict[str, Any]) -> bool:
+    """Write a person's verdict; False when another one came first. Every verdict changes the counts."""
+    c = replays.c
+    unchanged = update(replays).where(c.id == before.id, c.status == before.status, c.counts == before.counts)
+    return connection.execute(unchanged.values(values)).rowcount == 1
 
 
 def list_claims(connection: Connection) -> list[Claim]:

@@ -98,6 +98,7 @@ class ReplayRow:
     completion_cost_usd: float
     claim: str | None
     attempts: int
+    alive_at: datetime | None
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, Index, String, Table, delete, func, insert, select, update
+from sqlalchemy import Column, Connection, Index, Integer, String, Table, delete, func, insert, select, update
 
 from app.models.base import OPTIONS, Json, Timestamp, exact, identifier, metadata, reference
 
@@ -21,6 +21,8 @@ test_cases = Table(
     # Where it was taken from; the session itself may be gone.
     Column("session_id", exact(32)),
     Column("document", Json, nullable=False),
+    # Recorded steps of the turns that a replay plays.
+    Column("steps", Integer, nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("updated_at", Timestamp, nullable=False),
     Index("ix_test_cases_prompt_id_id", "prompt_id", "id"),
@@ -81,10 +83,19 @@ def list_test_cases(
     return [TestCaseRow(*row) for row in connection.execute(statement)]
 
 
-def ids_of_prompt(connection: Connection, *, prompt_id: int) -> list[int]:
-    """Oldest first."""
+def steps_of_prompt(connection: Connection, *, prompt_id: int) -> dict[int, int]:
+    """How many steps a replay of each of the prompt's test cases plays; oldest first."""
     c = test_cases.c
-    return list(connection.scalars(select(c.id).where(c.prompt_id == prompt_id).order_by(c.id)))
+    rows = connection.execute(select(c.id, c.steps).where(c.prompt_id == prompt_id).order_by(c.id))
+    return {row[0]: row[1] for row in rows}
+
+
+def find_prompt_of(connection: Connection, *, project_id: int, test_case_id: int) -> int | None:
+    c = test_cases.c
+    prompt_id: int | None = connection.scalar(
+        select(c.prompt_id).where(c.id == test_case_id, c.project_id == project_id)
+    )
+    return prompt_id
 
 
 def names_of(connection: Connection, *, ids: Collection[int]) -> dict[int, str]:

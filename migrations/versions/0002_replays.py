@@ -45,6 +45,7 @@ def upgrade() -> None:
         sa.Column("name", sa.String(length=128), nullable=False),
         sa.Column("session_id", types.exact(32), nullable=True),
         sa.Column("document", types.Json(), nullable=False),
+        sa.Column("steps", sa.Integer(), nullable=False),
         sa.Column("created_at", types.Timestamp(), nullable=False),
         sa.Column("updated_at", types.Timestamp(), nullable=False),
         sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_test_cases_project_id")),

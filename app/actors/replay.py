@@ -1,0 +1,32 @@
+"""Plays one replay: queue `replays`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dramatiq
+from dramatiq.brokers.redis import RedisBroker
+
+if TYPE_CHECKING:
+    from app.bootstrap import Services
+
+ReplayActor = dramatiq.Actor[[int], None]
+
+
+def declare(broker: RedisBroker, services: Services) -> ReplayActor:
+    """Retried while the database is away, and elsewhere when this process is told to stop; the row counts attempts."""
+
+    @dramatiq.actor(
+        broker=broker,
+        queue_name="replays",
+        max_retries=3,
+        min_backoff=500,
+        max_backoff=15_000,
+        time_limit=3_600_000,
+        max_age=86_400_000,
+        notify_shutdown=True,
+    )
+    def replay(replay_id: int) -> None:
+        services.replay_player.play(replay_id)
+
+    return replay

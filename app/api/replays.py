@@ -1,0 +1,104 @@
+"""Replays: started for a test case or a whole prompt, listed, read, cancelled, judged."""
+
+from __future__ import annotations
+
+import falcon
+
+from app.actors.replay_delivery import ReplayDelivery
+from app.api.bodies import read_json
+from app.errors import Invalid
+from app.models.replays import ReplayFilter
+from app.schemas.base import load
+from app.schemas.replays import (
+    ReplayQuery,
+    ReplayQuerySchema,
+    StartAllSchema,
+    StartSchema,
+    VerdictSchema,
+    dump_accepted,
+    dump_replay,
+    dump_replays,
+)
+from app.services.replays import ReplayService
+
+_START, _START_ALL, _QUERY, _VERDICT = StartSchema(), StartAllSchema(), ReplayQuerySchema(), VerdictSchema()
+
+
+class TestCaseReplays:
+    __test__ = False  # pytest would take the name for a test
+    scopes = {"POST": "run"}  # noqa: RUF012 - read by the authentication middleware
+
+    def __init__(self, *, replays: ReplayService, delivery: ReplayDelivery, body_bytes: int) -> None:
+        self._replays = replays
+        self._delivery = delivery
+        self._body_bytes = body_bytes
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
+        asked = load(_START, read_json(req, self._body_bytes, optional=True))
+        row = self._replays.start(project_id=req.context.key.project_id, test_case_id=test_case_id, **asked)
+        self._delivery.send([row.id])
+        resp.status = falcon.HTTP_202
+        resp.location = f"/api/v1/replays/{row.id}"
+        resp.media = dump_accepted(row)
+
+
+class PromptReplays:
+    scopes = {"POST": "run"}  # noqa: RUF012 - read by the authentication middleware
+
+    def __init__(self, *, replays: ReplayService, delivery: ReplayDelivery, body_bytes: int) -> None:
+        self._replays = replays
+        self._delivery = delivery
+        self._body_bytes = body_bytes
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
+        query: ReplayQuery = load(_QUERY, req.params)
+        page = self._replays.list(
+            project_id=req.context.key.project_id,
+            prompt_id=prompt_id,
+            wanted=ReplayFilter(query.test_case_id, query.status, [query.fingerprint] if query.fingerprint else None),
+            commit_hash=query.commit_hash,
+            limit=query.limit,
+            cursor=query.cursor,
+        )
+        resp.media = dump_replays(page.entries, page.next_cursor)
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
+        asked = load(_START_ALL, read_json(req, self._body_bytes, optional=True))
+        rows = self._replays.start_all(project_id=req.context.key.project_id, prompt_id=prompt_id, **asked)
+        self._delivery.send(row.id for row in rows)
+        resp.status = falcon.HTTP_202
+        resp.location = f"/api/v1/prompts/{prompt_id}/replays"
+        resp.media = {"replays": [dump_accepted(row) for row in rows]}
+
+
+class ReplayResource:
+    def __init__(self, *, replays: ReplayService) -> None:
+        self._replays = replays
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, replay_id: int) -> None:
+        resp.media = dump_replay(self._replays.get(project_id=req.context.key.project_id, replay_id=replay_id))
+
+
+class ReplayCancellation:
+    def __init__(self, *, replays: ReplayService) -> None:
+        self._replays = replays
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response, replay_id: int) -> None:
+        resp.media = dump_replay(self._replays.cancel(project_id=req.context.key.project_id, replay_id=replay_id))
+
+
+class ReplayStep:
+    """A person's verdict; steps count over all turns, from 0."""
+
+    def __init__(self, *, replays: ReplayService, body_bytes: int) -> None:
+        self._replays = replays
+        self._body_bytes = body_bytes
+
+    def on_patch(self, req: falcon.Request, resp: falcon.Response, replay_id: int, step: str) -> None:
+        verdict = load(_VERDICT, read_json(req, self._body_bytes))["verdict"]
+        if not (step.isascii() and step.isdigit() and len(step) < 10):
+            raise Invalid("n: Must be the number of a step.")
+        view = self._replays.decide(
+            project_id=req.context.key.project_id, replay_id=replay_id, step=int(step), verdict=verdict
+        )
+        resp.media = dump_replay(view)

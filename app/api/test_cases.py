@@ -1,0 +1,127 @@
+"""Test cases: /api/v1/sessions/{id}/test-cases, /api/v1/prompts/{id}/test-cases and /api/v1/test-cases/{id}."""
+
+from __future__ import annotations
+
+import falcon
+
+from app.api.bodies import read_json
+from app.models.test_cases import TestCaseRow
+from app.schemas.base import load
+from app.schemas.test_cases import (
+    CaseChange,
+    CaseChangeSchema,
+    CopySchema,
+    ImportSchema,
+    PageQuery,
+    PageQuerySchema,
+    WrittenCase,
+    WrittenCaseSchema,
+    dump_export,
+    dump_test_case,
+)
+from app.services.test_cases import DOCUMENT_BYTES, TestCaseService
+
+_CHANGE, _WRITTEN, _COPY, _IMPORT, _PAGE = (
+    CaseChangeSchema(),
+    WrittenCaseSchema(),
+    CopySchema(),
+    ImportSchema(),
+    PageQuerySchema(),
+)
+# A file has the document and little else, indented.
+IMPORT_BYTES = 4 * DOCUMENT_BYTES
+
+
+class _Resource:
+    def __init__(self, *, cases: TestCaseService, body_bytes: int) -> None:
+        self._cases = cases
+        self._body_bytes = body_bytes
+
+
+class SessionTestCases(_Resource):
+    def on_post(self, req: falcon.Request, resp: falcon.Response, session_id: str) -> None:
+        asked: CaseChange = load(_CHANGE, read_json(req, self._body_bytes, optional=True))
+        row = self._cases.from_session(
+            project_id=req.context.key.project_id, session_id=session_id, name=asked.name, changes=asked.changes
+        )
+        _created(resp, row)
+
+
+class PromptTestCases(_Resource):
+    def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
+        query: PageQuery = load(_PAGE, req.params)
+        page = self._cases.list(
+            project_id=req.context.key.project_id, prompt_id=prompt_id, limit=query.limit, cursor=query.cursor
+        )
+        resp.media = {"testCases": [dump_test_case(row) for row in page.entries], "nextCursor": page.next_cursor}
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
+        written: WrittenCase = load(_WRITTEN, read_json(req, self._body_bytes))
+        row = self._cases.by_hand(
+            project_id=req.context.key.project_id,
+            prompt_id=prompt_id,
+            name=written.name,
+            question=written.question,
+            expected_answer=written.expected_answer,
+            placeholders=written.placeholders,
+        )
+        _created(resp, row)
+
+
+class ImportedTestCases(_Resource):
+    """Takes what `…/export` gives. A test case of the same name becomes what is sent (200), else a new one (201)."""
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
+        sent = load(_IMPORT, read_json(req, IMPORT_BYTES))
+        imported = self._cases.bring_in(
+            project_id=req.context.key.project_id,
+            prompt_id=prompt_id,
+            name=sent["name"],
+            document=sent["test_case"],
+        )
+        _created(resp, imported.row)
+        if not imported.created:
+            resp.status = falcon.HTTP_200
+
+
+class TestCaseResource(_Resource):
+    __test__ = False  # pytest would take the name for a test
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
+        resp.media = dump_test_case(self._cases.get(project_id=req.context.key.project_id, test_case_id=test_case_id))
+
+    def on_patch(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
+        asked: CaseChange = load(_CHANGE, read_json(req, self._body_bytes))
+        row = self._cases.change(
+            project_id=req.context.key.project_id,
+            test_case_id=test_case_id,
+            name=asked.name,
+            changes=asked.changes,
+        )
+        resp.media = dump_test_case(row)
+
+    def on_delete(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
+        self._cases.delete(project_id=req.context.key.project_id, test_case_id=test_case_id)
+        resp.status = falcon.HTTP_204
+
+
+class TestCaseCopy(_Resource):
+    __test__ = False  # pytest would take the name for a test
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
+        name: str | None = load(_COPY, read_json(req, self._body_bytes, optional=True))["name"]
+        _created(resp, self._cases.copy(project_id=req.context.key.project_id, test_case_id=test_case_id, name=name))
+
+
+class TestCaseExport(_Resource):
+    __test__ = False  # pytest would take the name for a test
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
+        row = self._cases.get(project_id=req.context.key.project_id, test_case_id=test_case_id)
+        resp.media = dump_export(row)
+
+
+def _created(resp: falcon.Response, row: TestCaseRow) -> None:
+    resp.status = falcon.HTTP_201
+    resp.location = f"/api/v1/test-cases/{row.id}"
+    resp.media = dump_test_case(row)

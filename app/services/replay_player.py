@@ -1,0 +1,202 @@
+"""Plays replays in a worker: claims the row, plays outside any transaction, stores what was found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from secrets import token_hex
+from typing import Any
+from uuid import uuid4
+
+import structlog
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Invalid, NotFound, ProviderError, Unavailable
+from app.models import draft_snapshots, replay_claims, test_cases
+from app.models.language_models import LanguageModel
+from app.models.replays import ReplayRow
+from app.providers.types import Credential, ModelPort
+from app.replay import result_codec, results
+from app.replay.codec import load_case
+from app.replay.engine import replay
+from app.replay.judge import ModelJudge
+from app.replay.ports import Judgement, JudgePort, Ports
+from app.replay.types import ReplayResult, TestCase
+from app.services.credentials import CredentialService
+from app.services.models import ModelService
+from app.services.prompt_content import PromptContent, parse_placeholders
+from app.services.prompt_reader import PromptReader
+from app.services.replay_ports import Meter, MeteredModel, SnapshotDraft
+from app.services.replay_pulse import BEAT_S, Pulse
+from app.services.runs.failures import storable
+from app.timestamps import Now
+
+log = structlog.get_logger(__name__)
+
+ATTEMPTS_MAX = 3
+INTERRUPTED = f"The replay was interrupted {ATTEMPTS_MAX} times: its worker died or was stopped."
+# Turns with a recorded history that are played at once.
+SIDE_BY_SIDE = 8
+# How often, a second apart, a result waits for a database that is away: what it cost is too dear to drop.
+STORE_TRIES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All that a replay is made of, read in one transaction."""
+
+    row: ReplayRow
+    case: TestCase
+    draft: PromptContent
+    judge: LanguageModel | Invalid
+
+
+@dataclass(frozen=True, slots=True)
+class NoJudge:
+    """Where there is no model to ask, as the organization has no default."""
+
+    reason: str
+
+    def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
+        raise ProviderError(self.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayPlayer:
+    database: Database
+    now: Now
+    models: ModelService
+    reader: PromptReader
+    credentials: CredentialService
+    providers: ModelPort
+    call_timeout_s: float
+    beat_s: float = BEAT_S
+    sleep: Callable[[float], None] = time.sleep
+
+    def play(self, replay_id: int) -> None:
+        """Nothing happens to a replay that another worker has, or that has ended: a message may come twice."""
+        token = str(uuid4())
+        row = self.database.retrying(
+            lambda connection: replay_claims.claim_replay(connection, replay_id=replay_id, token=token, now=self.now())
+        )
+        if row is None:
+            return
+        ended = False
+        try:
+            self._play(row, token)
+            ended = True
+        finally:
+            # A bug, a time limit or the end of this process: the next worker need not wait for a sign of life.
+            if not ended:
+                self.database.retrying(
+                    lambda connection: replay_claims.release_replay(connection, replay_id=row.id, token=token)
+                )
+
+    def _play(self, row: ReplayRow, token: str) -> None:
+        if row.attempts > ATTEMPTS_MAX:
+            self._store(row, token, {"status": "error", "error": INTERRUPTED})
+            return
+        try:
+            with self.database.read() as connection:
+                prepared = self._prepare(connection, row)
+        except (NotFound, Invalid) as gone:
+            self._store(row, token, {"status": "error", "error": str(gone)})
+            return
+        meter = Meter(row)
+        with (
+            Pulse(
+                database=self.database,
+                now=self.now,
+                replay_id=row.id,
+                token=token,
+                spent=meter.spent,
+                every_s=self.beat_s,
+            ) as pulse,
+            ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix=f"replay-{row.id}") as pool,
+        ):
+            result = replay(prepared.case, self._ports(prepared, meter, pulse), pool.map)
+            self._store(row, token, _columns(result) | {"done": pulse.done} | meter.spent())
+
+    def _prepare(self, connection: Connection, row: ReplayRow) -> Prepared:
+        found = test_cases.find_test_case(connection, project_id=row.project_id, test_case_id=row.test_case_id)
+        if found is None:
+            raise NotFound("The test case was deleted before it was replayed.")
+        head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
+        case = load_case(found.document)
+        if case.assertion_value is None:
+            case = replace(case, assertion_value=head.assertion_value)
+        kept = draft_snapshots.get_snapshot(connection, snapshot_id=row.draft_snapshot_id)
+        draft = PromptContent(
+            row.prompt_id,
+            head.name,
+            None,
+            kept.value,
+            kept.instruction_format,
+            self.models.read(connection, organization_id=row.organization_id, model_id=kept.language_model_id),
+            kept.config,
+            parse_placeholders(kept.placeholders),
+        )
+        return Prepared(row, case, draft, self._judge_model(connection, row))
+
+    def _judge_model(self, connection: Connection, row: ReplayRow) -> LanguageModel | Invalid:
+        try:
+            if row.judge_model_id is None:
+                return self.models.named(connection, organization_id=row.organization_id, name=None)
+            return self.models.read(connection, organization_id=row.organization_id, model_id=row.judge_model_id)
+        except Invalid as missing:
+            return missing
+
+    def _ports(self, prepared: Prepared, meter: Meter, pulse: Pulse) -> Ports:
+        organization_id, draft = prepared.row.organization_id, prepared.draft
+        return Ports(
+            model=self._metered(organization_id, draft.model, draft.config, meter),
+            draft=SnapshotDraft(draft),
+            judge=self._judge(organization_id, prepared.judge, meter),
+            progress=pulse.progress,
+            cancelled=pulse.lost,
+        )
+
+    def _judge(self, organization_id: int, model: LanguageModel | Invalid, meter: Meter) -> JudgePort:
+        if isinstance(model, Invalid):
+            return NoJudge(str(model))
+        return ModelJudge(self._metered(organization_id, model, {"temperature": 0}, meter), lambda: token_hex(16))
+
+    def _metered(
+        self, organization_id: int, model: LanguageModel, config: dict[str, Any], meter: Meter
+    ) -> MeteredModel:
+        def credential(called: LanguageModel) -> Credential | None:
+            return self.credentials.find(organization_id, called.vendor, base_url=called.base_url)
+
+        return MeteredModel(model, config, self.providers, credential, meter, self.call_timeout_s)
+
+    def _store(self, row: ReplayRow, token: str, values: dict[str, Any]) -> None:
+        """End the replay, unless it was cancelled meanwhile: then what was found is kept with it."""
+
+        def work(connection: Connection) -> bool:
+            if replay_claims.finish_replay(connection, replay_id=row.id, token=token, values=values, now=self.now()):
+                return True
+            settled = {name: value for name, value in values.items() if name != "status"}
+            return replay_claims.settle_cancelled(connection, replay_id=row.id, token=token, values=settled)
+
+        for attempt in range(1, STORE_TRIES + 1):
+            try:
+                stored = self.database.retrying(work)
+                log.info("replay", replay_id=row.id, status=values["status"], attempt=row.attempts, stored=stored)
+                return
+            except Unavailable:
+                if attempt == STORE_TRIES:
+                    raise
+            self.sleep(1)
+
+
+def _columns(result: ReplayResult) -> dict[str, Any]:
+    """What a replay found, as the columns of its row."""
+    return {
+        "status": result.status,
+        "counts": results.counts(result.turns),
+        "result": result_codec.dump_result(result),
+        "error": storable(result.error),
+    }

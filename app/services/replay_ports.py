@@ -1,0 +1,117 @@
+"""What a replay's engine reaches the world through: the draft's renderings, and models whose calls are counted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from app.chat import Answer, Message, Tokens, ToolDefinition
+from app.errors import Invalid, ProviderError
+from app.models.language_models import LanguageModel
+from app.models.replays import ReplayRow
+from app.providers.types import Credential, ModelPort
+from app.rendering.render import render
+from app.replay.ports import Rendered
+from app.services.model_config import parse_config
+from app.services.prompt_content import PromptContent
+from app.services.runs.failures import storable
+from app.services.runs.outcome import cost_of
+from app.services.runs.snapshot import model_request
+
+
+class Meter:
+    """Sums what the calls of a replay use; they may come from many threads. Interrupted attempts count too."""
+
+    def __init__(self, before: ReplayRow) -> None:
+        self._lock = threading.Lock()
+        self._tokens = Tokens(before.prompt_tokens, before.completion_tokens)
+        self._prompt_usd = Decimal(before.prompt_cost_usd)
+        self._completion_usd = Decimal(before.completion_cost_usd)
+
+    def add(self, model: LanguageModel, tokens: Tokens) -> None:
+        cost = cost_of(model, tokens)
+        with self._lock:
+            self._tokens += tokens
+            self._prompt_usd += cost.prompt
+            self._completion_usd += cost.completion
+
+    def spent(self) -> dict[str, Any]:
+        """As the columns of a replay."""
+        with self._lock:
+            return {
+                "prompt_tokens": self._tokens.prompt,
+                "completion_tokens": self._tokens.completion,
+                "prompt_cost_usd": float(self._prompt_usd),
+                "completion_cost_usd": float(self._completion_usd),
+            }
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredModel:
+    """The engine's `ModelPort` over the providers'; `config` is a prompt's, its tools are the engine's to say.
+
+    The credential is looked up for every call, so that one that was just set serves the next call.
+    """
+
+    model: LanguageModel
+    config: dict[str, Any]
+    providers: ModelPort
+    credential: Callable[[LanguageModel], Credential | None]
+    meter: Meter
+    timeout_s: float
+
+    def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
+        """What the model can't take is, to a replay, a failure of its provider like any other."""
+        said = (Message("system", instruction), *messages)
+        try:
+            request = model_request(self.model, self.config, said, self.credential(self.model), self.timeout_s)
+            request = replace(request, config=replace(request.config, tools=tuple(tools)))
+            answer = self.providers.complete(request)
+        except Invalid as refused:
+            raise ProviderError(str(refused)) from refused
+        self.meter.add(self.model, answer.tokens)
+        return _storable(answer)
+
+
+class SnapshotDraft:
+    """The engine's `DraftPort` over the content that was fixed when the replay was asked for."""
+
+    def __init__(self, content: PromptContent) -> None:
+        self._content = content
+
+    @cached_property
+    def tools(self) -> Sequence[ToolDefinition]:
+        return parse_config(self._content.config, self._content.model).tools
+
+    def render(self, placeholders: Mapping[str, str]) -> Rendered:
+        content = self._content
+        rendered = render(content.value, content.instruction_format, content.placeholders, placeholders)
+        return Rendered(rendered.instruction, tuple(rendered.ignored))
+
+
+def _storable(answer: Answer) -> Answer:
+    """The answer in the form in which it can be compared, stored and shown."""
+    calls = tuple(
+        replace(call, name=storable(call.name), arguments=_without_huge_numbers(storable(call.arguments)))
+        for call in answer.tool_calls
+    )
+    return replace(answer, text=storable(answer.text), refusal=storable(answer.refusal), tool_calls=calls)
+
+
+def _without_huge_numbers(value: Any) -> Any:
+    """Integers that no column takes, and few JSON readers, become text."""
+    match value:
+        case bool():
+            return value
+        case int() if not -(2**63) <= value < 2**64:
+            return str(value)
+        case list():
+            return [_without_huge_numbers(item) for item in value]
+        case dict():
+            return {key: _without_huge_numbers(item) for key, item in value.items()}
+        case _:
+            return value

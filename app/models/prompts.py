@@ -24,6 +24,7 @@ from sqlalchemy import (
 from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
 from app.models.organizations import projects
 from app.models.prompt_versions import VERSION_HEAD, VersionHead, prompt_versions
+from app.models.test_cases import test_cases
 from app.rendering.render import InstructionFormat
 
 prompts = Table(
@@ -128,6 +129,7 @@ class PromptListing:
     committed: bool
     created_at: datetime
     updated_at: datetime
+    test_cases: int
 
 
 def list_prompts(
@@ -145,7 +147,7 @@ def list_prompts(
 
 
 def _listing(row: tuple[Any, ...]) -> PromptListing:
-    shared, newest = row[:7], row[7:]
+    shared, newest = row[:8], row[8:]
     return PromptListing(VersionHead(*newest) if newest[0] is not None else None, *shared)
 
 
@@ -158,6 +160,7 @@ _LISTING = (
         prompts.c.committed,
         prompts.c.created_at,
         prompts.c.updated_at,
+        select(func.count()).where(test_cases.c.prompt_id == prompts.c.id).scalar_subquery(),
         *VERSION_HEAD,
     )
     .outerjoin(prompt_versions, prompt_versions.c.id == prompts.c.newest_version_id)

@@ -47,7 +47,7 @@ def listing(page: PromptPage, *, base: str) -> Json:
     return body
 
 
-def list_item(prompt: PromptListing, *, base: str, test_cases: int = 0) -> Json:
+def list_item(prompt: PromptListing, *, base: str) -> Json:
     branches = [{"name": "master", "promptVersions": [version_entry(prompt.newest)]}] if prompt.newest else []
     return {
         "id": prompt.id,
@@ -58,7 +58,7 @@ def list_item(prompt: PromptListing, *, base: str, test_cases: int = 0) -> Json:
         "createdAt": iso(prompt.created_at),
         "updatedAt": iso(prompt.updated_at),
         "commited": prompt.committed,
-        "_count": {"testCases": test_cases},
+        "_count": {"testCases": prompt.test_cases},
         "branches": branches,
     }
 

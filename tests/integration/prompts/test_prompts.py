@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.models import test_cases
 from tests.support.world import World, new_world
 
 PROMPTS = "/api/v1/prompts"
@@ -222,3 +223,13 @@ def test_the_chosen_default_model_is_taken(world: World) -> None:
     prompt_id = create(world)["prompt"]["id"]
     assert world.get(f"{PROMPTS}/{prompt_id}").json["languageModel"]["name"] == "gpt-4o"
     assert sum(m.is_default for m in models.list(organization_id=world.organization_id)) == 1
+
+
+def test_the_list_counts_each_prompts_test_cases(world: World) -> None:
+    with_cases, without = (create(world, name=name)["prompt"]["id"] for name in ("one", "two"))
+    with world.container.database.write() as connection:
+        for name in ("a", "b"):
+            values = {"project_id": world.project_id, "prompt_id": with_cases, "name": name, "document": {}, "steps": 1}
+            test_cases.add_test_case(connection, values=values, now=world.container.now())
+    counts = {item["id"]: item["_count"] for item in world.get(PROMPTS).json["prompts"]}
+    assert counts == {with_cases: {"testCases": 2}, without: {"testCases": 0}}

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 def init(demo: bool) -> None:
     """Make schema, organization, project and a first API key; what is there already stays.
 
-    The key is printed, and written to dev.env in REPRISE_HOME.
+    A new key is printed, this once, and written to dev.env in REPRISE_HOME.
     """
     settings = context.load()
     seed = prepare(settings, demo=demo, new_key=False)
     click.echo(f"Project {seed.project_id}" + (f", demo prompt {seed.prompt_id}" if seed.prompt_id else ""))
-    click.echo(f"API key {seed.api_key}" if seed.api_key else "It has keys already: `reprise keys create` makes more.")
+    if seed.api_key and seed.key_is_new:
+        click.echo(f"API key {seed.api_key}")
+    else:
+        click.echo("It has an API key already: `reprise keys create` makes more.")
 
 
 def prepare(settings: Settings, *, demo: bool, new_key: bool) -> Seed:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from app import home
 from app.cli.init import base_url, prepare
 from config.settings import Settings
+
+if TYPE_CHECKING:
+    from app.services.setup import Seed
 
 
 @click.command()
@@ -24,22 +28,24 @@ def serve(demo: bool) -> None:
     from app.startup import start
 
     settings = start("serve")
-    with home.lock(settings.home):
-        _check_port(settings)
-        settings = replace(settings, secret_key=settings.secret_key or home.secret_key(settings.home))
-        seed = prepare(settings, demo=demo, new_key=True)
-        words = _words(settings, seed.api_key or "", seed.prompt_id)
-        (_serve_embedded if settings.embedded else _serve_services)(settings, words)
+    settings = replace(settings, secret_key=settings.secret_key or home.secret_key(settings.home))
+    (_serve_embedded if settings.embedded else _serve_services)(settings, demo)
 
 
-def _serve_embedded(settings: Settings, words: str) -> None:
+def _serve_embedded(settings: Settings, demo: bool) -> None:
     from app import embedded
 
-    embedded.serve(settings, on_ready=lambda: click.echo(words))
+    with home.lock(settings.home):
+        _check_port(settings)
+        words = _words(settings, prepare(settings, demo=demo, new_key=True))
+        embedded.serve(settings, on_ready=lambda: click.echo(words))
 
 
-def _serve_services(settings: Settings, words: str) -> None:
+def _serve_services(settings: Settings, demo: bool) -> None:
     from app import serve as services
+
+    _check_port(settings)
+    words = _words(settings, prepare(settings, demo=demo, new_key=False))
 
     url = replace(settings, public_url="")
     supervisor = services.Supervisor(services.procfile(), services.environment(os.environ, settings.secret_key))
@@ -59,13 +65,13 @@ def _check_port(settings: Settings) -> None:
             raise click.ClickException(message) from error
 
 
-def _words(settings: Settings, api_key: str, prompt_id: int | None) -> str:
+def _words(settings: Settings, seed: Seed) -> str:
     kept = home.read_dev_env(settings.home)
     lines = [
         "Reprise is ready.",
         f"  Base URL     {base_url(settings)}",
-        f"  API key      {api_key}",
-        f"  Demo prompt  {prompt_id}" if prompt_id else "",
+        f"  API key      {seed.api_key or '(made earlier; `reprise keys create` makes another)'}",
+        f"  Demo prompt  {seed.prompt_id}" if seed.prompt_id else "",
         f"  Sign-in      {kept['ADMIN_EMAIL']} {kept['ADMIN_PASSWORD']}" if "ADMIN_PASSWORD" in kept else "",
         f"  All of it as shell variables: {settings.home / home.DEV_ENV}",
     ]

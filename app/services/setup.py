@@ -28,6 +28,7 @@ class Seed:
     project_id: int
     api_key: str | None
     prompt_id: int | None
+    key_is_new: bool
 
 
 class SetupService:
@@ -67,7 +68,7 @@ class SetupService:
             if not known:
                 api_key = self._key(project.id, new_key=new_key)
             prompt = self._demo(project, prompt_id) if with_demo else None
-        return Seed(project.id, api_key or None, prompt)
+        return Seed(project.id, api_key or None, prompt, key_is_new=bool(api_key) and known is None)
 
     def _project_of(self, api_key: str) -> Project | None:
         try:

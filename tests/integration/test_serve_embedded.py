@@ -1,0 +1,160 @@
+"""`reprise serve` on nothing but a folder: ends gently, keeps what it has, and says what keeps it from starting."""
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.deployment import ROOT, EmbeddedServer, environment, read_assignments
+from tests.support.http_client import Client, serves
+from tests.support.waiting import LOOPBACK, free_port, wait_until
+
+BODY = b'{"name": "Late", "value": "Hello"}'
+
+
+def run(home: Path, port: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["reprise", *arguments],
+        env=environment(home, {"PORT": str(port)}),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def begin_request(server: EmbeddedServer) -> socket.socket:
+    """A connection whose request the server has begun to handle: it says so before it reads the body."""
+    port = int(server.url.rpartition(":")[2])
+    connection = socket.create_connection((LOOPBACK, port), timeout=30)
+    key = read_assignments(server.home / "dev.env")["API_KEY"]
+    head = (
+        "POST /api/v1/prompts HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+        f"Authorization: Bearer {key}\r\nContent-Type: application/json\r\nContent-Length: {len(BODY)}\r\n\r\n"
+    )
+    connection.sendall(head.encode())
+    assert connection.recv(1000).startswith(b"HTTP/1.1 100")
+    return connection
+
+
+def from_init_system(server: EmbeddedServer) -> None:
+    os.kill(server.process.pid, signal.SIGTERM)
+
+
+def from_terminal(server: EmbeddedServer) -> None:
+    """Ctrl-C reaches the whole group."""
+    os.killpg(server.process.pid, signal.SIGINT)
+
+
+@pytest.mark.parametrize("stop", [from_init_system, from_terminal])
+def test_a_request_in_flight_is_answered_before_the_end(tmp_path: Path, stop: Callable[[EmbeddedServer], None]) -> None:
+    with EmbeddedServer(tmp_path) as server, begin_request(server) as connection:
+        stop(server)
+        wait_until(lambda: "Worker exiting" in server.process.output_tail(), "the server to begin its end")
+        connection.sendall(BODY)
+        assert connection.recv(1000).startswith(b"HTTP/1.1 201")
+        assert server.process.terminate() == 0
+
+
+def test_a_later_start_keeps_prompts_key_and_secrets(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path) as server:
+        server.client().post("/api/v1/prompts", {"name": "Mine", "value": "Hello"})
+        before = {name: (tmp_path / name).read_text() for name in ("dev.env", "secret.key")}
+        server.process.terminate()
+        server.process.start()
+        assert before == {name: (tmp_path / name).read_text() for name in before}
+        names = [prompt["name"] for prompt in server.client().get("/api/v1/prompts").json()["prompts"]]
+    assert names == ["Mine", "Demo: shop support"]
+
+
+def test_files_with_secrets_are_the_owners_alone(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path):
+        modes = {name: (tmp_path / name).stat().st_mode & 0o777 for name in ("dev.env", "secret.key")}
+    assert modes == {"dev.env": 0o600, "secret.key": 0o600}
+
+
+def test_a_lost_dev_env_gets_another_key_and_the_same_demo(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path) as server:
+        before = read_assignments(tmp_path / "dev.env")
+        server.process.terminate()
+        (tmp_path / "dev.env").unlink()
+        server.process.start()
+        after = read_assignments(tmp_path / "dev.env")
+        assert server.client().get(f"/api/v1/prompts/{after['PROMPT_ID']}").status == 200
+    assert after["PROMPT_ID"] == before["PROMPT_ID"]
+    assert after["API_KEY"] != before["API_KEY"]
+
+
+def test_a_dead_serving_process_is_replaced(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path) as server:
+        (child,) = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+        os.kill(int(child), signal.SIGKILL)
+        wait_until(lambda: server.process.output_tail().count("Booting worker") == 2, "another process")
+        wait_until(lambda: serves(server.url), "its answer")
+        assert server.client().get("/api/v1/prompts").status == 200
+
+
+def test_a_chunked_body_is_read_to_its_end(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path) as server:
+        chunked = [b'{"name": "Chunks",', b' "value": "Hello"}']
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=30)
+        key = read_assignments(tmp_path / "dev.env")["API_KEY"]
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        for _ in range(2):  # on the same connection: nothing of the first body is left over
+            connection.request("POST", "/api/v1/prompts", iter(chunked), headers, encode_chunked=True)
+            answer = connection.getresponse()
+            assert (answer.status, bool(answer.read())) == (201, True)
+        connection.close()
+
+
+def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind((LOOPBACK, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run(tmp_path, port, "serve")
+    assert done.returncode == 1
+    assert f"Error: Can't listen on 127.0.0.1:{port}: Address already in use." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_in_use_is_said_in_one_line(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path):
+        done = run(tmp_path, free_port(), "serve")
+    assert done.returncode == 1
+    assert f"Error: Another `reprise serve` uses {tmp_path}" in done.stderr
+
+
+def test_a_bad_setting_is_named(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["reprise", "serve"],
+        env=environment(tmp_path, {"PORT": "eighty"}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("reprise: PORT: 'eighty' can't be used")
+
+
+def test_settings_are_logged_with_secrets_masked(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path, {"REPRISE_SECRET_KEY": "hush-hush"}) as server:
+        log = server.process.log.read_text()
+    assert '"REPRISE_SECRET_KEY": "(set)"' in log
+    assert "hush-hush" not in log
+
+
+def test_health_and_the_front_page_need_no_key(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path) as server:
+        client = Client(server.url)
+        answers = {path: client.get(path).json() for path in ("/health/live", "/health/ready", "/")}
+    assert answers["/health/live"] == {"status": "live"}
+    assert answers["/health/ready"] == {"status": "ready"}
+    assert answers["/"]["name"] == "Reprise"

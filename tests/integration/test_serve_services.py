@@ -1,0 +1,96 @@
+"""`reprise serve` on MySQL and Redis: one command, processes apart, ended together; and what the doctor sees."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.deployment import ROOT, WORKERS, environment, read_assignments
+from tests.support.http_client import Client, serves
+from tests.support.process import ChildProcess
+from tests.support.waiting import LOOPBACK, free_port, wait_until
+
+KINDS = {"web", *WORKERS, "clock"}
+
+
+class Served:
+    """`reprise serve` with a log of JSON lines."""
+
+    def __init__(self, home: Path, mysql_url: str, redis_url: str) -> None:
+        port = free_port()
+        services = {"DATABASE_URL": mysql_url, "REDIS_URL": redis_url, "REPRISE_SECRET_KEY": "the same for all"}
+        self.home, self.url = home, f"http://{LOOPBACK}:{port}"
+        self.env = environment(home, {"PORT": str(port), **services})
+        self.process = ChildProcess(
+            "reprise serve",
+            ["reprise", "serve"],
+            log=home / "serve.log",
+            env=self.env,
+            cwd=ROOT,
+            ready=lambda: "Reprise is ready." in self.process.log.read_text(),
+        )
+
+    def pids(self) -> dict[str, list[int]]:
+        """Of every process started so far, by kind, the last one last."""
+        found: dict[str, list[int]] = {}
+        for line in self.process.log.read_text().splitlines():
+            if '"process_started"' in line:
+                event = json.loads(line)
+                found.setdefault(event["name"], []).append(event["pid"])
+        return found
+
+    def client(self) -> Client:
+        return Client(self.url, read_assignments(self.home / "dev.env")["API_KEY"])
+
+    def reprise(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["reprise", *arguments], env=self.env, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        )
+
+
+@pytest.fixture
+def served(tmp_path: Path, mysql_url: str, redis_url: str) -> Iterator[Served]:
+    server = Served(tmp_path, mysql_url, redis_url)
+    with server.process:
+        yield server
+        server.process.terminate()
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_every_kind_of_process_runs_and_all_end_together(served: Served) -> None:
+    pids = served.pids()
+    assert set(pids) == KINDS
+    assert served.process.terminate(timeout_s=50) == 0
+    assert not any(alive(pid) for kind in pids.values() for pid in kind)
+
+
+def test_a_process_that_dies_is_started_again(served: Served) -> None:
+    os.killpg(served.pids()["web"][0], signal.SIGKILL)
+    wait_until(lambda: len(served.pids()["web"]) == 2, "another web process")
+    wait_until(lambda: serves(served.url), "its answer")
+    assert served.client().get("/api/v1/prompts").status == 200
+
+
+def test_children_do_not_outlive_a_killed_supervisor(served: Served) -> None:
+    pids = [pid for kind in served.pids().values() for pid in kind]
+    os.kill(served.process.pid, signal.SIGKILL)
+    wait_until(lambda: not any(map(alive, pids)), "the end of all children", timeout_s=60)
+
+
+def test_the_doctor_finds_all_well_and_then_the_missing_workers(served: Served) -> None:
+    healthy = served.reprise("doctor")
+    assert healthy.returncode == 0, healthy.stdout
+    served.process.terminate(timeout_s=50)
+    # Dead workers are remembered for as long as they may just be slow.
+    ill = wait_until(lambda: (done := served.reprise("doctor")).returncode and done, "the doctor to miss them")
+    assert "PROBLEM\tworkers of runs\t0\tStart the process `runs` of the Procfile" in ill.stdout

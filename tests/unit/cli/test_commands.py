@@ -1,0 +1,103 @@
+"""The command line on a folder of its own: each command's output, errors in one line, exit codes."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from app import home
+from app.cli import main
+from config.settings import declared
+
+Reprise = Callable[..., Result]
+
+
+@pytest.fixture
+def reprise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reprise:
+    for field in declared():
+        monkeypatch.delenv(field.metadata["env"], raising=False)
+    monkeypatch.setenv("REPRISE_HOME", str(tmp_path))
+    return lambda *arguments: CliRunner().invoke(main, arguments)
+
+
+def key_of(listing: str) -> list[list[str]]:
+    return [line.split("\t") for line in listing.splitlines()]
+
+
+def test_help_loads_nothing_heavy() -> None:
+    heavy = {"sqlalchemy", "dramatiq", "falcon", "gunicorn", "any_llm", "rich", "redis", "alembic"}
+    code = f"import sys, app.cli; print(*({heavy} & set(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
+
+
+def test_init_makes_a_project_and_prints_its_key_once(reprise: Reprise, tmp_path: Path) -> None:
+    first, second = reprise("init"), reprise("init")
+    key = home.read_dev_env(tmp_path)["API_KEY"]
+    assert first.output == f"Project 1\nAPI key {key}\n"
+    assert second.output == "Project 1\nIt has an API key already: `reprise keys create` makes more.\n"
+    assert home.read_dev_env(tmp_path)["API_KEY"] == key
+
+
+def test_init_makes_no_key_for_a_project_that_has_one_although_dev_env_is_gone(
+    reprise: Reprise, tmp_path: Path
+) -> None:
+    reprise("init")
+    (tmp_path / home.DEV_ENV).unlink()
+    assert "has an API key already" in reprise("init").output
+    assert len(key_of(reprise("keys", "list").output)) == 1
+
+
+def test_init_with_the_demo_makes_one_demo_prompt(reprise: Reprise, tmp_path: Path) -> None:
+    assert reprise("init", "--demo").output.startswith("Project 1, demo prompt 1\n")
+    (tmp_path / home.DEV_ENV).unlink()
+    assert reprise("init", "--demo").output.startswith("Project 1, demo prompt 1\n")
+
+
+def test_a_key_is_created_listed_and_revoked(reprise: Reprise) -> None:
+    reprise("init")
+    secret = reprise("keys", "create", "ci", "--scope", "run", "--expires", "2999-01-01").output.strip()
+    assert secret.startswith("rp_")
+    listed = key_of(reprise("keys", "list").output)
+    assert listed[1] == ["2", "ci", f"…{secret[-4:]}", "run", "valid", "never"]
+    assert reprise("keys", "revoke", "2").output == "Key 2 is revoked.\n"
+    assert key_of(reprise("keys", "list").output)[1][4] == "revoked"
+
+
+def test_revoking_an_unknown_key_is_one_line_and_exit_code_1(reprise: Reprise) -> None:
+    reprise("init")
+    failed = reprise("keys", "revoke", "99")
+    assert (failed.exit_code, failed.output) == (1, "Error: There is no such API key, or it was revoked before.\n")
+
+
+def test_keys_before_init_say_what_to_do(reprise: Reprise) -> None:
+    reprise("db", "upgrade")
+    failed = reprise("keys", "list")
+    assert (failed.exit_code, failed.output) == (1, "Error: There is no project yet: run `reprise init`.\n")
+
+
+def test_a_bad_setting_is_one_line_that_names_it(reprise: Reprise, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPRISE_LOG_LEVEL", "loud")
+    failed = reprise("init")
+    assert failed.exit_code == 1
+    assert failed.output == "Error: REPRISE_LOG_LEVEL: 'loud' can't be used: use debug, info, warning, error\n"
+
+
+def test_the_doctor_sends_an_empty_database_to_be_upgraded(reprise: Reprise) -> None:
+    ill = reprise("doctor")
+    assert ill.exit_code == 1
+    assert "PROBLEM\tdatabase\tThe database's schema is at no revision: run `reprise db upgrade`." in ill.output
+    assert reprise("db", "upgrade").output.startswith("The schema is at revision ")
+    assert reprise("doctor").exit_code == 0
+
+
+def test_the_doctor_names_a_redis_that_is_away(reprise: Reprise, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "mysql://nobody@127.0.0.1:9/none")
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:9/0")
+    ill = reprise("doctor")
+    assert ill.exit_code == 1
+    for check in ("secret key", "database", "Redis"):
+        assert f"PROBLEM\t{check}\t" in ill.output

@@ -1,0 +1,74 @@
+"""The supervisor keeps children running, with growing pauses for those that can't, and ends them together."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.serve import PAUSE_S, Child, answers, environment, procfile
+
+SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
+FAILER = [sys.executable, "-c", "raise SystemExit(3)"]
+
+
+@pytest.fixture
+def failing() -> Child:
+    return Child("failing", FAILER, os.environ)
+
+
+def test_the_procfile_names_what_is_kept_running(tmp_path: Path) -> None:
+    file = tmp_path / "Procfile"
+    file.write_text('release: once\nweb: serve --name "two words"\n\nclock: tick\n')
+    assert procfile(file) == {"web": ["serve", "--name", "two words"], "clock": ["tick"]}
+
+
+def test_the_own_procfile_lists_every_kind_of_process() -> None:
+    assert set(procfile()) == {"web", "runs", "spans", "replays", "clock"}
+
+
+def test_children_find_this_interpreters_programs_first_and_share_the_secret_key() -> None:
+    env = environment({"PATH": "/usr/bin", "OTHER": "kept"}, "key")
+    assert env == {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin",
+        "OTHER": "kept",
+        "REPRISE_SECRET_KEY": "key",
+    }
+
+
+def test_a_running_child_is_left_alone_and_killed_with_its_group() -> None:
+    child = Child("sleeper", SLEEPER, os.environ)
+    child.tend(now=0)
+    assert child.running
+    first = child.process
+    child.tend(now=1)
+    assert child.process is first
+    child.kill()
+    assert not child.running
+
+
+def test_a_child_that_dies_at_once_is_started_again_after_growing_pauses(failing: Child) -> None:
+    now, pauses = 0.0, []
+    for _ in range(10):
+        failing.tend(now)
+        assert failing.process is not None
+        failing.process.wait()
+        failing.tend(now)
+        assert failing.process is None, "not again before its pause is over"
+        pauses.append(failing.start_at - now)
+        now = failing.start_at
+    assert pauses[:3] == [1.0, 2.0, 4.0]
+    assert pauses[-1] == PAUSE_S[1]
+
+
+def test_a_child_that_lived_long_is_started_again_soon(failing: Child) -> None:
+    failing.tend(0)
+    assert failing.process is not None
+    failing.process.wait()
+    failing.pause = PAUSE_S[1]
+    failing.tend(3600)
+    assert failing.start_at == 3600 + PAUSE_S[0]
+
+
+def test_nobody_answers_where_nobody_listens() -> None:
+    assert not answers("http://127.0.0.1:9/health/ready")

@@ -21,6 +21,7 @@ from app.redis_clients import RedisClients, connect
 from app.services.accounts import AccountService
 from app.services.audit import AuditService
 from app.services.credentials import CredentialService
+from app.services.demo_session import DemoSession
 from app.services.doctor import Doctor
 from app.services.ingest import IngestService
 from app.services.keys import KeyService
@@ -119,6 +120,15 @@ def bootstrap(
     readiness = Readiness(database=database, client=redis.commands)
     providers = providers or Providers(catalogue=known_models)
     sessions = SessionService(database=database)
+    test_cases = TestCaseService(database=database, now=now, sessions=sessions)
+    replays = ReplayService(database=database, now=now, models=models, reader=reader)
+    ingest = IngestService(
+        database=database,
+        mailbox=mailbox,
+        now=now,
+        batch_bytes=settings.trace_bytes,
+        span_bytes=settings.span_bytes,
+    )
     passwords = Passwords()
     sign_ins = SignInService(
         database=database, now=now, passwords=passwords, attempts=_limiter(redis, SIGN_INS_PER_MINUTE)
@@ -143,17 +153,11 @@ def bootstrap(
             providers=providers,
             call_timeout_s=settings.run_call_s,
         ),
-        ingest=IngestService(
-            database=database,
-            mailbox=mailbox,
-            now=now,
-            batch_bytes=settings.trace_bytes,
-            span_bytes=settings.span_bytes,
-        ),
+        ingest=ingest,
         sessions=sessions,
         logs=LogService(database=database),
-        test_cases=TestCaseService(database=database, now=now, sessions=sessions),
-        replays=ReplayService(database=database, now=now, models=models, reader=reader),
+        test_cases=test_cases,
+        replays=replays,
         replay_player=ReplayPlayer(
             database=database,
             now=now,
@@ -165,7 +169,15 @@ def bootstrap(
         ),
         readiness=readiness,
         doctor=Doctor(settings=settings, readiness=readiness, client=redis.commands),
-        setup=SetupService(database=database, now=now, keys=keys, models=models, prompts=prompts, editor=editor),
+        setup=SetupService(
+            database=database,
+            now=now,
+            keys=keys,
+            models=models,
+            prompts=prompts,
+            editor=editor,
+            demo_session=DemoSession(database=database, now=now, ingest=ingest, test_cases=test_cases, replays=replays),
+        ),
     )
     declared = actors.declare(broker, services)
     return Container(

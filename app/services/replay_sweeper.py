@@ -39,6 +39,7 @@ class ReplaySweeper:
     monotonic: Callable[[], float] = time.monotonic
     _seen: dict[int, tuple[Claim, float]] = field(default_factory=dict)
     _sent: dict[int, float] = field(default_factory=dict)
+    _first: bool = True
 
     def sweep(self) -> list[int]:
         """Free what dead workers hold, end what can't go on; the ids of replays whose message is to be sent again."""
@@ -49,6 +50,7 @@ class ReplaySweeper:
         self._sent = {row.id: self._sent[row.id] for row in open_ if row.id in self._sent}
         due = [row.id for row in open_ if row.id in freed or self._unsent(row)]
         self._sent |= dict.fromkeys(due, self.monotonic())
+        self._first = False
         return due
 
     def _free_stale(self) -> set[int]:
@@ -86,7 +88,12 @@ class ReplaySweeper:
         )
 
     def _unsent(self, row: ReplayRow) -> bool:
-        """Sent again at 10 s of age, and then each time the age has doubled: most of these wait behind others."""
+        """Sent again at 10 s of age, and then each time the age has doubled: most of these wait behind others.
+
+        The first sweep sends for all: an in-process Redis has just begun, and a message too many does no harm.
+        """
+        if self._first:
+            return True
         age_s = (self.now() - row.created_at).total_seconds()
         sent_at = self._sent.get(row.id)
         if sent_at is None:

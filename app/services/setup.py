@@ -10,6 +10,7 @@ from app.errors import NotFound, Unauthorized
 from app.models import organizations
 from app.models.organizations import Project
 from app.services import demo
+from app.services.demo_session import DemoSession
 from app.services.keys import KeyService
 from app.services.models import ModelService
 from app.services.prompt_editor import PromptEditor
@@ -43,6 +44,7 @@ class SetupService:
         models: ModelService,
         prompts: PromptService,
         editor: PromptEditor,
+        demo_session: DemoSession,
     ) -> None:
         self._database = database
         self._now = now
@@ -50,6 +52,7 @@ class SetupService:
         self._models = models
         self._prompts = prompts
         self._editor = editor
+        self._demo_session = demo_session
 
     def upgrade(self) -> str:
         """Bring the schema and the catalogue of models to this release; the schema's revision."""
@@ -68,6 +71,8 @@ class SetupService:
             if not known:
                 api_key = self._key(project.id, new_key=new_key)
             prompt = self._demo(project, prompt_id) if with_demo else None
+            if prompt is not None:
+                self._demo_session.seed(project_id=project.id, prompt_id=prompt)
         return Seed(project.id, api_key or None, prompt, key_is_new=bool(api_key) and known is None)
 
     def _project_of(self, api_key: str) -> Project | None:

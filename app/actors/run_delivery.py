@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 # A result may be lost (a worker that died right after its commit, a Redis that was flushed); the row is not.
 LOOK_S = 15.0
-PAUSE_S = 0.5
+PAUSE_S = 1.0
 
 
 class RunDelivery:
@@ -73,7 +73,7 @@ class RunDelivery:
         except ResultTimeout:
             return False
         except (ResultFailure, redis.RedisError) as error:
-            log.warning("run_result_unreadable", error=str(error))
+            log.debug("run_result_unreadable", error=str(error))
         time.sleep(PAUSE_S)
         return False
 

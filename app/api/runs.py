@@ -9,11 +9,11 @@ import orjson
 
 from app.actors.run_delivery import RunDelivery
 from app.api.bodies import read_json
-from app.errors import Invalid, TooLarge
+from app.errors import Invalid
+from app.models.runs import RunRow
 from app.schemas.base import load
 from app.schemas.runs import RunRequest, answer_json, record_json
-from app.services.runs import Idempotency, RunService
-from app.services.runs.commands import RunCommand
+from app.services.runs import Idempotency, RunCommand, RunService, Started
 from app.services.runs.failures import raise_failure
 
 KEY_MAX = 255
@@ -30,21 +30,26 @@ class RunPrompt:
         self._body_bytes = body_bytes
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        key = req.context.key
-        body = read_json(req, self._body_bytes)
-        command: RunCommand = load(RunRequest(), body)
-        if sum(len(file.content) for file in command.files) > self._body_bytes:
-            raise TooLarge(f"The files are over the limit of {self._body_bytes} bytes.")
-        idempotency = _idempotency(req, key.id, body)
-        started = self._runs.start(command, project_id=key.project_id, api_key_id=key.id, idempotency=idempotency)
+        started = self._start(req)
         resp.set_header("X-Run-Id", str(started.run_id))
         self._delivery.send(started)
         if _prefers_async(req):
-            return _accepted(resp, started.run_id)
+            _accepted(resp, self._runs.get(project_id=started.project_id, run_id=started.run_id))
+            return
         row = self._delivery.finished(started)
         raise_failure(row)
         resp.media = answer_json(row)
-        return None
+
+    def _start(self, req: falcon.Request) -> Started:
+        """Apart from the waiting, so that the body and its files are not held while a caller waits.
+
+        Decoded, files are smaller than the body that brings them: its limit holds for both.
+        """
+        key = req.context.key
+        body = read_json(req, self._body_bytes)
+        command: RunCommand = load(RunRequest(), body)
+        idempotency = _idempotency(req, key.id, body)
+        return self._runs.start(command, project_id=key.project_id, api_key_id=key.id, idempotency=idempotency)
 
 
 class RunResource:
@@ -55,11 +60,11 @@ class RunResource:
         resp.media = record_json(self._runs.get(project_id=req.context.key.project_id, run_id=run_id))
 
 
-def _accepted(resp: falcon.Response, run_id: int) -> None:
+def _accepted(resp: falcon.Response, row: RunRow) -> None:
     resp.status = falcon.HTTP_202
-    resp.location = f"/api/v1/runs/{run_id}"
+    resp.location = f"/api/v1/runs/{row.id}"
     resp.set_header("Preference-Applied", "respond-async")
-    resp.media = {"id": run_id, "status": "queued"}
+    resp.media = record_json(row)
 
 
 def _prefers_async(req: falcon.Request) -> bool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import structlog
@@ -16,8 +16,9 @@ from app.chat import File, Message
 from app.db import Database
 from app.errors import RepriseError, Unavailable
 from app.models import idempotency_keys, run_file_chunks, runs
+from app.models.language_models import LanguageModel
 from app.models.runs import Claim, RunRow
-from app.providers.types import ModelPort
+from app.providers.types import ModelPort, ModelRequest
 from app.services.credentials import CredentialService
 from app.services.models import ModelService
 from app.services.runs.failures import INTERNAL, NOT_CALLED, failed, failed_by
@@ -28,9 +29,11 @@ from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
 
-# How long an answer waits for a database that is away, in seconds; a model's answer is too dear to drop.
-STORE_S = 60.0
-STORE_PAUSE_S = 1.0
+T = TypeVar("T")
+
+# How long a claimed run, or its answer, waits for a database that is away, in seconds.
+PATIENCE_S = 60.0
+PAUSE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,13 @@ class Executor:
         return values
 
     def _answer(self, row: RunRow, instruction: str) -> dict[str, Any]:
+        model, request = self._patiently(lambda: self._request(row, instruction))
+        started = self.monotonic()
+        answer = self.providers.complete(request)
+        took_ms = round((self.monotonic() - started) * 1000)
+        return answered(answer, request.config, model) | {"response_time_ms": took_ms}
+
+    def _request(self, row: RunRow, instruction: str) -> tuple[LanguageModel, ModelRequest]:
         with self.database.read() as connection:
             model = self.models.read(connection, organization_id=row.organization_id, model_id=row.language_model_id)
             contents = run_file_chunks.read_files(connection, run_id=row.id, count=len(row.request["files"]))
@@ -89,24 +99,25 @@ class Executor:
         files = tuple(File(file["fileName"], file["contentType"], content) for file, content in described)
         messages = (Message("system", instruction), Message("user", row.question, files=files))
         credential = self.credentials.find(row.organization_id, model.vendor, base_url=model.base_url)
-        request = model_request(model, row.request["config"], messages, credential, self.call_timeout_s)
-        started = self.monotonic()
-        answer = self.providers.complete(request)
-        took_ms = round((self.monotonic() - started) * 1000)
-        return answered(answer, request.config, model) | {"response_time_ms": took_ms}
+        return model, model_request(model, row.request["config"], messages, credential, self.call_timeout_s)
 
     def _store(self, claim: Claim, values: dict[str, Any]) -> None:
-        deadline = self.monotonic() + STORE_S
+        def store(connection: Connection) -> bool:
+            return finish(connection, claim, values, self.now())
+
+        if not self._patiently(lambda: self.database.retrying(store)):
+            log.warning("run_came_too_late", run_id=claim.run_id, status=values["status"])
+
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """Do `work` again while the database is away: a claimed run can't be handed back."""
+        deadline = self.monotonic() + PATIENCE_S
         while True:
             try:
-                stored = self.database.retrying(lambda connection: finish(connection, claim, values, self.now()))
-                break
+                return work()
             except Unavailable:
                 if self.monotonic() >= deadline:
                     raise
-            self.sleep(STORE_PAUSE_S)
-        if not stored:
-            log.warning("run_came_too_late", run_id=claim.run_id, status=values["status"])
+            self.sleep(PAUSE_S)
 
 
 def finish(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -28,7 +29,6 @@ class Heartbeat:
         self._lock = threading.Lock()
         self._claims: dict[int, str] = {}
         self._thread: threading.Thread | None = None
-        self._idle = threading.Event()
 
     @contextmanager
     def of(self, run_id: int, token: str) -> Iterator[None]:
@@ -46,7 +46,7 @@ class Heartbeat:
 
     def _beat(self) -> None:
         while True:
-            self._idle.wait(self._every_s)
+            time.sleep(self._every_s)
             with self._lock:
                 claims = dict(self._claims)
                 if not claims:

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Index,
     Integer,
     Table,
+    func,
     insert,
     select,
 )
@@ -164,3 +165,52 @@ def list_replays(
     if before_id is not None:
         statement = statement.where(c.id < before_id)
     return [ReplayRow(*row) for row in connection.execute(statement)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many replays of one draft ended (or stand) in one state."""
+
+    fingerprint: str
+    status: Status
+    replays: int
+    first_at: datetime
+    last_at: datetime
+
+
+def tally(connection: Connection, *, prompt_id: int, test_case_id: int | None = None) -> list[Tally]:
+    """Of all of a prompt's replays, or of those of one test case; one entry for each draft and state."""
+    c = replays.c
+    fingerprint = draft_snapshots.c.fingerprint
+    statement = (
+        select(fingerprint, c.status, func.count(), func.min(c.created_at), func.max(c.created_at))
+        .join(draft_snapshots, draft_snapshots.c.id == c.draft_snapshot_id)
+        .where(c.prompt_id == prompt_id)
+        .group_by(fingerprint, c.status)
+    )
+    if test_case_id is not None:
+        statement = statement.where(c.test_case_id == test_case_id)
+    return [Tally(*row) for row in connection.execute(statement)]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What replays have used; `cost_usd` is that of prompt and completion together."""
+
+    replays: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+def usage(connection: Connection, *, project_id: int, since: datetime, until: datetime) -> Usage:
+    """Of the project's replays that were asked for from `since` until before `until`: usage of source `replay`."""
+    c = replays.c
+    spent = select(
+        func.count(),
+        func.coalesce(func.sum(c.prompt_tokens), 0),
+        func.coalesce(func.sum(c.completion_tokens), 0),
+        func.coalesce(func.sum(c.prompt_cost_usd + c.completion_cost_usd), 0.0),
+    ).where(c.project_id == project_id, c.created_at >= since, c.created_at < until)
+    count, prompt_tokens, completion_tokens, cost_usd = connection.execute(spent).one()
+    return Usage(int(count), int(prompt_tokens), int(completion_tokens), float(cost_usd))

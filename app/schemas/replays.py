@@ -12,6 +12,7 @@ from app.models.replays import STATUSES, ReplayRow
 from app.replay.types import StepResult
 from app.schemas.base import BoundedList, Identifier, StrictSchema, Text
 from app.schemas.test_cases import PAGE, PAGE_MAX
+from app.services.replay_history import DraftHistory
 from app.services.replays import AT_ONCE, ReplayView
 from app.timestamps import iso, iso_or_none
 
@@ -58,6 +59,10 @@ class ReplayQuerySchema(StrictSchema):
         return ReplayQuery(**data)
 
 
+class HistoryQuerySchema(StrictSchema):
+    test_case_id = Identifier(data_key="testCaseId", load_default=None)
+
+
 def dump_accepted(row: ReplayRow) -> dict[str, Any]:
     return {"id": row.id, "status": row.status, "testCaseId": row.test_case_id}
 
@@ -97,6 +102,22 @@ def dump_replay(view: ReplayView) -> dict[str, Any]:
 
 def dump_replays(views: Sequence[ReplayView], next_cursor: str | None) -> dict[str, Any]:
     return {"replays": [dump_summary(view) for view in views], "nextCursor": next_cursor}
+
+
+def dump_history(entries: Sequence[DraftHistory]) -> dict[str, Any]:
+    return {"history": [_history(entry) for entry in entries]}
+
+
+def _history(entry: DraftHistory) -> dict[str, Any]:
+    return {
+        "draftFingerprint": entry.fingerprint,
+        "commitHash": entry.commit_hash,
+        "replays": entry.replays,
+        "counts": dict(entry.counts),
+        "passRate": entry.pass_rate,
+        "firstAt": iso(entry.first_at),
+        "lastAt": iso(entry.last_at),
+    }
 
 
 def _turn(turn: dict[str, Any]) -> dict[str, Any]:

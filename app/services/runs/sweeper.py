@@ -37,8 +37,8 @@ class Sweeper:
     database: Database
     now: Now
     monotonic: Callable[[], float] = time.monotonic
-    _seen: dict[int, tuple[Claim, float]] = field(default_factory=dict)
-    _sent_at_age_s: dict[int, float] = field(default_factory=dict)
+    _seen: dict[int, tuple[Claim, float]] = field(default_factory=dict, init=False)
+    _sent_at_age_s: dict[int, float] = field(default_factory=dict, init=False)
 
     def sweep(self) -> list[int]:
         """Mark what is over; the ids of runs whose message is to be sent again."""

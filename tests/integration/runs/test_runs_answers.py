@@ -4,8 +4,10 @@ import base64
 
 import pytest
 
+from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
+from tests.integration.runs.conftest import KEY
 
 PNG = base64.b64encode(b"\x89PNG picture").decode()
 PLACEHOLDER = [
@@ -83,6 +85,17 @@ def test_the_instruction_is_sent_as_system_message_and_the_question_as_users(wor
     system, user = upstream.requests[-1].body["messages"]
     assert system["content"] == "<instructions>\n<role>\nBe brief\n</role>\n</instructions>"
     assert user["content"] == "Where is order 7?"
+
+
+@pytest.mark.parametrize("vendor", ["OPENAI", "ANTHROPIC", "GOOGLE"])
+def test_every_vendor_is_called_over_http_with_its_credential(world, upstream, vendor):
+    answer = run(world, prompt(world, model=MODELS[vendor]), "Hello?")
+
+    assert (answer.status_code, answer.json["answer"]) == (200, "echo: Hello?")
+    asked = upstream.requests[-1]
+    assert asked.vendor == vendor
+    assert KEY in str(asked.headers)
+    assert record(world, answer)["languageModel"]["vendor"] == vendor
 
 
 def test_reasoning_cached_tokens_and_cost_are_told(world, upstream):

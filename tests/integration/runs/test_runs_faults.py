@@ -10,7 +10,7 @@ import redis
 from app.errors import Unavailable, WaitTimeout
 from app.models import runs as run_rows
 from app.services.runs import RunCommand, Started
-from app.services.runs.sweeper import EXPIRED_AFTER, STALE_S, UNSENT_S, Sweeper
+from app.services.runs.sweeper import EXPIRED_AFTER, STALE_S, UNSENT_S
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
 from tests.support.waiting import wait_until
@@ -54,7 +54,8 @@ class Clock:
 
 
 def sweeper(world, clock):
-    return Sweeper(database=world.container.database, now=world.container.now, monotonic=clock)
+    """A clock process of its own, that goes by `clock`."""
+    return replace(world.container.services.runs._sweeper, monotonic=clock)
 
 
 def test_a_message_that_comes_twice_makes_one_call(world, service, upstream):

@@ -1,21 +1,23 @@
-"""Real worker processes that are killed, or asked to end, in the middle of a run."""
+"""Real processes that are killed, or asked to end, in the middle of a run: workers, and Redis."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app import schema
 from app.bootstrap import bootstrap
-from app.services.runs.sweeper import STALE_S, Sweeper
+from app.services.runs.sweeper import STALE_S
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
 from tests.integration.runs.conftest import KEY
 from tests.support.deployment import ROOT, environment, procfile
 from tests.support.process import ChildProcess
+from tests.support.redis_server import redis_server
 from tests.support.waiting import wait_until
-from tests.support.world import World, new_world, settings_for
+from tests.support.world import World, new_world, running, settings_for
 
 ASYNC = {"Prefer": "respond-async"}
 
@@ -76,6 +78,26 @@ def test_a_worker_that_is_asked_to_end_finishes_its_run_first(apart, worker, ups
 
 def sweep_after_a_while(world: World) -> None:
     times = iter([0.0, STALE_S])
-    sweeper = Sweeper(database=world.container.database, now=world.container.now, monotonic=lambda: next(times))
+    sweeper = replace(world.container.services.runs._sweeper, monotonic=lambda: next(times))
     sweeper.sweep()
     sweeper.sweep()
+
+
+@pytest.mark.usefixtures("needs_redis")
+def test_a_redis_that_is_killed_and_forgets_all_delays_a_waiting_run_and_loses_nothing(
+    tmp_path, mysql_url, upstream, shared_upstream
+):
+    upstream.script(Reply(text="still here", latency_s=1.0))
+    credentials = {"OPENAI": (KEY, shared_upstream.base_url("OPENAI"))}
+    with redis_server() as server, server.database() as redis_url:
+        settings = settings_for(tmp_path, mysql_url=mysql_url, redis_url=redis_url)
+        with running(replace(settings, vendor_credentials=credentials)) as container, ThreadPoolExecutor(1) as pool:
+            container.services.models.sync_catalogue()
+            world = new_world(container)
+            waiting = pool.submit(run, world, prompt(world, model="gpt-4o-mini"))
+            wait_until(lambda: len(upstream.requests) == 1, "the call")
+            server.restart()
+            answer = waiting.result(timeout=60)
+
+    assert (answer.status_code, answer.json["answer"]) == (200, "still here")
+    assert len(upstream.requests) == 1

@@ -18,7 +18,7 @@ from app.bootstrap import Container, bootstrap
 from config import gunicorn as web_configuration
 from config.settings import Settings
 
-# Less than gunicorn's graceful_timeout, after which it kills.
+# How long running actors may take to end; then they are cut off, and their rows are picked up by the next start.
 STOP_S = 20
 
 
@@ -72,6 +72,8 @@ class EmbeddedServer(BaseApplication):  # type: ignore[misc]
             if name in self.cfg.settings:
                 self.cfg.set(name, value)
         self.cfg.set("workers", 1)
+        # The arbiter must not kill the process while its actors end, which they do after the last answer.
+        self.cfg.set("graceful_timeout", web_configuration.graceful_timeout + STOP_S + 5)
         self.cfg.set("post_worker_init", self._announce)
         self.cfg.set("worker_exit", self._finish)
 
@@ -84,6 +86,7 @@ class EmbeddedServer(BaseApplication):  # type: ignore[misc]
     def _announce(self, worker: Any) -> None:
         # Ctrl-C reaches the whole foreground group; the arbiter tells this process when to stop.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        worker.cfg.set("graceful_timeout", web_configuration.graceful_timeout)
         if worker.age == 1:
             self._on_ready()
 

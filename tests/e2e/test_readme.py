@@ -8,7 +8,6 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -80,11 +79,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def answers(home: Path) -> Iterator[list[str]]:
+def answers(home: Path) -> list[str]:
     """What the walk through the embedded default prints, block by block."""
     assert BLOCKS[0].strip() == SERVE
-    with make_run(home, {}):
-        yield bash(WALK, home)
+    with make_run(home, {}) as server:
+        outputs = bash(WALK, home)
+        server.terminate()
+    return outputs
 
 
 def test_every_command_is_among_those_executed_here() -> None:

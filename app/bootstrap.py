@@ -15,8 +15,10 @@ from app.broker import WakingBroker, build_broker
 from app.db import Database, build_engine
 from app.limits.mailbox import Mailbox
 from app.limits.rate import RateLimiter
+from app.metrics import Metrics, MetricStore, provider_calls, registry
 from app.providers import catalogue
 from app.providers.router import Providers
+from app.queue_metrics import QueueMetrics
 from app.redis_clients import RedisClients, connect
 from app.services.accounts import AccountService
 from app.services.audit import AuditService
@@ -26,6 +28,7 @@ from app.services.doctor import Doctor
 from app.services.ingest import IngestService
 from app.services.keys import KeyService
 from app.services.logs import LogService
+from app.services.metrics import MetricsService
 from app.services.models import ModelService
 from app.services.passwords import Passwords
 from app.services.projects import ProjectService
@@ -69,6 +72,7 @@ class Services:
     ingest: IngestService
     sessions: SessionService
     logs: LogService
+    metrics: MetricsService
     test_cases: TestCaseService
     replays: ReplayService
     replay_player: ReplayPlayer
@@ -88,6 +92,7 @@ class Container:
     broker: WakingBroker
     limiter: RateLimiter
     mailbox: Mailbox
+    metrics: Metrics
     services: Services
     actors: Actors
     run_delivery: RunDelivery
@@ -103,22 +108,30 @@ def bootstrap(
     providers: Providers | None = None,
 ) -> Container:
     """Connects lazily: a process starts while the database or Redis is away, and answers 503 until they are back."""
-    database = database or Database(build_engine(database_url(settings), pool_size=settings.database_pool))
     redis = redis or connect(settings.redis_url, waiters=settings.web_threads)
-    broker = build_broker(redis.commands, redis.waiting)
-    limiter = _limiter(redis, settings.rate_limit)
+    metric_store = MetricStore(redis.commands)
+    metrics = Metrics(metric_store)
+    database = database or Database(
+        build_engine(database_url(settings), pool_size=settings.database_pool),
+        on_lock_retry=lambda: metrics.count(registry.LOCK_RETRIES),
+    )
+    metrics.gauge(
+        registry.DATABASE_CONNECTIONS, lambda: {(state,): count for state, count in database.connections().items()}
+    )
+    broker = build_broker(redis.commands, redis.waiting, QueueMetrics(metrics))
+    limiter = _limiter(redis, settings.rate_limit, metrics)
     mailbox = Mailbox(redis.commands, backlog=settings.ingest_backlog)
     known_models = catalogue.load(Path(settings.catalogue_file) if settings.catalogue_file else None)
     models = ModelService(database=database, now=now, catalogue=known_models)
-    reader = PromptReader(models=models)
-    keys = KeyService(database=database, now=now)
-    prompts = PromptService(database=database, reader=reader)
+    reader = PromptReader(models=models, metrics=metrics)
+    keys = KeyService(database=database, now=now, metrics=metrics)
+    prompts = PromptService(database=database, reader=reader, metrics=metrics)
     editor = PromptEditor(database=database, now=now, models=models, reader=reader)
     credentials = CredentialService(
         database=database, now=now, secret_key=settings.secret_key, from_settings=settings.vendor_credentials
     )
-    readiness = Readiness(database=database, client=redis.commands)
-    providers = providers or Providers(catalogue=known_models)
+    readiness = Readiness(database=database, client=redis.commands, broker=broker)
+    providers = providers or Providers(catalogue=known_models, observed=provider_calls(metrics))
     sessions = SessionService(database=database)
     test_cases = TestCaseService(database=database, now=now, sessions=sessions)
     replays = ReplayService(database=database, now=now, models=models, reader=reader)
@@ -128,10 +141,11 @@ def bootstrap(
         now=now,
         batch_bytes=settings.trace_bytes,
         span_bytes=settings.span_bytes,
+        metrics=metrics,
     )
     passwords = Passwords()
     sign_ins = SignInService(
-        database=database, now=now, passwords=passwords, attempts=_limiter(redis, SIGN_INS_PER_MINUTE)
+        database=database, now=now, passwords=passwords, attempts=_limiter(redis, SIGN_INS_PER_MINUTE, metrics)
     )
     services = Services(
         sign_ins=sign_ins,
@@ -152,6 +166,7 @@ def bootstrap(
             credentials=credentials,
             providers=providers,
             call_timeout_s=settings.run_call_s,
+            metrics=metrics,
         ),
         ingest=ingest,
         sessions=sessions,
@@ -167,6 +182,7 @@ def bootstrap(
             providers=providers,
             call_timeout_s=settings.run_call_s,
         ),
+        metrics=MetricsService(store=metric_store, client=redis.commands),
         readiness=readiness,
         doctor=Doctor(settings=settings, readiness=readiness, client=redis.commands),
         setup=SetupService(
@@ -188,6 +204,7 @@ def bootstrap(
         broker=broker,
         limiter=limiter,
         mailbox=mailbox,
+        metrics=metrics,
         services=services,
         actors=declared,
         run_delivery=RunDelivery(
@@ -197,10 +214,12 @@ def bootstrap(
     )
 
 
-def _limiter(redis: RedisClients, per_minute: int) -> RateLimiter:
-    return RateLimiter(
-        redis.commands, per_minute=per_minute, on_unavailable=lambda: log.warning("rate_limit_not_counted")
-    )
+def _limiter(redis: RedisClients, per_minute: int, metrics: Metrics) -> RateLimiter:
+    def not_counted() -> None:
+        log.warning("rate_limit_not_counted")
+        metrics.count(registry.RATE_LIMIT_NOT_COUNTED)
+
+    return RateLimiter(redis.commands, per_minute=per_minute, on_unavailable=not_counted)
 
 
 def database_url(settings: Settings) -> str:

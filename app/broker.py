@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 import redis
-from dramatiq import Message
+from dramatiq import Broker, Message, Middleware, Worker
 from dramatiq.broker import MessageProxy
 from dramatiq.brokers.redis import RedisBroker, _RedisConsumer
 from dramatiq.errors import ConnectionClosed
@@ -29,14 +30,36 @@ def workers_seen(client: redis.Redis, queue: str) -> int:
     return int(client.zcount(WORKERS_KEY.format(queue), time.time() - HEARTBEAT_MS / 1000, "+inf"))
 
 
-def build_broker(client: redis.Redis, waiting_client: redis.Redis) -> WakingBroker:
+def build_broker(client: redis.Redis, waiting_client: redis.Redis, *further: Middleware) -> WakingBroker:
     """A broker on `client`; results are awaited on `waiting_client`, whose sockets must never time out."""
     results = Results(backend=RedisBackend(client=waiting_client), result_ttl=RESULT_TTL_MS)
     return WakingBroker(  # type: ignore[no-untyped-call]
         client=client,
         heartbeat_timeout=HEARTBEAT_MS,
-        middleware=[AgeLimit(), TimeLimit(), ShutdownNotifications(), Retries(), CurrentMessage(), results],
+        middleware=[
+            AgeLimit(),
+            TimeLimit(),
+            ShutdownNotifications(),
+            Retries(),
+            CurrentMessage(),
+            results,
+            HandBack(),
+            *further,
+        ],
     )
+
+
+class HandBack(Middleware):
+    """A worker that stops takes no further messages: they would wait for its last actor to end.
+
+    Dramatiq's consumers go on fetching meanwhile, so that their heartbeats do.
+    """
+
+    def before_worker_boot(self, broker: Broker, _worker: Worker) -> None:
+        broker.stopping = False  # type: ignore[attr-defined]
+
+    def before_worker_shutdown(self, broker: Broker, _worker: Worker) -> None:
+        broker.stopping = True  # type: ignore[attr-defined]
 
 
 class WakingBroker(RedisBroker):
@@ -46,6 +69,7 @@ class WakingBroker(RedisBroker):
     another worker), and looks after dead workers once in a thousand commands, which on a quiet queue is never.
     """
 
+    stopping = False
     _next_maintenance = 0.0
 
     @property
@@ -86,7 +110,7 @@ class _WakingConsumer(_RedisConsumer):
 
     def _report(self) -> None:
         """Leave a sign of life for the queue: Dramatiq's own heartbeats name no queues."""
-        if time.monotonic() < self._next_report or self.queue_name.endswith(".DQ"):
+        if time.monotonic() < self._next_report or self.queue_name.endswith(".DQ") or self.broker.stopping:
             return
         self._next_report = time.monotonic() + REPORT_S
         key, now = WORKERS_KEY.format(self.queue_name), time.time()
@@ -98,7 +122,7 @@ class _WakingConsumer(_RedisConsumer):
 
     def _fetch(self) -> list[bytes]:
         free = self.prefetch - self.outstanding_message_count
-        if free <= 0:
+        if free <= 0 or self.broker.stopping:
             return []
         try:
             fetched = self.broker.do_fetch(self.queue_name, free)
@@ -108,6 +132,9 @@ class _WakingConsumer(_RedisConsumer):
         return [data for data in fetched if data is not None]
 
     def _wait(self) -> None:
+        if self.broker.stopping:
+            time.sleep(WAKE_S / 10)
+            return
         if self.outstanding_message_count >= self.prefetch:
             self._freed.clear()
             if self.outstanding_message_count >= self.prefetch:
@@ -126,3 +153,9 @@ class _WakingConsumer(_RedisConsumer):
     def nack(self, message: MessageProxy) -> None:
         super().nack(message)  # type: ignore[no-untyped-call]
         self._freed.set()
+
+    def close(self) -> None:
+        """Take the sign of life back: whoever counts workers need not wait until it is too old."""
+        with suppress(redis.RedisError):
+            self._client.zrem(WORKERS_KEY.format(self.queue_name), self.broker.broker_id)
+        super().close()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import structlog
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -41,6 +41,11 @@ class Database:
     @property
     def is_sqlite(self) -> bool:
         return self._sqlite
+
+    def connections(self) -> dict[str, int]:
+        """How many connections of this process's pool are in use, and how many are idle."""
+        pool = self.engine.pool
+        return {"in_use": pool.checkedout(), "idle": pool.checkedin()} if isinstance(pool, QueuePool) else {}
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

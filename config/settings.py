@@ -81,6 +81,9 @@ class Settings:
         "Encrypts stored vendor credentials and signs sessions; embedded mode makes its own",
         secret=True,
     )
+    metrics_token: str = setting(
+        "REPRISE_METRICS_TOKEN", "", "Bearer token of GET /metrics; empty: there is no such path", secret=True
+    )
     log_level: str = setting(
         "REPRISE_LOG_LEVEL", "info", "debug, info, warning or error", _one_of("debug", "info", "warning", "error")
     )

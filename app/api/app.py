@@ -12,7 +12,9 @@ from app.actors.delivery import BatchDelivery
 from app.api import errors
 from app.api.health import Live, Ready, Root
 from app.api.logs import PromptLogs, RejectedSpans
+from app.api.metrics import MetricsResource
 from app.api.middleware.authentication import Authentication
+from app.api.middleware.metrics import RequestMetrics
 from app.api.middleware.request_id import RequestId
 from app.api.prompts import Prompt, Prompts, Render
 from app.api.replays import PromptReplays, ReplayCancellation, ReplayResource, ReplayStep, TestCaseReplays
@@ -37,7 +39,11 @@ ID = "{%s:int(min=1, max=9223372036854775807)}"
 def build_app(container: Container) -> App:
     settings, services = container.settings, container.services
     app: App = falcon.App(
-        middleware=[RequestId(), Authentication(keys=services.keys, limiter=container.limiter)],
+        middleware=[
+            RequestMetrics(container.metrics),
+            RequestId(),
+            Authentication(keys=services.keys, limiter=container.limiter),
+        ],
         cors_enable=False,
     )
     # Trailing slashes are not significant, and a "+" in a query is a space.
@@ -49,6 +55,7 @@ def build_app(container: Container) -> App:
     app.add_route("/", Root())
     app.add_route("/health/live", Live())
     app.add_route("/health/ready", Ready(readiness=services.readiness))
+    app.add_route("/metrics", MetricsResource(metrics=services.metrics, token=settings.metrics_token))
     add_prompt_routes(app, container)
     add_replay_routes(app, container)
     runs = RunPrompt(runs=services.runs, delivery=container.run_delivery, body_bytes=settings.run_body_bytes)

@@ -25,8 +25,8 @@ class Providers:
     """A `ModelPort` over all vendors.
 
     `slot` is entered for the length of a call, its pauses included: a limit on how many calls one model gets
-    at once, which may wait or raise. With a catalogue, files that a model can't read are refused (`Invalid`)
-    before anything is sent.
+    at once, which may wait or raise. `observed` is entered for each try. With a catalogue, files that a model
+    can't read are refused (`Invalid`) before anything is sent.
     """
 
     def __init__(
@@ -38,6 +38,7 @@ class Providers:
         retry: Retry | None = None,
         breaker: Breaker | None = None,
         slot: Slot = lambda model: nullcontext(),
+        observed: Slot = lambda model: nullcontext(),
     ) -> None:
         self._catalogue = catalogue
         self._builtin = builtin or BuiltinModels()
@@ -46,6 +47,7 @@ class Providers:
         self._retry = retry or Retry()
         self._breaker = breaker or Breaker()
         self._slot = slot
+        self._observed = observed
 
     def check(self, request: ModelRequest) -> None:
         """Raise `Invalid` for what would be refused before anything is sent."""
@@ -74,7 +76,7 @@ class Providers:
         upstream = _upstream(request)
 
         def attempt(left_s: float) -> Answer:
-            with self._breaker.guard(upstream, request.model.vendor):
+            with self._breaker.guard(upstream, request.model.vendor), self._observed(request.model):
                 return send(replace(request, timeout_s=left_s))
 
         with self._slot(request.model):

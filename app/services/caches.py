@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -14,15 +14,22 @@ class BoundedCache(Generic[T]):
     """Keeps what was used last, up to a total weight; safe from any thread.
 
     Two threads that miss at once both make the value: it is the same, and nobody waits for the other.
+    `on_lookup` hears of every lookup whether it was a hit.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, on_lookup: Callable[[bool], None] = lambda hit: None) -> None:
         self._limit = limit
+        self._on_lookup = on_lookup
         self._held = 0
         self._entries: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> T | None:
+        value = self._get(key)
+        self._on_lookup(value is not None)
+        return value
+
+    def _get(self, key: Hashable) -> T | None:
         with self._lock:
             if key not in self._entries:
                 return None

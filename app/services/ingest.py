@@ -15,6 +15,8 @@ from sqlalchemy import Connection
 from app.db import Database
 from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.limits.mailbox import Mailbox
+from app.metrics import Metrics
+from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import prompts, rejected_spans, sessions, spans, turns
 from app.models.rejected_spans import RejectedSpan
 from app.models.sessions import SessionRow
@@ -62,12 +64,15 @@ def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:
 
 
 class IngestService:
-    def __init__(self, *, database: Database, mailbox: Mailbox, now: Now, batch_bytes: int, span_bytes: int) -> None:
+    def __init__(
+        self, *, database: Database, mailbox: Mailbox, now: Now, batch_bytes: int, span_bytes: int, metrics: Metrics
+    ) -> None:
         self._database = database
         self._mailbox = mailbox
         self._now = now
         self._batch_bytes = batch_bytes
         self._span_bytes = span_bytes
+        self._metrics = metrics
         self._known: dict[int, set[int]] = {}
 
     def store_claimed(self, project_id: int, key: str, encoding: str) -> dict[str, object]:
@@ -81,10 +86,24 @@ class IngestService:
 
     def store(self, project_id: int, body: bytes, encoding: str = "", *, seen: bool = False) -> Receipt:
         """Store a batch as it came from an exporter; `seen` is a hint that it was stored before."""
+        with self._metrics.timed(BATCH_SECONDS):
+            receipt = self._store(project_id, body, encoding, seen=seen)
+        self._metrics.count(BATCHES, receipt.outcome)
+        self._metrics.count(BATCH_BYTES, by=len(body))
+        for outcome, spans_of_it in (
+            ("stored", receipt.stored),
+            ("duplicate", receipt.duplicates),
+            ("rejected", receipt.rejected),
+        ):
+            self._metrics.count(SPANS, outcome, by=spans_of_it)
+        return receipt
+
+    def _store(self, project_id: int, body: bytes, encoding: str, *, seen: bool) -> Receipt:
         try:
             decoded = decode(bytes(inflate(body, encoding, limit=self._batch_bytes)))
         except (Invalid, TooLarge, UnsupportedMediaType) as error:
             return Receipt(_outcome(error), message=str(error))
+        self._metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))
         try:
             kept, foreign = reject_unknown_prompts(decoded.spans, self._prompts_of(project_id, decoded.spans))
             kept, large = self._reject_large(kept)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import Invalid, NotFound, Unauthorized
+from app.metrics import Metrics, cache_lookups
 from app.models import api_keys, audit_log, organizations
 from app.models.api_keys import ApiKey
 from app.models.audit_log import SYSTEM, Actor
@@ -42,9 +43,10 @@ def digest(secret: str) -> bytes:
 
 
 class KeyService:
-    def __init__(self, *, database: Database, now: Now) -> None:
+    def __init__(self, *, database: Database, now: Now, metrics: Metrics) -> None:
         self._database = database
         self._now = now
+        self._on_lookup = cache_lookups(metrics, "api_keys")
         self._lock = threading.Lock()
         self._cache: dict[bytes, tuple[float, ApiKey | None]] = {}
         self._used: dict[int, datetime] = {}
@@ -129,7 +131,9 @@ class KeyService:
 
     def _find(self, key_digest: bytes) -> ApiKey | None:
         cached = self._cache.get(key_digest)
-        if cached and cached[0] > time.monotonic():
+        hit = cached is not None and cached[0] > time.monotonic()
+        self._on_lookup(hit)
+        if cached and hit:
             return cached[1]
         asked_at = time.monotonic()
         with self._database.read() as connection:

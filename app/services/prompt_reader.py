@@ -7,6 +7,7 @@ import re
 from sqlalchemy import Connection
 
 from app.errors import NotFound
+from app.metrics import Metrics, cache_lookups
 from app.models import prompt_versions, prompts
 from app.models.prompt_versions import VersionRow
 from app.models.prompts import PromptHead, PromptRow
@@ -21,9 +22,11 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 class PromptReader:
     """All queries are bound to the project; `NotFound` says the same for what is not there and what is foreign."""
 
-    def __init__(self, *, models: ModelService) -> None:
+    def __init__(self, *, models: ModelService, metrics: Metrics) -> None:
         self._models = models
-        self._versions: BoundedCache[Version] = BoundedCache(CACHED_CHARACTERS)
+        self._versions: BoundedCache[Version] = BoundedCache(
+            CACHED_CHARACTERS, on_lookup=cache_lookups(metrics, "prompt_versions")
+        )
 
     def read(
         self, connection: Connection, *, project_id: int, prompt_id: int, productive: bool, commit_hash: str | None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from app.db import Database
 from app.errors import NotFound
+from app.metrics import Metrics, cache_lookups
 from app.models import prompts
 from app.models.prompts import PromptHead, PromptListing
 from app.rendering.render import Rendered, render
@@ -47,10 +48,12 @@ class PromptPage:
 
 
 class PromptService:
-    def __init__(self, *, database: Database, reader: PromptReader) -> None:
+    def __init__(self, *, database: Database, reader: PromptReader, metrics: Metrics) -> None:
         self._database = database
         self._reader = reader
-        self._renderings: BoundedCache[Rendered] = BoundedCache(CACHED_CHARACTERS)
+        self._renderings: BoundedCache[Rendered] = BoundedCache(
+            CACHED_CHARACTERS, on_lookup=cache_lookups(metrics, "renderings")
+        )
 
     def content(
         self,

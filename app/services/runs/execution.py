@@ -15,6 +15,8 @@ from sqlalchemy import Connection
 from app.chat import File, Message
 from app.db import Database
 from app.errors import RepriseError, Unavailable
+from app.metrics import Metrics
+from app.metrics.registry import RUNS
 from app.models import idempotency_keys, run_file_chunks, runs
 from app.models.language_models import LanguageModel
 from app.models.runs import Claim, RunRow
@@ -45,6 +47,7 @@ class Executor:
     providers: ModelPort
     heartbeat: Heartbeat
     call_timeout_s: float
+    metrics: Metrics
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
@@ -60,9 +63,9 @@ class Executor:
                 values = self._work(row)
             except BaseException as error:
                 # A bug, or the actor's time limit: the run must not look as if it were still in work.
-                self._store(claim, failed(INTERNAL, f"{type(error).__name__} while the run was executed."))
+                self._store(row, claim, failed(INTERNAL, f"{type(error).__name__} while the run was executed."))
                 raise
-            self._store(claim, values)
+            self._store(row, claim, values)
 
     def _work(self, row: RunRow) -> dict[str, Any]:
         """The columns to store: an answer, or the failure that the vendor or the configuration is to blame for."""
@@ -101,12 +104,14 @@ class Executor:
         credential = self.credentials.find(row.organization_id, model.vendor, base_url=model.base_url)
         return model, model_request(model, row.request["config"], messages, credential, self.call_timeout_s)
 
-    def _store(self, claim: Claim, values: dict[str, Any]) -> None:
+    def _store(self, row: RunRow, claim: Claim, values: dict[str, Any]) -> None:
         def store(connection: Connection) -> bool:
             return finish(connection, claim, values, self.now())
 
         if not self._patiently(lambda: self.database.retrying(store)):
             log.warning("run_came_too_late", run_id=claim.run_id, status=values["status"])
+            return
+        self.metrics.count(RUNS, row.model_name, values.get("error_kind") or ("nok" if values.get("nok") else "ok"))
 
     def _patiently(self, work: Callable[[], T]) -> T:
         """Do `work` again while the database is away: a claimed run can't be handed back."""

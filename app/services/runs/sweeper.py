@@ -10,6 +10,8 @@ from datetime import timedelta
 import structlog
 
 from app.db import Database
+from app.metrics import Metrics
+from app.metrics.registry import RUNS
 from app.models import idempotency_keys, runs
 from app.models.runs import Claim
 from app.services.runs.execution import clear, finish
@@ -24,6 +26,8 @@ UNSENT_S = 10
 EXPIRED_AFTER = timedelta(hours=1)
 KEY_TTL = timedelta(hours=24)
 AT_ONCE = 1000
+# Of runs that ended without their worker only ids are at hand.
+UNKNOWN_MODEL = "unknown"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,6 +40,7 @@ class Sweeper:
 
     database: Database
     now: Now
+    metrics: Metrics
     monotonic: Callable[[], float] = time.monotonic
     _seen: dict[int, tuple[Claim, float]] = field(default_factory=dict, init=False)
     _sent_at_age_s: dict[int, float] = field(default_factory=dict, init=False)
@@ -61,6 +66,8 @@ class Sweeper:
         values = failed("interrupted", INTERRUPTED)
         marked = self.database.retrying(lambda connection: finish(connection, claim, values, self.now(), unmoved=True))
         log.warning("run_interrupted", run_id=claim.run_id, marked=marked)
+        if marked:
+            self.metrics.count(RUNS, UNKNOWN_MODEL, "interrupted")
         return marked
 
     def _unsent(self) -> list[int]:
@@ -79,7 +86,8 @@ class Sweeper:
         return due
 
     def _expire(self, run_id: int) -> None:
-        give_up(self.database, run_id, EXPIRED, self.now)
+        if give_up(self.database, run_id, EXPIRED, self.now):
+            self.metrics.count(RUNS, UNKNOWN_MODEL, "not_started")
 
     def _forget_keys(self) -> None:
         with self.database.write() as connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.db import Database
+from app.metrics import Metrics
 from app.providers.router import Providers
 from app.services.credentials import CredentialService
 from app.services.models import ModelService
@@ -23,6 +24,7 @@ def build_runs(
     credentials: CredentialService,
     providers: Providers,
     call_timeout_s: float,
+    metrics: Metrics,
     beat_s: float = BEAT_S,
 ) -> RunService:
     executor = Executor(
@@ -33,8 +35,9 @@ def build_runs(
         providers=providers,
         heartbeat=Heartbeat(database=database, now=now, every_s=beat_s),
         call_timeout_s=call_timeout_s,
+        metrics=metrics,
     )
-    sweeper = Sweeper(database=database, now=now)
+    sweeper = Sweeper(database=database, now=now, metrics=metrics)
     return RunService(
         database=database, now=now, prompts=prompts, providers=providers, executor=executor, sweeper=sweeper
     )

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from app.metrics import Metrics
 from app.providers import catalogue
 from app.services.models import ModelService
 from app.services.prompt_reader import PromptReader
@@ -91,7 +92,9 @@ def test_a_commit_is_seen_by_another_process_at_once(world: World) -> None:
     prompt_id = int(path.rpartition("/")[2])
     database = world.container.database
     models = ModelService(database=database, now=world.container.now, catalogue=catalogue.load())
-    other = PromptService(database=database, reader=PromptReader(models=models))
+    other = PromptService(
+        database=database, reader=PromptReader(models=models, metrics=Metrics()), metrics=Metrics()
+    )
     for value in ("two", "three"):
         world.patch(path, json={"value": value})
         world.post(f"{path}/commit")

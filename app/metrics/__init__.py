@@ -1,0 +1,7 @@
+"""Metrics of all processes together: declared in `registry`, counted by `Metrics`, kept in Redis."""
+
+from app.metrics.hooks import cache_lookups, provider_calls
+from app.metrics.recorder import Metrics
+from app.metrics.store import MetricStore
+
+__all__ = ["MetricStore", "Metrics", "cache_lookups", "provider_calls"]

@@ -1,0 +1,127 @@
+"""Gathers what a process counts and adds it to Redis once a second: cheap to call, and never an error."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import socket
+import threading
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import redis
+
+from app.metrics.store import MILLION, SUM, Increments, MetricStore
+from app.metrics.types import OTHER, Labels, Metric
+
+Gauge = Callable[[], Mapping[Labels, float]]
+FLUSH_S = 1.0
+# How often the label sets that other processes made are looked up.
+LEARN_S = 60.0
+# Of one second; beyond it something is wrong with the labels, and memory matters more.
+PENDING_MAX = 20_000
+
+
+class Metrics:
+    """Counts in memory; a thread that starts with the first count adds it all to `store` every second.
+
+    A crash loses at most that second. While Redis is away, counts are dropped. Without a store nothing leaves
+    the process: see `pending`.
+    """
+
+    def __init__(self, store: MetricStore | None = None, *, every_s: float = FLUSH_S) -> None:
+        self._store = store
+        self._every_s = every_s
+        self._lock = threading.Lock()
+        self._flushing = threading.Lock()
+        self._pending: dict[tuple[Metric, Labels, str], int] = defaultdict(int)
+        self._gauges: dict[Metric, Gauge] = {}
+        self._known: dict[Metric, set[Labels]] = {}
+        self._learn_at = 0.0
+        self._thread: threading.Thread | None = None
+        self._process = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+
+    def count(self, metric: Metric, *labels: str, by: int = 1) -> None:
+        """Add to a counter; label values come in the order of their declaration."""
+        self._add(metric, labels, {"": by})
+
+    def observe(self, metric: Metric, value: float, *labels: str) -> None:
+        """Note one value of a histogram, in the unit of its name."""
+        self._add(metric, labels, {metric.bound(value): 1, SUM: round(value * MILLION)})
+
+    @contextmanager
+    def timed(self, metric: Metric, *labels: str) -> Iterator[None]:
+        """Observe how long the block takes, whether it raises or not."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.observe(metric, time.perf_counter() - started, *labels)
+
+    def gauge(self, metric: Metric, read: Gauge) -> None:
+        """Let this process's part of a gauge be read at every flush."""
+        self._gauges[metric] = read
+
+    def pending(self) -> Increments:
+        """What was counted since the last flush, by (metric, label values, part)."""
+        with self._lock:
+            return dict(self._pending)
+
+    def flush(self) -> None:
+        """Add to Redis what was counted since the last time, or drop it when Redis is away."""
+        if self._store is None:
+            return
+        with self._flushing:
+            with self._lock:
+                taken, self._pending = self._pending, defaultdict(int)
+            try:
+                self._learn(self._store)
+                if taken:
+                    self._store.add(self._bounded(taken))
+                readings = ((metric, read()) for metric, read in self._gauges.items())
+                self._store.put_gauges(
+                    self._process,
+                    {(metric, labels): value for metric, values in readings for labels, value in values.items()},
+                )
+            except redis.RedisError:
+                return
+
+    def _add(self, metric: Metric, labels: Labels, parts: Mapping[str, int]) -> None:
+        if len(labels) != len(metric.labels):
+            raise TypeError(f"{metric.name} has the labels {metric.labels}, not {labels}")
+        with self._lock:
+            if len(self._pending) < PENDING_MAX:
+                for part, by in parts.items():
+                    self._pending[metric, labels, part] += by
+            if self._thread is None and self._store is not None:
+                self._start()
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
+        self._thread.start()
+        # An orderly end loses nothing; worker processes, which skip exit handlers, flush in QueueMetrics.
+        atexit.register(self.flush)
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(self._every_s)
+            self.flush()
+
+    def _learn(self, store: MetricStore) -> None:
+        if time.monotonic() >= self._learn_at:
+            self._known = store.total().series()
+            self._learn_at = time.monotonic() + LEARN_S
+
+    def _bounded(self, taken: Increments) -> Increments:
+        """The same, with label sets beyond a metric's `series_max` counted together."""
+        bounded: dict[tuple[Metric, Labels, str], int] = defaultdict(int)
+        for (metric, labels, part), by in taken.items():
+            known = self._known.setdefault(metric, set())
+            if labels not in known and len(known) >= metric.series_max:
+                labels = (OTHER,) * len(metric.labels)
+            known.add(labels)
+            bounded[metric, labels, part] += by
+        return bounded

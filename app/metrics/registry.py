@@ -1,0 +1,74 @@
+"""Every metric, declared once. docs/metrics.md explains the same ones; a test holds the two together."""
+
+from __future__ import annotations
+
+from app.metrics.types import SECONDS, Metric
+
+_declared: dict[str, Metric] = {}
+
+
+def _declare(metric: Metric) -> Metric:
+    if metric.name in _declared:
+        raise ValueError(f"{metric.name} is declared twice")
+    _declared[metric.name] = metric
+    return metric
+
+
+def _counter(name: str, meaning: str, *labels: str, series_max: int = 100) -> Metric:
+    return _declare(Metric(name, "counter", meaning, labels, series_max=series_max))
+
+
+def _seconds(name: str, meaning: str, *labels: str) -> Metric:
+    return _declare(Metric(name, "histogram", meaning, labels, SECONDS))
+
+
+def _gauge(name: str, meaning: str, *labels: str) -> Metric:
+    return _declare(Metric(name, "gauge", meaning, labels))
+
+
+HTTP_REQUESTS = _counter(
+    "reprise_http_requests_total", "Requests answered.", "method", "route", "status", series_max=1000
+)
+HTTP_SECONDS = _seconds(
+    "reprise_http_request_seconds", "Time from a request's headers to its answer.", "method", "route"
+)
+RATE_LIMITED = _counter("reprise_rate_limited_total", "Requests refused because their key's minute was used up.")
+RATE_LIMIT_NOT_COUNTED = _counter(
+    "reprise_rate_limit_not_counted_total", "Requests let through uncounted because Redis could not count."
+)
+
+RUNS = _counter("reprise_runs_total", "Runs that ended.", "model", "outcome", series_max=500)
+PROVIDER_CALLS = _counter(
+    "reprise_provider_calls_total", "Calls of vendors' interfaces, every try counted.", "vendor", "outcome"
+)
+PROVIDER_SECONDS = _seconds("reprise_provider_call_seconds", "Time that a try of a vendor's call took.", "vendor")
+REPLAYS = _counter("reprise_replays_total", "Replays that ended.", "outcome")
+
+SPANS = _counter("reprise_spans_total", "Spans by what became of them; every one is received, too.", "outcome")
+BATCHES = _counter("reprise_batches_total", "Trace batches by what became of them.", "outcome")
+BATCH_BYTES = _counter("reprise_batch_bytes_total", "Bytes of trace batches as they were sent.")
+BATCH_SECONDS = _seconds("reprise_batch_store_seconds", "Time from taking a batch up to its commit.")
+
+MESSAGES = _counter("reprise_messages_total", "Messages that actors worked on, every try counted.", "actor", "outcome")
+MESSAGE_SECONDS = _seconds("reprise_message_seconds", "Time that an actor worked on a message.", "actor")
+MESSAGE_WAIT = _seconds(
+    "reprise_message_wait_seconds", "Time from a message's making to the begin of work on it.", "queue"
+)
+MESSAGE_RETRIES = _counter("reprise_message_retries_total", "Messages put back to be tried again.", "actor")
+DEAD_LETTERS = _counter("reprise_dead_letters_total", "Messages given up.", "actor")
+
+CACHE_LOOKUPS = _counter("reprise_cache_lookups_total", "Lookups in caches.", "cache", "result")
+LOCK_RETRIES = _counter(
+    "reprise_database_lock_retries_total", "Transactions tried again after a lock conflict (MySQL 1205, 1213)."
+)
+DATABASE_CONNECTIONS = _gauge("reprise_database_connections", "Connections in the pools of all processes.", "state")
+
+QUEUE_MESSAGES = _gauge("reprise_queue_messages", "Messages of a queue.", "queue", "state")
+QUEUE_OLDEST = _gauge("reprise_queue_oldest_seconds", "Age of the oldest message that waits in a queue.", "queue")
+WORKERS = _gauge("reprise_workers", "Worker processes that asked for messages of a queue lately.", "queue")
+
+METRICS: tuple[Metric, ...] = tuple(_declared.values())
+
+
+def find(name: str) -> Metric | None:
+    return _declared.get(name)

@@ -1,0 +1,45 @@
+"""Counts what becomes of messages: Dramatiq middleware of every process that sends them or works on them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from dramatiq import Broker, Message, Middleware, Worker
+from dramatiq.broker import MessageProxy
+
+from app.metrics import Metrics
+from app.metrics.registry import DEAD_LETTERS, MESSAGE_RETRIES, MESSAGE_SECONDS, MESSAGE_WAIT, MESSAGES
+
+
+class QueueMetrics(Middleware):
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._begun = threading.local()
+
+    def before_process_message(self, _broker: Broker, message: MessageProxy) -> None:
+        self._begun.at = time.perf_counter()
+        waited_s = time.time() - message.message_timestamp / 1000
+        if "retries" not in message.options:
+            self._metrics.observe(MESSAGE_WAIT, max(0.0, waited_s), message.queue_name)
+
+    def after_process_message(
+        self, _broker: Broker, message: MessageProxy, *, result: Any = None, exception: BaseException | None = None
+    ) -> None:
+        self._metrics.observe(MESSAGE_SECONDS, time.perf_counter() - self._begun.at, message.actor_name)
+        self._metrics.count(MESSAGES, message.actor_name, "done" if exception is None else "failed")
+
+    def after_skip_message(self, _broker: Broker, message: MessageProxy) -> None:
+        self._metrics.count(MESSAGES, message.actor_name, "skipped")
+
+    def after_enqueue(self, _broker: Broker, message: Message[Any], delay: int | None) -> None:
+        # A delayed message is enqueued once more when its time has come.
+        if delay and "retries" in message.options:
+            self._metrics.count(MESSAGE_RETRIES, message.actor_name)
+
+    def after_nack(self, _broker: Broker, message: MessageProxy) -> None:
+        self._metrics.count(DEAD_LETTERS, message.actor_name)
+
+    def after_worker_shutdown(self, _broker: Broker, _worker: Worker) -> None:
+        self._metrics.flush()

@@ -122,7 +122,9 @@ class _WakingConsumer(_RedisConsumer):
 
     def _fetch(self) -> list[bytes]:
         free = self.prefetch - self.outstanding_message_count
-        if free <= 0 or self.broker.stopping:
+        if self.broker.stopping:
+            free = 0  # asking for none is a heartbeat: what is still in work must not be taken for a dead worker's
+        elif free <= 0:
             return []
         try:
             fetched = self.broker.do_fetch(self.queue_name, free)
@@ -133,7 +135,7 @@ class _WakingConsumer(_RedisConsumer):
 
     def _wait(self) -> None:
         if self.broker.stopping:
-            time.sleep(WAKE_S / 10)
+            time.sleep(WAKE_S / 4)
             return
         if self.outstanding_message_count >= self.prefetch:
             self._freed.clear()

@@ -30,12 +30,14 @@ from app.services.keys import KeyService
 from app.services.logs import LogService
 from app.services.metrics import MetricsService
 from app.services.models import ModelService
+from app.services.overview import OverviewService
 from app.services.passwords import Passwords
 from app.services.projects import ProjectService
 from app.services.prompt_editor import PromptEditor
 from app.services.prompt_reader import PromptReader
 from app.services.prompts import PromptService
 from app.services.readiness import Readiness
+from app.services.replay_history import ReplayHistory
 from app.services.replay_player import ReplayPlayer
 from app.services.replay_sweeper import ReplaySweeper
 from app.services.replays import ReplayService
@@ -62,6 +64,7 @@ class Services:
     accounts: AccountService
     projects: ProjectService
     audit: AuditService
+    overview: OverviewService
     keys: KeyService
     models: ModelService
     prompts: PromptService
@@ -75,6 +78,7 @@ class Services:
     metrics: MetricsService
     test_cases: TestCaseService
     replays: ReplayService
+    replay_history: ReplayHistory
     replay_player: ReplayPlayer
     readiness: Readiness
     doctor: Doctor
@@ -152,6 +156,7 @@ def bootstrap(
         accounts=AccountService(database=database, now=now, passwords=passwords, sign_ins=sign_ins),
         projects=ProjectService(database=database, now=now),
         audit=AuditService(database=database),
+        overview=OverviewService(database=database, now=now),
         keys=keys,
         models=models,
         prompts=prompts,
@@ -173,6 +178,7 @@ def bootstrap(
         logs=LogService(database=database),
         test_cases=test_cases,
         replays=replays,
+        replay_history=ReplayHistory(database=database, reader=reader),
         replay_player=ReplayPlayer(
             database=database,
             now=now,

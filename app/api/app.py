@@ -10,14 +10,21 @@ import orjson
 
 from app.actors.delivery import BatchDelivery
 from app.api import errors
-from app.api.health import Live, Ready, Root
+from app.api.health import Live, Ready
 from app.api.logs import PromptLogs, RejectedSpans
 from app.api.metrics import MetricsResource
 from app.api.middleware.authentication import Authentication
 from app.api.middleware.metrics import RequestMetrics
 from app.api.middleware.request_id import RequestId
 from app.api.prompts import Prompt, Prompts, Render
-from app.api.replays import PromptReplays, ReplayCancellation, ReplayResource, ReplayStep, TestCaseReplays
+from app.api.replays import (
+    PromptReplays,
+    ReplayCancellation,
+    ReplayHistoryResource,
+    ReplayResource,
+    ReplayStep,
+    TestCaseReplays,
+)
 from app.api.runs import RunPrompt, RunResource
 from app.api.sessions import SessionResource
 from app.api.test_cases import (
@@ -31,6 +38,7 @@ from app.api.test_cases import (
 from app.api.traces import Traces
 from app.api.versions import Commit, Restore, Version, Versions
 from app.bootstrap import Container
+from app.web import routes as pages
 
 App = falcon.App[falcon.Request, falcon.Response]
 ID = "{%s:int(min=1, max=9223372036854775807)}"
@@ -52,7 +60,6 @@ def build_app(container: Container) -> App:
     app.req_options.keep_blank_qs_values = True
     app.resp_options.media_handlers[falcon.MEDIA_JSON] = falcon.media.JSONHandler(dumps=orjson.dumps)
     errors.install(app)
-    app.add_route("/", Root())
     app.add_route("/health/live", Live())
     app.add_route("/health/ready", Ready(readiness=services.readiness))
     app.add_route("/metrics", MetricsResource(metrics=services.metrics, token=settings.metrics_token))
@@ -71,6 +78,7 @@ def build_app(container: Container) -> App:
     app.add_route(f"/api/v1/prompts/{ID % 'prompt_id'}/logs", PromptLogs(logs=services.logs))
     app.add_route("/api/v1/rejected-spans", RejectedSpans(logs=services.logs))
     app.add_route("/api/v1/sessions/{session_id}", SessionResource(sessions=services.sessions))
+    pages.install(app, container)
     return app
 
 
@@ -102,6 +110,7 @@ def add_replay_routes(app: App, container: Container) -> None:
     app.add_route(f"{case}/export", TestCaseExport(**cases))
     app.add_route(f"{case}/replays", TestCaseReplays(**starting))
     app.add_route(f"{prompt}/replays", PromptReplays(**starting))
+    app.add_route(f"{prompt}/replay-history", ReplayHistoryResource(history=container.services.replay_history))
     app.add_route(replay, ReplayResource(replays=replays))
     app.add_route(f"{replay}/cancel", ReplayCancellation(replays=replays))
     app.add_route(f"{replay}/steps/{{step}}", ReplayStep(replays=replays, body_bytes=limit))

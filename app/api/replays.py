@@ -10,18 +10,22 @@ from app.errors import Invalid
 from app.models.replays import ReplayFilter
 from app.schemas.base import load
 from app.schemas.replays import (
+    HistoryQuerySchema,
     ReplayQuery,
     ReplayQuerySchema,
     StartAllSchema,
     StartSchema,
     VerdictSchema,
     dump_accepted,
+    dump_history,
     dump_replay,
     dump_replays,
 )
+from app.services.replay_history import ReplayHistory
 from app.services.replays import ReplayService
 
 _START, _START_ALL, _QUERY, _VERDICT = StartSchema(), StartAllSchema(), ReplayQuerySchema(), VerdictSchema()
+_HISTORY = HistoryQuerySchema()
 
 
 class TestCaseReplays:
@@ -102,3 +106,17 @@ class ReplayStep:
             project_id=req.context.key.project_id, replay_id=replay_id, step=int(step), verdict=verdict
         )
         resp.media = dump_replay(view)
+
+
+class ReplayHistoryResource:
+    """How often the replays of each draft and version passed."""
+
+    def __init__(self, *, history: ReplayHistory) -> None:
+        self._history = history
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
+        test_case_id: int | None = load(_HISTORY, req.params)["test_case_id"]
+        entries = self._history.of_prompt(
+            project_id=req.context.key.project_id, prompt_id=prompt_id, test_case_id=test_case_id
+        )
+        resp.media = dump_history(entries)

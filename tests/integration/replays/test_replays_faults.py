@@ -1,0 +1,285 @@
+"""Workers die, messages come twice or never, people click twice: a replay is played once at a time and always ends."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+
+from app.models import replay_claims
+from app.models.replays import replays as table
+from app.services.replay_player import ATTEMPTS_MAX
+from app.services.replay_sweeper import EXPIRED_AFTER, STALE_S, UNSENT_S, ReplaySweeper
+from tests.fakes.upstream import Upstream
+from tests.fakes.wire import Reply
+from tests.integration.replays.recording import THANKS, finished, make_case, prompt, record, replayed, start
+from tests.support.waiting import wait_until
+from tests.support.world import World
+
+SAID = Reply(text="You are welcome.")
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@pytest.fixture
+def case_id(world: World) -> int:
+    case_id: int = make_case(world, record(world, prompt(world), [THANKS, THANKS]))["id"]
+    return case_id
+
+
+def waiting(world: World, case_id: int) -> int:
+    """A replay whose message was never sent."""
+    return world.container.services.replays.start(project_id=world.project_id, test_case_id=case_id).id
+
+
+def claim(world: World, replay_id: int, token: str = "dead") -> Any:
+    with world.container.database.write() as connection:
+        return replay_claims.claim_replay(connection, replay_id=replay_id, token=token, now=world.container.now())
+
+
+def stored(world: World, replay_id: int, **values: Any) -> None:
+    with world.container.database.write() as connection:
+        connection.execute(table.update().where(table.c.id == replay_id).values(values))
+
+
+def shown(world: World, replay_id: int) -> dict[str, Any]:
+    replay: dict[str, Any] = world.get(f"/api/v1/replays/{replay_id}").json
+    return replay
+
+
+def sweeper(world: World, clock: Clock, first: bool = False) -> ReplaySweeper:
+    return ReplaySweeper(database=world.container.database, now=world.container.now, monotonic=clock, _first=first)
+
+
+def test_a_message_that_comes_many_times_plays_once(world: World, case_id: int, upstream: Upstream) -> None:
+    upstream.script(*[Reply(text="You are welcome.", latency_s=0.2)] * 2)
+    replay_id = waiting(world, case_id)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(world.container.services.replay_player.play, [replay_id] * 8))
+
+    assert (shown(world, replay_id)["status"], len(upstream.requests)) == ("passed", 2)
+
+
+def test_a_replay_whose_worker_stands_still_is_taken_up_again(world: World, case_id: int, upstream: Upstream) -> None:
+    upstream.script(SAID, SAID)
+    replay_id = waiting(world, case_id)
+    claim(world, replay_id)
+    clock = Clock()
+    sweeping = sweeper(world, clock)
+
+    assert replay_id not in sweeping.sweep()
+    clock.at += STALE_S - 1
+    assert replay_id not in sweeping.sweep()
+    world.container.services.replay_player.play(replay_id)
+    assert (shown(world, replay_id)["status"], len(upstream.requests)) == ("running", 0)
+    clock.at += 2
+    assert replay_id in sweeping.sweep()
+    world.container.services.replay_player.play(replay_id)
+
+    assert shown(world, replay_id)["status"] == "passed"
+
+
+def test_a_worker_that_shows_itself_keeps_its_replay(world: World, case_id: int) -> None:
+    replay_id = waiting(world, case_id)
+    claim(world, replay_id)
+    clock = Clock()
+    sweeping = sweeper(world, clock)
+    sweeping.sweep()
+    for _ in range(5):
+        clock.at += STALE_S - 1
+        later = world.container.now() + timedelta(seconds=clock.at)
+        with world.container.database.write() as connection:
+            assert replay_claims.touch_replay(connection, replay_id=replay_id, token="dead", values={}, now=later)
+        assert replay_id not in sweeping.sweep()
+
+    assert shown(world, replay_id)["status"] == "running"
+
+
+def test_a_replay_that_kills_every_worker_ends_as_an_error(world: World, case_id: int) -> None:
+    replay_id = waiting(world, case_id)
+    clock = Clock()
+    sweeping = sweeper(world, clock)
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        assert claim(world, replay_id).attempts == attempt
+        sweeping.sweep()
+        clock.at += STALE_S
+        assert (replay_id in sweeping.sweep()) == (attempt < ATTEMPTS_MAX)
+
+    replay = shown(world, replay_id)
+    assert (replay["status"], "interrupted 3 times" in replay["error"]) == ("error", True)
+    assert replay["finishedAt"]
+    assert claim(world, replay_id) is None
+
+
+def test_what_interrupted_attempts_cost_is_counted(world: World, case_id: int, upstream: Upstream) -> None:
+    upstream.script(SAID, SAID)
+    alone = replayed(world, case_id)["tokens"]
+    upstream.script(SAID, SAID)
+    replay_id = waiting(world, case_id)
+    stored(world, replay_id, prompt_tokens=1000, completion_tokens=10, prompt_cost_usd=0.5)
+    world.container.services.replay_player.play(replay_id)
+
+    replay = shown(world, replay_id)
+    assert replay["tokens"]["prompt"] == alone["prompt"] + 1000
+    assert replay["cost"]["prompt"] > 0.5
+
+
+def test_a_worker_that_lost_its_replay_changes_nothing_any_more(world: World, case_id: int) -> None:
+    replay_id = waiting(world, case_id)
+    claim(world, replay_id, "first")
+    with world.container.database.write() as connection:
+        assert replay_claims.release_replay(connection, replay_id=replay_id, token="first")
+    claim(world, replay_id, "second")
+
+    now = world.container.now()
+    with world.container.database.write() as connection:
+        late = {"status": "passed"}
+        assert not replay_claims.finish_replay(connection, replay_id=replay_id, token="first", values=late, now=now)
+        assert not replay_claims.touch_replay(connection, replay_id=replay_id, token="first", values={}, now=now)
+    assert shown(world, replay_id)["status"] == "running"
+
+
+def test_replays_without_a_message_are_sent_again_ever_more_rarely(world: World, case_id: int) -> None:
+    replay_id = waiting(world, case_id)
+    clock = Clock()
+    sweeping = sweeper(world, clock)
+    assert replay_id not in sweeping.sweep()
+
+    stored(world, replay_id, created_at=world.container.now() - timedelta(seconds=UNSENT_S))
+    assert replay_id in sweeping.sweep()
+    assert replay_id not in sweeping.sweep()
+    clock.at += UNSENT_S
+    assert replay_id in sweeping.sweep()
+    stored(world, replay_id, created_at=world.container.now() - timedelta(seconds=1000))
+    clock.at += 400
+    assert replay_id not in sweeping.sweep()
+    clock.at += 200
+    assert replay_id in sweeping.sweep()
+
+
+def test_a_clock_that_begins_sends_for_all_that_wait(world: World, case_id: int, upstream: Upstream) -> None:
+    upstream.script(SAID, SAID)
+    replay_id = waiting(world, case_id)
+
+    assert replay_id in sweeper(world, Clock(), first=True).sweep()
+    world.container.replay_delivery.send([replay_id])
+
+    assert finished(world, replay_id)["status"] == "passed"
+
+
+def test_a_replay_that_no_worker_takes_ends_after_a_day(world: World, case_id: int) -> None:
+    replay_id = waiting(world, case_id)
+    stored(world, replay_id, created_at=world.container.now() - EXPIRED_AFTER)
+
+    assert replay_id not in sweeper(world, Clock(), first=True).sweep()
+
+    replay = shown(world, replay_id)
+    assert (replay["status"], "no worker" in replay["error"]) == ("error", True)
+
+
+def test_a_replay_is_accepted_while_redis_is_away(world: World, case_id: int, monkeypatch, upstream) -> None:
+    def away(_self: Any, _message: Any, **_options: Any) -> None:
+        raise redis.ConnectionError("Connection refused")
+
+    upstream.script(SAID, SAID)
+    with monkeypatch.context() as faulty:
+        faulty.setattr(type(world.container.broker), "enqueue", away)
+        replay_id = start(world, case_id)
+    assert shown(world, replay_id)["status"] == "queued"
+
+    world.container.replay_delivery.send([replay_id])
+    assert finished(world, replay_id)["status"] == "passed"
+
+
+def test_a_bug_leaves_the_replay_to_the_next_attempt(world: World, case_id: int, monkeypatch, upstream) -> None:
+    player = world.container.services.replay_player
+    replay_id = waiting(world, case_id)
+    with monkeypatch.context() as broken:
+        broken.setattr("app.services.replay_player.replay", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            player.play(replay_id)
+    upstream.script(SAID, SAID)
+    player.play(replay_id)
+
+    assert shown(world, replay_id)["status"] == "passed"
+
+
+def test_progress_is_seen_while_a_replay_runs(world: World, case_id: int, upstream: Upstream) -> None:
+    upstream.script(SAID, Reply(text="You are welcome.", latency_s=3))
+    replay_id = start(world, case_id)
+
+    def half() -> bool:
+        replay = shown(world, replay_id)
+        return bool(replay["status"] == "running" and replay["progress"] == {"done": 1, "total": 2})
+
+    wait_until(half, "progress")
+    assert shown(world, replay_id)["tokens"]["total"] > 0
+    assert finished(world, replay_id)["progress"] == {"done": 2, "total": 2}
+
+
+def test_a_queued_replay_that_is_cancelled_is_never_played(world: World, case_id: int, upstream: Upstream) -> None:
+    replay_id = waiting(world, case_id)
+
+    cancelled = world.post(f"/api/v1/replays/{replay_id}/cancel")
+    world.container.services.replay_player.play(replay_id)
+
+    assert (cancelled.status_code, cancelled.json["status"]) == (200, "cancelled")
+    assert shown(world, replay_id)["status"] == "cancelled"
+    assert upstream.requests == []
+    again = world.post(f"/api/v1/replays/{replay_id}/cancel")
+    assert (again.status_code, "cancelled" in again.json["error"]) == (409, True)
+
+
+def test_a_running_replay_that_is_cancelled_keeps_what_it_found(world: World, case_id: int, upstream: Upstream) -> None:
+    upstream.script(SAID, Reply(tool_calls=[("weather", {"city": "Rome"})], latency_s=3))
+    replay_id = start(world, case_id)
+    wait_until(lambda: len(upstream.requests) == 2, "the second call")
+
+    assert world.post(f"/api/v1/replays/{replay_id}/cancel").json["status"] == "cancelled"
+    wait_until(lambda: shown(world, replay_id)["turns"], "what was found")
+
+    replay = shown(world, replay_id)
+    assert (replay["status"], len(upstream.requests)) == ("cancelled", 2)
+    assert replay["counts"]["passed"] == 1
+    assert replay["counts"]["not_run"] == 1
+    assert replay["tokens"]["total"] > 0
+
+
+def test_of_two_that_cancel_at_once_one_is_told_it_came_late(world: World, case_id: int) -> None:
+    replay_id = waiting(world, case_id)
+
+    with ThreadPoolExecutor(2) as pool:
+        codes = pool.map(lambda _: world.post(f"/api/v1/replays/{replay_id}/cancel").status_code, range(2))
+
+    assert sorted(codes) == [200, 409]
+
+
+def test_of_two_verdicts_on_a_step_one_counts_and_verdicts_on_others_are_kept(world: World, upstream: Upstream) -> None:
+    prompt_id = prompt(world)
+    world.patch(f"/api/v1/prompts/{prompt_id}", json={"assertionType": "MANUAL"})
+    case_id = make_case(world, record(world, prompt_id, [THANKS] * 4))["id"]
+    upstream.script(*[SAID] * 4)
+    replay = replayed(world, case_id)
+
+    def decide(n: int) -> int:
+        path = f"/api/v1/replays/{replay['id']}/steps/{n}"
+        return int(world.patch(path, json={"verdict": "passed"}).status_code)
+
+    with ThreadPoolExecutor(8) as pool:
+        codes = list(pool.map(decide, [0, 1, 2, 3, 0, 1, 2, 3]))
+
+    assert sorted(codes) == [200] * 4 + [400] * 4
+    assert shown(world, replay["id"])["counts"]["passed"] == 4
+    assert shown(world, replay["id"])["status"] == "passed"

@@ -1,0 +1,290 @@
+"""Test cases over the API: made of sessions and by hand, edited, copied, carried as files, deleted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.services.recorded_export import RecordedTurn
+from tests.integration.replays.recording import HOT, make_case, prompt, record
+from tests.support.world import World, new_world
+
+
+@pytest.fixture
+def prompt_id(world: World) -> int:
+    return prompt(world)
+
+
+@pytest.fixture
+def case(world: World, prompt_id: int) -> dict[str, Any]:
+    return make_case(world, record(world, prompt_id))
+
+
+def test_a_session_becomes_a_test_case_that_checks_every_step(world: World, prompt_id: int) -> None:
+    session_id = record(world, prompt_id)
+
+    made = world.post(f"/api/v1/sessions/{session_id}/test-cases")
+
+    assert made.status_code == 201
+    case = made.json
+    assert made.headers["Location"] == f"/api/v1/test-cases/{case['id']}"
+    assert (case["promptId"], case["sessionId"], case["name"]) == (prompt_id, session_id, "How hot is Rome?")
+    assert (case["order"], case["history"], case["onMissing"], case["includedTurns"]) == (
+        "any",
+        "replayed",
+        "stop",
+        None,
+    )
+    call, answer = case["turns"][0]["steps"]
+    assert (call["name"], call["arguments"], call["result"]) == ("weather", {"city": "Rome"}, {"degrees": 31})
+    assert call["check"] == {
+        "enabled": True,
+        "arguments": "exact",
+        "answer": "strict",
+        "value": None,
+        "ignorePaths": [],
+    }
+    assert answer["text"] == "It is 31 °C in Rome."
+    assert world.get(f"/api/v1/test-cases/{case['id']}").json == case
+
+
+def test_exceptions_to_the_default_checks_are_given_by_turn_and_step(world: World, prompt_id: int) -> None:
+    changed = {"turn": 0, "step": 0, "check": {"arguments": "subset", "ignorePaths": ["/unit"]}}
+    case = make_case(world, record(world, prompt_id), name="Heat", steps=[changed], includedTurns=1, order="in_order")
+
+    assert (case["name"], case["includedTurns"], case["order"]) == ("Heat", 1, "in_order")
+    check = case["turns"][0]["steps"][0]["check"]
+    assert (check["enabled"], check["arguments"], check["ignorePaths"]) == (True, "subset", ["/unit"])
+    assert case["turns"][1]["steps"][0]["check"]["arguments"] == "exact"
+
+
+def test_what_turns_recorded_of_their_prompt_is_kept(world: World, prompt_id: int) -> None:
+    turn = RecordedTurn("Hi", "Hello.", offered=("weather",), placeholders={"tone": "kind"}, version="ab" * 32)
+    case = make_case(world, record(world, prompt_id, [turn]))
+
+    kept = case["turns"][0]
+    assert (kept["offeredTools"], kept["placeholders"], kept["promptVersion"]) == (
+        ["weather"],
+        {"tone": "kind"},
+        "ab" * 32,
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"includedTurns": 4}, "includedTurns: must be a whole number from 1 to 3"),
+        ({"order": "sorted"}, "order: must be one of any, in_order"),
+        ({"order": None}, "order: must be one of"),
+        ({"history": 1}, "history: must be one of replayed, recorded"),
+        ({"onMissing": "ask"}, "onMissing: must be one of stop, error"),
+        ({"steps": {}}, "steps: must be a list"),
+        ({"steps": [{"turn": 0, "step": 2, "check": {}}]}, "steps.0.step: there are 2, counted from 0"),
+        ({"steps": [{"turn": 9, "step": 0, "check": {}}]}, "steps.0.turn: there are 3"),
+        ({"steps": [{"turn": 0, "step": 0, "check": {"answers": "strict"}}]}, "steps.0.check.answers: unknown field"),
+        ({"steps": [{"turn": 0, "step": 1, "check": {"answer": "regex", "value": "("}}]}, "steps.0.check.value: "),
+        ({"steps": [{"turn": 0, "step": 0}]}, "steps.0.check: is required"),
+        ({"name": "  "}, "name: "),
+        ({"name": "a\0b"}, "name: "),
+        ({"title": "x"}, "title: Unknown field."),
+    ],
+)
+def test_what_a_test_case_cannot_be_is_refused_by_its_path(
+    world: World, prompt_id: int, body: dict[str, Any], words: str
+) -> None:
+    session_id = record(world, prompt_id)
+
+    refused = world.post(f"/api/v1/sessions/{session_id}/test-cases", json=body)
+
+    assert refused.status_code == 400
+    assert refused.json["error"].startswith(words)
+    assert world.count("test_cases") == 0
+
+
+def test_a_test_case_that_checks_nothing_is_refused(world: World, prompt_id: int) -> None:
+    session_id = record(world, prompt_id, [HOT])
+    off = [{"turn": 0, "step": step, "check": {"enabled": False}} for step in (0, 1)]
+
+    refused = world.post(f"/api/v1/sessions/{session_id}/test-cases", json={"steps": off})
+
+    assert refused.status_code == 400
+    assert "at least one step" in refused.json["error"]
+
+
+@pytest.mark.parametrize(("assertion", "answer"), [("AI", "ai"), ("MANUAL", "manual"), ("STRICT", "strict")])
+def test_answers_are_checked_as_the_prompt_asserts(world: World, prompt_id: int, assertion: str, answer: str) -> None:
+    world.patch(f"/api/v1/prompts/{prompt_id}", json={"assertionType": assertion})
+    written = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json={"question": "1+1?", "expectedAnswer": "2"})
+
+    assert written.status_code == 201
+    assert written.json["turns"][0]["steps"][0]["check"]["answer"] == answer
+
+
+def test_a_test_case_written_by_hand_is_one_question_and_one_answer(world: World, prompt_id: int) -> None:
+    body = {"question": "1+1?", "expectedAnswer": "2", "placeholders": {"tone": "kind"}}
+
+    case = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json=body).json
+
+    assert (case["name"], case["sessionId"], len(case["turns"])) == ("1+1?", None, 1)
+    turn = case["turns"][0]
+    assert (turn["user"], turn["placeholders"]) == ("1+1?", {"tone": "kind"})
+    assert [(step["kind"], step["text"]) for step in turn["steps"]] == [("answer", "2")]
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"expectedAnswer": "2"}, "question: "),
+        ({"question": "?"}, "expectedAnswer: "),
+        ({"question": "", "expectedAnswer": "2"}, "question: "),
+        ({"question": "?", "expectedAnswer": 2}, "expectedAnswer: "),
+        ({"question": "?", "expectedAnswer": "2", "placeholders": {"a": 1}}, "placeholders.a: "),
+        ([], "Must be a JSON object."),
+    ],
+)
+def test_a_written_test_case_needs_its_parts(world: World, prompt_id: int, body: Any, path: str) -> None:
+    refused = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json=body)
+
+    assert (refused.status_code, refused.json["error"].startswith(path)) == (400, True)
+
+
+def test_a_change_replaces_only_what_it_names(world: World, case: dict[str, Any]) -> None:
+    change = {
+        "name": "Renamed",
+        "history": "recorded",
+        "steps": [{"turn": 2, "step": 0, "check": {"answer": "contains", "value": "welcome"}}],
+    }
+
+    changed = world.patch(f"/api/v1/test-cases/{case['id']}", json=change)
+
+    assert changed.status_code == 200
+    assert (changed.json["name"], changed.json["history"], changed.json["order"]) == ("Renamed", "recorded", "any")
+    check = changed.json["turns"][2]["steps"][0]["check"]
+    assert (check["answer"], check["value"], check["enabled"]) == ("contains", "welcome", True)
+    assert changed.json["turns"][0] == case["turns"][0]
+    assert world.patch(f"/api/v1/test-cases/{case['id']}", json={"steps": 1}).status_code == 400
+
+
+def test_a_test_case_outlives_its_session(world: World, prompt_id: int, case: dict[str, Any]) -> None:
+    from sqlalchemy import text
+
+    with world.container.database.write() as connection:
+        for table in ("spans", "turns", "sessions"):
+            connection.execute(text(f"DELETE FROM {table} WHERE prompt_id = :id"), {"id": prompt_id})
+
+    assert world.get(f"/api/v1/sessions/{case['sessionId']}").status_code == 404
+    assert world.get(f"/api/v1/test-cases/{case['id']}").json == case
+
+
+def test_deleted_is_gone(world: World, case: dict[str, Any]) -> None:
+    assert world.delete(f"/api/v1/test-cases/{case['id']}").status_code == 204
+    assert world.get(f"/api/v1/test-cases/{case['id']}").status_code == 404
+    assert world.delete(f"/api/v1/test-cases/{case['id']}").status_code == 404
+
+
+def test_the_list_is_paged_newest_first(world: World, prompt_id: int, case: dict[str, Any]) -> None:
+    copies = [world.post(f"/api/v1/test-cases/{case['id']}/copy").json["id"] for _ in range(2)]
+    path = f"/api/v1/prompts/{prompt_id}/test-cases?limit=2"
+
+    first = world.get(path).json
+    second = world.get(f"{path}&cursor={first['nextCursor']}").json
+
+    assert [one["id"] for one in first["testCases"]] == [copies[1], copies[0]]
+    assert [one["id"] for one in second["testCases"]] == [case["id"]]
+    assert second["nextCursor"] is None
+    assert world.get(f"{path}&cursor=nonsense").status_code == 400
+    assert world.get(f"/api/v1/prompts/{prompt_id}/test-cases?limit=0").status_code == 400
+
+
+def test_the_list_of_prompts_counts_test_cases(world: World, prompt_id: int, case: dict[str, Any]) -> None:
+    other = prompt(world)
+    world.post(f"/api/v1/test-cases/{case['id']}/copy")
+
+    listed = {one["id"]: one["_count"]["testCases"] for one in world.get("/api/v1/prompts").json["prompts"]}
+
+    assert listed == {prompt_id: 2, other: 0}
+
+
+def test_a_copy_is_its_own(world: World, case: dict[str, Any]) -> None:
+    made = world.post(f"/api/v1/test-cases/{case['id']}/copy", json={"name": "Second"})
+    assert made.status_code == 201
+    world.patch(f"/api/v1/test-cases/{made.json['id']}", json={"includedTurns": 1})
+
+    assert (made.json["name"], made.json["turns"]) == ("Second", case["turns"])
+    assert world.get(f"/api/v1/test-cases/{case['id']}").json["includedTurns"] is None
+
+
+def test_an_exported_file_is_the_same_each_time_and_anywhere(world: World, case: dict[str, Any]) -> None:
+    exported = world.get(f"/api/v1/test-cases/{case['id']}/export").text
+    elsewhere = prompt(world)
+    brought = world.post(f"/api/v1/prompts/{elsewhere}/test-cases/import", body=exported)
+
+    assert brought.status_code == 201
+    assert brought.json["turns"] == case["turns"]
+    assert world.get(f"/api/v1/test-cases/{brought.json['id']}/export").text == exported
+
+
+def test_importing_again_changes_the_test_case_of_that_name(world: World, prompt_id: int, case: dict[str, Any]) -> None:
+    file = world.get(f"/api/v1/test-cases/{case['id']}/export").json
+    file["testCase"]["includedTurns"] = 2
+
+    for _ in range(2):
+        brought = world.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", json=file)
+        assert (brought.status_code, brought.json["id"], brought.json["includedTurns"]) == (200, case["id"], 2)
+    assert world.count("test_cases") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"format": "other/1"}, "format: "),
+        ({"name": None}, "name: "),
+        ({"testCase": {}}, "testCase.turns: is required"),
+        ({"testCase": {"turns": [{"user": 1, "steps": []}]}}, "testCase.turns.0.user: "),
+        ({"extra": 1}, "extra: "),
+    ],
+)
+def test_a_file_that_is_none_is_refused_by_its_path(
+    world: World, prompt_id: int, case: dict[str, Any], change: dict[str, Any], path: str
+) -> None:
+    file = world.get(f"/api/v1/test-cases/{case['id']}/export").json | change
+
+    refused = world.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", json=file)
+
+    assert refused.status_code == 400
+    assert refused.json["error"].startswith(path)
+
+
+def test_a_test_case_that_is_too_large_to_report_is_refused(world: World, prompt_id: int) -> None:
+    long = RecordedTurn("Tell me all.", "All. " * 900_000)
+
+    refused = world.post(f"/api/v1/sessions/{record(world, prompt_id, [long])}/test-cases")
+
+    assert refused.status_code == 400
+    assert "the limit is" in refused.json["error"]
+
+
+def test_nothing_foreign_can_be_seen_or_touched(world: World, prompt_id: int, case: dict[str, Any]) -> None:
+    foreign = new_world(world.container)
+    exported = world.get(f"/api/v1/test-cases/{case['id']}/export").text
+    written = json.dumps({"question": "?", "expectedAnswer": "!"})
+    refused = [
+        foreign.get(f"/api/v1/test-cases/{case['id']}"),
+        foreign.patch(f"/api/v1/test-cases/{case['id']}", json={}),
+        foreign.delete(f"/api/v1/test-cases/{case['id']}"),
+        foreign.post(f"/api/v1/test-cases/{case['id']}/copy"),
+        foreign.get(f"/api/v1/test-cases/{case['id']}/export"),
+        foreign.post(f"/api/v1/test-cases/{case['id']}/replays"),
+        foreign.get(f"/api/v1/prompts/{prompt_id}/test-cases"),
+        foreign.post(f"/api/v1/prompts/{prompt_id}/test-cases", body=written),
+        foreign.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", body=exported),
+        foreign.post(f"/api/v1/prompts/{prompt_id}/replays"),
+        foreign.get(f"/api/v1/prompts/{prompt_id}/replays"),
+        foreign.post(f"/api/v1/sessions/{case['sessionId']}/test-cases"),
+    ]
+
+    assert [answer.status_code for answer in refused] == [404] * len(refused)
+    assert world.get(f"/api/v1/test-cases/{case['id']}").json == case
+    assert world.count("replays") == 0

@@ -1,7 +1,7 @@
 """Fixtures of the whole suite: throwaway MariaDB and Redis servers, and what to do where they are not installed."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -21,6 +21,12 @@ def _require(missing: str | None) -> None:
     if os.environ.get("REQUIRE_SERVICES"):
         pytest.fail(f"REQUIRE_SERVICES is set, but {missing}", pytrace=False)
     pytest.skip(NOT_RUN + missing)
+
+
+@pytest.fixture(scope="session")
+def require() -> Callable[[str | None], None]:
+    """For tests that find out for themselves what is missing."""
+    return _require
 
 
 @pytest.fixture(scope="session")

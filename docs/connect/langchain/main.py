@@ -1,12 +1,15 @@
-"""A LangChain agent, recorded by OpenInference's instrumentation of LangChain."""
+"""A LangChain agent, recorded by OpenTelemetry's instrumentation of LangChain."""
 
 import os
 import uuid
 
+# Read when the instrumentation is imported; without it nothing of what was said is recorded.
+os.environ.setdefault("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_ONLY")
+
 import reprise
 from langchain.agents import create_agent
 from langchain_openai import ChatOpenAI
-from openinference.instrumentation.langchain import LangChainInstrumentor
+from opentelemetry.instrumentation.genai.langchain import LangChainInstrumentor
 
 MODEL = os.environ.get("MODEL", "gpt-4o-mini")
 QUESTIONS = ["Where is order 1042?", "What is the weather there?"]

@@ -1,0 +1,102 @@
+"""A server, a prompt of its own for each program, and a fake of the model's vendor."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.connect.sdks import DOCS, NotInstalled, installed
+from tests.fakes.upstream import Upstream
+from tests.support.deployment import EmbeddedServer, environment
+from tests.support.http_client import Client
+
+PROGRAM_TIMEOUT_S = 60
+TOOLS = [
+    {"name": name, "parameters": {"type": "object", "properties": {key: {"type": "string"}}, "required": [key]}}
+    for name, key in (("get_order", "order_id"), ("get_weather", "city"))
+]
+TONE = [{"name": "friendly", "content": "warm", "isDefault": True}, {"name": "formal", "content": "cold"}]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    with EmbeddedServer(tmp_path_factory.mktemp("connect"), {"REPRISE_RATE_LIMIT": "1000000"}) as server:
+        yield server
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    with Upstream() as upstream:
+        yield upstream
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt with what a test asks of it."""
+
+    client: Client
+    id: int
+
+    def rendered(self, **placeholders: str) -> Any:
+        return self.client.post(f"/api/v1/prompts/{self.id}/render", {"placeholders": placeholders}).json()
+
+    def sessions(self) -> list[Any]:
+        entries = self.client.get(f"/api/v1/prompts/{self.id}/logs?type=otel").json()["entries"]
+        return [self.client.get(f"/api/v1/sessions/{entry['id']}").json() for entry in entries]
+
+    def rejected(self) -> Any:
+        return self.client.get(f"/api/v1/rejected-spans?promptId={self.id}").json()["rejectedSpans"]
+
+
+@pytest.fixture
+def prompt(server: EmbeddedServer) -> Prompt:
+    client = server.client()
+    new = {
+        "name": f"Support {secrets.token_hex(4)}",
+        "value": "Answer in a {{tone}} tone.",
+        "instructionFormat": "RAW",
+        "languageModelConfig": {"tools": TOOLS},
+        "placeholders": [{"key": "tone", "values": TONE}],
+    }
+    return Prompt(client, client.post("/api/v1/prompts", new).json()["prompt"]["id"])
+
+
+@pytest.fixture
+def run_page(
+    require: Callable[[str | None], None], server: EmbeddedServer, upstream: Upstream, prompt: Prompt, tmp_path: Path
+) -> Callable[[str], subprocess.CompletedProcess[str]]:
+    """Does what a page says: its program beside `reprise.py` or `reprise.mjs`, its pins, its variables."""
+
+    def run(name: str) -> subprocess.CompletedProcess[str]:
+        page = DOCS / name
+        try:
+            home = installed(page)
+        except NotInstalled as missing:
+            require(str(missing))
+            raise
+        for path in (*page.glob("main.*"), *DOCS.glob("reprise.*")):
+            shutil.copy(path, tmp_path)
+        command = [str(home / "bin" / "python"), "main.py"]
+        if (home / "node_modules").exists():
+            (tmp_path / "node_modules").symlink_to(home / "node_modules")
+            command = ["node", "main.mjs"]
+        settings = {
+            "BASE_URL": server.url,
+            "API_KEY": server.client().api_key,
+            "PROMPT_ID": str(prompt.id),
+            "OPENAI_API_KEY": "sk-fake",
+            "OPENAI_BASE_URL": upstream.base_url("OPENAI"),
+        }
+        env = environment(tmp_path, settings)
+        return subprocess.run(
+            command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=PROGRAM_TIMEOUT_S, check=False
+        )
+
+    return run

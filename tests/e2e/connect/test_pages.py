@@ -1,0 +1,47 @@
+"""The pages of docs/connect show the files that are tested, pin what they install, and are all in the index."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.connect.sdks import DOCS
+
+PAGES = sorted(path.parent for path in DOCS.glob("*/README.md"))
+BLOCK = re.compile(r"^```\w*\n(.*?)^```$", re.M | re.S)
+WITH_PROGRAM = [page for page in PAGES if list(page.glob("main.*"))]
+
+
+def blocks(page: Path) -> list[str]:
+    return BLOCK.findall((page / "README.md").read_text())
+
+
+@pytest.mark.parametrize("page", [*PAGES, DOCS], ids=lambda page: page.name)
+def test_a_page_shows_its_files_word_by_word(page: Path) -> None:
+    files = [path for path in page.iterdir() if path.is_file() and path.name != "README.md"]
+    assert files
+    for path in files:
+        assert path.read_text() in blocks(page), f"{path.name} is not a code block of the page"
+
+
+@pytest.mark.parametrize("page", WITH_PROGRAM, ids=lambda page: page.name)
+def test_every_package_is_pinned(page: Path) -> None:
+    if (page / "package.json").exists():
+        wanted = json.loads((page / "package.json").read_text())["dependencies"]
+        assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in wanted.values())
+        return
+    lines = [line for line in (page / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
+    assert lines
+    assert all(re.fullmatch(r"[\w\[\]-]+==[\w.]+", line) for line in lines)
+
+
+def test_the_index_links_to_every_page() -> None:
+    linked = re.findall(r"\]\(([\w-]+)/\)", (DOCS / "README.md").read_text())
+    assert sorted(set(linked)) == [page.name for page in PAGES]
+
+
+def test_every_folder_is_a_page() -> None:
+    assert [path for path in sorted(DOCS.iterdir()) if path.is_dir()] == PAGES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import falcon
 
-from app import __version__
 from app.errors import Unavailable
 from app.services.readiness import Readiness
 
@@ -30,10 +29,3 @@ class Ready:
         if problems := self._readiness.problems():
             raise Unavailable(" ".join(problems))
         resp.media = {"status": "ready"}
-
-
-class Root:
-    """Says to whoever opens the address in a browser what answers here."""
-
-    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        resp.media = {"name": "Reprise", "version": __version__, "api": "/api/v1", "ready": "/health/ready"}

@@ -1,0 +1,73 @@
+"""How prompts are doing, and how far a project has come: what the first pages show."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+
+from app.db import Database
+from app.models import api_keys, prompt_activity
+from app.timestamps import Now
+
+DAYS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """A prompt's last seven days (UTC), oldest first, and its test cases as their newest replays found them."""
+
+    runs_by_day: tuple[int, ...] = (0,) * DAYS
+    cost_usd: float = 0.0
+    test_cases: int = 0
+    passed: int = 0
+
+    @property
+    def runs(self) -> int:
+        return sum(self.runs_by_day)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Which of the first steps a project has taken."""
+
+    has_key: bool
+    has_run: bool
+    has_trace: bool
+    has_passed_replay: bool
+
+
+class OverviewService:
+    def __init__(self, *, database: Database, now: Now) -> None:
+        self._database = database
+        self._now = now
+
+    def activity(self, prompt_ids: Collection[int]) -> dict[int, Activity]:
+        """Of each of the prompts, which are known to be the caller's."""
+        today = self._now().date()
+        days = [today - timedelta(days=back) for back in reversed(range(DAYS))]
+        since = self._now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS - 1)
+        runs: dict[int, dict[object, int]] = defaultdict(dict)
+        costs: dict[int, float] = defaultdict(float)
+        with self._database.read() as connection:
+            for row in prompt_activity.runs_by_day(connection, prompt_ids=prompt_ids, since=since):
+                runs[row.prompt_id][row.day] = row.runs
+                costs[row.prompt_id] += row.cost_usd
+            cases = prompt_activity.count_test_cases(connection, prompt_ids=prompt_ids)
+            passed = prompt_activity.count_passed_cases(connection, prompt_ids=prompt_ids)
+        return {
+            one: Activity(
+                tuple(runs[one].get(day, 0) for day in days), costs[one], cases.get(one, 0), passed.get(one, 0)
+            )
+            for one in prompt_ids
+        }
+
+    def progress(self, *, project_id: int) -> Progress:
+        with self._database.read() as connection:
+            return Progress(
+                has_key=bool(api_keys.list_keys(connection, project_id=project_id)),
+                has_run=prompt_activity.has_runs(connection, project_id=project_id),
+                has_trace=prompt_activity.has_sessions(connection, project_id=project_id),
+                has_passed_replay=prompt_activity.has_passed_replays(connection, project_id=project_id),
+            )

@@ -1,0 +1,64 @@
+"""Errors as pages, and the headers that keep a page to what this site serves."""
+
+from __future__ import annotations
+
+import falcon
+import orjson
+
+from app.web.forms import csrf_token
+from app.web.shell import Shell
+from app.web.templating import Templates
+from app.web.visit import Visit
+
+TITLES = {
+    400: "That can't be done as asked",
+    403: "You may not do this",
+    404: "There is nothing here",
+    409: "That is not possible now",
+    413: "That is too large",
+    429: "Too many tries",
+    500: "Something broke",
+    503: "Not available just now",
+}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class PageAnswers:
+    """Outside /api: errors become pages for who reads HTML, and every answer gets its security headers."""
+
+    def __init__(self, templates: Templates) -> None:
+        self._templates = templates
+
+    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, succeeded: bool) -> None:
+        resp.set_header("X-Content-Type-Options", "nosniff")
+        if req.path.startswith("/api/"):
+            return
+        resp.set_headers(HEADERS)
+        if not succeeded and resp.status_code >= 400 and _reads_html(req):
+            self._show(req, resp)
+        if resp.content_type == falcon.MEDIA_HTML:
+            resp.set_header("Cache-Control", "no-store")
+
+    def _show(self, req: falcon.Request, resp: falcon.Response) -> None:
+        visit = getattr(req.context, "visit", None) or Visit(csrf_token(""))
+        page = {
+            "status": resp.status_code,
+            "title": TITLES.get(resp.status_code, "That did not work"),
+            "message": orjson.loads(resp.data)["error"] if resp.data else "",
+            "retry": resp.status_code == 503,
+        }
+        resp.data = None
+        resp.content_type = falcon.MEDIA_HTML
+        resp.text = self._templates.render("error.html", shell=Shell.of(visit), page=page)
+
+
+def _reads_html(req: falcon.Request) -> bool:
+    return req.client_prefers(["text/html", falcon.MEDIA_JSON]) == "text/html"

@@ -1,0 +1,68 @@
+"""Form bodies: read with a cap, decoded strictly, and proved to come from a page of ours."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from urllib.parse import parse_qs
+
+import falcon
+
+from app.api.bodies import read_capped
+from app.errors import Forbidden, Invalid, UnsupportedMediaType
+
+FIELD = "csrf"
+FIELDS_MAX = 1000
+
+
+class Form:
+    """A form's fields; texts have `\\n` line ends and no NUL."""
+
+    def __init__(self, fields: Mapping[str, list[str]]) -> None:
+        self._fields = fields
+
+    def text(self, name: str, default: str = "") -> str:
+        """The (last) value; `default` when the form has no such field."""
+        return self._fields.get(name, [default])[-1]
+
+    def texts(self, name: str) -> list[str]:
+        """All values of a field that may be there several times."""
+        return self._fields.get(name, [])
+
+    def flag(self, name: str) -> bool:
+        """Whether a checkbox was ticked."""
+        return name in self._fields
+
+    def integer(self, name: str) -> int:
+        """`Invalid` when it is none."""
+        try:
+            return int(self.text(name))
+        except ValueError as error:
+            raise Invalid(f"{name}: Must be a number.") from error
+
+
+def read_form(req: falcon.Request, limit: int) -> Form:
+    """The body's fields; `limit` in bytes. `UnsupportedMediaType` for anything but a URL-encoded form."""
+    if (req.content_type or "").partition(";")[0].strip().lower() != falcon.MEDIA_URLENCODED:
+        raise UnsupportedMediaType("Pages take URL-encoded forms.")
+    try:
+        body = read_capped(req, limit).decode()
+        fields = parse_qs(body, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
+    except ValueError as error:
+        raise Invalid("The form can't be read.") from error
+    if any("\0" in value for values in fields.values() for value in values):
+        raise Invalid("Text must not contain a NUL character.")
+    return Form({name: [value.replace("\r\n", "\n") for value in values] for name, values in fields.items()})
+
+
+def csrf_token(cookie: str) -> str:
+    """What a form carries: only who knows the cookie's token can say it, and it doesn't tell that token."""
+    return hmac.new(cookie.encode(errors="surrogatepass"), b"csrf", hashlib.sha256).hexdigest()
+
+
+def check_csrf(form: Form, cookie: str) -> None:
+    """`Forbidden` unless the form came from a page made for the same browser."""
+    sent = form.text(FIELD).encode()
+    if not cookie or not hmac.compare_digest(sent, csrf_token(cookie).encode()):
+        raise Forbidden("This form is too old or comes from elsewhere: go back, reload the page and send it again.")

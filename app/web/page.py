@@ -1,0 +1,77 @@
+"""What every page is: a resource that shows a template or leads elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import falcon
+
+from app.bootstrap import Container, Services
+from app.models.memberships import Role
+from app.timestamps import Now
+from app.web.cookies import FLASH_COOKIE, Cookies, Flash
+from app.web.shell import Shell
+from app.web.templating import Templates
+
+if TYPE_CHECKING:
+    from app.web.visit import Visit
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What pages are made with. `public_url` is "" when the instance does not know its own address."""
+
+    services: Services
+    templates: Templates
+    cookies: Cookies
+    now: Now
+    public_url: str
+
+    @classmethod
+    def of(cls, container: Container, templates: Templates, cookies: Cookies) -> Site:
+        return cls(container.services, templates, cookies, container.now, container.settings.public_url)
+
+
+class Page:
+    """A page is closed unless its class says `public`; its project, if it has one, is `project_id` in its address.
+
+    `needs` is the role that a method takes, `section` the entry of the navigation that is marked.
+    """
+
+    public: ClassVar[bool] = False
+    needs: ClassVar[Mapping[str, Role]] = {"GET": Role.VIEWER, "POST": Role.MEMBER}
+    section: ClassVar[str] = ""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.services = site.services
+
+    def show(
+        self, req: falcon.Request, resp: falcon.Response, template: str, page: object, *, status: str = falcon.HTTP_200
+    ) -> None:
+        """Answer with the template; it sees `shell` (the layout) and `page` (what the presenter made)."""
+        visit: Visit = req.context.visit
+        if visit.flash:
+            self.site.cookies.remove(resp, FLASH_COOKIE)
+        resp.status = status
+        resp.content_type = falcon.MEDIA_HTML
+        resp.text = self.site.templates.render(template, shell=Shell.of(visit, self.section), page=page)
+
+    def lead(self, req: falcon.Request, resp: falcon.Response, path: str, said: str | Flash = "") -> None:
+        """Answer a form: go on to `path`, and say there what was done."""
+        if said:
+            flash = said if isinstance(said, Flash) else Flash(said)
+            self.site.cookies.put_flash(req, resp, flash)
+        resp.status = falcon.HTTP_303
+        resp.location = path
+
+    @staticmethod
+    def query(req: falcon.Request) -> dict[str, str]:
+        """The query string's fields, the last of each."""
+        return {name: value if isinstance(value, str) else value[-1] for name, value in req.params.items()}
+
+    def base_url(self, req: falcon.Request) -> str:
+        """The address under which callers reach this instance, without a slash at its end."""
+        return self.site.public_url.rstrip("/") or f"{req.forwarded_scheme}://{req.forwarded_host}"

@@ -1,0 +1,105 @@
+"""What to paste to run a prompt and to send traces: with this instance's address, the key from a variable."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    title: str
+    words: str
+    code: str
+
+
+def snippets(base_url: str, prompt_id: int) -> list[Snippet]:
+    run, traces = f"{base_url}/api/v1/prompts/run", f"{base_url}/api/public/otel"
+    return [
+        Snippet("Run it with curl", "Answers with the model's text, its tokens and its cost.", _curl(run, prompt_id)),
+        Snippet("Run it from Python", "Needs nothing but the standard library.", _python(run, prompt_id)),
+        Snippet("Run it from JavaScript", "For Node 18 or newer.", _javascript(run, prompt_id)),
+        Snippet(
+            "Send traces with OpenTelemetry",
+            f"Set these for your exporter, and the attribute service.prompt.id to {prompt_id} on every span.",
+            _variables(traces),
+        ),
+        Snippet(
+            "Send a trace by hand",
+            "One turn with a question and an answer, to see what a session looks like. Each call makes a new trace.",
+            _trace(f"{traces}/v1/traces", prompt_id),
+        ),
+    ]
+
+
+def _curl(url: str, prompt_id: int) -> str:
+    body = json.dumps({"id": prompt_id, "question": "What can you do?", "productive": False})
+    return (
+        f"curl {url} \\\n"
+        '  -H "Authorization: Bearer $API_KEY" \\\n'
+        '  -H "Content-Type: application/json" \\\n'
+        f"  -d '{body}'"
+    )
+
+
+def _python(url: str, prompt_id: int) -> str:
+    return f"""import json, os, urllib.request
+
+request = urllib.request.Request(
+    "{url}",
+    data=json.dumps({{"id": {prompt_id}, "question": "What can you do?", "productive": False}}).encode(),
+    headers={{"Authorization": "Bearer " + os.environ["API_KEY"], "Content-Type": "application/json"}},
+)
+with urllib.request.urlopen(request) as answer:
+    print(json.load(answer)["answer"])"""
+
+
+def _javascript(url: str, prompt_id: int) -> str:
+    return f"""const answer = await fetch("{url}", {{
+  method: "POST",
+  headers: {{ Authorization: `Bearer ${{process.env.API_KEY}}`, "Content-Type": "application/json" }},
+  body: JSON.stringify({{ id: {prompt_id}, question: "What can you do?", productive: false }}),
+}});
+console.log((await answer.json()).answer);"""
+
+
+def _variables(endpoint: str) -> str:
+    return (
+        f"export OTEL_EXPORTER_OTLP_ENDPOINT={endpoint}\n"
+        "export OTEL_EXPORTER_OTLP_PROTOCOL=http/json\n"
+        'export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20$API_KEY"\n'
+        "export OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"
+    )
+
+
+def _trace(url: str, prompt_id: int) -> str:
+    def message(role: str, text: str) -> str:
+        return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}])
+
+    attributes = {
+        "service.prompt.id": str(prompt_id),
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "echo",
+        "gen_ai.input.messages": message("user", "Are you there?"),
+        "gen_ai.output.messages": message("assistant", "Yes, and this turn can become a test case."),
+    }
+    span = {
+        "traceId": "TRACE",
+        "spanId": "SPAN",
+        "name": "chat echo",
+        "startTimeUnixNano": "START",
+        "endTimeUnixNano": "END",
+        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()],
+    }
+    body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}, indent=1)
+    # A here-document: quotes in the body stay as they are, and the shell fills in ids and times.
+    filled = (
+        body.replace("\\", "\\\\").replace("TRACE", "$(openssl rand -hex 16)").replace("SPAN", "$(openssl rand -hex 8)")
+    )
+    filled = filled.replace("START", "$(date +%s)000000000").replace("END", "$(date +%s)900000000")
+    return (
+        f"curl {url} \\\n"
+        '  -H "Authorization: Bearer $API_KEY" \\\n'
+        '  -H "Content-Type: application/json" \\\n'
+        f"  -d @- <<JSON\n{filled}\nJSON"
+    )

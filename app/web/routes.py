@@ -1,0 +1,86 @@
+"""The route table of the pages."""
+
+from __future__ import annotations
+
+import falcon
+
+from app.bootstrap import Container
+from app.web.assets import Assets, StaticFile
+from app.web.cookies import Cookies
+from app.web.errors import PageAnswers
+from app.web.page import Page, Site
+from app.web.templating import Templates
+from app.web.views import (
+    account,
+    getting_started,
+    home,
+    prompt_logs,
+    prompts,
+    rejected_spans,
+    session,
+    settings_audit,
+    settings_keys,
+    settings_members,
+    settings_models,
+    settings_project,
+    sign_in,
+)
+from app.web.visit import Admission
+
+ID = "{%s:int(min=1, max=9223372036854775807)}"
+PROJECT = f"/projects/{ID % 'project_id'}"
+PROMPT = f"{PROJECT}/prompts/{ID % 'prompt_id'}"
+SESSION = f"{PROJECT}/sessions/{{session_id}}"
+SETTINGS = f"{PROJECT}/settings"
+
+ROUTES: tuple[tuple[str, type[Page]], ...] = (
+    ("/", home.Home),
+    ("/sign-in", sign_in.SignIn),
+    ("/sign-in/link", sign_in.SignInLink),
+    ("/sign-out", sign_in.SignOut),
+    ("/join/{token}", sign_in.Join),
+    ("/account", account.Account),
+    (f"/prompts/{ID % 'prompt_id'}", home.PromptLink),
+    (PROJECT, home.ProjectHome),
+    (f"{PROJECT}/start", getting_started.GettingStarted),
+    (f"{PROJECT}/prompts", prompts.Prompts),
+    (f"{PROJECT}/prompts/new", prompts.NewPrompt),
+    (PROMPT, home.PromptHome),
+    (f"{PROMPT}/logs", prompt_logs.PromptLogs),
+    (SESSION, session.SessionView),
+    (f"{SESSION}/spans/{{span_id}}", session.SpanView),
+    (f"{PROJECT}/rejected-spans", rejected_spans.RejectedSpans),
+    (f"{SETTINGS}/keys", settings_keys.Keys),
+    (f"{SETTINGS}/keys/{ID % 'key_id'}/revoke", settings_keys.RevokeKey),
+    (f"{SETTINGS}/members", settings_members.Members),
+    (f"{SETTINGS}/members/{ID % 'user_id'}", settings_members.Member),
+    (f"{SETTINGS}/members/{ID % 'user_id'}/remove", settings_members.RemoveMember),
+    (f"{SETTINGS}/invitations/{ID % 'invitation_id'}/withdraw", settings_members.WithdrawInvitation),
+    (f"{SETTINGS}/models", settings_models.Models),
+    (f"{SETTINGS}/models/{ID % 'model_id'}", settings_models.Model),
+    (f"{SETTINGS}/project", settings_project.ProjectSettings),
+    (f"{SETTINGS}/audit", settings_audit.Audit),
+)
+
+
+def install(app: falcon.App[falcon.Request, falcon.Response], container: Container) -> None:
+    """Add the pages to the app that serves the API."""
+    services, settings = container.services, container.settings
+    assets = Assets()
+    templates = Templates(assets=assets, now=container.now)
+    cookies = Cookies(settings.public_url)
+    app.add_middleware(
+        [
+            PageAnswers(templates),
+            Admission(
+                sign_ins=services.sign_ins,
+                projects=services.projects,
+                cookies=cookies,
+                form_bytes=settings.json_body_bytes,
+            ),
+        ]
+    )
+    site = Site.of(container, templates, cookies)
+    app.add_route("/static/{name}", StaticFile(assets))
+    for path, page in ROUTES:
+        app.add_route(path, page(site))

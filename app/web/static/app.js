@@ -1,0 +1,100 @@
+// What moves on the pages. Every page works without it.
+"use strict";
+
+const html = (text) => new DOMParser().parseFromString(text, "text/html");
+
+async function fetched(url) {
+  const answer = await fetch(url, { headers: { Accept: "text/html" }, credentials: "same-origin" });
+  if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
+  return html(await answer.text());
+}
+
+// <a data-dialog href="…">: the [data-dialog-body] of that page, in a dialog over this one.
+async function openDialog(link) {
+  let body;
+  try {
+    body = (await fetched(link.href)).querySelector("[data-dialog-body]");
+  } catch {
+    body = null;
+  }
+  if (!body) return location.assign(link.href);
+  const dialog = document.createElement("dialog");
+  dialog.append(document.adoptNode(body));
+  dialog.setAttribute("aria-labelledby", body.getAttribute("aria-labelledby") || "");
+  dialog.addEventListener("close", () => { dialog.remove(); link.focus(); });
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  document.body.append(dialog);
+  enhance(dialog);
+  dialog.showModal();
+}
+
+// <… id="x" data-live="3000">: taken anew from this page every so many milliseconds, until it comes without data-live.
+function live(element) {
+  const every = Number(element.dataset.live);
+  const again = () => setTimeout(async () => {
+    if (document.hidden) return again();
+    try {
+      const fresh = (await fetched(location.href)).getElementById(element.id);
+      if (!fresh) return location.reload();
+      const held = element.contains(document.activeElement);
+      if (!held && fresh.innerHTML !== element.innerHTML) {
+        element.replaceChildren(...document.adoptNode(fresh).childNodes);
+        enhance(element);
+      }
+      if ("live" in fresh.dataset) again();
+    } catch { again(); }
+  }, every);
+  again();
+}
+
+// <button data-copy="id">: the text of that element, to the clipboard.
+async function copy(button) {
+  const source = document.getElementById(button.dataset.copy);
+  const words = button.textContent;
+  try {
+    await navigator.clipboard.writeText(source.textContent);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(source);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => { button.textContent = words; }, 1500);
+}
+
+function enhance(root) {
+  for (const button of root.querySelectorAll("[data-copy]")) button.hidden = false;
+  for (const time of root.querySelectorAll("time[datetime]")) time.title = new Date(time.dateTime).toLocaleString();
+  for (const element of root.querySelectorAll("[data-live]")) live(element);
+}
+
+document.addEventListener("click", (event) => {
+  const plain = !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+  const link = event.target.closest("a[data-dialog]");
+  if (link && plain) { event.preventDefault(); return openDialog(link); }
+  const closer = event.target.closest("dialog [data-close]");
+  if (closer && plain) { event.preventDefault(); return closer.closest("dialog").close(); }
+  const button = event.target.closest("[data-copy]");
+  if (button) copy(button);
+});
+
+document.addEventListener("change", (event) => {
+  if (event.target.matches("form[data-auto] select")) event.target.form.requestSubmit();
+});
+
+// One click is one request, also on a slow line.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post" || event.defaultPrevented) return;
+  if (form.ariaBusy === "true") event.preventDefault();
+  form.ariaBusy = "true";
+});
+addEventListener("pageshow", () => { for (const form of document.forms) form.ariaBusy = null; });
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, textarea, select, [contenteditable]");
+  if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const search = document.querySelector("[data-slash]");
+  if (search) { event.preventDefault(); search.focus(); search.select(); }
+});
+
+enhance(document);

@@ -1,0 +1,121 @@
+"""One request to a page: who makes it, in which project, with which rights, from which form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import falcon
+
+from app.errors import Forbidden, NotFound
+from app.models.audit_log import Actor
+from app.models.memberships import Role
+from app.models.organizations import Project
+from app.services.projects import ProjectService
+from app.services.sign_ins import SignInService, Viewer
+from app.services.tokens import new_token
+from app.web.cookies import FORM_COOKIE, SESSION_COOKIE, Cookies, Flash, read_flash
+from app.web.forms import Form, check_csrf, csrf_token, read_form
+from app.web.page import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """`csrf` is what forms must carry. `viewer` is None on public pages for whom is not signed in."""
+
+    csrf: str
+    viewer: Viewer | None = None
+    projects: list[Project] = field(default_factory=list)
+    project: Project | None = None
+    flash: Flash | None = None
+    form: Form = field(default_factory=lambda: Form({}))
+
+    @property
+    def role(self) -> Role | None:
+        """The viewer's, in the project's organization."""
+        return self.viewer.roles.get(self.project.organization_id) if self.viewer and self.project else None
+
+    @property
+    def actor(self) -> Actor:
+        """The viewer, as the audit log names them; only where somebody must be signed in."""
+        if self.viewer is None:
+            raise Forbidden("Sign in first.")
+        return self.viewer.actor
+
+    @property
+    def organization_id(self) -> int:
+        """Of the project in the address; only on pages that have one."""
+        if self.project is None:
+            raise NotFound("There is no such project.")
+        return self.project.organization_id
+
+    def may(self, needed: Role) -> bool:
+        return self.role is not None and self.role.covers(needed)
+
+
+class Admission:
+    """Lets a request through to a page: signed in, a member of the project, with the role and the form it takes.
+
+    Puts the `Visit` at `req.context.visit`. Who is not signed in is sent to do so, and comes back after it.
+    """
+
+    def __init__(self, *, sign_ins: SignInService, projects: ProjectService, cookies: Cookies, form_bytes: int) -> None:
+        self._sign_ins = sign_ins
+        self._projects = projects
+        self._cookies = cookies
+        self._form_bytes = form_bytes
+
+    def process_resource(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
+    ) -> None:
+        if not isinstance(resource, Page):
+            return
+        session = req.cookies.get(SESSION_COOKIE, "")
+        viewer = self._sign_ins.viewer(session) if session else None
+        if viewer is None and not resource.public:
+            raise falcon.HTTPSeeOther(sign_in_path(req))
+        secret = session if viewer else self._form_secret(req, resp)
+        form = self._form(req, secret)
+        projects = self._projects.of(viewer) if viewer else []
+        project = _chosen(projects, params.get("project_id"))
+        req.context.visit = Visit(csrf_token(secret), viewer, projects, project, read_flash(req), form)
+        needed = resource.needs[req.method if req.method in resource.needs else "GET"]
+        if project is not None and not req.context.visit.may(needed):
+            raise Forbidden(f"This takes the role {needed}; yours is {req.context.visit.role}. Ask an admin for it.")
+
+    def _form(self, req: falcon.Request, secret: str) -> Form:
+        if req.method != "POST":
+            return Form({})
+        form = read_form(req, self._form_bytes)
+        check_csrf(form, secret)
+        return form
+
+    def _form_secret(self, req: falcon.Request, resp: falcon.Response) -> str:
+        """For forms of those who are not signed in: a random token that only their browser has."""
+        known = req.cookies.get(FORM_COOKIE)
+        if known or req.method == "POST":
+            return known or ""
+        made = new_token()
+        self._cookies.put_form(req, resp, made)
+        return made
+
+
+def _chosen(projects: list[Project], project_id: int | None) -> Project | None:
+    if project_id is None:
+        return None
+    for project in projects:
+        if project.id == project_id:
+            return project
+    raise NotFound("There is no such project, or you are no member of its organization.")
+
+
+def sign_in_path(req: falcon.Request) -> str:
+    """The sign-in page, which leads back to what was asked for; a form that was sent is lost."""
+    return f"/sign-in?next={quote(req.relative_uri)}" if req.method == "GET" and req.path != "/" else "/sign-in"
+
+
+def safe_path(path: str) -> str:
+    """A path of this site, "/" for anything else: nobody is led elsewhere by a link to our sign-in."""
+    local = path.startswith("/") and not path.startswith("//") and "\\" not in path
+    return path if local and path.isprintable() else "/"

@@ -50,6 +50,8 @@ CHANGES = {
     "includedTurns": 2,
     "steps": [{"turn": 1, "step": 1, "check": {"enabled": False}}],
 }
+# Among how many of the prompt's newest sessions its own is looked for.
+SESSIONS = 1000
 NAME = "Demo: where is my order?"
 
 
@@ -86,5 +88,5 @@ class DemoSession:
         if receipt.outcome != "stored":
             raise Unavailable(f"The demo session could not be stored: {receipt.message}")
         with self._database.read() as connection:
-            found = sessions.list_sessions(connection, prompt_id=prompt_id, limit=1, search=CONVERSATION.encode())
-        return found[0].session_key.hex()
+            rows = sessions.list_sessions(connection, prompt_id=prompt_id, limit=SESSIONS)
+        return next(row.session_key.hex() for row in rows if row.conversation_id == CONVERSATION)

@@ -35,7 +35,7 @@ class QueueMetrics(Middleware):
 
     def after_enqueue(self, _broker: Broker, message: Message[Any], delay: int | None) -> None:
         # A delayed message is enqueued once more when its time has come.
-        if delay and "retries" in message.options:
+        if delay is not None and "retries" in message.options:
             self._metrics.count(MESSAGE_RETRIES, message.actor_name)
 
     def after_nack(self, _broker: Broker, message: MessageProxy) -> None:

@@ -1,0 +1,180 @@
+"""What happens is counted: requests, batches, spans, runs, caches; and Prometheus can read it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from falcon.testing import TestClient
+from prometheus_client.parser import text_string_to_metric_families
+
+from app.api.app import build_app
+from app.metrics import registry
+from app.metrics.types import Metric
+from app.services.metrics import MetricsService
+from tests.support.world import World, new_world, running, settings_for
+
+TOKEN = {"Authorization": "Bearer watcher"}
+OTLP = Path(__file__).parents[2] / "data/otlp"
+
+
+@pytest.fixture
+def watcher(world: World) -> TestClient:
+    """Speaks to an API whose metrics have a token."""
+    settings = replace(world.container.settings, metrics_token="watcher")
+    return TestClient(build_app(replace(world.container, settings=settings)))
+
+
+def counts(world: World, metric: Metric) -> dict[tuple[str, ...], int]:
+    world.container.metrics.flush()
+    store = world.container.services.metrics._store
+    return store.total().counts(metric)
+
+
+class Since:
+    """How far counters moved since it was made: other tests count in the same Redis."""
+
+    def __init__(self, world: World, metric: Metric) -> None:
+        self._world, self._metric = world, metric
+        self._before = counts(world, metric)
+
+    def moved(self) -> dict[tuple[str, ...], int]:
+        now = counts(self._world, self._metric)
+        return {labels: by for labels, n in now.items() if (by := n - self._before.get(labels, 0))}
+
+
+def span(prompt_id: int, span_id: str, name: str = "chat") -> dict[str, Any]:
+    return {
+        "traceId": "5b8efff798038103d269b633813fc60c",
+        "spanId": span_id,
+        "name": name,
+        "startTimeUnixNano": "1000",
+        "endTimeUnixNano": "2000",
+        "attributes": [{"key": "service.prompt.id", "value": {"intValue": prompt_id}}],
+    }
+
+
+def batch(*spans: dict[str, Any]) -> dict[str, Any]:
+    return {"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}
+
+
+def test_spans_are_counted_by_what_became_of_them(world: World) -> None:
+    prompt = world.prompt()
+    found, batches = Since(world, registry.SPANS), Since(world, registry.BATCHES)
+    world.send(batch(span(prompt, "aaaaaaaaaaaaaaa1"), span(prompt, "aaaaaaaaaaaaaaa2")))
+    world.send(batch(span(prompt, "aaaaaaaaaaaaaaa1"), span(prompt, "aaaaaaaaaaaaaaa3"), span(prompt, "bad")))
+    world.send(b"{")
+    assert found.moved() == {("received",): 5, ("stored",): 3, ("duplicate",): 1, ("rejected",): 1}
+    assert batches.moved() == {("stored",): 2, ("invalid",): 1}
+
+
+def test_bytes_are_counted_as_they_were_sent(world: World) -> None:
+    found = Since(world, registry.BATCH_BYTES)
+    world.send(b'{"resourceSpans": []}')
+    assert found.moved() == {(): 21}
+
+
+@pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
+def test_requests_are_counted_by_template_and_status(world: World) -> None:
+    found = Since(world, registry.HTTP_REQUESTS)
+    world.get("/api/v1/prompts/9999999")
+    world.get("/api/v1/prompts/9999998")
+    world.get("/made/up")
+    world.client.simulate_get("/api/v1/prompts/1")
+    world.client.simulate_request("BREW", "/made/up")
+    assert found.moved() == {
+        ("GET", "/api/v1/prompts/{prompt_id}", "404"): 2,
+        ("GET", "/api/v1/prompts/{prompt_id}", "401"): 1,
+        ("GET", "unmatched", "404"): 1,
+        ("OTHER", "unmatched", "404"): 1,
+    }
+
+
+def test_runs_are_counted_by_model_and_outcome(world: World) -> None:
+    created = world.post("/api/v1/prompts", json={"name": "n", "value": "v", "languageModelName": "echo"})
+    found = Since(world, registry.RUNS)
+    answer = world.post(
+        "/api/v1/prompts/run", json={"id": created.json["prompt"]["id"], "question": "Hello", "productive": True}
+    )
+    assert answer.status_code == 200, answer.text
+    assert found.moved() == {("echo", "ok"): 1}
+
+
+def test_a_second_read_of_a_version_hits_the_cache(world: World) -> None:
+    prompt_id = world.post("/api/v1/prompts", json={"name": "n", "value": "v"}).json["prompt"]["id"]
+    found = Since(world, registry.CACHE_LOOKUPS)
+    for _ in range(3):
+        world.get(f"/api/v1/prompts/{prompt_id}", params={"productive": "true"})
+    moved = found.moved()
+    assert moved["prompt_versions", "miss"] == 1
+    assert moved["prompt_versions", "hit"] == 2
+
+
+def test_refused_calls_are_counted(tmp_path: Path) -> None:
+    with running(replace(settings_for(tmp_path), rate_limit=2)) as container:
+        world = new_world(container)
+        statuses = [world.get("/api/v1/prompts").status_code for _ in range(3)]
+        assert statuses == [200, 200, 429]
+        assert counts(world, registry.RATE_LIMITED) == {(): 1}
+
+
+def test_prometheus_can_read_every_metric(world: World, watcher: TestClient) -> None:
+    world.send(batch(span(world.prompt(), "bbbbbbbbbbbbbbb1")))
+    world.container.metrics.flush()
+    answer = watcher.simulate_get("/metrics", headers=TOKEN)
+    assert answer.status_code == 200
+    families = {family.name: family for family in text_string_to_metric_families(answer.text)}
+    assert set(families) == {metric.name.removesuffix("_total") for metric in registry.METRICS}
+    samples = {
+        (sample.name, sample.labels.get("le")): sample.value
+        for sample in families["reprise_batch_store_seconds"].samples
+    }
+    assert (
+        samples["reprise_batch_store_seconds_bucket", "+Inf"] == samples["reprise_batch_store_seconds_count", None] > 0
+    )
+    states = {(s.labels["queue"], s.labels["state"]) for s in families["reprise_queue_messages"].samples}
+    assert ("spans", "waiting") in states
+    assert families["reprise_database_connections"].samples
+
+
+def test_openmetrics_is_spoken_where_it_is_preferred(watcher: TestClient) -> None:
+    answer = watcher.simulate_get("/metrics", headers=TOKEN | {"Accept": "application/openmetrics-text; version=1.0.0"})
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    assert answer.text.endswith("# EOF\n")
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "watcher"}])
+def test_metrics_need_their_token(watcher: TestClient, headers: dict[str, str]) -> None:
+    assert watcher.simulate_get("/metrics", headers=headers).status_code == 401
+
+
+def test_an_api_key_is_no_token_for_metrics(world: World, watcher: TestClient) -> None:
+    assert watcher.simulate_get("/metrics", headers=world.headers).status_code == 401
+
+
+def test_without_a_token_there_is_no_such_path(world: World) -> None:
+    assert world.client.simulate_get("/metrics", headers={"Authorization": "Bearer "}).status_code == 404
+
+
+def test_the_operations_page_reads_the_last_minutes(world: World) -> None:
+    prompt = world.prompt()
+    world.send(batch(span(prompt, "ccccccccccccccc1"), span(prompt, "ccccccccccccccc2")))
+    world.container.metrics.flush()
+    found = world.container.services.metrics.read()
+    assert found.spans["stored"] >= 2
+    assert found.spans_per_minute > 0
+    assert found.ingest.count >= 1
+    assert found.ingest.p50_s is not None
+    assert 0 < found.ingest.p50_s <= (found.ingest.p99_s or 0)
+    assert {state.queue: state.workers > 0 for state in found.queues} == {"runs": True, "spans": True, "replays": True}
+    assert "POST /api/public/otel/v1/traces" in dict(found.slowest_routes) or len(found.slowest_routes) == 10
+    assert len(found.history) == 60
+
+
+def test_without_redis_metrics_are_503(world: World, watcher: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(_self: MetricsService, _accept: str) -> None:
+        raise redis.ConnectionError("away")
+
+    monkeypatch.setattr(MetricsService, "exposition", away)
+    assert watcher.simulate_get("/metrics", headers=TOKEN).status_code == 503

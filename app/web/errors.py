@@ -61,4 +61,5 @@ class PageAnswers:
 
 
 def _reads_html(req: falcon.Request) -> bool:
-    return req.client_prefers(["text/html", falcon.MEDIA_JSON]) == "text/html"
+    # Of two that it likes as much a client gets the first: curl and probes (*/*) read JSON, browsers name HTML.
+    return req.client_prefers([falcon.MEDIA_JSON, "text/html"]) == "text/html"

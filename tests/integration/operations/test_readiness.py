@@ -1,0 +1,84 @@
+"""GET /health/ready says what is missing, and GET /health/live that the process answers."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import fakeredis
+import pytest
+from falcon.testing import TestClient
+
+from app import schema
+from app.api.app import build_app
+from app.bootstrap import Container, bootstrap
+from app.broker import HEARTBEAT_MS, QUEUES, WORKERS_KEY
+from app.redis_clients import RedisClients
+from tests.support.world import settings_for
+
+
+@pytest.fixture
+def server() -> fakeredis.FakeServer:
+    return fakeredis.FakeServer()
+
+
+@pytest.fixture
+def container(tmp_path: Path, server: fakeredis.FakeServer) -> Iterator[Container]:
+    """Without any worker."""
+    client = fakeredis.FakeRedis(server=server, version=(7,))
+    container = bootstrap(settings_for(tmp_path), redis=RedisClients(client, client))
+    schema.upgrade(container.database)
+    yield container
+    container.database.engine.dispose()
+
+
+@pytest.fixture
+def client(container: Container) -> TestClient:
+    return TestClient(build_app(container))
+
+
+def see_worker(container: Container, queue: str, *, age_s: float = 0) -> None:
+    container.redis.commands.zadd(WORKERS_KEY.format(queue), {f"of {queue}": time.time() - age_s})
+
+
+def see_all(container: Container) -> None:
+    for queue in QUEUES:
+        see_worker(container, queue)
+
+
+def test_ready_needs_a_worker_on_every_queue(container: Container, client: TestClient) -> None:
+    for queue in ("runs", "spans"):
+        see_worker(container, queue)
+    answer = client.simulate_get("/health/ready")
+    assert (answer.status_code, answer.json) == (503, {"error": "No worker was seen on: replays."})
+    see_worker(container, "replays")
+    assert client.simulate_get("/health/ready").status_code == 200
+
+
+def test_a_silent_worker_is_no_worker(container: Container, client: TestClient) -> None:
+    see_all(container)
+    see_worker(container, "spans", age_s=HEARTBEAT_MS / 1000 + 1)
+    assert client.simulate_get("/health/ready").json == {"error": "No worker was seen on: spans."}
+
+
+def test_ready_names_redis_once_when_it_is_away(server: fakeredis.FakeServer, client: TestClient) -> None:
+    server.connected = False
+    answer = client.simulate_get("/health/ready")
+    assert answer.status_code == 503
+    assert answer.json["error"].startswith("Redis does not answer")
+    assert "worker" not in answer.json["error"]
+
+
+def test_ready_needs_a_schema(tmp_path: Path, server: fakeredis.FakeServer) -> None:
+    redis = fakeredis.FakeRedis(server=server, version=(7,))
+    container = bootstrap(settings_for(tmp_path / "none"), redis=RedisClients(redis, redis))
+    (tmp_path / "none").mkdir()
+    see_all(container)
+    answer = TestClient(build_app(container)).simulate_get("/health/ready")
+    container.database.engine.dispose()
+    assert answer.status_code == 503
+    assert "reprise db upgrade" in answer.json["error"]
+
+
+def test_live_needs_nothing(server: fakeredis.FakeServer, client: TestClient) -> None:
+    server.connected = False
+    assert client.simulate_get("/health/live").status_code == 200

@@ -36,7 +36,8 @@ class Database:
         self._sqlite = engine.dialect.name == "sqlite"
         # SQLite has one writer: waiting in line here is fair, waiting in its busy handler is not.
         self._writer = threading.RLock()
-        self._immediate = engine.execution_options(begin="BEGIN IMMEDIATE")
+        # Its transactions lock SQLite for writing from their start; on MySQL it is the engine itself.
+        self.exclusive_engine = engine.execution_options(begin="BEGIN IMMEDIATE")
 
     @property
     def is_sqlite(self) -> bool:
@@ -60,7 +61,7 @@ class Database:
             with translated(), self.engine.begin() as connection:
                 yield connection
             return
-        with self._writer, translated(), self._immediate.begin() as connection:
+        with self._writer, translated(), self.exclusive_engine.begin() as connection:
             yield connection
 
     def retrying(self, work: Callable[[Connection], T]) -> T:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, func, select
@@ -54,15 +55,18 @@ class TurnRow:
 _SELECT = select(*(turns.c[name] for name in COLUMNS))
 
 
+_values = attrgetter(*COLUMNS)
+
+
 def insert_new(connection: Connection, rows: Sequence[TurnRow]) -> int:
     """Store those of `rows` (in key order) that are no turns yet; returns how many those were."""
-    return bulk.insert_ignore(connection, "turns", COLUMNS, [astuple(row) for row in rows])
+    return bulk.insert_ignore(connection, "turns", COLUMNS, [_values(row) for row in rows])
 
 
 def replace(connection: Connection, rows: Sequence[TurnRow]) -> None:
     """Write turns that are known to exist, and are locked by this transaction."""
     update: dict[str, bulk.Rule] = dict.fromkeys(("session_key", "start_ns", "end_ns", "facts", "batch_id"), "new")
-    values = [astuple(row) for row in rows]
+    values = [_values(row) for row in rows]
     bulk.upsert(connection, "turns", COLUMNS, values, key=("prompt_id", "trace_id"), update=update)
 
 

@@ -335,51 +335,17 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_table("run_file_chunks")
-    with op.batch_alter_table("idempotency_keys", schema=None) as batch_op:
-        batch_op.drop_index("ix_idempotency_keys_run_id")
-        batch_op.drop_index("ix_idempotency_keys_created_at")
-
     op.drop_table("idempotency_keys")
-    with op.batch_alter_table("runs", schema=None) as batch_op:
-        batch_op.drop_index("ix_runs_status_created_at")
-        batch_op.drop_index("ix_runs_prompt_id_created_at_id")
-        batch_op.drop_index("ix_runs_project_id_created_at")
-
     op.drop_table("runs")
-    with op.batch_alter_table("prompt_versions", schema=None) as batch_op:
-        batch_op.drop_index("ix_prompt_versions_language_model_id")
-
     op.drop_table("prompt_versions")
-    with op.batch_alter_table("prompts", schema=None) as batch_op:
-        batch_op.drop_index("ix_prompts_project_id_archived_at")
-        batch_op.drop_index("ix_prompts_language_model_id")
-
     op.drop_table("prompts")
-    with op.batch_alter_table("api_keys", schema=None) as batch_op:
-        batch_op.drop_index("ix_api_keys_project_id")
-
     op.drop_table("api_keys")
     op.drop_table("vendor_credentials")
-    with op.batch_alter_table("projects", schema=None) as batch_op:
-        batch_op.drop_index("ix_projects_organization_id")
-
     op.drop_table("projects")
-    with op.batch_alter_table("model_choices", schema=None) as batch_op:
-        batch_op.drop_index("ix_model_choices_language_model_id")
-
     op.drop_table("model_choices")
-    with op.batch_alter_table("turns", schema=None) as batch_op:
-        batch_op.drop_index("ix_turns_session_key_start_ns")
-
     op.drop_table("turns")
     op.drop_table("spans")
-    with op.batch_alter_table("sessions", schema=None) as batch_op:
-        batch_op.drop_index("ix_sessions_prompt_id_start_ns_id")
-
     op.drop_table("sessions")
-    with op.batch_alter_table("rejected_spans", schema=None) as batch_op:
-        batch_op.drop_index("ix_rejected_spans_project_id_id")
-
     op.drop_table("rejected_spans")
     op.drop_table("organizations")
     op.drop_table("language_models")

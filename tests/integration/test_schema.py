@@ -1,0 +1,73 @@
+"""The migrations and the models say the same, on both databases."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import inspect
+
+from app import schema
+from app.db import Database, build_engine
+from app.models import metadata
+from tests.support.deployment import environment, run_to_end
+
+# Alembic keeps its context in the module: what runs at once must be processes.
+UPGRADE = "import sys; from app import db, schema; schema.upgrade(db.Database(db.build_engine(sys.argv[1])))"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("mysql", marks=pytest.mark.services)])
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A database without tables."""
+    sqlite = request.param == "sqlite"
+    url = f"sqlite:///{tmp_path}/empty.db" if sqlite else request.getfixturevalue("mysql_url")
+    database = Database(build_engine(url))
+    yield database
+    database.engine.dispose()
+
+
+def differences(database: Database) -> list[object]:
+    with database.read() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        return list(compare_metadata(context, metadata))
+
+
+def test_an_upgraded_database_has_no_difference_to_the_models(empty: Database) -> None:
+    assert schema.current_revision(empty) == ""
+
+    schema.upgrade(empty)
+
+    assert differences(empty) == []
+    assert schema.current_revision(empty) == schema.newest_revision()
+
+
+def test_a_downgrade_leaves_nothing_and_can_be_undone(empty: Database) -> None:
+    schema.upgrade(empty)
+
+    schema.downgrade(empty)
+
+    assert set(inspect(empty.engine).get_table_names()) == {"alembic_version"}
+    schema.upgrade(empty)
+    assert differences(empty) == []
+
+
+def test_processes_that_upgrade_at_once_wait_for_each_other(empty: Database, tmp_path: Path) -> None:
+    url = empty.engine.url.render_as_string(hide_password=False)
+    argv = [sys.executable, "-c", UPGRADE, url]
+    with ThreadPoolExecutor(4) as processes:
+        list(processes.map(lambda _: run_to_end(argv, environment(tmp_path)), range(4)))
+
+    assert differences(empty) == []
+
+
+def test_every_constraint_and_index_has_a_name() -> None:
+    unnamed = [
+        item for table in metadata.tables.values() for item in [*table.constraints, *table.indexes] if not item.name
+    ]
+
+    assert unnamed == []

@@ -11,7 +11,9 @@ from app.cli.db import db
 from app.cli.doctor import doctor
 from app.cli.init import init
 from app.cli.keys import keys
+from app.cli.replay import replay
 from app.cli.serve import serve
+from app.cli.test_cases import test_cases
 from app.errors import RepriseError
 from config.settings import SettingsError
 
@@ -35,5 +37,5 @@ def main() -> None:
     """
 
 
-for _command in (serve, init, db, keys, doctor):
+for _command in (serve, init, db, keys, doctor, replay, test_cases):
     main.add_command(_command)

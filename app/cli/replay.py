@@ -1,0 +1,104 @@
+"""`reprise replay`: a prompt's test cases against its draft, for a terminal and for CI."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.cli.remote import Remote
+    from app.cli.replay_runner import Outcome, Runner
+
+url_option = click.option("--url", envvar="REPRISE_URL", required=True, help="Base URL of the instance.")
+key_option = click.option("--api-key", envvar="REPRISE_API_KEY", default="", help="Better set as REPRISE_API_KEY.")
+prompt_option = click.option("--prompt", "prompt_id", type=int, required=True, help="The prompt's id.")
+
+
+@click.command()
+@url_option
+@key_option
+@prompt_option
+@click.option("--test-case", "wanted", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML there.")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all results there.")
+@click.option("--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Replays at once.")
+@click.option("--judge", help="Model that judges AI checks; the organization's default when left out.")
+@click.option("--timeout", type=click.FloatRange(1), default=1800, show_default=True, help="Seconds for one replay.")
+def replay(
+    url: str,
+    api_key: str,
+    prompt_id: int,
+    wanted: tuple[str, ...],
+    junit: Path | None,
+    json_file: Path | None,
+    concurrency: int,
+    judge: str | None,
+    timeout: float,
+) -> None:
+    """Replay a prompt's test cases against its draft.
+
+    Exit code 0: all passed. 1: some failed or need a person's review. 2: some could not run, or nothing did.
+    """
+    from app.cli import remote, replay_report
+    from app.cli.replay_runner import Runner
+
+    instance = remote.connect(url, api_key)
+    cases = _chosen(instance, prompt_id, wanted)
+    outcomes = _shown(Runner(remote=instance, timeout_s=timeout, judge=judge), cases, concurrency)
+    by_place = {test_case_id: place for place, (test_case_id, _) in enumerate(cases)}
+    outcomes.sort(key=lambda outcome: by_place[outcome.test_case_id])
+    for file, text in ((junit, replay_report.junit), (json_file, replay_report.as_json)):
+        if file is not None:
+            file.write_text(text(prompt_id, outcomes), encoding="utf-8")
+    _warn_of_changed_draft(outcomes)
+    sys.exit(replay_report.exit_code(outcomes))
+
+
+def _chosen(instance: Remote, prompt_id: int, wanted: Sequence[str]) -> list[tuple[int, str]]:
+    """(id, name) of the test cases to replay, oldest first; nothing to replay is no success."""
+    from app.cli.remote import CouldNotRun
+
+    listed = instance.pages(f"/api/v1/prompts/{prompt_id}/test-cases", "testCases")
+    known = sorted((case["id"], case["name"]) for case in listed)
+    for one in wanted:
+        if not any(one in (str(test_case_id), name) for test_case_id, name in known):
+            raise CouldNotRun(f"Prompt {prompt_id} has no test case {one!r}.")
+    chosen = [case for case in known if not wanted or str(case[0]) in wanted or case[1] in wanted]
+    if not chosen:
+        raise CouldNotRun(f"Prompt {prompt_id} has no test cases.")
+    return chosen
+
+
+def _shown(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int) -> list[Outcome]:
+    """A line for each replay as it ends, above a bar where there is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.text import Text
+
+    from app.cli import replay_report
+
+    console = Console(highlight=False, soft_wrap=True)
+    colours = {"passed": "green", "failed": "red", "needs_review": "yellow"}
+    outcomes = []
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        bar = progress.add_task("Replaying", total=len(cases))
+        for outcome in runner.outcomes(cases, concurrency):
+            outcomes.append(outcome)
+            console.print(Text(replay_report.headline(outcome), style=colours.get(outcome.status, "magenta")))
+            for line in replay_report.details(outcome):
+                mark = line.strip()[:2]
+                style = {"- ": "red", "+ ": "green"}.get(mark, "")
+                console.print(Text(line, style=style))
+            progress.advance(bar)
+    return outcomes
+
+
+def _warn_of_changed_draft(outcomes: Sequence[Outcome]) -> None:
+    drafts = {outcome.replay["draftFingerprint"] for outcome in outcomes if outcome.replay}
+    if len(drafts) > 1:
+        click.echo("The draft was changed meanwhile: these are replays of different drafts.", err=True)

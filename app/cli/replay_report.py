@@ -1,0 +1,136 @@
+"""Outcomes of replays for people: a line for each, and below it what differs; and for machines: JUnit XML, JSON."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+from xml.etree import ElementTree
+
+from app.cli.replay_runner import Outcome
+
+EXCERPT = 2000
+# What XML 1.0 has no way to say.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def exit_code(outcomes: Sequence[Outcome]) -> int:
+    """0 all passed, 1 some failed or need review, 2 some could not run, so that the rest is not known."""
+    if any(outcome.could_not_run for outcome in outcomes):
+        return 2
+    return 0 if all(outcome.status == "passed" for outcome in outcomes) else 1
+
+
+def headline(outcome: Outcome) -> str:
+    parts = [outcome.name]
+    if outcome.replay:
+        counts = outcome.replay["counts"]
+        parts.append(", ".join(f"{count} {result}" for result, count in counts.items() if count) or "no step")
+        parts += [f"{seconds(outcome):.1f} s", f"${outcome.replay['cost']['total']:.6f}"]
+    return f"{outcome.status.upper():<12} {' · '.join(parts)}"
+
+
+def details(outcome: Outcome) -> Iterator[str]:
+    """The lines below the headline: why it could not run, where it stopped, each step that did not pass."""
+    replay = outcome.replay or {}
+    if problem := outcome.problem or replay.get("error"):
+        yield f"  {problem}"
+    elif replay.get("stopReason"):
+        yield f"  stopped: {replay['stopReason']}"
+    for name, value in replay.get("drift", {}).get("placeholders", {}).items():
+        yield f"  the draft has no value {value!r} for the placeholder {name!r} any more"
+    for name in replay.get("drift", {}).get("tools", ()):
+        yield f"  the draft has no tool {name!r} any more"
+    for place, turn in enumerate(replay.get("turns", ())):
+        for number, step in enumerate(turn["steps"]):
+            if step["result"] in ("failed", "needs_review"):
+                yield from _step(place, number, step)
+        for extra in turn["extra"]:
+            yield f"  turn {place}: beyond the recording: {_shown(extra.get('name') or extra.get('text'))}"
+
+
+def seconds(outcome: Outcome) -> float:
+    replay = outcome.replay or {}
+    if not replay.get("startedAt") or not replay.get("finishedAt"):
+        return 0.0
+    return (datetime.fromisoformat(replay["finishedAt"]) - datetime.fromisoformat(replay["startedAt"])).total_seconds()
+
+
+def junit(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
+    """One test suite; failed ones and those that need review are failures, those that could not run errors."""
+    failures = sum(outcome.status in ("failed", "needs_review") for outcome in outcomes)
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"reprise prompt {prompt_id}",
+        tests=str(len(outcomes)),
+        failures=str(failures),
+        errors=str(sum(outcome.could_not_run for outcome in outcomes)),
+        skipped="0",
+        time=f"{sum(map(seconds, outcomes)):.3f}",
+    )
+    for outcome in outcomes:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            classname=f"reprise.prompt-{prompt_id}",
+            name=_legal(outcome.name),
+            time=f"{seconds(outcome):.3f}",
+        )
+        if outcome.status != "passed":
+            kind = "error" if outcome.could_not_run else "failure"
+            problem = ElementTree.SubElement(case, kind, message=_legal(headline(outcome)), type=outcome.status)
+            problem.text = _legal("\n".join(details(outcome)))
+    suites = ElementTree.Element("testsuites")
+    suites.append(suite)
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def as_json(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
+    report = {
+        "promptId": prompt_id,
+        "exitCode": exit_code(outcomes),
+        "replays": [
+            {
+                "testCaseId": outcome.test_case_id,
+                "testCaseName": outcome.name,
+                "status": outcome.status,
+                "problem": outcome.problem,
+                "replay": outcome.replay,
+            }
+            for outcome in outcomes
+        ],
+    }
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+
+
+def _step(place: int, number: int, step: dict[str, Any]) -> Iterator[str]:
+    said = step.get("reason") or "it differs"
+    yield f"  turn {place}, step {number} ({step['kind']}) {step['result']}: {said}"
+    for difference in step.get("diff", ()):
+        yield from _difference(difference)
+
+
+def _difference(difference: dict[str, Any]) -> Iterator[str]:
+    """Long texts as a unified diff, all else as two lines; a side on which the path is missing is absent."""
+    sides = {side: difference[side] for side in ("expected", "actual") if side in difference}
+    if len(sides) == 2 and all(isinstance(value, str) for value in sides.values()) and "\n" in "".join(sides.values()):
+        expected, actual = (value.splitlines() for value in sides.values())
+        lines = difflib.unified_diff(expected, actual, "expected", "actual", lineterm="")
+        yield from (f"    {line}" for line in lines)
+        return
+    yield f"    at {difference['path'] or 'the answer'}:"
+    for mark, side in (("-", "expected"), ("+", "actual")):
+        yield f"      {mark} {_shown(sides[side]) if side in sides else '(absent)'}"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
+
+
+def _legal(text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", text)

@@ -1,0 +1,162 @@
+"""`reprise replay` and `reprise test-cases` against a real server: what CI sees of a draft that breaks a step."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from app.services.recorded_export import RecordedCall, RecordedTurn, export
+from tests.integration.replays.recording import START_NS, tool
+from tests.support.deployment import ROOT, environment
+from tests.support.http_client import Client
+
+# What `demo-agent` says and does, so that it passes.
+ASKED = RecordedTurn("A-1", "It is on its way.", (RecordedCall("find", {"order": "A-1"}, "It is on its way."),))
+
+
+@pytest.fixture
+def client(backend: Any) -> Client:
+    made: Client = backend.client()
+    return made
+
+
+@pytest.fixture
+def prompt_id(client: Client) -> int:
+    body = {
+        "name": "Support",
+        "value": "Help.",
+        "languageModelName": "demo-agent",
+        "languageModelConfig": {"tools": [tool("find", "order")]},
+    }
+    created: int = client.post("/api/v1/prompts", body).json()["prompt"]["id"]
+    return created
+
+
+def recorded_case(client: Client, prompt_id: int, **body: Any) -> dict[str, Any]:
+    """From an agent's spans to a test case, over the API alone."""
+    batch = export(prompt_id, "c", [ASKED], start_ns=START_NS)
+    headers = {"Content-Type": "application/json"}
+    assert client.post("/api/public/otel/v1/traces", body=batch, headers=headers).status == 200
+    (entry,) = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
+    case: dict[str, Any] = client.post(f"/api/v1/sessions/{entry['id']}/test-cases", body).json()
+    return case
+
+
+def reprise(client: Client, home: Path, *arguments: str, key: str | None = None) -> subprocess.CompletedProcess[str]:
+    settings = {"REPRISE_API_KEY": client.api_key if key is None else key, "REPRISE_URL": client.base_url}
+    return subprocess.run(
+        ["reprise", *arguments],
+        env=environment(home, settings),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_draft_that_holds_ends_with_0_and_one_that_breaks_a_step_with_1(
+    client: Client, prompt_id: int, tmp_path: Path
+) -> None:
+    case = recorded_case(client, prompt_id, name="Where is it?")
+    junit, results = tmp_path / "out.xml", tmp_path / "out.json"
+    files = ("--junit", str(junit), "--json", str(results))
+
+    good = reprise(client, tmp_path, "replay", "--prompt", str(prompt_id), *files)
+    assert (good.returncode, good.stderr) == (0, "")
+    assert good.stdout.startswith("PASSED       Where is it? · 2 passed")
+    assert ElementTree.parse(junit).getroot()[0].get("failures") == "0"
+
+    changed = {"languageModelConfig": {"tools": [tool("find", "number")]}}
+    assert client.patch(f"/api/v1/prompts/{prompt_id}", changed).status == 200
+    broken = reprise(client, tmp_path, "replay", "--prompt", str(prompt_id), *files)
+
+    assert broken.returncode == 1
+    assert "find was called with other arguments" in broken.stdout
+    assert 'at /order:\n      - "A-1"\n      + (absent)' in broken.stdout
+    assert ElementTree.parse(junit).getroot()[0].get("failures") == "1"
+    report = json.loads(results.read_text())
+    assert (report["exitCode"], report["replays"][0]["testCaseId"]) == (1, case["id"])
+    assert report["replays"][0]["replay"]["counts"]["failed"] == 1
+
+
+def test_what_needs_review_is_no_success(client: Client, prompt_id: int, tmp_path: Path) -> None:
+    check = {"turn": 0, "step": 1, "check": {"answer": "manual"}}
+    recorded_case(client, prompt_id, steps=[check])
+
+    done = reprise(client, tmp_path, "replay", "--prompt", str(prompt_id))
+
+    assert (done.returncode, "NEEDS_REVIEW" in done.stdout) == (1, True)
+
+
+def test_test_cases_are_chosen_by_id_or_name(client: Client, prompt_id: int, tmp_path: Path) -> None:
+    one = recorded_case(client, prompt_id, name="One")
+    for name in ("Two", "Three"):
+        client.post(f"/api/v1/test-cases/{one['id']}/copy", {"name": name})
+
+    done = reprise(
+        client, tmp_path, "replay", "--prompt", str(prompt_id), "--test-case", str(one["id"]), "--test-case", "Three"
+    )
+
+    assert done.returncode == 0
+    assert sorted(line.split(" · ")[0].split()[-1] for line in done.stdout.splitlines()) == ["One", "Three"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key", "words"),
+    [
+        (("--prompt", "999999"), None, "404"),
+        ((), None, "--prompt"),
+        (("--test-case", "Nameless"), None, "has no test case 'Nameless'"),
+        ((), "rp_wrong", "401"),
+        ((), "", "REPRISE_API_KEY"),
+        (("--url", "reprise:8000"), None, "does not begin with http"),
+    ],
+)
+def test_what_can_not_run_ends_with_2_and_says_why(
+    client: Client, prompt_id: int, tmp_path: Path, arguments: tuple[str, ...], key: str | None, words: str
+) -> None:
+    own = () if "--prompt" in arguments or words == "--prompt" else ("--prompt", str(prompt_id))
+
+    done = reprise(client, tmp_path, "replay", *own, *arguments, key=key)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+
+
+def test_a_prompt_without_test_cases_is_no_success(client: Client, prompt_id: int, tmp_path: Path) -> None:
+    done = reprise(client, tmp_path, "replay", "--prompt", str(prompt_id))
+
+    assert (done.returncode, "has no test cases" in done.stderr) == (2, True)
+
+
+def test_test_cases_go_to_files_and_back(client: Client, prompt_id: int, tmp_path: Path) -> None:
+    recorded_case(client, prompt_id, name="Where is my Bestellung?")
+    folder = tmp_path / "cases"
+    arguments = (str(folder), "--prompt", str(prompt_id))
+
+    assert reprise(client, tmp_path, "test-cases", "export", *arguments).returncode == 0
+    (file,) = folder.iterdir()
+    first = file.read_bytes()
+    assert file.name == "where-is-my-bestellung.json"
+    file.write_text(file.read_text().replace('"onMissing": "stop"', '"onMissing": "error"'))
+    assert reprise(client, tmp_path, "test-cases", "import", *arguments).returncode == 0
+    assert reprise(client, tmp_path, "test-cases", "export", *arguments).returncode == 0
+
+    assert file.read_bytes() == first.replace(b'"onMissing": "stop"', b'"onMissing": "error"')
+    listed = client.get(f"/api/v1/prompts/{prompt_id}/test-cases").json()["testCases"]
+    assert [case["onMissing"] for case in listed] == ["error"]
+
+
+def test_two_test_cases_that_would_be_one_file_are_refused(client: Client, prompt_id: int, tmp_path: Path) -> None:
+    one = recorded_case(client, prompt_id, name="Twice")
+    client.post(f"/api/v1/test-cases/{one['id']}/copy", {"name": "twice!"})
+
+    done = reprise(client, tmp_path, "test-cases", "export", str(tmp_path / "cases"), "--prompt", str(prompt_id))
+
+    assert (done.returncode, "twice.json" in done.stderr) == (2, True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from app.otlp.normalise import Messages, Normalised, SpanView, ToolUse
 from app.otlp.reader import FullSpan, read_span
@@ -56,6 +56,7 @@ def read_turn(spans: Iterable[StoredSpan]) -> list[TurnSpan]:
     )
     for span in ordered:
         _mark_copy(span, tree)
+    _name_lone_arguments(ordered)
     return ordered
 
 
@@ -68,6 +69,19 @@ def _read(stored: StoredSpan) -> TurnSpan:
     elif normal.is_tool:
         span.tool = normal.tool
     return span
+
+
+def _name_lone_arguments(spans: Iterable[TurnSpan]) -> None:
+    """A tool's only argument recorded without its name (LangChain hands it over so) gets that of the model's call."""
+    asked: dict[str, Any] = {}
+    for span in spans:
+        for call in (call for message in span.outputs or () for call in message.calls):
+            if call.id:
+                asked[call.id] = call.arguments
+        if span.tool and not isinstance(span.tool.arguments, dict | None):
+            arguments = asked.get(span.tool.call_id or "")
+            if isinstance(arguments, dict) and list(map(str, arguments.values())) == [str(span.tool.arguments)]:
+                span.tool = replace(span.tool, arguments=arguments)
 
 
 def _measure(span: TurnSpan, tree: Mapping[str, TurnSpan], depths: dict[str, int]) -> None:

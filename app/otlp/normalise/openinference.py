@@ -8,7 +8,7 @@ from typing import Any
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.indexed import gather
 from app.otlp.normalise.messages import Messages, read_messages, read_text
-from app.otlp.normalise.toolio import recorded_arguments, recorded_result
+from app.otlp.normalise.toolio import recorded_arguments, recorded_call_id, recorded_result
 from app.otlp.text import json_container
 
 _KINDS = {"LLM": CHAT, "TOOL": TOOL, "AGENT": AGENT, "EMBEDDING": "embeddings", "RETRIEVER": "retrieval"}
@@ -50,7 +50,7 @@ class OpenInference(Convention):
             return None
         return ToolUse(
             span.text("tool.name", "tool_call.function.name") or span.name,
-            span.text("tool_call.id", "tool.id"),
+            span.text("tool_call.id", "tool.id") or recorded_call_id(span.first("output.value")),
             recorded_arguments(span.first("input.value", "tool_call.function.arguments", "tool.parameters")),
             recorded_result(span.first("output.value")),
         )

@@ -56,11 +56,27 @@ def _plain(value: Any) -> bool:
 
 def recorded_result(value: Any) -> Any:
     """A result out of `{output}` and of LangChain's tool message."""
+    found = _unpacked(value)
+    return unwrapped_json(found["content"]) if _is_tool_message(found) else found
+
+
+def recorded_call_id(value: Any) -> str | None:
+    """The id of the call that LangChain's tool message answers."""
+    found = _unpacked(value)
+    call_id = found.get("tool_call_id") if _is_tool_message(found) else None
+    return call_id if isinstance(call_id, str) and call_id else None
+
+
+def _unpacked(value: Any) -> Any:
+    """What is in `{output}`, and in the two forms in which LangChain writes a message: `{kwargs}` and `{data}`."""
     found = unwrapped_json(value)
     if isinstance(found, dict) and "output" in found and found.keys() <= {"output", "kwargs", "args"}:
         found = unwrapped_json(found["output"])
-    if isinstance(found, dict) and isinstance(found.get("kwargs"), dict) and found.get("type") == "constructor":
-        found = found["kwargs"]
-    if isinstance(found, dict) and "content" in found and ("tool_call_id" in found or found.get("type") == "tool"):
-        return unwrapped_json(found["content"])
+    for kind, key in (("constructor", "kwargs"), ("tool", "data")):
+        if isinstance(found, dict) and found.get("type") == kind and isinstance(found.get(key), dict):
+            found = found[key]
     return found
+
+
+def _is_tool_message(found: Any) -> bool:
+    return isinstance(found, dict) and "content" in found and ("tool_call_id" in found or found.get("type") == "tool")

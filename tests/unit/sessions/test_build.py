@@ -303,6 +303,28 @@ def test_a_number_that_no_parser_takes_hides_only_itself() -> None:
     assert (shown.start_ns, shown.name) == (10, "chat gpt")
 
 
+@pytest.mark.parametrize(
+    ("recorded", "call_id", "shown"),
+    [
+        ("Paris", "c1", {"city": "Paris"}),
+        ("Rome", "c1", "Rome"),
+        ("Paris", "c2", "Paris"),
+        ("Paris", None, "Paris"),
+        ('{"town": "Paris"}', "c1", {"town": "Paris"}),
+        ("", "c1", ""),
+    ],
+)
+def test_an_only_argument_is_named_by_the_call_that_it_is_of(recorded: str, call_id: str | None, shown: Any) -> None:
+    part = {"type": "tool_call", "id": "c1", "name": "t", "arguments": {"city": "Paris"}}
+    asked = chat(1, [said("user", "?")], [{"role": "assistant", "parts": [part]}])
+    ids = {"gen_ai.tool.call.id": call_id} if call_id else {}
+    ran = tool(2, more={"gen_ai.tool.call.arguments": recorded, **ids})
+
+    (step,) = turn_of(ran, asked).steps
+
+    assert step.arguments == shown
+
+
 steps = st.lists(
     st.tuples(st.sampled_from(["chat", "tool", "other"]), st.integers(1, 4), st.integers(0, 9)), min_size=1, max_size=8
 )

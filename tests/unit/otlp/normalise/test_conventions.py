@@ -334,7 +334,19 @@ TOOLS: dict[str, tuple[dict[str, Any], str, str | None]] = {
             "output.value": '{"type":"tool","content":"{\\"celsius\\": 18}","tool_call_id":"c1"}',
         },
         "get_weather",
-        None,
+        "c1",
+    ),
+    "OpenInference LangChain, newer": (
+        {
+            "openinference.span.kind": "TOOL",
+            "tool.name": "get_weather",
+            "input.value": "{'city': 'Paris'}",
+            "output.value": json.dumps(
+                {"type": "tool", "data": {"content": '{"celsius":18}', "type": "tool", "tool_call_id": "c1"}}
+            ),
+        },
+        "get_weather",
+        "c1",
     ),
     "smolagents": (
         {

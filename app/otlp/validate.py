@@ -131,7 +131,7 @@ def _missing_prompt_id(wire: WireSpan, resource: ResourceAttributes) -> BadSpan:
     if len(wire.attributes or ()) >= _SDK_ATTRIBUTE_LIMIT or (integer(wire.droppedAttributesCount) or 0) > 0:
         reason = (
             f"{PROMPT_ID} is missing, probably cut by the SDK's limit of {_SDK_ATTRIBUTE_LIMIT} attributes; "
-            "set it first, when the span starts, or raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
+            "raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT (Python's SDK drops the attributes that were set first)"
         )
         return _bad(wire, "prompt_id_cut", reason)
     return _bad(wire, "missing_prompt_id", f"attribute {PROMPT_ID} is missing; set it on each span")

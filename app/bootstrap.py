@@ -52,8 +52,9 @@ from app.timestamps import Now, utc_now
 from config.settings import Settings
 
 log = structlog.get_logger(__name__)
-# Tries to sign in, for each e-mail and for each address: hopeless for guessing, enough for an office.
-SIGN_INS_PER_MINUTE = 20
+# In any minute: hopeless for guessing, enough for people.
+WRONG_PASSWORDS_PER_EMAIL = 20
+WRONG_PASSWORDS_PER_ADDRESS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +150,16 @@ def bootstrap(
     )
     passwords = Passwords()
     sign_ins = SignInService(
-        database=database, now=now, passwords=passwords, attempts=_limiter(redis, SIGN_INS_PER_MINUTE, metrics)
+        database=database,
+        now=now,
+        passwords=passwords,
+        by_email=_limiter(redis, WRONG_PASSWORDS_PER_EMAIL, metrics),
+        by_address=_limiter(redis, WRONG_PASSWORDS_PER_ADDRESS, metrics),
     )
+    accounts = AccountService(database=database, now=now, passwords=passwords, sign_ins=sign_ins)
     services = Services(
         sign_ins=sign_ins,
-        accounts=AccountService(database=database, now=now, passwords=passwords, sign_ins=sign_ins),
+        accounts=accounts,
         projects=ProjectService(database=database, now=now),
         audit=AuditService(database=database),
         overview=OverviewService(database=database, now=now),
@@ -199,6 +205,7 @@ def bootstrap(
             prompts=prompts,
             editor=editor,
             demo_session=DemoSession(database=database, now=now, ingest=ingest, test_cases=test_cases, replays=replays),
+            accounts=accounts,
         ),
     )
     declared = actors.declare(broker, services)

@@ -11,7 +11,7 @@ from app.cli import context
 from config.settings import Settings
 
 if TYPE_CHECKING:
-    from app.services.setup import Seed
+    from app.services.setup import Admin, Seed
 
 
 @click.command()
@@ -22,7 +22,7 @@ def init(demo: bool) -> None:
     A new key is printed, this once, and written to dev.env in REPRISE_HOME.
     """
     settings = context.load()
-    seed = prepare(settings, demo=demo, new_key=False)
+    seed, _ = prepare(settings, demo=demo, new_key=False)
     click.echo(f"Project {seed.project_id}" + (f", demo prompt {seed.prompt_id}" if seed.prompt_id else ""))
     if seed.api_key and seed.key_is_new:
         click.echo(f"API key {seed.api_key}")
@@ -30,19 +30,27 @@ def init(demo: bool) -> None:
         click.echo("It has an API key already: `reprise keys create` makes more.")
 
 
-def prepare(settings: Settings, *, demo: bool, new_key: bool) -> Seed:
-    """Set the instance up and keep what callers need in dev.env."""
+def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Admin]:
+    """Set the instance up and keep what callers and people need in dev.env."""
     built = context.container(settings)
     kept = home.read_dev_env(settings.home)
     built.services.setup.upgrade()
     seed = built.services.setup.seed(
         with_demo=demo, api_key=kept.get("API_KEY", ""), prompt_id=kept.get("PROMPT_ID", ""), new_key=new_key
     )
+    admin = built.services.setup.admin(
+        project_id=seed.project_id, email=kept.get("ADMIN_EMAIL", ""), password=kept.get("ADMIN_PASSWORD", "")
+    )
     built.database.engine.dispose()
-    if seed.api_key:
-        prompt = {"PROMPT_ID": str(seed.prompt_id)} if seed.prompt_id else {}
-        home.write_dev_env(settings.home, {**kept, "BASE_URL": base_url(settings), "API_KEY": seed.api_key, **prompt})
-    return seed
+    known = {
+        "BASE_URL": base_url(settings),
+        "API_KEY": seed.api_key,
+        "PROMPT_ID": str(seed.prompt_id) if seed.prompt_id else None,
+        "ADMIN_EMAIL": admin.email,
+        "ADMIN_PASSWORD": admin.password,
+    }
+    home.write_dev_env(settings.home, kept | {name: value for name, value in known.items() if value})
+    return seed, admin
 
 
 def base_url(settings: Settings) -> str:

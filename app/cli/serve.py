@@ -14,7 +14,7 @@ from app.cli.init import base_url, prepare
 from config.settings import Settings
 
 if TYPE_CHECKING:
-    from app.services.setup import Seed
+    from app.services.setup import Admin, Seed
 
 
 @click.command()
@@ -37,7 +37,7 @@ def _serve_embedded(settings: Settings, demo: bool) -> None:
 
     with home.lock(settings.home):
         _check_port(settings)
-        words = _words(settings, prepare(settings, demo=demo, new_key=True))
+        words = _words(settings, *prepare(settings, demo=demo, new_key=True))
         embedded.serve(settings, on_ready=lambda: click.echo(words))
 
 
@@ -45,7 +45,7 @@ def _serve_services(settings: Settings, demo: bool) -> None:
     from app import serve as services
 
     _check_port(settings)
-    words = _words(settings, prepare(settings, demo=demo, new_key=False))
+    words = _words(settings, *prepare(settings, demo=demo, new_key=False))
 
     url = replace(settings, public_url="")
     supervisor = services.Supervisor(services.procfile(), services.environment(os.environ, settings.secret_key))
@@ -65,14 +65,14 @@ def _check_port(settings: Settings) -> None:
             raise click.ClickException(message) from error
 
 
-def _words(settings: Settings, seed: Seed) -> str:
-    kept = home.read_dev_env(settings.home)
+def _words(settings: Settings, seed: Seed, admin: Admin) -> str:
     lines = [
         "Reprise is ready.",
         f"  Base URL     {base_url(settings)}",
         f"  API key      {seed.api_key or '(made earlier; `reprise keys create` makes another)'}",
         f"  Demo prompt  {seed.prompt_id}" if seed.prompt_id else "",
-        f"  Sign-in      {kept['ADMIN_EMAIL']} {kept['ADMIN_PASSWORD']}" if "ADMIN_PASSWORD" in kept else "",
+        f"  Sign-in      {base_url(settings)}{admin.path}",
+        f"               or as {admin.email} with the password {admin.password}" if admin.password else "",
         f"  All of it as shell variables: {settings.home / home.DEV_ENV}",
     ]
     return "\n".join(line for line in lines if line)

@@ -43,9 +43,16 @@ class RateLimiter:
 
     def hit(self, key: int | str) -> Allowance:
         """Count one request of the key (an API key's id, or another name) and say whether it may go on."""
+        return self._ask(self._strategy.hit, key)
+
+    def look(self, key: str) -> Allowance:
+        """Whether a request of the key would go on; counts nothing."""
+        return self._ask(self._strategy.test, key)
+
+    def _ask(self, ask: Callable[..., bool], key: int | str) -> Allowance:
         limit = self._item.amount
         try:
-            allowed = self._strategy.hit(self._item, str(key))
+            allowed = ask(self._item, str(key))
             reset_time, remaining = self._strategy.get_window_stats(self._item, str(key))
         except redis.RedisError:
             self._on_unavailable()

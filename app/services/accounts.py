@@ -36,22 +36,21 @@ class AccountService:
         self._passwords = passwords
         self._sign_ins = sign_ins
 
-    def ensure_admin(self, *, organization_id: int, email: str, password: str, name: str = "Admin") -> int:
-        """The user of that e-mail as an admin of the organization, made when missing; its id.
+    def ensure_admin(self, *, organization_id: int, email: str, password: str, name: str = "Admin") -> bool:
+        """Make sure that there is a user of that e-mail; whether it was made just now, as an admin, with the password.
 
-        A user who is there already keeps the password; calling it again changes nothing.
+        A user who is there already stays as they are, also one who was taken out of the organization since.
         """
         email = checked_email(email)
         with self._database.read() as connection:
-            known = users.find_by_email(connection, email)
-        hashed = "" if known else self._passwords.hash(password)
+            if users.find_by_email(connection, email):
+                return False
+        hashed = self._passwords.hash(password)
         with self._database.write() as connection:
-            user = users.find_by_email(connection, email)
-            user_id = user.id if user else self._add(connection, email, name, hashed)
-            if organization_id not in memberships.roles_of(connection, user_id=user_id):
-                self._join(connection, organization_id, user_id, Role.ADMIN)
-                self._note(connection, organization_id, SYSTEM, "member.joined", email, role=Role.ADMIN)
-        return user_id
+            user_id = self._add(connection, email, name, hashed)
+            self._join(connection, organization_id, user_id, Role.ADMIN)
+            self._note(connection, organization_id, SYSTEM, "member.joined", email, role=Role.ADMIN)
+        return True
 
     def sign_in_link(self, *, email: str) -> str:
         """The path that signs the user in, `/sign-in/link?token=…`, for a day or until the next one is made."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 
 from app import schema
@@ -10,6 +11,7 @@ from app.errors import NotFound, Unauthorized
 from app.models import organizations
 from app.models.organizations import Project
 from app.services import demo
+from app.services.accounts import AccountService
 from app.services.demo_session import DemoSession
 from app.services.keys import KeyService
 from app.services.models import ModelService
@@ -20,6 +22,7 @@ from app.timestamps import Now
 ORGANIZATION = "Reprise"
 PROJECT = "Demo"
 KEY_NAME = "First key"
+ADMIN_EMAIL = "admin@reprise.local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,15 @@ class Seed:
     api_key: str | None
     prompt_id: int | None
     key_is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """`password` is None where somebody else set it; `path` signs in whoever opens it, for a day."""
+
+    email: str
+    password: str | None
+    path: str
 
 
 class SetupService:
@@ -45,6 +57,7 @@ class SetupService:
         prompts: PromptService,
         editor: PromptEditor,
         demo_session: DemoSession,
+        accounts: AccountService,
     ) -> None:
         self._database = database
         self._now = now
@@ -53,6 +66,7 @@ class SetupService:
         self._prompts = prompts
         self._editor = editor
         self._demo_session = demo_session
+        self._accounts = accounts
 
     def upgrade(self) -> str:
         """Bring the schema and the catalogue of models to this release; the schema's revision."""
@@ -74,6 +88,19 @@ class SetupService:
             if prompt is not None:
                 self._demo_session.seed(project_id=project.id, prompt_id=prompt)
         return Seed(project.id, api_key or None, prompt, key_is_new=bool(api_key) and known is None)
+
+    def admin(self, *, project_id: int, email: str = "", password: str = "") -> Admin:
+        """Somebody who can sign in. `email` and `password`, known from an earlier start, are kept."""
+        email, new_password = email or ADMIN_EMAIL, password or secrets.token_urlsafe(12)
+        with self._database.engine.connect() as connection, schema.exclusive(connection):
+            project = organizations.find_project(connection, project_id)
+            if project is None:
+                raise NotFound("There is no such project.")
+            made = self._accounts.ensure_admin(
+                organization_id=project.organization_id, email=email, password=new_password
+            )
+        path = self._accounts.sign_in_link(email=email)
+        return Admin(email, new_password if made else password or None, path)
 
     def _project_of(self, api_key: str) -> Project | None:
         try:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import Invalid, RateLimited, Unauthorized
-from app.limits.rate import RateLimiter
+from app.limits.rate import Allowance, RateLimiter
 from app.models import memberships, sign_ins, users
 from app.models.audit_log import Actor
 from app.models.memberships import Role
@@ -39,13 +39,19 @@ class Viewer:
 
 
 class SignInService:
-    """`attempts` counts tries, by e-mail and by address."""
+    """Wrong passwords are counted by e-mail and, since one may try many e-mails, by address.
 
-    def __init__(self, *, database: Database, now: Now, passwords: Passwords, attempts: RateLimiter) -> None:
+    The second limit is wide: behind a proxy that hides them, everybody has one address.
+    """
+
+    def __init__(
+        self, *, database: Database, now: Now, passwords: Passwords, by_email: RateLimiter, by_address: RateLimiter
+    ) -> None:
         self._database = database
         self._now = now
         self._passwords = passwords
-        self._attempts = attempts
+        self._by_email = by_email
+        self._by_address = by_address
 
     def sign_in(self, *, email: str, password: str, address: str) -> str:
         """The token of a new session.
@@ -53,11 +59,14 @@ class SignInService:
         `Unauthorized` says the same for a wrong password and an unknown e-mail; `RateLimited` comes before either.
         """
         email = email.strip().lower()
-        self._count(f"sign-in:email:{digest(email).hex()}")
-        self._count(f"sign-in:address:{address}")
+        counted = ((self._by_email, f"sign-in:email:{digest(email).hex()}"), (self._by_address, f"sign-in:{address}"))
+        for limiter, key in counted:
+            _require_allowed(limiter.look(key))
         with self._database.read() as connection:
             user = users.find_by_email(connection, email)
         if not self._passwords.matches(password, user.password_hash if user else None) or user is None:
+            for limiter, key in counted:
+                limiter.hit(key)
             raise Unauthorized("E-mail and password do not match an account.")
         return self.start(user.id)
 
@@ -104,7 +113,7 @@ class SignInService:
 
     def change_password(self, *, viewer: Viewer, old: str, new: str) -> str:
         """Sets it, ends every session of the user, and returns the token of a new one."""
-        self._count(f"sign-in:email:{digest(viewer.email).hex()}")
+        _require_allowed(self._by_email.hit(f"sign-in:email:{digest(viewer.email).hex()}"))
         with self._database.read() as connection:
             user = users.find_user(connection, viewer.user_id)
         if user is None or not self._passwords.matches(old, user.password_hash):
@@ -115,11 +124,11 @@ class SignInService:
             sign_ins.remove_all_of(connection, user_id=viewer.user_id)
         return self.start(viewer.user_id)
 
-    def _count(self, key: str) -> None:
-        allowance = self._attempts.hit(key)
-        if not allowance.allowed:
-            seconds = max(1, allowance.reset_s)
-            raise RateLimited(f"Too many tries to sign in. Try again in {seconds} s.", seconds)
+
+def _require_allowed(allowance: Allowance) -> None:
+    if not allowance.allowed:
+        seconds = max(1, allowance.reset_s)
+        raise RateLimited(f"Too many tries to sign in. Try again in {seconds} s.", seconds)
 
 
 def _viewer(connection: Connection, found: SignedIn) -> Viewer:

@@ -12,6 +12,7 @@ class Bar:
     y: float
     width: float
     height: float
+    empty: bool = False
 
 
 def bars(values: Sequence[float], *, width: float = 84, height: float = 22, gap: float = 2) -> list[Bar]:
@@ -22,8 +23,8 @@ def bars(values: Sequence[float], *, width: float = 84, height: float = 22, gap:
     largest = max(values) or 1
     heights = [max(1.0, value / largest * height) for value in values]
     return [
-        Bar(round(index * step, 2), round(height - high, 2), round(step - gap, 2), round(high, 2))
-        for index, high in enumerate(heights)
+        Bar(round(index * step, 2), round(height - high, 2), round(step - gap, 2), round(high, 2), not value)
+        for index, (high, value) in enumerate(zip(heights, values, strict=True))
     ]
 
 

@@ -22,6 +22,14 @@ ROLES = [
     ("member", "Member: edits and runs"),
     ("admin", "Admin: changes settings too"),
 ]
+VENDORS = {
+    "ANTHROPIC": "Anthropic",
+    "BUILTIN": "Built in",
+    "CUSTOM_OPENAI_COMPATIBLE": "OpenAI-compatible endpoints",
+    "DEEPSEEK": "DeepSeek",
+    "GOOGLE": "Google",
+    "OPENAI": "OpenAI",
+}
 ACTIONS = {
     "api_key.created": "Created the API key",
     "api_key.revoked": "Revoked the API key",
@@ -124,7 +132,10 @@ class ModelsPage:
 
 def models_page(base: str, models: Sequence[LanguageModel]) -> ModelsPage:
     shown = sorted((model for model in models if not model.retired), key=lambda model: (model.vendor, model.name))
-    vendors = [VendorModels(vendor, [_model(m) for m in group]) for vendor, group in groupby(shown, lambda m: m.vendor)]
+    vendors = [
+        VendorModels(VENDORS.get(vendor, vendor), [_model(model) for model in group])
+        for vendor, group in groupby(shown, lambda model: model.vendor)
+    ]
     return ModelsPage(settings_tabs(base, "models"), vendors)
 
 

@@ -97,4 +97,7 @@ document.addEventListener("keydown", (event) => {
   if (search) { event.preventDefault(); search.focus(); search.select(); }
 });
 
+for (const current of document.querySelectorAll("nav [aria-current]")) {
+  current.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
 enhance(document);

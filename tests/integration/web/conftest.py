@@ -1,0 +1,98 @@
+"""Browsers without a screen: signed-in visitors of a project, on each backend in turn."""
+
+from __future__ import annotations
+
+import html
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+import pytest
+from falcon.testing import Result
+
+from app.models.memberships import Role
+from app.services.accounts import NewUser
+from tests.support.world import World
+
+PASSWORD = "correct horse battery"
+HTML = {"Accept": "text/html"}
+
+
+@dataclass
+class Browser:
+    """Keeps cookies, reads the forms of the last page, sends them as people do."""
+
+    world: World
+    email: str = ""
+    cookies: dict[str, str] = field(default_factory=dict)
+    page: str = ""
+
+    @property
+    def base(self) -> str:
+        return f"/projects/{self.world.project_id}"
+
+    def open(self, path: str) -> Result:
+        return self._kept(self.world.client.simulate_get(path, headers=HTML, cookies=self.cookies))
+
+    def send(self, path: str, *, csrf: str | None = None, **fields: str) -> Result:
+        """POST a form, with the token of the last page unless given another."""
+        body = urlencode({"csrf": self.csrf if csrf is None else csrf, **fields})
+        headers = HTML | {"Content-Type": "application/x-www-form-urlencoded"}
+        return self._kept(self.world.client.simulate_post(path, headers=headers, body=body, cookies=self.cookies))
+
+    @property
+    def csrf(self) -> str:
+        return re.search(r'name="csrf" value="(\w+)"', self.page)[1]  # type: ignore[index]
+
+    @property
+    def text(self) -> str:
+        """What a person reads."""
+        return html.unescape(re.sub(r"<[^>]*>", "", self.page))
+
+    def sign_in(self, email: str, password: str = PASSWORD) -> Result:
+        self.open("/sign-in")
+        return self.send("/sign-in", email=email, password=password)
+
+    def _kept(self, answer: Result) -> Result:
+        for name, cookie in answer.cookies.items():
+            if cookie.value:
+                self.cookies[name] = cookie.value
+            else:
+                self.cookies.pop(name, None)
+        if answer.text:
+            self.page = answer.text
+        return answer
+
+
+def address() -> str:
+    """An e-mail that no other test has: the container is shared."""
+    return f"{secrets.token_hex(6)}@example.org"
+
+
+@pytest.fixture
+def admin(world: World) -> Browser:
+    email = address()
+    world.container.services.accounts.ensure_admin(
+        organization_id=world.organization_id, email=email, password=PASSWORD, name="Ada"
+    )
+    browser = Browser(world, email)
+    browser.sign_in(email)
+    return browser
+
+
+@pytest.fixture
+def member_of(world: World, admin: Browser) -> Callable[[Role], Browser]:
+    """Makes a signed-in visitor with the role."""
+
+    def make(role: Role) -> Browser:
+        accounts, email = world.container.services.accounts, address()
+        actor = world.container.services.sign_ins.viewer(admin.cookies["reprise_session"]).actor  # type: ignore[union-attr]
+        token = accounts.invite(organization_id=world.organization_id, email=email, role=role, actor=actor)
+        accounts.accept(token, NewUser("Grace", PASSWORD))
+        browser = Browser(world, email)
+        browser.sign_in(email)
+        return browser
+
+    return make

@@ -1,0 +1,125 @@
+"""Who may see and do what: roles, projects, forms from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from app.models.memberships import Role
+from app.web.routes import ROUTES
+from tests.integration.web.conftest import Browser
+from tests.support.world import World, new_world
+
+MemberOf = Callable[[Role], Browser]
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/start", {Role.VIEWER, Role.MEMBER, Role.ADMIN}),
+        ("/prompts", {Role.VIEWER, Role.MEMBER, Role.ADMIN}),
+        ("/rejected-spans", {Role.VIEWER, Role.MEMBER, Role.ADMIN}),
+        ("/prompts/new", {Role.MEMBER, Role.ADMIN}),
+        ("/settings/keys", {Role.ADMIN}),
+        ("/settings/members", {Role.ADMIN}),
+        ("/settings/models", {Role.ADMIN}),
+        ("/settings/project", {Role.ADMIN}),
+        ("/settings/audit", {Role.ADMIN}),
+    ],
+)
+def test_roles_see_what_is_theirs(member_of: MemberOf, path: str, allowed: set[Role]) -> None:
+    for role in Role:
+        browser = member_of(role)
+        status = browser.open(browser.base + path).status_code
+        assert status == (200 if role in allowed else 403), role
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.MEMBER])
+def test_only_admins_change_settings(world: World, member_of: MemberOf, role: Role) -> None:
+    browser = member_of(role)
+    browser.open("/account")
+
+    assert browser.send(f"{browser.base}/settings/keys", name="Sneaky").status_code == 403
+    assert browser.send(f"{browser.base}/start").status_code == 403
+    assert [key.name for key in world.container.services.keys.list(project_id=world.project_id)] == ["test"]
+
+
+def test_a_viewer_makes_no_prompt(member_of: MemberOf, world: World) -> None:
+    viewer = member_of(Role.VIEWER)
+    viewer.open("/account")
+
+    assert viewer.send(f"{viewer.base}/prompts/new", name="x", value="y").status_code == 403
+    assert world.count("prompts") == 0
+
+
+def test_a_project_of_others_is_not_there(world: World, admin: Browser) -> None:
+    others = new_world(world.container)
+
+    for path in ("", "/prompts", "/settings/keys", f"/prompts/{others.prompt()}/logs"):
+        assert admin.open(f"/projects/{others.project_id}{path}").status_code == 404
+    assert admin.open(f"{admin.base}/prompts/{others.prompt()}/logs").status_code == 404
+    assert admin.open(f"/prompts/{others.prompt()}").status_code == 404
+
+
+def test_a_prompts_public_address_leads_to_its_project(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+
+    assert admin.open(f"/prompts/{prompt_id}").headers["location"] == f"{admin.base}/prompts/{prompt_id}"
+
+
+@pytest.mark.parametrize("token", ["", "0" * 64, "ü"])
+def test_a_form_from_elsewhere_changes_nothing(world: World, admin: Browser, token: str) -> None:
+    answer = admin.send(f"{admin.base}/settings/keys", csrf=token, name="Forged")
+
+    assert answer.status_code == 403
+    assert "reload the page" in admin.text
+    assert len(world.container.services.keys.list(project_id=world.project_id)) == 1
+
+
+def test_a_form_of_another_session_is_refused(world: World, admin: Browser, member_of: MemberOf) -> None:
+    other = member_of(Role.ADMIN)
+    other.open("/account")
+
+    assert admin.send(f"{admin.base}/settings/keys", csrf=other.csrf, name="Forged").status_code == 403
+
+
+def test_signing_in_needs_a_form_of_this_browser(world: World, admin: Browser) -> None:
+    stranger, attacker = Browser(world), Browser(world)
+    attacker.open("/sign-in")
+
+    answer = stranger.send("/sign-in", csrf=attacker.csrf, email=admin.email, password="correct horse battery")
+
+    assert answer.status_code == 403
+
+
+def test_a_form_in_another_encoding_is_refused(world: World, admin: Browser) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = world.client.simulate_post(
+        f"{admin.base}/settings/keys", headers=headers, body="{}", cookies=admin.cookies
+    )
+
+    assert answer.status_code == 415
+
+
+@pytest.mark.parametrize("body", ["csrf=%ff", "csrf=a&name=%00", "a=1&" * 2000])
+def test_a_malformed_form_is_told_so(world: World, admin: Browser, body: str) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
+    answer = world.client.simulate_post(
+        f"{admin.base}/settings/keys", headers=headers, body=body, cookies=admin.cookies
+    )
+
+    assert answer.status_code == 400
+
+
+def test_every_page_says_who_may_use_it_and_is_closed_to_strangers(world: World) -> None:
+    public = {"/sign-in", "/sign-in/link", "/sign-out", "/join/{token}"}
+
+    assert {path for path, page in ROUTES if page.public} == public
+    for path, page in ROUTES:
+        if not page.public:
+            assert set(page.needs) == {"GET", "POST"}, path
+
+
+def test_an_api_key_opens_no_page(world: World) -> None:
+    assert world.get(f"/projects/{world.project_id}/prompts").status_code == 303

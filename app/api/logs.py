@@ -5,7 +5,7 @@ from __future__ import annotations
 import falcon
 
 from app.schemas.base import load
-from app.schemas.logs import LogQuery, LogQuerySchema, RejectedQuery, RejectedQuerySchema, dump_rejected, dump_session
+from app.schemas.logs import LogQuery, LogQuerySchema, RejectedQuery, RejectedQuerySchema, dump_entry, dump_rejected
 from app.services.logs import LogFilter, LogService
 
 
@@ -22,7 +22,7 @@ class PromptLogs:
             limit=query.limit,
             cursor=query.cursor,
         )
-        resp.media = {"entries": [dump_session(entry) for entry in page.entries], "nextCursor": page.next_cursor}
+        resp.media = {"entries": [dump_entry(entry) for entry in page.entries], "nextCursor": page.next_cursor}
 
 
 class RejectedSpans:

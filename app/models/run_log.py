@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from app.models.language_models import language_models
 from app.models.runs import RunStatus, runs
@@ -35,12 +35,19 @@ class RunEntry:
     cost_usd: float
     response_time_ms: int | None
 
+    @property
+    def outcome(self) -> str:
+        """`running`, `ok`, `nok` or `failed`: what `RunFilter.status` asks for."""
+        if self.status == "done":
+            return "nok" if self.nok else "ok"
+        return "failed" if self.status == "failed" else "running"
+
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
     """`since` is included, `until` is not; `search` is a part of the question or the answer, any case.
 
-    `status` is one of the row's, or `nok` for answers that can't be used as asked.
+    `status` is `running` (accepted, not finished), `ok`, `nok` (answered, but not as asked) or `failed`.
     """
 
     since: datetime | None = None
@@ -83,6 +90,14 @@ def page_of_runs(
     return [RunEntry(*row) for row in connection.execute(statement)]
 
 
+_STATUS: dict[str, ColumnElement[bool]] = {
+    "running": runs.c.status.in_(("queued", "running")),
+    "ok": and_(runs.c.status == "done", runs.c.nok.is_(None)),
+    "nok": and_(runs.c.status == "done", runs.c.nok.is_not(None)),
+    "failed": runs.c.status == "failed",
+}
+
+
 def _conditions(wanted: RunFilter) -> list[ColumnElement[bool]]:
     c = runs.c
     conditions: list[ColumnElement[bool]] = []
@@ -93,8 +108,6 @@ def _conditions(wanted: RunFilter) -> list[ColumnElement[bool]]:
     if wanted.search:
         found = (column.icontains(wanted.search, autoescape=True) for column in (c.question, c.answer))
         conditions.append(or_(*found))
-    if wanted.status == "nok":
-        conditions.append(c.nok.is_not(None))
-    elif wanted.status:
-        conditions.append(c.status == wanted.status)
+    if wanted.status:
+        conditions.append(_STATUS[wanted.status])
     return conditions

@@ -83,11 +83,11 @@ def list_sessions(
     before: tuple[int, int] | None = None,
     from_ns: int | None = None,
     to_ns: int | None = None,
-    search: bytes | None = None,
+    search: str | None = None,
 ) -> list[SessionRow]:
     """A prompt's sessions, newest first; `before` is the (start, id) of the last one seen.
 
-    `search` is looked for in the facts of the turns: conversation id, opening text, models.
+    `search` is a part of the conversation id or of a turn's opening text, any case.
     """
     c = sessions.c
     statement = _SELECT.where(c.prompt_id == prompt_id)
@@ -98,8 +98,9 @@ def list_sessions(
     if to_ns is not None:
         statement = statement.where(c.start_ns < to_ns)
     if search:
-        found = turns.c.facts.contains(search, autoescape=True)
-        statement = statement.where(exists().where(turns.c.session_key == c.session_key, found))
+        opened = turns.c.opening.icontains(search, autoescape=True)
+        found = exists().where(turns.c.session_key == c.session_key, opened)
+        statement = statement.where(or_(c.conversation_id.icontains(search, autoescape=True), found))
     statement = statement.order_by(c.start_ns.desc(), c.id.desc()).limit(limit)
     return [_row(row) for row in connection.execute(statement)]
 

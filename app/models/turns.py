@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, func, select
+from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, func, select
 
 from app.models import bulk
 from app.models.base import OPTIONS, BigInt, MediumBlob, binary, identifier, metadata
@@ -23,6 +23,8 @@ turns = Table(
     Column("session_key", binary(16), nullable=False),
     Column("start_ns", BigInt, nullable=False),
     Column("end_ns", BigInt, nullable=False),
+    # What is searched: the text that opened it.
+    Column("opening", String(300)),
     # What `app/sessions/facts.py` merges over batches.
     Column("facts", MediumBlob, nullable=False),
     Column("batch_id", BigInt, nullable=False),
@@ -31,7 +33,7 @@ turns = Table(
     **OPTIONS,
 )
 
-COLUMNS = ("project_id", "prompt_id", "trace_id", "session_key", "start_ns", "end_ns", "facts", "batch_id")
+COLUMNS = ("project_id", "prompt_id", "trace_id", "session_key", "start_ns", "end_ns", "opening", "facts", "batch_id")
 TurnKey = tuple[int, bytes]
 """Prompt id and trace id."""
 
@@ -44,6 +46,7 @@ class TurnRow:
     session_key: bytes
     start_ns: int
     end_ns: int
+    opening: str | None
     facts: bytes
     batch_id: int
 
@@ -65,7 +68,9 @@ def insert_new(connection: Connection, rows: Sequence[TurnRow]) -> int:
 
 def replace(connection: Connection, rows: Sequence[TurnRow]) -> None:
     """Write turns that are known to exist, and are locked by this transaction."""
-    update: dict[str, bulk.Rule] = dict.fromkeys(("session_key", "start_ns", "end_ns", "facts", "batch_id"), "new")
+    update: dict[str, bulk.Rule] = dict.fromkeys(
+        ("session_key", "start_ns", "end_ns", "opening", "facts", "batch_id"), "new"
+    )
     values = [_values(row) for row in rows]
     bulk.upsert(connection, "turns", COLUMNS, values, key=("prompt_id", "trace_id"), update=update)
 

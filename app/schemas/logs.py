@@ -9,6 +9,7 @@ from typing import Any
 from marshmallow import fields, post_load, validate
 
 from app.models.rejected_spans import RejectedSpan
+from app.models.run_log import RunEntry
 from app.schemas.base import Identifier, StrictSchema, Text
 from app.services.sessions import SessionSummary
 from app.sessions.present import present_usage, timestamp
@@ -16,6 +17,8 @@ from app.timestamps import iso
 
 PAGE = 50
 PAGE_MAX = 200
+# Characters shown of a text.
+TEXT_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,34 @@ class RejectedQuerySchema(StrictSchema):
         return RejectedQuery(**data)
 
 
-def dump_session(session: SessionSummary) -> dict[str, Any]:
+def dump_entry(entry: RunEntry | SessionSummary) -> dict[str, Any]:
+    return _run(entry) if isinstance(entry, RunEntry) else _session(entry)
+
+
+def _run(run: RunEntry) -> dict[str, Any]:
+    return {
+        "type": "run",
+        "id": run.id,
+        "startedAt": iso(run.created_at),
+        "status": run.outcome,
+        "source": run.source,
+        "question": run.question[:TEXT_MAX],
+        "answer": None if run.answer is None else run.answer[:TEXT_MAX],
+        "model": run.model_name,
+        "commitHash": run.commit_hash,
+        "tokens": {
+            "prompt": run.prompt_tokens,
+            "completion": run.completion_tokens,
+            "total": run.prompt_tokens + run.completion_tokens,
+        },
+        "cost": run.cost_usd,
+        "response_time_ms": run.response_time_ms,
+        "error": (run.error or run.nok or "")[:TEXT_MAX] or None,
+        "preview": run.question[:TEXT_MAX],
+    }
+
+
+def _session(session: SessionSummary) -> dict[str, Any]:
     return {
         "type": "otel",
         "id": session.id,

@@ -229,6 +229,7 @@ def _turn_row(project_id: int, batch_id: int, turn: _Turn) -> TurnRow:
         turn.session_key,
         turn.facts.start_ns,
         turn.facts.end_ns,
+        turn.facts.opening[1] if turn.facts.opening else None,
         dump(turn.facts),
         batch_id,
     )

@@ -13,6 +13,7 @@ from app.db import Database
 from app.errors import NotFound
 from app.models import prompts, rejected_spans, sessions
 from app.models.rejected_spans import RejectedSpan
+from app.models.run_log import RunEntry, RunFilter, page_of_runs
 from app.services.sessions import SessionSummary, summarise
 
 T = TypeVar("T")
@@ -39,37 +40,59 @@ class LogFilter:
     status: str | None = None
 
 
+Entry = RunEntry | SessionSummary
+# Runs come first among entries that started at once.
+RUN, SESSION = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an entry stands in the log: newest first."""
+
+    start_ns: int
+    kind: int
+    id: int
+
+    @classmethod
+    def of(cls, entry: Entry) -> _Place:
+        if isinstance(entry, RunEntry):
+            return cls(ns_of(entry.created_at), RUN, entry.id)
+        return cls(entry.start_ns, SESSION, entry.row_id)
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        return (-self.start_ns, self.kind, -self.id)
+
+    def before_runs(self) -> tuple[datetime, int]:
+        """What (created at, id) runs must be before, to come after this place; times of runs are whole milliseconds."""
+        if self.kind == RUN:
+            return (EPOCH + timedelta(milliseconds=self.start_ns // NS_PER_MS), self.id)
+        return (EPOCH + timedelta(milliseconds=-(-self.start_ns // NS_PER_MS)), 0)
+
+    def before_sessions(self) -> tuple[int, int]:
+        return (self.start_ns, self.id) if self.kind == SESSION else (self.start_ns + 1, 0)
+
+
 class LogService:
     def __init__(self, *, database: Database) -> None:
         self._database = database
 
     def page(
         self, *, project_id: int, prompt_id: int, wanted: LogFilter, limit: int, cursor: str | None
-    ) -> Page[SessionSummary]:
-        """Entries by their start; those that started at once come runs first, then by id."""
+    ) -> Page[Entry]:
+        """Runs and sessions by their start; `wanted.status` is a run's, so it leaves sessions out."""
+        after = _Place(*cursors.decode(cursor, int, int, int)) if cursor else None  # type: ignore[arg-type]
         with self._database.read() as connection:
             if prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id) is None:
                 raise NotFound("There is no such prompt.")
-            return self._sessions(connection, prompt_id, wanted, limit, cursor)
-
-    def _sessions(
-        self, connection: Connection, prompt_id: int, wanted: LogFilter, limit: int, cursor: str | None
-    ) -> Page[SessionSummary]:
-        if wanted.type == "run" or wanted.status:
-            return Page([], None)
-        before = cursors.decode(cursor, int, int) if cursor else None
-        rows = sessions.list_sessions(
-            connection,
-            prompt_id=prompt_id,
-            limit=limit + 1,
-            before=(int(before[0]), int(before[1])) if before else None,
-            from_ns=_ns(wanted.from_at),
-            to_ns=_ns(wanted.to_at),
-            search=wanted.search.encode() if wanted.search else None,
-        )
-        found = summarise(connection, rows[:limit])
-        last = rows[limit - 1] if len(rows) > limit else None
-        return Page(found, cursors.encode(last.start_ns, last.id) if last else None)
+            found: list[Entry] = []
+            if wanted.type != "otel":
+                found += _runs(connection, project_id, prompt_id, wanted, limit + 1, after)
+            if wanted.type != "run" and not wanted.status:
+                found += _sessions(connection, prompt_id, wanted, limit + 1, after)
+        found.sort(key=lambda entry: _Place.of(entry).order)
+        last = _Place.of(found[limit - 1]) if len(found) > limit else None
+        return Page(found[:limit], cursors.encode(last.start_ns, last.kind, last.id) if last else None)
 
     def rejected(self, *, project_id: int, prompt_id: int | None, limit: int, cursor: str | None) -> Page[RejectedSpan]:
         """Newest first."""
@@ -81,5 +104,34 @@ class LogService:
         return Page(rows[:limit], cursors.encode(rows[limit - 1].id) if len(rows) > limit else None)
 
 
-def _ns(when: datetime | None) -> int | None:
-    return None if when is None else (when - EPOCH) // timedelta(milliseconds=1) * NS_PER_MS
+def _runs(
+    connection: Connection, project_id: int, prompt_id: int, wanted: LogFilter, limit: int, after: _Place | None
+) -> list[RunEntry]:
+    return page_of_runs(
+        connection,
+        project_id=project_id,
+        prompt_id=prompt_id,
+        wanted=RunFilter(wanted.from_at, wanted.to_at, wanted.search, wanted.status),
+        before=after.before_runs() if after else None,
+        limit=limit,
+    )
+
+
+def _sessions(
+    connection: Connection, prompt_id: int, wanted: LogFilter, limit: int, after: _Place | None
+) -> list[SessionSummary]:
+    rows = sessions.list_sessions(
+        connection,
+        prompt_id=prompt_id,
+        limit=limit,
+        before=after.before_sessions() if after else None,
+        from_ns=ns_of(wanted.from_at) if wanted.from_at else None,
+        to_ns=ns_of(wanted.to_at) if wanted.to_at else None,
+        search=wanted.search,
+    )
+    return summarise(connection, rows)
+
+
+def ns_of(when: datetime) -> int:
+    """Unix nanoseconds of a time in whole milliseconds."""
+    return (when - EPOCH) // timedelta(milliseconds=1) * NS_PER_MS

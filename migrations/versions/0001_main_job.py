@@ -111,6 +111,7 @@ def upgrade() -> None:
         sa.Column("session_key", types.binary(16), nullable=False),
         sa.Column("start_ns", types.BigInt, nullable=False),
         sa.Column("end_ns", types.BigInt, nullable=False),
+        sa.Column("opening", sa.String(length=300), nullable=True),
         sa.Column("facts", types.MediumBlob, nullable=False),
         sa.Column("batch_id", types.BigInt, nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_turns")),

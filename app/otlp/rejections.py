@@ -21,6 +21,7 @@ Code = Literal[
     "prompt_id_cut",
     "bad_prompt_id",
     "unknown_prompt",
+    "too_large",
 ]
 
 MAX_SHOWN = 100
@@ -31,13 +32,17 @@ _MAX_GROUPS = 10
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """One span that was not stored; ids and name as they came (shortened), for people to find it."""
+    """One span that was not stored; ids and name as they came (shortened), for people to find it.
+
+    `prompt_id` is the one that the span named, whoever's it is; None where it named none.
+    """
 
     trace_id: str
     span_id: str
     name: str
     code: Code
     reason: str
+    prompt_id: int | None = None
 
 
 def reject_unknown_prompts(spans: Iterable[Span], known: Set[int]) -> tuple[list[Span], list[Rejection]]:
@@ -52,6 +57,18 @@ def reject_unknown_prompts(spans: Iterable[Span], known: Set[int]) -> tuple[list
     return kept, rejected
 
 
+def too_large(span: Span, limit: int) -> Rejection:
+    return Rejection(
+        span.trace_id.hex(),
+        span.span_id.hex(),
+        shown(span.name),
+        "too_large",
+        f"the span is larger than {limit} bytes; limit the length of its attributes "
+        "(OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT)",
+        span.prompt_id,
+    )
+
+
 def unknown_prompt(span: Span) -> Rejection:
     return Rejection(
         span.trace_id.hex(),
@@ -59,6 +76,7 @@ def unknown_prompt(span: Span) -> Rejection:
         shown(span.name),
         "unknown_prompt",
         unknown_prompt_reason(str(span.prompt_id)),
+        span.prompt_id,
     )
 
 

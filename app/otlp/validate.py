@@ -113,15 +113,27 @@ def _prompt_id(wire: WireSpan, raw_attributes: dict[str, Raw], resource: Resourc
     raw = raw_attributes.get(PROMPT_ID)
     if raw is None:
         raise _missing_prompt_id(wire, resource)
-    value = raw_value(raw)
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 64:
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(value))}"
+    value = _integer_of(raw)
+    if value is None:
+        reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(raw_value(raw)))}"
         raise _bad(wire, "bad_prompt_id", reason)
     if not 0 < value <= MAX_INT64:
         raise _bad(wire, "unknown_prompt", unknown_prompt_reason(str(value)))
     return value
+
+
+def _integer_of(raw: Raw) -> int | None:
+    value = raw_value(raw)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 64:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _named_prompt_id(wire: WireSpan) -> int | None:
+    """The prompt that a span names which is rejected for another reason."""
+    found = (_integer_of(pair.value) for pair in wire.attributes or () if pair.key == PROMPT_ID)
+    value = next(found, None)
+    return value if value is not None and 0 < value <= MAX_INT64 else None
 
 
 def _missing_prompt_id(wire: WireSpan, resource: ResourceAttributes) -> BadSpan:
@@ -138,4 +150,5 @@ def _missing_prompt_id(wire: WireSpan, resource: ResourceAttributes) -> BadSpan:
 
 
 def _bad(wire: WireSpan, code: Code, reason: str) -> BadSpan:
-    return BadSpan(Rejection((wire.traceId or "")[:64], (wire.spanId or "")[:64], shown(wire.name or ""), code, reason))
+    ids = ((wire.traceId or "")[:64], (wire.spanId or "")[:64])
+    return BadSpan(Rejection(*ids, shown(wire.name or ""), code, reason, _named_prompt_id(wire)))

@@ -23,7 +23,7 @@ from app.models.sessions import SessionRow
 from app.models.turns import TurnRow
 from app.otlp.decode import decode
 from app.otlp.inflate import inflate
-from app.otlp.rejections import Rejection, explain, reject_unknown_prompts
+from app.otlp.rejections import Rejection, explain, reject_unknown_prompts, too_large
 from app.otlp.span import Span
 from app.sessions.facts import TurnFacts, dump, load, merge
 from app.timestamps import Now
@@ -129,11 +129,7 @@ class IngestService:
         large = [span for span in found if len(span.raw) > self._span_bytes]
         if not large:
             return found, []
-        reason = f"The span is larger than {self._span_bytes} bytes; limit the length of its attributes."
-        rejections = [
-            Rejection(span.trace_id.hex(), span.span_id.hex(), span.name[:100], "malformed_span", reason)
-            for span in large
-        ]
+        rejections = [too_large(span, self._span_bytes) for span in large]
         return [span for span in found if len(span.raw) <= self._span_bytes], rejections
 
     def _write(self, project_id: int, found: Sequence[Span], *, seen: bool) -> int:
@@ -171,7 +167,9 @@ class IngestService:
             return
         now = self._now()
         rows = [
-            RejectedSpan(project_id, None, one.trace_id, one.span_id, one.name, one.code, one.reason[:1000], now)
+            RejectedSpan(
+                project_id, one.prompt_id, one.trace_id, one.span_id, one.name, one.code, one.reason[:1000], now
+            )
             for one in rejected
         ]
 

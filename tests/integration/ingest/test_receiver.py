@@ -159,6 +159,15 @@ def test_rejected_spans_can_be_read_with_their_reason_newest_first(world: World)
     assert rest.json["nextCursor"] is None
 
 
+def test_rejected_spans_can_be_picked_by_the_prompt_that_they_named(world: World) -> None:
+    prompt_id = world.prompt()
+    world.send(export(new_span(prompt_id, kept="no") | {"traceId": "0"}, new_span(prompt_id), new_span(999_999_999)))
+
+    answer = world.get("/api/v1/rejected-spans", params={"promptId": str(prompt_id)})
+
+    assert [(one["promptId"], one["code"]) for one in answer.json["rejectedSpans"]] == [(prompt_id, "bad_trace_id")]
+
+
 @pytest.mark.parametrize("path", ["/api/public/otel/v1/metrics", "/api/public/otel/v1/logs", "/api/public/otel/"])
 def test_other_signals_are_404_saying_that_only_traces_are_taken(world: World, path: str) -> None:
     answer = world.post(path, body=b"{}")

@@ -1,0 +1,52 @@
+"""A project with one of everything that the API has an address for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.services.recorded_export import RecordedTurn, export
+from tests.support.waiting import wait_until
+from tests.support.world import World
+
+# Nothing of another project says it, so that an answer that has it has leaked.
+MARK = "Quetzalcoatlus"
+TURNS = (RecordedTurn(f"What is a {MARK}?", f"A {MARK} is a pterosaur."), RecordedTurn("Thanks!", "You are welcome."))
+PLACEHOLDER = {"key": "tone", "values": [{"name": "kind", "content": "kind", "isDefault": True}]}
+
+
+def everything(world: World) -> dict[str, Any]:
+    """The ids, by the names that the parameters of routes have."""
+    prompt_id = _made(world, "/api/v1/prompts", new_prompt())["prompt"]["id"]
+    prompt = f"/api/v1/prompts/{prompt_id}"
+    run = world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": MARK})
+    assert run.status_code == 200, run.text
+    assert world.send(export(prompt_id, MARK, TURNS, start_ns=1_760_000_000_000_000_000)).status_code == 200
+    session_id = next(entry["id"] for entry in world.get(f"{prompt}/logs").json["entries"] if entry["type"] == "otel")
+    case = _made(world, f"/api/v1/sessions/{session_id}/test-cases", {"name": MARK})
+    return {
+        "prompt_id": prompt_id,
+        "commit_hash": world.get(prompt).json["commitHash"],
+        "run_id": int(run.headers["X-Run-Id"]),
+        "session_id": session_id,
+        "test_case_id": case["id"],
+        "replay_id": _replayed(world, case["id"]),
+        "step": 0,
+    }
+
+
+def new_prompt() -> dict[str, Any]:
+    return {"name": MARK, "value": f"Know all about the {MARK}, be {{{{tone}}}}.", "placeholders": [PLACEHOLDER]}
+
+
+def _replayed(world: World, test_case_id: int) -> int:
+    accepted = world.post(f"/api/v1/test-cases/{test_case_id}/replays", json={})
+    assert accepted.status_code == 202, accepted.text
+    replay_id: int = accepted.json["id"]
+    wait_until(lambda: world.get(f"/api/v1/replays/{replay_id}").json["finishedAt"], f"replay {replay_id}")
+    return replay_id
+
+
+def _made(world: World, path: str, body: dict[str, Any]) -> Any:
+    made = world.post(path, json=body)
+    assert made.status_code == 201, made.text
+    return made.json

@@ -1,0 +1,174 @@
+"""A release under load: web and workers are restarted one after the other, and no caller notices."""
+
+import os
+import secrets
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import create_engine, text
+
+from tests.support.deployment import Deployment, read_assignments
+from tests.support.http_client import Client
+from tests.support.process import ChildProcess
+from tests.support.waiting import wait_until
+
+SETTINGS = {"REPRISE_RATE_LIMIT": "1000000", "REPRISE_METRICS_TOKEN": "watcher", "REPRISE_WEB_PROCESSES": "1"}
+SPANS_PER_BATCH = 3
+
+
+class Load:
+    """Callers that never try again, one connection a request; what they were answered."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._key = read_assignments(deployment.home / "dev.env")["API_KEY"]
+        created = deployment.client().post("/api/v1/prompts", {"name": "A prompt", "value": "Be helpful."})
+        self._prompt_id = created.json()["prompt"]["id"]
+        self.rotation = list(deployment.urls)
+        self.in_flight: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+        self.failures: list[str] = []
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        calls = (self._ingest, self._ingest, self._render, self._run)
+        self._threads = [threading.Thread(target=self._repeat, args=(call,)) for call in calls]
+
+    def __enter__(self) -> "Load":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def drain(self, url: str) -> None:
+        """What a load balancer does before a server is stopped: sends it nothing more, lets it finish."""
+        with self._lock:
+            self.rotation.remove(url)
+        wait_until(lambda: self.in_flight[url] == 0, f"{url} to be idle")
+
+    def go_on(self) -> None:
+        """Until every kind of call was answered some more times."""
+        before = Counter(self.answered)
+        wait_until(
+            lambda: (
+                self.failures or all(self.answered[kind] > before[kind] + 3 for kind in ("ingest", "render", "run"))
+            ),
+            "more answers",
+        )
+
+    def _repeat(self, call: Any) -> None:
+        number = 0
+        while not self._stop.wait(0.02):
+            number += 1
+            with self._lock:
+                url = self.rotation[number % len(self.rotation)]
+                self.in_flight[url] += 1
+            try:
+                call(Client(url, self._key))
+            except OSError as error:
+                self.failures.append(f"{call.__name__} {url}: {error!r}")
+            finally:
+                with self._lock:
+                    self.in_flight[url] -= 1
+
+    def _note(self, kind: str, status: int, body: bytes) -> None:
+        if status == 200:
+            self.answered[kind] += 1
+        else:
+            self.failures.append(f"{kind}: {status} {body[:300]!r}")
+
+    def _ingest(self, client: Client) -> None:
+        trace_id, start = secrets.token_hex(16), time.time_ns()
+        spans = [
+            {
+                "traceId": trace_id,
+                "spanId": secrets.token_hex(8),
+                "name": "chat",
+                "startTimeUnixNano": str(start),
+                "endTimeUnixNano": str(start + 1),
+                "attributes": [{"key": "service.prompt.id", "value": {"intValue": self._prompt_id}}],
+            }
+            for _ in range(SPANS_PER_BATCH)
+        ]
+        answer = client.post("/api/public/otel/v1/traces", {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+        self._note("ingest", answer.status, answer.body)
+
+    def _render(self, client: Client) -> None:
+        answer = client.post(f"/api/v1/prompts/{self._prompt_id}/render", {})
+        self._note("render", answer.status, answer.body)
+
+    def _run(self, client: Client) -> None:
+        question = {"id": self._prompt_id, "question": "Still there?", "productive": True}
+        answer = client.post("/api/v1/prompts/run", question)
+        self._note("run", answer.status, answer.body)
+
+
+@pytest.fixture
+def deployment(tmp_path: Path, mysql_url: str, redis_url: str) -> Iterator[Deployment]:
+    with Deployment(tmp_path, mysql_url=mysql_url, redis_url=redis_url, settings=SETTINGS) as deployment:
+        yield deployment
+
+
+def children(process: ChildProcess) -> set[str]:
+    return set(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
+
+
+def reload(process: ChildProcess) -> None:
+    """SIGHUP to gunicorn's master: new processes with the new code behind the same socket, then the old ones end."""
+    before = children(process)
+    os.kill(process.pid, signal.SIGHUP)
+    wait_until(lambda: (now := children(process)) and not now & before, f"{process.name} to be reloaded")
+
+
+def test_a_rolling_restart_fails_no_request(deployment: Deployment) -> None:
+    before = stored_spans(deployment)
+    with Load(deployment) as load:
+        load.go_on()
+        # Workers: SIGTERM, they finish what they have begun and hand back the rest.
+        for child in (child for queue in deployment.workers.values() for child in queue):
+            assert child.terminate() == 0, child.output_tail()
+            load.go_on()
+            child.start()
+        # Web in place: the socket stays open.
+        for web in deployment.webs:
+            reload(web)
+            load.go_on()
+        # Web replaced, as a load balancer or an orchestrator does it.
+        for web, url in zip(deployment.webs, deployment.urls, strict=True):
+            load.drain(url)
+            assert web.terminate() == 0, web.output_tail()
+            load.go_on()
+            web.start()
+            load.rotation.append(url)
+        load.go_on()
+    assert load.failures == []
+    acknowledged = load.answered["ingest"] * SPANS_PER_BATCH
+    assert stored_spans(deployment) - before == acknowledged
+    wait_until(lambda: counted(deployment, "stored") >= acknowledged, "all processes' metrics")
+    assert counted(deployment, "duplicate") == 0
+
+
+def stored_spans(deployment: Deployment) -> int:
+    """Rows in the database, of which each span can have but one."""
+    engine = create_engine(deployment.env["DATABASE_URL"].replace("mysql:", "mysql+mysqldb:", 1))
+    with engine.connect() as connection:
+        count = connection.scalar(text("SELECT COUNT(*) FROM spans"))
+    engine.dispose()
+    return int(count)
+
+
+def counted(deployment: Deployment, outcome: str) -> float:
+    """Spans that all processes counted, those that are gone included."""
+    answer = Client(deployment.url).get("/metrics", headers={"Authorization": "Bearer watcher"})
+    families = text_string_to_metric_families(answer.body.decode())
+    samples = next(family.samples for family in families if family.name == "reprise_spans")
+    return sum(sample.value for sample in samples if sample.labels["outcome"] == outcome)

@@ -193,6 +193,7 @@ def bootstrap(
             credentials=credentials,
             providers=providers,
             call_timeout_s=settings.run_call_s,
+            metrics=metrics,
         ),
         metrics=MetricsService(store=metric_store, client=redis.commands),
         readiness=readiness,

@@ -15,6 +15,8 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import Invalid, NotFound, ProviderError, Unavailable
+from app.metrics import Metrics
+from app.metrics.registry import REPLAYS
 from app.models import draft_snapshots, replay_claims, test_cases
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
@@ -73,6 +75,7 @@ class ReplayPlayer:
     credentials: CredentialService
     providers: ModelPort
     call_timeout_s: float
+    metrics: Metrics
     beat_s: float = BEAT_S
     sleep: Callable[[float], None] = time.sleep
 
@@ -185,6 +188,7 @@ class ReplayPlayer:
             try:
                 stored = self.database.retrying(work)
                 log.info("replay", replay_id=row.id, status=values["status"], attempt=row.attempts, stored=stored)
+                self.metrics.count(REPLAYS, values["status"])
                 return
             except Unavailable:
                 if attempt == STORE_TRIES:

@@ -15,8 +15,10 @@ from tests.support.deployment import ROOT
 DOCS = ROOT / "docs" / "connect"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reprise-connect"
 INSTALL_TIMEOUT_S = 240
-PIP = ["-m", "pip", "--disable-pip-version-check"]
-NPM = ["npm", "install", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"]
+# Few retries: where there is no network, ten pages would wait for it one after the other.
+PIP = ["-m", "pip", "--disable-pip-version-check", "--retries", "1"]
+NPM = ["npm", "install", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund"]
+NPM += ["--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
 
 
 class NotInstalled(Exception):
@@ -27,21 +29,31 @@ def pins(page: Path) -> Path:
     return next(path for path in (page / "requirements.txt", page / "package.json") if path.exists())
 
 
-def installed(page: Path) -> Path:
-    """A folder with `bin/python` or `node_modules` as `page` pins them. Raises NotInstalled."""
+def installed(page: Path, cache: Path = CACHE) -> Path:
+    """A folder in `cache` with `bin/python` or `node_modules` as `page` pins them. Raises NotInstalled."""
     wanted = pins(page)
-    if wanted.name == "package.json" and not (shutil.which("node") and shutil.which("npm")):
-        raise NotInstalled(f"node and npm are not installed, which {page.name} needs")
     digest = hashlib.sha256(wanted.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    home = CACHE / f"{page.name}-{digest}"
-    if home.exists():
-        return home
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE, prefix=f"{page.name}.") as making:
-        install = _install_python if wanted.name == "requirements.txt" else _install_node
-        install(wanted, Path(making) / "made")
-        _keep(Path(making) / "made", home)
+    home = cache / f"{page.name}-{digest}"
+    if not home.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        try:
+            _make(wanted, home)
+        except NotInstalled as missing:
+            raise NotInstalled(f"what docs/connect/{page.name} pins could not be installed ({missing})") from None
     return home
+
+
+def _make(wanted: Path, home: Path) -> None:
+    """Install aside and move it to its place, unless another test run was faster."""
+    install = _install_python if wanted.name == "requirements.txt" else _install_node
+    with tempfile.TemporaryDirectory(dir=home.parent, prefix="making.") as aside:
+        made = Path(aside) / "made"
+        install(wanted, made)
+        try:
+            made.rename(home)
+        except OSError:
+            if not home.exists():
+                raise
 
 
 def _install_python(wanted: Path, home: Path) -> None:
@@ -52,6 +64,8 @@ def _install_python(wanted: Path, home: Path) -> None:
 
 
 def _install_node(wanted: Path, home: Path) -> None:
+    if not (shutil.which("node") and shutil.which("npm")):
+        raise NotInstalled("there is no node or no npm")
     home.mkdir()
     shutil.copy(wanted, home)
     _run([*NPM, "--prefix", str(home)])
@@ -63,14 +77,5 @@ def _run(argv: list[str]) -> None:
     except subprocess.TimeoutExpired as slow:
         raise NotInstalled(f"{argv[0]} did not end in {INSTALL_TIMEOUT_S} s") from slow
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if "rror" in line] or done.stderr.splitlines() or ["no word"]
-        raise NotInstalled(f"{Path(argv[0]).name} could not install: {said[-1].strip()}")
-
-
-def _keep(made: Path, home: Path) -> None:
-    """Move it to its place, unless another test run was faster."""
-    try:
-        made.rename(home)
-    except OSError:
-        if not home.exists():
-            raise
+        said = [line.strip() for line in done.stderr.splitlines() if line.lower().startswith(("error", "npm error"))]
+        raise NotInstalled(", ".join(said[:2]) or done.stderr[-200:])

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.support.deployment import ROOT, EmbeddedServer, environment
+from tests.support.waiting import wait_until
 
 AGENT = [sys.executable, str(ROOT / "examples" / "weather_agent.py")]
 
@@ -20,11 +21,15 @@ def run(home: Path, server: EmbeddedServer, *words: str) -> str:
     return done.stdout
 
 
+def session_id(said: str) -> str:
+    return said.split()[-1].rpartition("/")[2]
+
+
 def test_the_example_shows_a_session_with_its_tools(server: EmbeddedServer, tmp_path: Path) -> None:
     said = run(tmp_path, server, "Oslo", "Rome")
 
     assert "agent  Oslo: 4 °C and rain." in said
-    session = server.client().get(f"/api/v1/sessions/{said.split()[-1].rpartition('/')[2]}").json()
+    session = server.client().get(f"/api/v1/sessions/{session_id(said)}").json()
     assert [turn["user"] for turn in session["turns"]] == ["Oslo", "Rome"]
     for turn in session["turns"]:
         [called, answer] = turn["steps"]
@@ -34,10 +39,20 @@ def test_the_example_shows_a_session_with_its_tools(server: EmbeddedServer, tmp_
 
 
 def test_each_run_is_a_session_of_the_same_prompt(server: EmbeddedServer, tmp_path: Path) -> None:
-    first, second = run(tmp_path, server, "Oslo"), run(tmp_path, server, "Oslo")
+    ids = [session_id(run(tmp_path, server, "Oslo")) for _ in range(2)]
 
-    sessions = [
-        server.client().get(f"/api/v1/sessions/{said.rpartition('/')[2].strip()}").json() for said in (first, second)
-    ]
-    assert sessions[0]["promptId"] == sessions[1]["promptId"]
-    assert sessions[0]["id"] != sessions[1]["id"]
+    first, second = (server.client().get(f"/api/v1/sessions/{one}").json() for one in ids)
+    assert first["promptId"] == second["promptId"]
+    assert first["id"] != second["id"]
+
+
+def test_a_test_case_of_the_example_s_session_passes(server: EmbeddedServer, tmp_path: Path) -> None:
+    client = server.client()
+    session = session_id(run(tmp_path, server, "Oslo", "Rome"))
+    case = client.post(f"/api/v1/sessions/{session}/test-cases", {}).json()["id"]
+
+    replay = client.post(f"/api/v1/test-cases/{case}/replays", {}).headers["Location"]
+
+    wait_until(lambda: client.get(replay).json()["status"] not in ("queued", "running"), "the replay", 30)
+    ended = client.get(replay).json()
+    assert [[step["result"] for step in turn["steps"]] for turn in ended["turns"]] == [["passed", "passed"]] * 2

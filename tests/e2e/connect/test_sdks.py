@@ -1,0 +1,42 @@
+"""Installing what a page pins: once, and never half."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.connect.sdks import NotInstalled, installed
+
+
+def page(folder: Path, requirements: str) -> Path:
+    folder.mkdir()
+    (folder / "requirements.txt").write_text(requirements)
+    return folder
+
+
+def test_what_is_installed_runs_and_is_found_again(tmp_path: Path) -> None:
+    wanted = page(tmp_path / "page", "# nothing\n")
+
+    home = installed(wanted, tmp_path / "cache")
+
+    subprocess.run([home / "bin" / "python", "-c", "import json"], check=True)
+    assert installed(wanted, tmp_path / "cache") == home
+
+
+def test_what_can_not_be_had_is_said_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    wanted = page(tmp_path / "page", "reprise-no-such-package==1.0\n")
+
+    with pytest.raises(NotInstalled, match="reprise-no-such-package"):
+        installed(wanted, tmp_path / "cache")
+
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_other_pins_are_another_installation(tmp_path: Path) -> None:
+    first = installed(page(tmp_path / "page", "# one\n"), tmp_path / "cache")
+    (tmp_path / "page" / "requirements.txt").write_text("# two\n")
+
+    assert installed(tmp_path / "page", tmp_path / "cache") != first

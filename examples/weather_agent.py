@@ -164,7 +164,8 @@ def main():
         print(f"user   {said}\nagent  {answer_turn(turn, messages)}")
         turn.send()
     session = call("GET", f"/api/v1/prompts/{prompt}/logs?type=otel&limit=1")["entries"][0]
-    print(f"\nReprise has it as a session of {session['turns']} turns: {BASE_URL}/api/v1/sessions/{session['id']}")
+    project = call("GET", f"/api/v1/prompts/{prompt}")["projectId"]
+    print(f"\nA session of {session['turns']} turns: {BASE_URL}/projects/{project}/sessions/{session['id']}")
 
 
 if __name__ == "__main__":

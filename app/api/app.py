@@ -11,6 +11,7 @@ import orjson
 from app.actors.delivery import BatchDelivery
 from app.api import errors
 from app.api.health import Live, Ready
+from app.api.keys import ApiKeyResource, ApiKeys
 from app.api.logs import PromptLogs, RejectedSpans
 from app.api.metrics import MetricsResource
 from app.api.middleware.authentication import Authentication
@@ -25,7 +26,7 @@ from app.api.replays import (
     ReplayStep,
     TestCaseReplays,
 )
-from app.api.runs import RunPrompt, RunResource
+from app.api.runs import RunEvents, RunPrompt, RunResource
 from app.api.sessions import SessionResource
 from app.api.test_cases import (
     ImportedTestCases,
@@ -65,9 +66,7 @@ def build_app(container: Container) -> App:
     app.add_route("/metrics", MetricsResource(metrics=services.metrics, token=settings.metrics_token))
     add_prompt_routes(app, container)
     add_replay_routes(app, container)
-    runs = RunPrompt(runs=services.runs, delivery=container.run_delivery, body_bytes=settings.run_body_bytes)
-    app.add_route("/api/v1/prompts/run", runs)
-    app.add_route(f"/api/v1/runs/{ID % 'run_id'}", RunResource(runs=services.runs))
+    add_run_routes(app, container)
     delivery = BatchDelivery(
         broker=container.broker,
         actor=container.actors.store_spans,
@@ -78,6 +77,8 @@ def build_app(container: Container) -> App:
     app.add_route(f"/api/v1/prompts/{ID % 'prompt_id'}/logs", PromptLogs(logs=services.logs))
     app.add_route("/api/v1/rejected-spans", RejectedSpans(logs=services.logs))
     app.add_route("/api/v1/sessions/{session_id}", SessionResource(sessions=services.sessions))
+    app.add_route("/api/v1/api-keys", ApiKeys(keys=services.keys, body_bytes=settings.json_body_bytes))
+    app.add_route(f"/api/v1/api-keys/{ID % 'key_id'}", ApiKeyResource(keys=services.keys))
     pages.install(app, container)
     return app
 
@@ -93,6 +94,16 @@ def add_prompt_routes(app: App, container: Container) -> None:
     app.add_route(f"{prompt}/versions", Versions(versions=versions))
     app.add_route(f"{prompt}/versions/{{commit_hash}}", Version(versions=versions))
     app.add_route(f"{prompt}/versions/{{commit_hash}}/restore", Restore(versions=versions, base=base))
+
+
+def add_run_routes(app: App, container: Container) -> None:
+    runs, follower = container.services.runs, container.run_follower
+    limit = container.settings.run_body_bytes
+    prompt_run = RunPrompt(runs=runs, delivery=container.run_delivery, follower=follower, body_bytes=limit)
+    run = f"/api/v1/runs/{ID % 'run_id'}"
+    app.add_route("/api/v1/prompts/run", prompt_run)
+    app.add_route(run, RunResource(runs=runs))
+    app.add_route(f"{run}/events", RunEvents(runs=runs, follower=follower))
 
 
 def add_replay_routes(app: App, container: Container) -> None:

@@ -13,7 +13,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from app.db import Database
-from app.errors import Invalid, NotFound, Unauthorized
+from app.errors import Forbidden, Invalid, NotFound, Unauthorized
 from app.metrics import Metrics, cache_lookups
 from app.models import api_keys, audit_log, organizations
 from app.models.api_keys import ApiKey
@@ -92,6 +92,21 @@ class KeyService:
             )
             self._note(connection, project, actor, "api_key.created", name, secret[-4:])
         return NewKey(key_id, secret)
+
+    def create_with(
+        self, maker: ApiKey, *, name: str, scopes: frozenset[str] | None, expires_at: datetime | None
+    ) -> NewKey:
+        """A key of the same project that may do no more, and no longer, than the key that makes it."""
+        wanted = maker.scopes if scopes is None else scopes
+        if more := wanted - maker.scopes:
+            raise Forbidden(f"scopes: This API key lacks {', '.join(sorted(more))} and can't give what it lacks.")
+        until = expires_at or maker.expires_at
+        if until and until <= self._now():
+            raise Invalid("expiresAt: Must be in the future.")
+        if until and maker.expires_at and until > maker.expires_at:
+            raise Forbidden("expiresAt: Must not be later than when the key that makes it expires.")
+        actor = Actor("api_key", maker.id, maker.name)
+        return self.create(project_id=maker.project_id, name=name, scopes=wanted, expires_at=until, actor=actor)
 
     def list(self, *, project_id: int) -> list[ApiKey]:
         with self._database.read() as connection:

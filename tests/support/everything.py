@@ -29,6 +29,7 @@ def everything(world: World) -> dict[str, Any]:
         "run_id": int(run.headers["X-Run-Id"]),
         "session_id": session_id,
         "test_case_id": case["id"],
+        "key_id": _made(world, "/api/v1/api-keys", {"name": MARK})["id"],
         "replay_id": _replayed(world, case["id"]),
         "step": 0,
     }

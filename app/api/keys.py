@@ -1,0 +1,51 @@
+"""/api/v1/api-keys: the project's keys, for those who rotate them by program."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import falcon
+
+from app.api.bodies import read_json
+from app.models.audit_log import Actor
+from app.schemas.base import load
+from app.schemas.keys import NewKeySchema, WantedKey, dump_key
+from app.services.keys import KeyService
+
+_NEW = NewKeySchema()
+
+
+class ApiKeys:
+    """Who may see and make keys may change things, so reading takes the scope `write`, too."""
+
+    scopes: ClassVar = {"GET": "write"}
+
+    def __init__(self, *, keys: KeyService, body_bytes: int) -> None:
+        self._keys = keys
+        self._body_bytes = body_bytes
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        resp.media = {"apiKeys": [dump_key(key) for key in self._keys.list(project_id=req.context.key.project_id)]}
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        maker = req.context.key
+        wanted: WantedKey = load(_NEW, read_json(req, self._body_bytes))
+        new = self._keys.create_with(maker, name=wanted.name, scopes=wanted.scopes, expires_at=wanted.expires_at)
+        resp.status = falcon.HTTP_201
+        resp.location = f"/api/v1/api-keys/{new.id}"
+        resp.media = dump_key(self._keys.get(project_id=maker.project_id, key_id=new.id)) | {"key": new.secret}
+
+
+class ApiKeyResource:
+    scopes: ClassVar = {"GET": "write"}
+
+    def __init__(self, *, keys: KeyService) -> None:
+        self._keys = keys
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, key_id: int) -> None:
+        resp.media = dump_key(self._keys.get(project_id=req.context.key.project_id, key_id=key_id))
+
+    def on_delete(self, req: falcon.Request, resp: falcon.Response, key_id: int) -> None:
+        key = req.context.key
+        self._keys.revoke(project_id=key.project_id, key_id=key_id, actor=Actor("api_key", key.id, key.name))
+        resp.status = falcon.HTTP_204

@@ -1,0 +1,161 @@
+"""API keys over the API: made, listed and revoked; what their scopes and their expiry allow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from falcon.testing import TestClient
+
+from app.api.app import build_app
+from app.services.keys import KeyService
+from app.timestamps import iso
+from tests.support.api_routes import ApiRoute, api_routes
+from tests.support.everything import everything
+from tests.support.world import World
+
+SCOPES = ("ingest", "read", "run", "write")
+KEYS = "/api/v1/api-keys"
+PUBLIC = {"/api/openapi.json", "/api/docs"}
+
+
+def made(world: World, **body: Any) -> Any:
+    answer = world.post(KEYS, json={"name": "Made", **body})
+    assert answer.status_code == 201, answer.text
+    return answer.json
+
+
+def with_key(world: World, secret: str) -> World:
+    return replace(world, key=secret)
+
+
+def test_a_key_is_shown_once_and_then_works(world: World) -> None:
+    answer = world.post(KEYS, json={"name": "Deploy"})
+
+    assert answer.status_code == 201
+    assert answer.json["scopes"] == list(SCOPES)
+    shown = world.get(answer.headers["Location"]).json
+    assert answer.json == shown | {"key": answer.json["key"]}
+    assert shown["lastFour"] == answer.json["key"][-4:]
+    assert with_key(world, answer.json["key"]).get("/api/v1/prompts").status_code == 200
+    assert answer.json["key"] not in world.get(KEYS).text
+
+
+def test_a_revoked_key_is_refused_at_once_in_this_process(world: World) -> None:
+    key = made(world)
+    mine = with_key(world, key["key"])
+    assert mine.get("/api/v1/prompts").status_code == 200
+
+    assert world.delete(f"{KEYS}/{key['id']}").status_code == 204
+
+    assert mine.get("/api/v1/prompts").status_code == 401
+    assert world.delete(f"{KEYS}/{key['id']}").status_code == 404
+    assert world.get(f"{KEYS}/{key['id']}").json["revokedAt"] is not None
+
+
+def test_making_and_revoking_are_in_the_audit_log_with_the_key_that_did_it(world: World) -> None:
+    key = made(world, name="Nightly")
+    world.delete(f"{KEYS}/{key['id']}")
+
+    page = world.container.services.audit.page(organization_id=world.organization_id, limit=10, cursor=None)
+
+    found = [(e.action, e.subject, e.actor_kind, e.actor_name) for e in page.entries if e.subject == "Nightly"]
+    assert found == [
+        ("api_key.revoked", "Nightly", "api_key", "test"),
+        ("api_key.created", "Nightly", "api_key", "test"),
+    ]
+    assert key["key"] not in str(page.entries)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "name"),
+        ({"name": " "}, "name"),
+        ({"name": "x" * 129}, "name"),
+        ({"name": "a\0b"}, "name"),
+        ({"name": "x", "scopes": []}, "scopes"),
+        ({"name": "x", "scopes": ["admin"]}, "scopes.0"),
+        ({"name": "x", "scopes": "read"}, "scopes"),
+        ({"name": "x", "expiresAt": "tomorrow"}, "expiresAt"),
+        ({"name": "x", "expiresAt": "2030-01-01T00:00:00"}, "expiresAt"),
+        ({"name": "x", "expiresAt": "2001-01-01T00:00:00Z"}, "expiresAt"),
+        ({"name": "x", "expiresAt": "9999-12-31T23:59:59-12:00"}, "expiresAt"),
+        ({"name": "x", "projectId": 1}, "projectId"),
+    ],
+)
+def test_a_bad_request_names_the_field(world: World, body: dict[str, Any], field: str) -> None:
+    answer = world.post(KEYS, json=body)
+    assert answer.status_code == 400
+    assert answer.json["error"].startswith(f"{field}: ")
+
+
+def test_a_key_can_not_give_what_it_lacks(world: World) -> None:
+    writer = with_key(world, made(world, scopes=["write"])["key"])
+
+    assert writer.post(KEYS, json={"name": "More", "scopes": ["read", "write"]}).status_code == 403
+    assert made(writer)["scopes"] == ["write"]
+
+
+def test_a_key_that_expires_makes_none_that_outlives_it(world: World) -> None:
+    now = world.container.now()
+    soon, later = iso(now + timedelta(hours=1)), iso(now + timedelta(days=1))
+    short = with_key(world, made(world, expiresAt=soon)["key"])
+
+    assert short.post(KEYS, json={"name": "Longer", "expiresAt": later}).status_code == 403
+    assert made(short)["expiresAt"] == soon
+
+
+def test_an_expired_key_is_refused(world: World) -> None:
+    now = world.container.now()
+    key = made(world, expiresAt=iso(now + timedelta(hours=1)))
+    times = {"now": now + timedelta(minutes=59)}
+    container = world.container
+    keys = KeyService(database=container.database, now=lambda: times["now"], metrics=container.metrics)
+    services = replace(container.services, keys=keys)
+    client = TestClient(build_app(replace(container, services=services)))
+    mine = replace(world, client=client, key=key["key"])
+    assert mine.get("/api/v1/prompts").status_code == 200
+
+    times["now"] = now + timedelta(hours=1)
+
+    refused = mine.get("/api/v1/prompts")
+    assert refused.status_code == 401
+    assert "expired" in refused.json["error"]
+
+
+def needed(route: ApiRoute) -> str:
+    """The scope a route takes (docs/security.md): what changes takes `write`, but for what the lists name."""
+    if route.template == "/api/public/otel/v1/traces":
+        return "ingest"
+    if route.template.startswith("/api/v1/api-keys"):
+        return "write"
+    if str(route) in {
+        "POST /api/v1/prompts/run",
+        "POST /api/v1/test-cases/{test_case_id}/replays",
+        "POST /api/v1/prompts/{prompt_id}/replays",
+    }:
+        return "run"
+    return "read" if route.method == "GET" or route.template.endswith("/render") else "write"
+
+
+def test_every_route_takes_its_scope_and_no_other(world: World) -> None:
+    owned = everything(world)
+    keys = {scope: with_key(world, made(world, scopes=[scope])["key"]) for scope in SCOPES}
+    wrong = []
+    refused_later = {"unknown": True}  # so that nothing is started that would outlive the test
+    # Deletions last: the others need what they delete.
+    for route in sorted(api_routes(world.client.app), key=lambda route: route.method == "DELETE"):
+        if route.template in PUBLIC:
+            continue
+        for scope, holder in sorted(keys.items(), key=lambda item: item[0] == needed(route)):
+            answer = world.client.simulate_request(
+                route.method, route.path(owned), json=refused_later, headers=holder.headers
+            )
+            if (answer.status_code == 403) == (scope == needed(route)):
+                wrong.append((str(route), scope, answer.status_code, answer.text))
+            if answer.status_code == 403:
+                assert answer.json["error"] == f"This API key lacks the scope {needed(route)}."
+    assert wrong == []

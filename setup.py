@@ -45,6 +45,8 @@ setup(
         # No wheels: needs a compiler, pkg-config and the MySQL or MariaDB headers.
         "mysql": ["mysqlclient>=2.2.7,<3"],
         "test": [
+            # Brings axe-core along.
+            "axe-playwright-python>=0.1.8,<0.2",
             "hypothesis>=6.150,<7",
             "import-linter>=2.9,<3",
             "mypy>=2.3,<3",

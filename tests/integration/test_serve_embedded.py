@@ -161,10 +161,10 @@ def test_settings_are_logged_with_secrets_masked(tmp_path: Path) -> None:
     assert "hush-hush" not in log
 
 
-def test_health_and_the_front_page_need_no_key(tmp_path: Path) -> None:
+def test_health_needs_no_key_and_the_front_page_asks_to_sign_in(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as server:
         client = Client(server.url)
-        answers = {path: client.get(path).json() for path in ("/health/live", "/health/ready", "/")}
-    assert answers["/health/live"] == {"status": "live"}
-    assert answers["/health/ready"] == {"status": "ready"}
-    assert answers["/"]["name"] == "Reprise"
+        answers = {path: client.get(path) for path in ("/health/live", "/health/ready", "/")}
+    assert answers["/health/live"].json() == {"status": "live"}
+    assert answers["/health/ready"].json() == {"status": "ready"}
+    assert (answers["/"].status, answers["/"].headers["location"]) == (303, "/sign-in")

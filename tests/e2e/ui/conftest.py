@@ -1,0 +1,117 @@
+"""A running server with something on every page, and a browser that is signed in to it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.support import browser as support
+from tests.support.browser import Visit
+from tests.support.deployment import EmbeddedServer, read_assignments
+from tests.support.exports import export, span
+from tests.support.http_client import Client
+
+pytestmark = pytest.mark.browser
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+
+
+@dataclass(frozen=True)
+class Site:
+    """`signed_in` is a browser's storage after the sign-in; `session_id` a recorded session with a tool call."""
+
+    server: EmbeddedServer
+    client: Client
+    known: dict[str, str]
+    signed_in: Any
+    base: str
+    prompt_id: int
+    session_id: str
+
+
+Look = Callable[..., AbstractContextManager[Visit]]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[support.Browser]:
+    missing = support.missing()
+    if missing and os.environ.get("REQUIRE_SERVICES"):
+        pytest.fail(f"REQUIRE_SERVICES is set, but {missing}", pytrace=False)
+    if missing:
+        pytest.skip(f"needs real servers: {missing}")
+    with support.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def site(chromium: support.Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with EmbeddedServer(tmp_path_factory.mktemp("ui")) as server:
+        known = read_assignments(server.home / "dev.env")
+        with support.visit(chromium, server.url) as visit:
+            base = sign_in(visit, known)
+            signed_in = visit.page.context.storage_state()
+        client = server.client()
+        prompt_id, session_id = seed(client)
+        yield Site(server, client, known, signed_in, base, prompt_id, session_id)
+
+
+@pytest.fixture
+def look(chromium: support.Browser, site: Site) -> Look:
+    """Opens a signed-in window; `look(color_scheme="dark", width=360)`."""
+
+    def opened(width: int = 1280, **options: Any) -> AbstractContextManager[Visit]:
+        view = {"viewport": {"width": width, "height": 800}, "storage_state": site.signed_in}
+        return support.visit(chromium, site.server.url, **(view | options))
+
+    return opened
+
+
+def sign_in(visit: Visit, known: dict[str, str]) -> str:
+    """By the form; the path of the project one comes to."""
+    visit.open("/sign-in")
+    visit.page.fill("#email", known["ADMIN_EMAIL"])
+    visit.page.fill("#password", known["ADMIN_PASSWORD"])
+    visit.page.click("button")
+    visit.page.wait_for_url("**/projects/**")
+    return "/".join(visit.page.url.removeprefix(visit.url).split("/")[:3])
+
+
+def seed(client: Client) -> tuple[int, str]:
+    """A prompt full of markup with a run, a session and a rejected span that are too; (prompt id, session id)."""
+    made = client.post("/api/v1/prompts", {"name": HOSTILE, "value": "# Role\n{{name}}"}).json()
+    prompt_id = made["prompt"]["id"]
+    client.post("/api/v1/prompts/run", {"id": prompt_id, "question": HOSTILE})
+    client.request("POST", "/api/public/otel/v1/traces", body=trace(prompt_id), headers=JSON)
+    entries = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
+    return prompt_id, entries[0]["id"]
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+def trace(prompt_id: int) -> bytes:
+    now = time.time_ns()
+    times = {"startTimeUnixNano": str(now - 2 * 10**9), "endTimeUnixNano": str(now)}
+    common = {"service.prompt.id": prompt_id, "gen_ai.conversation.id": HOSTILE}
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.request.model": HOSTILE, "gen_ai.usage.input_tokens": 12}
+    said = {
+        "gen_ai.input.messages": [{"role": "user", "parts": [{"type": "text", "content": HOSTILE}]}],
+        "gen_ai.output.messages": [{"role": "assistant", "parts": [{"type": "text", "content": HOSTILE}]}],
+    }
+    tool = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": HOSTILE,
+        "gen_ai.tool.call.arguments": {"city": HOSTILE},
+        "gen_ai.tool.call.result": HOSTILE,
+    }
+    first, second, refused = "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"
+    return export(
+        span(common | chat | said, name=HOSTILE, spanId=first, **times),
+        span(common | tool, name=HOSTILE, spanId=second, parentSpanId=first, **times),
+        span({"service.prompt.id": HOSTILE}, name=HOSTILE, spanId=refused, **times),
+    )

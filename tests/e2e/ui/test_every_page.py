@@ -1,0 +1,71 @@
+"""Every page, light and dark, wide and narrow: no error, no policy violation, no foreign request, no barrier."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.ui.conftest import Look, Site
+
+PAGES = {
+    "getting started": "{base}/start",
+    "prompts": "{base}/prompts",
+    "prompts, nothing found": "{base}/prompts?search=nothing+like+it",
+    "new prompt": "{base}/prompts/new",
+    "logs": "{base}/prompts/{prompt}/logs",
+    "session": "{base}/sessions/{session}",
+    "span": "{base}/sessions/{session}/spans/bbbbbbbbbbbbbbbb",
+    "rejected spans": "{base}/rejected-spans",
+    "API keys": "{base}/settings/keys",
+    "members": "{base}/settings/members",
+    "removing a member": "{base}/settings/members/1/remove",
+    "models": "{base}/settings/models",
+    "project": "{base}/settings/project",
+    "audit log": "{base}/settings/audit",
+    "account": "/account",
+}
+SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
+
+
+def address(site: Site, page: str) -> str:
+    return PAGES[page].format(base=site.base, prompt=site.prompt_id, session=site.session_id)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("scheme", "width"), SCREENS)
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_whole_and_open_to_everyone(site: Site, look: Look, page: str, scheme: str, width: int) -> None:
+    with look(color_scheme=scheme, width=width) as visit:
+        visit.open(address(site, page))
+
+        assert not visit.wider_than_the_screen()
+        assert visit.accessibility_problems() == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("scheme", "width"), SCREENS)
+def test_the_sign_in_is_whole_and_open_to_everyone(site: Site, look: Look, scheme: str, width: int) -> None:
+    with look(color_scheme=scheme, width=width, storage_state=None) as visit:
+        visit.open("/sign-in")
+
+        assert not visit.wider_than_the_screen()
+        assert visit.accessibility_problems() == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["prompts", "logs", "session", "span", "rejected spans", "getting started"])
+def test_markup_from_outside_is_shown_as_text(site: Site, look: Look, page: str) -> None:
+    with look() as visit:
+        visit.open(address(site, page))
+
+        assert visit.says("<script>document.title='owned'</script>")
+        assert "owned" not in visit.page.title().replace("document.title='owned'", "")
+        assert visit.page.locator("main img, main script").count() == 0
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_work_without_scripts(site: Site, look: Look, page: str) -> None:
+    with look(java_script_enabled=False) as visit:
+        visit.open(address(site, page))
+
+        assert visit.page.locator("h1").count() == 1

@@ -1,0 +1,140 @@
+"""What people do, in a real browser on the embedded server."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.ui.conftest import JSON, Look, Site, trace
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_link_that_serve_prints_signs_in(site: Site, look: Look) -> None:
+    link = re.search(r"Sign-in\s+(\S+)", site.server.process.output_tail())
+    assert link
+    with look(storage_state=None) as visit:
+        visit.page.goto(link[1])
+
+        expect(visit.page.get_by_role("navigation", name="Main")).to_be_visible()
+        assert "token" not in visit.page.url
+
+
+def test_signing_out_closes_the_pages(site: Site, look: Look) -> None:
+    with look(storage_state=None) as visit:
+        visit.open("/sign-in")
+        visit.page.fill("#email", site.known["ADMIN_EMAIL"])
+        visit.page.fill("#password", site.known["ADMIN_PASSWORD"])
+        visit.page.keyboard.press("Enter")
+        visit.page.get_by_role("button", name="Sign out").click()
+        expect(visit.page.get_by_role("status")).to_have_text("You are signed out.")
+
+        visit.open(f"{site.base}/prompts")
+        expect(visit.page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_a_new_project_goes_from_the_first_key_to_the_first_trace(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = visit.page
+        visit.open(f"{site.base}/settings/project")
+        page.get_by_label("Name of the new project").fill("Fresh")
+        page.get_by_role("button", name="Create project").click()
+        page.get_by_role("button", name="Make an API key").click()
+        secret = page.locator("#secret").inner_text().removeprefix("export API_KEY=")
+        base = page.url.removesuffix("/start")
+
+        page.goto(f"{base}/prompts/new")
+        page.get_by_label("Name").fill("Greeter")
+        page.get_by_label("Text").fill("Be kind.")
+        page.get_by_role("button", name="Create prompt").click()
+        expect(page.get_by_role("status")).to_have_text("Created Greeter.")
+        page.goto(f"{base}/start")
+        prompt_id = int(re.search(r'"id": (\d+)', page.locator("#snippet-1").inner_text())[1])  # type: ignore[index]
+
+        client = site.server.client(secret)
+        asked = client.post("/api/v1/prompts/run", {"id": prompt_id, "question": "Hi", "productive": False})
+        assert asked.status == 200
+        expect(page.get_by_text("Waiting for the first trace")).to_be_visible()
+        sent = client.request("POST", "/api/public/otel/v1/traces", body=trace(prompt_id), headers=JSON)
+        assert sent.status == 200
+        expect(page.get_by_role("heading", name=re.compile("See the first trace ?: done"))).to_be_visible()
+
+
+def test_a_key_is_made_shown_once_and_revoked_in_a_dialog(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = visit.page
+        visit.open(f"{site.base}/settings/keys")
+        page.get_by_label("Name").fill("Checkout")
+        page.get_by_role("button", name="Create key").click()
+        secret = page.locator("#secret").inner_text()
+        client = site.server.client(secret)
+        assert client.get("/api/v1/prompts").status == 200
+
+        revoke = page.get_by_role("link", name="Revoke Checkout")
+        revoke.click()
+        dialog = page.get_by_role("dialog", name="Revoke Checkout?")
+        expect(dialog).to_contain_text("Whatever uses the key")
+        page.keyboard.press("Escape")
+        expect(dialog).not_to_be_visible()
+        expect(revoke).to_be_focused()
+        revoke.click()
+        dialog.get_by_role("button", name="Revoke the key").click()
+
+        expect(page.get_by_role("status")).to_have_text("The key is revoked.")
+        expect(page.locator("#secret")).to_have_count(0)
+        assert page.locator("tr", has_text="Checkout").get_by_text("revoked").is_visible()
+
+
+def test_a_member_is_invited_and_joins(site: Site, look: Look) -> None:
+    with look() as admin:
+        admin.open(f"{site.base}/settings/members")
+        admin.page.get_by_label("Invite by e-mail").fill("grace@example.org")
+        admin.page.get_by_role("button", name="Make invitation link").click()
+        link = admin.page.locator("#link").inner_text()
+    with look(storage_state=None) as guest:
+        guest.page.goto(link)
+        guest.page.get_by_label("Your name").fill("Grace")
+        guest.page.get_by_label("Password").fill("a long password")
+        guest.page.get_by_role("button", name="Join").click()
+
+        expect(guest.page.get_by_role("status")).to_contain_text("You are a member now")
+        expect(guest.page.get_by_role("link", name="Settings")).to_have_count(0)
+
+
+def test_a_span_opens_over_its_session_with_all_that_it_carried(site: Site, look: Look) -> None:
+    with look() as visit:
+        visit.open(f"{site.base}/prompts/{site.prompt_id}/logs?type=otel")
+        visit.page.locator("tbody th a").first.click()
+        expect(visit.page.get_by_role("heading", name="Session")).to_be_visible()
+        visit.page.locator(".timeline a").last.click()
+
+        dialog = visit.page.get_by_role("dialog")
+        expect(dialog).to_contain_text("gen_ai.tool.call.arguments")
+        dialog.get_by_role("link", name="Back to the session").click()
+        expect(dialog).to_have_count(0)
+
+
+def test_slash_goes_to_the_search_and_tab_first_to_the_skip_link(site: Site, look: Look) -> None:
+    with look() as visit:
+        visit.open(f"{site.base}/prompts")
+        visit.page.keyboard.press("Tab")
+        expect(visit.page.get_by_role("link", name="Skip to content")).to_be_focused()
+        visit.page.keyboard.press("Enter")
+        expect(visit.page.locator("main")).to_be_focused()
+
+        visit.page.keyboard.press("/")
+        visit.page.keyboard.type("no such prompt")
+        visit.page.keyboard.press("Enter")
+        expect(visit.page.get_by_text("No prompt's name has")).to_be_visible()
+
+
+def test_what_is_not_there_is_told_as_a_page(site: Site, look: Look) -> None:
+    with look() as visit:
+        visit.open(f"{site.base}/prompts/999999")
+        visit.page.wait_for_load_state()
+        assert visit.says("There is no such prompt.")
+        assert visit.accessibility_problems() == []
+        # The browser itself notes the status of the page.
+        visit.wrong[:] = [said for said in visit.wrong if "404" not in said]

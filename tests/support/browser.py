@@ -1,0 +1,97 @@
+"""Chromium on a page of ours: every complaint it has is kept, and what would leave this machine is stopped."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+
+from tests.support.waiting import LOOPBACK
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+GRAVE = {"serious", "critical"}
+
+
+def missing() -> str | None:
+    """What a browser test lacks on this machine; None when it can run."""
+    return None if CHROMIUM else "chromium is not installed (apt-get install chromium)"
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visit:
+    """A page with what went wrong on it so far: console errors, policy violations, foreign requests."""
+
+    page: Page
+    url: str
+    wrong: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> None:
+        self.page.goto(self.url + path)
+
+    def says(self, words: str) -> bool:
+        return words in self.page.inner_text("body")
+
+    def wider_than_the_screen(self) -> bool:
+        return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+    def accessibility_problems(self) -> list[str]:
+        """axe-core's serious findings, each with the element."""
+        axe = (resources.files("axe_playwright_python") / "axe.min.js").read_text()
+        self.page.evaluate(f"() => {{ {axe} }}")
+        found: Any = self.page.evaluate("axe.run()")
+        return [
+            f"{rule['id']}: {node['html'][:200]}"
+            for rule in found["violations"]
+            if rule["impact"] in GRAVE
+            for node in rule["nodes"]
+        ]
+
+
+@contextmanager
+def visit(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
+    """A window of its own; fails at the end if anything went wrong in it."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(15_000)
+    visited = Visit(context.new_page(), url)
+    context.route("**/*", lambda route: _let_through(route, visited.wrong))
+    # Violations that stop nothing visible are told to the document, not always to the console.
+    context.add_init_script(
+        "addEventListener('securitypolicyviolation', e => console.error('CSP', e.violatedDirective, e.blockedURI))"
+    )
+    visited.page.on("console", lambda said: visited.wrong.append(said.text) if said.type == "error" else None)
+    visited.page.on("pageerror", lambda error: visited.wrong.append(str(error)))
+    yield visited
+    assert visited.wrong == []
+    context.close()
+
+
+def _let_through(route: Route, wrong: list[str]) -> None:
+    if urlsplit(route.request.url).hostname == LOOPBACK:
+        route.continue_()
+    else:
+        wrong.append(f"a request to {route.request.url}")
+        route.abort()

@@ -16,7 +16,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-DEV_ENV = Path(__file__).parents[1] / "var" / "dev.env"
+DEV_ENV = Path(os.environ.get("REPRISE_HOME") or Path(__file__).parents[1] / "var") / "dev.env"
 NAME = "Example: weather agent"
 WEATHER = {"Oslo": "4 °C and rain", "Rome": "21 °C and sun"}
 TOOL = {

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from secrets import token_hex
 from typing import Any
 from uuid import uuid4
@@ -53,17 +54,14 @@ class Prepared:
     row: ReplayRow
     case: TestCase
     draft: PromptContent
-    judge: LanguageModel | Invalid
+    judge: LanguageModel | None
 
 
-@dataclass(frozen=True, slots=True)
 class NoJudge:
-    """Where there is no model to ask, as the organization has no default."""
-
-    reason: str
+    """The judge where there is no model to ask."""
 
     def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
-        raise ProviderError(self.reason)
+        raise ProviderError("there is no default model to ask; name one as judgeModelName")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,15 +140,18 @@ class ReplayPlayer:
             kept.config,
             parse_placeholders(kept.placeholders),
         )
-        return Prepared(row, case, draft, self._judge_model(connection, row))
+        return Prepared(row, case, draft, self._judge_model(connection, row, case))
 
-    def _judge_model(self, connection: Connection, row: ReplayRow) -> LanguageModel | Invalid:
+    def _judge_model(self, connection: Connection, row: ReplayRow, case: TestCase) -> LanguageModel | None:
+        """None where nothing is to be judged, and where there is no model to ask."""
+        if not any(step.checked and step.check.answer == "ai" for turn in case.turns for step in turn.steps):
+            return None
         try:
             if row.judge_model_id is None:
                 return self.models.named(connection, organization_id=row.organization_id, name=None)
             return self.models.read(connection, organization_id=row.organization_id, model_id=row.judge_model_id)
-        except Invalid as missing:
-            return missing
+        except Invalid:
+            return None
 
     def _ports(self, prepared: Prepared, meter: Meter, pulse: Pulse) -> Ports:
         organization_id, draft = prepared.row.organization_id, prepared.draft
@@ -162,16 +163,17 @@ class ReplayPlayer:
             cancelled=pulse.lost,
         )
 
-    def _judge(self, organization_id: int, model: LanguageModel | Invalid, meter: Meter) -> JudgePort:
-        if isinstance(model, Invalid):
-            return NoJudge(str(model))
+    def _judge(self, organization_id: int, model: LanguageModel | None, meter: Meter) -> JudgePort:
+        if model is None:
+            return NoJudge()
         return ModelJudge(self._metered(organization_id, model, {"temperature": 0}, meter), lambda: token_hex(16))
 
     def _metered(
         self, organization_id: int, model: LanguageModel, config: dict[str, Any], meter: Meter
     ) -> MeteredModel:
-        def credential(called: LanguageModel) -> Credential | None:
-            return self.credentials.find(organization_id, called.vendor, base_url=called.base_url)
+        @cache
+        def credential() -> Credential | None:
+            return self.credentials.find(organization_id, model.vendor, base_url=model.base_url)
 
         return MeteredModel(model, config, self.providers, credential, meter, self.call_timeout_s)
 

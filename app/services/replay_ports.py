@@ -54,13 +54,13 @@ class Meter:
 class MeteredModel:
     """The engine's `ModelPort` over the providers'; `config` is a prompt's, its tools are the engine's to say.
 
-    The credential is looked up for every call, so that one that was just set serves the next call.
+    `credential` may raise `ProviderError`, saying what to set.
     """
 
     model: LanguageModel
     config: dict[str, Any]
     providers: ModelPort
-    credential: Callable[[LanguageModel], Credential | None]
+    credential: Callable[[], Credential | None]
     meter: Meter
     timeout_s: float
 
@@ -68,7 +68,7 @@ class MeteredModel:
         """What the model can't take is, to a replay, a failure of its provider like any other."""
         said = (Message("system", instruction), *messages)
         try:
-            request = model_request(self.model, self.config, said, self.credential(self.model), self.timeout_s)
+            request = model_request(self.model, self.config, said, self.credential(), self.timeout_s)
             request = replace(request, config=replace(request.config, tools=tuple(tools)))
             answer = self.providers.complete(request)
         except Invalid as refused:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 from tests.support.deployment import ROOT, EmbeddedServer, environment
 from tests.support.waiting import wait_until
@@ -12,10 +11,9 @@ from tests.support.waiting import wait_until
 AGENT = [sys.executable, str(ROOT / "examples" / "weather_agent.py")]
 
 
-def run(home: Path, server: EmbeddedServer, *words: str) -> str:
-    settings = {"BASE_URL": server.url, "API_KEY": server.client().api_key}
+def run(server: EmbeddedServer, *words: str) -> str:
     done = subprocess.run(
-        [*AGENT, *words], env=environment(home, settings), capture_output=True, text=True, timeout=30, check=False
+        [*AGENT, *words], env=environment(server.home), capture_output=True, text=True, timeout=30, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -25,8 +23,8 @@ def session_id(said: str) -> str:
     return said.split()[-1].rpartition("/")[2]
 
 
-def test_the_example_shows_a_session_with_its_tools(server: EmbeddedServer, tmp_path: Path) -> None:
-    said = run(tmp_path, server, "Oslo", "Rome")
+def test_the_example_shows_a_session_with_its_tools(server: EmbeddedServer) -> None:
+    said = run(server, "Oslo", "Rome")
 
     assert "agent  Oslo: 4 °C and rain." in said
     session = server.client().get(f"/api/v1/sessions/{session_id(said)}").json()
@@ -38,17 +36,17 @@ def test_the_example_shows_a_session_with_its_tools(server: EmbeddedServer, tmp_
         assert turn["warnings"] == []
 
 
-def test_each_run_is_a_session_of_the_same_prompt(server: EmbeddedServer, tmp_path: Path) -> None:
-    ids = [session_id(run(tmp_path, server, "Oslo")) for _ in range(2)]
+def test_each_run_is_a_session_of_the_same_prompt(server: EmbeddedServer) -> None:
+    ids = [session_id(run(server, "Oslo")) for _ in range(2)]
 
     first, second = (server.client().get(f"/api/v1/sessions/{one}").json() for one in ids)
     assert first["promptId"] == second["promptId"]
     assert first["id"] != second["id"]
 
 
-def test_a_test_case_of_the_example_s_session_passes(server: EmbeddedServer, tmp_path: Path) -> None:
+def test_a_test_case_of_the_example_s_session_passes(server: EmbeddedServer) -> None:
     client = server.client()
-    session = session_id(run(tmp_path, server, "Oslo", "Rome"))
+    session = session_id(run(server, "Oslo", "Rome"))
     case = client.post(f"/api/v1/sessions/{session}/test-cases", {}).json()["id"]
 
     replay = client.post(f"/api/v1/test-cases/{case}/replays", {}).headers["Location"]

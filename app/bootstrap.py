@@ -42,6 +42,7 @@ from app.services.replay_player import ReplayPlayer
 from app.services.replay_sweeper import ReplaySweeper
 from app.services.replays import ReplayService
 from app.services.runs import RunService
+from app.services.runs.following import Follower
 from app.services.runs.wiring import build_runs
 from app.services.sessions import SessionService
 from app.services.setup import SetupService
@@ -101,6 +102,7 @@ class Container:
     services: Services
     actors: Actors
     run_delivery: RunDelivery
+    run_follower: Follower
     replay_delivery: ReplayDelivery
 
 
@@ -176,6 +178,7 @@ def bootstrap(
             models=models,
             credentials=credentials,
             providers=providers,
+            client=redis.commands,
             call_timeout_s=settings.run_call_s,
             metrics=metrics,
         ),
@@ -223,6 +226,11 @@ def bootstrap(
         actors=declared,
         run_delivery=RunDelivery(
             broker=broker, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s
+        ),
+        run_follower=Follower(
+            client=redis.waiting,
+            read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
+            wait_s=settings.run_wait_s,
         ),
         replay_delivery=ReplayDelivery(actor=declared.replay, sweeper=ReplaySweeper(database=database, now=now)),
     )

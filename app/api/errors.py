@@ -41,8 +41,19 @@ def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     app.add_error_handler(redis.RedisError, _redis_away)
 
 
+def status_of(error: errors.RepriseError) -> str:
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+def words_of_bug(error: Exception, path: str) -> str:
+    """What the caller is told of a bug: where to find it in the log."""
+    error_id = uuid.uuid4().hex
+    log.error("unhandled_error", error_id=error_id, path=path, exc_info=error)
+    return f"Something is broken on our side. The log has more under the id {error_id}."
+
+
 def _typed(req: falcon.Request, resp: falcon.Response, error: errors.RepriseError, _params: object) -> None:
-    resp.status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    resp.status = status_of(error)
     if isinstance(error, errors.Unauthorized):
         resp.set_header("WWW-Authenticate", "Bearer")
     if isinstance(error, errors.RateLimited):
@@ -83,10 +94,8 @@ def _trace_path_words(path: str) -> str:
 
 
 def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: object) -> None:
-    error_id = uuid.uuid4().hex
-    log.error("unhandled_error", error_id=error_id, path=req.path, exc_info=error)
     resp.status = falcon.HTTP_500
-    _body(req, resp, f"Something is broken on our side. The log has more under the id {error_id}.")
+    _body(req, resp, words_of_bug(error, req.path))
 
 
 def _body(req: falcon.Request, resp: falcon.Response, message: str) -> None:

@@ -1,7 +1,8 @@
-"""POST /api/v1/prompts/run and GET /api/v1/runs/{id}."""
+"""POST /api/v1/prompts/run, GET /api/v1/runs/{id} and its /events."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import falcon
@@ -9,23 +10,26 @@ import orjson
 
 from app.actors.run_delivery import RunDelivery
 from app.api.bodies import read_json
+from app.api.run_events import last_seen, send_events, wants_events
 from app.errors import Invalid
 from app.models.runs import RunRow
 from app.schemas.base import load
 from app.schemas.runs import RunRequest, answer_json, record_json
 from app.services.runs import Idempotency, RunCommand, RunService, Started
 from app.services.runs.failures import raise_failure
+from app.services.runs.following import Follower
 
 KEY_MAX = 255
 
 
 class RunPrompt:
-    """Answers with the model's answer, or at once (202) when the caller prefers to ask later."""
+    """Answers with the model's answer: whole, as events while it is written, or at once (202) to be asked for later."""
 
     scopes = {"POST": "run"}  # noqa: RUF012 - read by the authentication middleware
 
-    def __init__(self, *, runs: RunService, delivery: RunDelivery, body_bytes: int) -> None:
+    def __init__(self, *, runs: RunService, delivery: RunDelivery, follower: Follower, body_bytes: int) -> None:
         self._runs = runs
+        self._follower = follower
         self._delivery = delivery
         self._body_bytes = body_bytes
 
@@ -35,6 +39,10 @@ class RunPrompt:
         self._delivery.send(started)
         if _prefers_async(req):
             _accepted(resp, self._runs.get(project_id=started.project_id, run_id=started.run_id))
+            return
+        if wants_events(req):
+            # What the caller saw of another run means nothing for one that begins here.
+            send_events(req, resp, self._follower, started, after=last_seen(req) if started.joined else None)
             return
         row = self._delivery.finished(started)
         raise_failure(row)
@@ -47,7 +55,7 @@ class RunPrompt:
         """
         key = req.context.key
         body = read_json(req, self._body_bytes)
-        command: RunCommand = load(RunRequest(), body)
+        command: RunCommand = replace(load(RunRequest(), body), stream=wants_events(req))
         idempotency = _idempotency(req, key.id, body)
         return self._runs.start(command, project_id=key.project_id, api_key_id=key.id, idempotency=idempotency)
 
@@ -58,6 +66,19 @@ class RunResource:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, run_id: int) -> None:
         resp.media = record_json(self._runs.get(project_id=req.context.key.project_id, run_id=run_id))
+
+
+class RunEvents:
+    """The events of a run that the caller began elsewhere, or was cut off from."""
+
+    def __init__(self, *, runs: RunService, follower: Follower) -> None:
+        self._runs = runs
+        self._follower = follower
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, run_id: int) -> None:
+        row = self._runs.get(project_id=req.context.key.project_id, run_id=run_id)
+        resp.set_header("X-Run-Id", str(row.id))
+        send_events(req, resp, self._follower, Started(row.id, row.project_id, joined=True), after=last_seen(req))
 
 
 def _accepted(resp: falcon.Response, row: RunRow) -> None:

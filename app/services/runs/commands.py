@@ -10,7 +10,10 @@ from app.chat import File
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """`selections` maps a placeholder's key to the name of a value; `commit_hash` beats `productive`."""
+    """`selections` maps a placeholder's key to the name of a value; `commit_hash` beats `productive`.
+
+    `stream` has the answer's pieces kept for a while as the model writes them, for whoever follows the run.
+    """
 
     prompt_id: int
     question: str
@@ -18,6 +21,7 @@ class RunCommand:
     selections: dict[str, str] = field(default_factory=dict)
     productive: bool = True
     commit_hash: str | None = None
+    stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)

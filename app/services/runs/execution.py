@@ -12,7 +12,7 @@ from uuid import uuid4
 import structlog
 from sqlalchemy import Connection
 
-from app.chat import File, Message
+from app.chat import Answer, File, Message
 from app.db import Database
 from app.errors import RepriseError, Unavailable
 from app.metrics import Metrics
@@ -25,6 +25,7 @@ from app.services.credentials import CredentialService
 from app.services.models import ModelService
 from app.services.runs.failures import INTERNAL, NOT_CALLED, failed, failed_by
 from app.services.runs.heartbeat import Heartbeat
+from app.services.runs.live import LiveRuns
 from app.services.runs.outcome import answered
 from app.services.runs.snapshot import model_request, render, without_text
 from app.timestamps import Now
@@ -46,6 +47,7 @@ class Executor:
     credentials: CredentialService
     providers: ModelPort
     heartbeat: Heartbeat
+    live: LiveRuns
     call_timeout_s: float
     metrics: Metrics
     monotonic: Callable[[], float] = time.monotonic
@@ -90,9 +92,15 @@ class Executor:
     def _answer(self, row: RunRow, instruction: str) -> dict[str, Any]:
         model, request = self._patiently(lambda: self._request(row, instruction))
         started = self.monotonic()
-        answer = self.providers.complete(request)
+        answer = self._call(row, request)
         took_ms = round((self.monotonic() - started) * 1000)
         return answered(answer, request.config, model) | {"response_time_ms": took_ms}
+
+    def _call(self, row: RunRow, request: ModelRequest) -> Answer:
+        if not row.request.get("stream"):
+            return self.providers.complete(request)
+        with self.live.of(row.id) as note:
+            return self.providers.stream(request, note)
 
     def _request(self, row: RunRow, instruction: str) -> tuple[LanguageModel, ModelRequest]:
         with self.database.read() as connection:
@@ -108,7 +116,10 @@ class Executor:
         def store(connection: Connection) -> bool:
             return finish(connection, claim, values, self.now())
 
-        if not self._patiently(lambda: self.database.retrying(store)):
+        ended = self._patiently(lambda: self.database.retrying(store))
+        if row.request.get("stream"):
+            self.live.end(row.id)
+        if not ended:
             log.warning("run_came_too_late", run_id=claim.run_id, status=values["status"])
             return
         self.metrics.count(RUNS, row.model_name, values.get("error_kind") or ("nok" if values.get("nok") else "ok"))

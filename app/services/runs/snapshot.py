@@ -29,6 +29,7 @@ def snapshot(content: PromptContent, command: RunCommand) -> dict[str, Any]:
         "format": content.instruction_format,
         "config": content.config,
         "productive": command.productive,
+        "stream": command.stream,
         "resolved": filled.resolved,
         "ignored": filled.ignored,
         "files": [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import redis
+
 from app.db import Database
 from app.metrics import Metrics
 from app.providers.router import Providers
@@ -10,6 +12,7 @@ from app.services.models import ModelService
 from app.services.prompts import PromptService
 from app.services.runs.execution import Executor
 from app.services.runs.heartbeat import BEAT_S, Heartbeat
+from app.services.runs.live import LiveRuns
 from app.services.runs.service import RunService
 from app.services.runs.sweeper import Sweeper
 from app.timestamps import Now
@@ -23,6 +26,7 @@ def build_runs(
     models: ModelService,
     credentials: CredentialService,
     providers: Providers,
+    client: redis.Redis,
     call_timeout_s: float,
     metrics: Metrics,
     beat_s: float = BEAT_S,
@@ -34,6 +38,7 @@ def build_runs(
         credentials=credentials,
         providers=providers,
         heartbeat=Heartbeat(database=database, now=now, every_s=beat_s),
+        live=LiveRuns(client),
         call_timeout_s=call_timeout_s,
         metrics=metrics,
     )

@@ -1,0 +1,94 @@
+"""Follows a run while its answer is written: its pieces from Redis, its end from the row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+import redis
+import structlog
+
+from app.errors import WaitTimeout
+from app.models.runs import RunRow
+from app.services.runs.live import DATA, END, KIND, key_of
+
+log = structlog.get_logger(__name__)
+
+# How long a silence is before something is said and the row is looked at: a worker may have died.
+LOOK_S = 10.0
+PAUSE_S = 1.0
+AT_ONCE = 500
+BEGINNING = "0-0"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """`id` is that of the entry in Redis; `data` is JSON."""
+
+    id: str
+    kind: str
+    data: bytes
+
+
+class Silence(Enum):
+    """Nothing has happened for a while."""
+
+    SILENCE = "silence"
+
+
+SILENCE = Silence.SILENCE
+Seen = Piece | Silence | RunRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follower:
+    """`client` may block; `read_run` takes a project's and a run's id."""
+
+    client: redis.Redis
+    read_run: Callable[[int, int], RunRow]
+    wait_s: float
+    look_s: float = LOOK_S
+    pause_s: float = PAUSE_S
+
+    def follow(self, *, project_id: int, run_id: int, after: str = BEGINNING) -> Iterator[Seen]:
+        """The pieces after `after`, and at last the row, ended.
+
+        Whatever Redis has lost is missing from the pieces and never from the row. `WaitTimeout` when the end takes
+        too long, and the run goes on.
+        """
+        deadline = time.monotonic() + self.wait_s
+        row = self.read_run(project_id, run_id)
+        while True:
+            pieces = self._read(run_id, after, 0.0 if row.finished else min(self.look_s, self.wait_s))
+            written = [piece for piece in pieces if piece.kind != END]
+            yield from written
+            after = written[-1].id if written else after
+            if len(written) < len(pieces) or not pieces:
+                if row.finished:
+                    yield row
+                    return
+                row = self.read_run(project_id, run_id)
+            if not row.finished and time.monotonic() >= deadline:
+                raise WaitTimeout(
+                    f"The run takes longer than {self.wait_s:g} s. It goes on: see GET /api/v1/runs/{run_id}."
+                )
+            if not pieces and not row.finished:
+                yield SILENCE
+
+    def _read(self, run_id: int, after: str, wait_s: float) -> list[Piece]:
+        """What there is after `after`; waits for the first piece of it, and none when there is none in time."""
+        key = key_of(run_id)
+        try:
+            found = self.client.xread({key: after}, count=AT_ONCE, block=max(1, round(wait_s * 1000)))
+        except redis.RedisError as error:
+            log.debug("live_run_unreadable", run_id=run_id, error=str(error))
+            time.sleep(min(self.pause_s, wait_s))
+            return []
+        streams: list[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]] = found  # type: ignore[assignment]
+        return [_piece(number, fields) for _, entries in streams for number, fields in entries]
+
+
+def _piece(number: bytes, fields: dict[bytes, bytes]) -> Piece:
+    return Piece(number.decode(), fields[KIND.encode()].decode(), fields[DATA.encode()])

@@ -1,0 +1,155 @@
+"""Hands the pieces of answers, as models write them, from the worker to whoever follows a run: Redis Streams.
+
+Redis keeps them for a while; the answer itself is the row's. Pieces are numbered here, and the numbers are the ids of
+the stream's entries, so that what is sent twice is stored once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import orjson
+import redis
+import structlog
+
+from app.providers.types import OnEvent, StreamEvent
+from app.services.runs.failures import storable
+
+log = structlog.get_logger(__name__)
+
+FLUSH_S = 0.02
+# More than the flushes of the longest call: the cap is for what nobody foresees.
+ENTRIES_MAX = 50_000
+# Longer than any silence of a model; after the end, long enough to come back.
+TTL_S = 3600
+TTL_ENDED_S = 600
+KIND, DATA, END = "kind", "data", "end"
+TEXTS = ("token", "reasoning")
+
+
+def key_of(run_id: int) -> str:
+    return f"reprise:run:{run_id}:events"
+
+
+@dataclass(slots=True)
+class _Feed:
+    """One run's pieces: `open` may still grow, `numbered` are not known to be in Redis."""
+
+    key: str
+    open: list[StreamEvent] = field(default_factory=list)
+    numbered: list[tuple[str, dict[str, bytes]]] = field(default_factory=list)
+    count: int = 0
+
+    def number(self) -> list[tuple[str, dict[str, bytes]]]:
+        for event in _merged(self.open):
+            self.count += 1
+            self.numbered.append((f"{self.count}-0", {KIND: event.kind.encode(), DATA: _data(event)}))
+        self.open = []
+        return self.numbered
+
+
+class LiveRuns:
+    """Sends the pieces of all runs of this process together, at most every `every_s`, from a thread that is there
+    only while there are any: a model's tokens must not become as many commands.
+    """
+
+    def __init__(self, client: redis.Redis, *, every_s: float = FLUSH_S) -> None:
+        self._client = client
+        self._every_s = every_s
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._wake = threading.Event()
+        self._feeds: dict[str, _Feed] = {}
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def of(self, run_id: int) -> Iterator[OnEvent]:
+        """What to hand the run's events to; at the end of the block all of them have been sent."""
+        feed = _Feed(key_of(run_id))
+
+        def note(event: StreamEvent) -> None:
+            with self._lock:
+                feed.open.append(event)
+            self._wake.set()
+
+        with self._lock:
+            self._feeds[feed.key] = feed
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="live-runs", daemon=True)
+                self._thread.start()
+        try:
+            yield note
+        finally:
+            self._send()
+            with self._lock:
+                self._feeds.pop(feed.key)
+            self._wake.set()
+
+    def end(self, run_id: int) -> None:
+        """Tell whoever follows that the row has ended; Redis's own id is higher than every number of ours."""
+        key = key_of(run_id)
+        try:
+            with self._client.pipeline(transaction=False) as pipe:
+                pipe.xadd(key, {KIND: END, DATA: b""})
+                pipe.expire(key, TTL_ENDED_S)
+                pipe.execute()
+        except redis.RedisError as error:
+            log.warning("live_run_not_ended", run_id=run_id, error=str(error))
+
+    def _work(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            with self._lock:
+                if not self._feeds:
+                    self._thread = None
+                    return
+            if not self._send():
+                self._wake.set()
+            time.sleep(self._every_s)
+
+    def _send(self) -> bool:
+        """False when Redis is away: the pieces stay, and are sent with the next ones."""
+        with self._sending:
+            with self._lock:
+                due = [(feed, entries) for feed in self._feeds.values() if (entries := feed.number())]
+            if not due:
+                return True
+            try:
+                with self._client.pipeline(transaction=False) as pipe:
+                    for feed, entries in due:
+                        for number, fields in entries:
+                            pipe.xadd(feed.key, fields, id=number, maxlen=ENTRIES_MAX, approximate=True)  # type: ignore[arg-type]
+                        pipe.expire(feed.key, TTL_S)
+                    pipe.execute(raise_on_error=False)  # an entry that is there already is refused, alone
+            except redis.RedisError as error:
+                log.debug("live_runs_not_sent", runs=len(due), error=str(error))
+                return False
+            for feed, _ in due:
+                feed.numbered = []
+            return True
+
+
+def _merged(events: list[StreamEvent]) -> Iterator[StreamEvent]:
+    """Texts of one kind that follow each other, as one."""
+    kind, texts = "", list[str]()
+    for event in [*events, StreamEvent("tool_call")]:
+        if texts and event.kind != kind:
+            yield StreamEvent(kind, "".join(texts))  # type: ignore[arg-type] # one of TEXTS
+            texts = []
+        kind = event.kind
+        if kind in TEXTS:
+            texts.append(event.text)
+        elif event.tool_call is not None:
+            yield event
+
+
+def _data(event: StreamEvent) -> bytes:
+    """The JSON of the API's event."""
+    call = event.tool_call
+    data = {"id": call.id, "name": call.name, "arguments": call.arguments} if call else {"text": event.text}
+    return orjson.dumps(storable(data))

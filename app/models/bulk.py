@@ -54,7 +54,8 @@ def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Seq
     group = f"({', '.join(['%s'] * len(columns))})"
     count = 0
     for chunk in _by_size(rows):
-        values = tuple(value for row in chunk for value in row)
+        # The driver takes no views; only a chunk of them is copied at a time.
+        values = tuple(bytes(value) if type(value) is memoryview else value for row in chunk for value in row)
         count += connection.exec_driver_sql(head + ",".join([group] * len(chunk)) + tail, values).rowcount
     return count
 
@@ -62,7 +63,7 @@ def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Seq
 def _by_size(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     start = size = 0
     for end, row in enumerate(rows):
-        row_size = sum(len(value) for value in row if isinstance(value, bytes | str))
+        row_size = sum(len(value) for value in row if isinstance(value, bytes | memoryview | str))
         if end > start and size + row_size > STATEMENT_BYTES:
             yield rows[start:end]
             start, size = end, 0

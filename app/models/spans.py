@@ -31,7 +31,7 @@ spans = Table(
 KEYS_PER_STATEMENT = 500
 
 COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
-NewSpan = tuple[int, bytes, bytes, int, int, str, bytes]
+NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
 """A row in the order of COLUMNS."""
 
 SpanKey = tuple[bytes, bytes]

@@ -53,7 +53,7 @@ def read_span(raw: bytes) -> FullSpan:
 
 def view_of(span: Span) -> SpanView:
     """A span of a batch for the conventions; its events are parsed only if they are needed."""
-    return SpanView(span.name, span.scope, span.attributes, lambda: read_span(span.raw).events)
+    return SpanView(span.name, span.scope, span.attributes, lambda: read_span(bytes(span.raw)).events)
 
 
 def _readable_fields(raw: bytes) -> dict[str, Any]:

@@ -11,7 +11,8 @@ import msgspec
 class Span(msgspec.Struct, frozen=True, gc=False):
     """A valid span of a batch. Times are Unix nanoseconds within int64, `end_ns` never before `start_ns`.
 
-    `raw` is the span's own JSON object, UTF-8, the only thing the database must keep of its content.
+    `raw` is the span's own JSON object, UTF-8, the only thing the database must keep of its content: a part of the
+    batch, not a copy, so that a large batch is in memory once.
     `attributes` decode lazily; `failed` says whether the span's status is an error.
     """
 
@@ -24,6 +25,6 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     end_ns: int
     prompt_id: int
     conversation_id: str | None
-    raw: bytes
+    raw: memoryview
     attributes: Mapping[str, Any]
     failed: bool

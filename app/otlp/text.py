@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -12,6 +13,7 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 MAX_DEPTH = 64
 """Levels of lists and objects that are kept as such in content that came from outside."""
 
+_PIECE = 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 
 # Every escape is consumed in turn, so that an escaped backslash before a `u` is never taken for its start.
@@ -22,22 +24,34 @@ _ESCAPE = re.compile(
 )
 
 
-def without_bom(body: bytes) -> bytes:
-    return body.removeprefix(_BOM)
+Body = bytes | bytearray
 
 
-def valid_utf8(body: bytes) -> bytes:
+def without_bom(body: Body) -> Body:
+    return body.removeprefix(_BOM) if body.startswith(_BOM) else body
+
+
+def valid_utf8(body: Body) -> Body:
     """The body itself when it is UTF-8, else a copy with U+FFFD for what isn't."""
     if body.isascii():
         return body
     try:
-        body.decode()
+        _check_utf8(body)
     except UnicodeDecodeError:
         return body.decode(errors="replace").encode()
     return body
 
 
-def without_lone_surrogates(body: bytes) -> bytes:
+def _check_utf8(body: Body) -> None:
+    """Piece by piece: the whole as text could take four times the memory."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    view = memoryview(body)
+    for start in range(0, len(view), _PIECE):
+        decoder.decode(view[start : start + _PIECE])
+    decoder.decode(b"", final=True)
+
+
+def without_lone_surrogates(body: Body) -> Body:
     """Escapes of half a surrogate pair (a text cut in the middle of an emoji) become U+FFFD."""
     if b"\\ud" not in body and b"\\uD" not in body:
         return body

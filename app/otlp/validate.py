@@ -43,8 +43,33 @@ class ResourceAttributes:
         return isinstance(resource, dict) and key in attributes(resource.get("attributes"))
 
 
-def span_of(raw: Raw, scope: str, resource: ResourceAttributes) -> Span:
-    """The span in `raw`. Raises BadSpan."""
+Latest = dict[int, dict[str, Raw]]
+"""The attributes of the span looked at last, by its place in memory."""
+
+
+class ForgetfulAttributes(LazyAttributes):
+    """The attributes of one span of a large batch: parsed again when they are asked for, kept until the next span's.
+
+    Tens of thousands of parsed spans would take as much memory as the batch itself.
+    """
+
+    __slots__ = ("_latest", "_span")
+
+    def __init__(self, span: Raw, latest: Latest) -> None:
+        self._span = span
+        self._latest = latest
+
+    @property
+    def _raw(self) -> dict[str, Raw]:  # type: ignore[override]
+        place = id(self._span)
+        if place not in self._latest:
+            self._latest.clear()
+            self._latest[place] = _raw_attributes(_wire_span(self._span))
+        return self._latest[place]
+
+
+def span_of(raw: Raw, scope: str, resource: ResourceAttributes, latest: Latest | None = None) -> Span:
+    """The span in `raw`. Raises BadSpan. With `latest`, a dict for the batch, attributes are not kept."""
     wire = _wire_span(raw)
     trace_id = _id(wire.traceId, 16)
     span_id = _id(wire.spanId, 8)
@@ -57,7 +82,7 @@ def span_of(raw: Raw, scope: str, resource: ResourceAttributes) -> Span:
     start_ns = time_ns(wire.startTimeUnixNano)
     if not start_ns:
         raise _bad(wire, "no_start_time", "startTimeUnixNano is missing or no time in nanoseconds")
-    raw_attributes = {pair.key: pair.value for pair in wire.attributes or ()}
+    raw_attributes = _raw_attributes(wire)
     return Span(
         trace_id,
         span_id,
@@ -68,10 +93,14 @@ def span_of(raw: Raw, scope: str, resource: ResourceAttributes) -> Span:
         max(start_ns, time_ns(wire.endTimeUnixNano)),
         _prompt_id(wire, raw_attributes, resource),
         _conversation_id(raw_attributes),
-        bytes(raw),
-        LazyAttributes(raw_attributes),
+        memoryview(raw),
+        LazyAttributes(raw_attributes) if latest is None else ForgetfulAttributes(raw, latest),
         wire.status is not None and wire.status.code in ERROR_CODES,
     )
+
+
+def _raw_attributes(wire: WireSpan) -> dict[str, Raw]:
+    return {pair.key: pair.value for pair in wire.attributes or ()}
 
 
 def _wire_span(raw: Raw) -> WireSpan:

@@ -100,7 +100,7 @@ class IngestService:
 
     def _store(self, project_id: int, body: bytes, encoding: str, *, seen: bool) -> Receipt:
         try:
-            decoded = decode(bytes(inflate(body, encoding, limit=self._batch_bytes)))
+            decoded = decode(inflate(body, encoding, limit=self._batch_bytes))
         except (Invalid, TooLarge, UnsupportedMediaType) as error:
             return Receipt(_outcome(error), message=str(error))
         self._metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))

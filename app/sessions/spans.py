@@ -20,7 +20,7 @@ class StoredSpan(Protocol):
     @property
     def scope(self) -> str: ...
     @property
-    def raw(self) -> bytes: ...
+    def raw(self) -> bytes | memoryview: ...
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ def read_turn(spans: Iterable[StoredSpan]) -> list[TurnSpan]:
 
 
 def _read(stored: StoredSpan) -> TurnSpan:
-    full = read_span(stored.raw)
+    full = read_span(bytes(stored.raw))
     normal = Normalised(SpanView(full.name, stored.scope, full.attributes, lambda: full.events))
     span = TurnSpan(stored.span_id.hex(), stored.scope, full, normal)
     if normal.is_chat:

@@ -146,7 +146,7 @@ def _role(item: dict[str, Any], role: str) -> str:
     if isinstance(event, str):
         return role_of_event(event) or role
     names = item.get("id")
-    if isinstance(names, list) and names and names[-1] in _LANGCHAIN_CLASSES:
+    if isinstance(names, list) and names and isinstance(names[-1], str) and names[-1] in _LANGCHAIN_CLASSES:
         return _LANGCHAIN_CLASSES[names[-1]]
     kind = item.get("type")
     if kind in ("system", "tool", "user", "assistant"):

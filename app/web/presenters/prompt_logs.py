@@ -18,7 +18,12 @@ TYPES = [("", "Runs and sessions"), ("run", "Runs"), ("otel", "OpenTelemetry ses
 TIMES = [("", "Any time"), ("1h", "Last hour"), ("1d", "Last 24 hours"), ("7d", "Last 7 days"), ("30d", "Last 30 days")]
 STATUSES = [("", "Any status"), ("running", "Running"), ("ok", "OK"), ("nok", "Not OK"), ("failed", "Failed")]
 SPANS = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
-BADGES = {"queued": "accent", "running": "accent", "done": "ok", "failed": "bad"}
+OUTCOMES = {
+    "running": ("running", "accent"),
+    "ok": ("OK", "ok"),
+    "nok": ("not OK", "warn"),
+    "failed": ("failed", "bad"),
+}
 SHOWN = 200
 
 
@@ -95,7 +100,7 @@ def _row(entry: RunEntry | SessionSummary, base: str) -> LogRow:
 
 
 def _run(run: RunEntry, base: str) -> LogRow:
-    status, kind = ("not OK", "warn") if run.nok else ("OK" if run.status == "done" else run.status, BADGES[run.status])
+    status, kind = OUTCOMES[run.outcome]
     return LogRow(
         href=f"{base}/runs/{run.id}",
         asked=run.question[:SHOWN],

@@ -1,0 +1,208 @@
+"""Compose file, image and manifests run what the Procfile lists, with settings that exist, safely and pinned."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from app.broker import QUEUES
+from app.metrics import registry
+from config.settings import declared
+from tests.support.deployment import procfile
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
+THEIRS = {name: service for name, service in COMPOSE["services"].items() if "build" not in service}
+MANIFESTS: list[dict[str, Any]] = [
+    document for path in sorted((DEPLOY / "kubernetes").glob("*.yaml")) for document in yaml.safe_load_all(path.read_text())
+]
+VARIABLES = {field.metadata["env"] for field in declared()}
+KNOWN = VARIABLES | {f"{name}_FILE" for name in VARIABLES}
+PINNED = re.compile(r"[\w./-]+:\d+\.\d+\.\d+(-\w+)*")
+# The run a caller waits for, and what is around it.
+CALL_S = next(field.default for field in declared() if field.metadata["env"] == "REPRISE_RUN_CALL_S") + 120
+STOP_S = {"web": 30, "spans": 60, "runs": CALL_S}
+
+
+def of_kind(kind: str) -> list[dict[str, Any]]:
+    return [manifest for manifest in MANIFESTS if manifest["kind"] == kind]
+
+
+def pods() -> dict[str, dict[str, Any]]:
+    """The pod of each of our processes."""
+    return {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in of_kind("Deployment") + of_kind("Job")}
+
+
+def release(name: str) -> str:
+    return "release" if name == "migrate" else name
+
+
+def instructions(name: str) -> list[str]:
+    return re.findall(rf"^{name} (.+)$", DOCKERFILE, re.M)
+
+
+def test_compose_and_kubernetes_run_every_process_of_the_procfile() -> None:
+    expected = procfile()
+    assert {release(name): service["command"] for name, service in OURS.items()} == expected
+    assert {release(name): pod["containers"][0]["command"] for name, pod in pods().items()} == expected
+
+
+def test_every_queue_has_its_worker() -> None:
+    assert set(QUEUES) <= set(OURS)
+    assert set(QUEUES) <= set(pods())
+
+
+def test_the_image_serves_the_web_by_itself() -> None:
+    assert instructions("CMD")[-1] == str(procfile()["web"]).replace("'", '"')
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_compose_sets_variables_that_exist(name: str) -> None:
+    assert set(OURS[name]["environment"]) <= KNOWN
+
+
+def test_kubernetes_sets_variables_that_exist() -> None:
+    data = of_kind("ConfigMap")[0]["data"]
+    assert set(data) <= KNOWN
+    files = {Path(value).name for name, value in data.items() if name.endswith("_FILE")}
+    assert files == set(of_kind("Secret")[0]["stringData"])
+
+
+def test_the_image_sets_variables_that_exist() -> None:
+    ours = {name for line in instructions("ENV") for name in re.findall(r"(\w+)=", line) if name.startswith("REPRISE_")}
+    assert ours
+    assert ours <= KNOWN
+
+
+def test_secrets_are_files_and_never_in_the_environment() -> None:
+    secret = {field.metadata["env"] for field in declared() if field.metadata["secret"]} - {"REDIS_URL"}
+    for environment in [*(service["environment"] for service in OURS.values()), of_kind("ConfigMap")[0]["data"]]:
+        assert not secret & set(environment)
+        for name, value in environment.items():
+            assert name.endswith("_FILE") == value.startswith("/run/secrets/"), name
+    given = {Path(value).name for name, value in OURS["web"]["environment"].items() if name.endswith("_FILE")}
+    assert given == set(OURS["web"]["secrets"])
+    assert given <= set(COMPOSE["secrets"])
+
+
+@pytest.mark.parametrize("image", [service["image"] for service in THEIRS.values()])
+def test_images_are_pinned(image: str) -> None:
+    assert PINNED.fullmatch(image)
+
+
+def test_the_image_is_built_in_two_stages_and_has_no_compiler() -> None:
+    bases = [line.split()[0] for line in instructions("FROM")]
+    assert len(bases) == 2
+    assert bases[0] == bases[1]
+    assert PINNED.fullmatch(bases[0])
+    final = DOCKERFILE.rpartition("\nFROM ")[2]
+    installed = re.findall(r"apt-get install ([^&]+)", final)
+    assert installed
+    assert not re.search(r"gcc|g\+\+|build-essential|make|-dev|pkg-config", " ".join(installed))
+    assert "pip install" not in final
+
+
+def test_the_image_runs_as_nobody_special_and_is_checked() -> None:
+    user = instructions("USER")[-1].split(":")[0]
+    assert int(user) >= 1000
+    assert DOCKERFILE.rindex("\nUSER ") > DOCKERFILE.rindex("\nRUN ")
+    assert "/health/live" in instructions("HEALTHCHECK")[0]
+    for pod in pods().values():
+        assert pod["securityContext"]["runAsUser"] == int(user)
+
+
+def test_what_apt_and_pip_fetched_stays_out_of_the_layers() -> None:
+    for line in instructions("RUN"):
+        assert "apt-get install" not in line or (
+            "--no-install-recommends" in line and "rm -rf /var/lib/apt/lists/*" in line
+        )
+    assert "PIP_NO_CACHE_DIR=1" in DOCKERFILE
+
+
+def test_what_is_copied_into_the_image_exists_and_is_not_ignored() -> None:
+    allowed = set((DEPLOY.parent / ".dockerignore").read_text().split())
+    for line in instructions("COPY"):
+        if not line.startswith("--from"):
+            for source in shlex.split(line)[:-1]:
+                assert (DEPLOY.parent / source).exists()
+                assert f"!{source.rstrip('/')}" in allowed
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_compose_services_have_no_more_rights_than_they_need(name: str) -> None:
+    service = OURS[name]
+    assert service["read_only"]
+    assert service["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in service["security_opt"]
+
+
+@pytest.mark.parametrize("name", pods())
+def test_pods_have_no_more_rights_than_they_need(name: str) -> None:
+    pod = pods()[name]
+    [container] = pod["containers"]
+    context = container["securityContext"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert not pod["automountServiceAccountToken"]
+    assert context["readOnlyRootFilesystem"]
+    assert not context["allowPrivilegeEscalation"]
+    assert context["capabilities"]["drop"] == ["ALL"]
+    assert container["resources"]["limits"]["memory"]
+    assert set(container["resources"]["requests"]) == {"cpu", "memory"}
+
+
+@pytest.mark.parametrize("name", STOP_S)
+def test_processes_get_the_time_they_need_to_stop(name: str) -> None:
+    assert pods()[name]["terminationGracePeriodSeconds"] > STOP_S[name]
+    assert int(OURS[name]["stop_grace_period"].removesuffix("s")) > STOP_S[name]
+
+
+def test_web_joins_when_ready_and_leaves_before_it_stops() -> None:
+    [web] = pods()["web"]["containers"]
+    assert web["startupProbe"]["httpGet"]["path"] == "/health/ready"
+    assert web["livenessProbe"]["httpGet"]["path"] == "/health/live"
+    assert web["readinessProbe"]["httpGet"]["path"] == "/health/live"
+    assert web["lifecycle"]["preStop"]
+
+
+def test_selectors_find_their_pods() -> None:
+    labels = {one["metadata"]["name"]: one["spec"]["template"]["metadata"]["labels"] for one in of_kind("Deployment")}
+    for one in of_kind("Deployment") + of_kind("PodDisruptionBudget"):
+        assert one["spec"]["selector"]["matchLabels"] == labels[one["metadata"]["name"]]
+    assert of_kind("Service")[0]["spec"]["selector"] == labels["web"]
+
+
+def test_workers_scale_on_the_age_of_their_queue() -> None:
+    scaled = {
+        one["spec"]["scaleTargetRef"]["name"]: one["spec"]["triggers"][0]["metadata"] for one in of_kind("ScaledObject")
+    }
+    assert set(scaled) == set(QUEUES)
+    for queue, trigger in scaled.items():
+        assert trigger["query"] == f'max({registry.QUEUE_OLDEST.name}{{queue="{queue}"}})'
+    assert all(
+        "replicas" not in one["spec"] for one in of_kind("Deployment") if one["metadata"]["name"] in {*scaled, "web"}
+    )
+
+
+def test_two_of_every_worker_keep_a_queue_served_while_one_is_replaced() -> None:
+    assert all(one["spec"]["minReplicaCount"] >= 2 for one in of_kind("ScaledObject"))
+    assert of_kind("HorizontalPodAutoscaler")[0]["spec"]["minReplicas"] >= 2
+
+
+def test_kustomize_lists_every_manifest_but_the_example() -> None:
+    listed = set(of_kind("Kustomization")[0]["resources"])
+    there = {path.name for path in (DEPLOY / "kubernetes").glob("*.yaml")}
+    assert listed == there - {"kustomization.yaml", "secret.example.yaml"}
+
+
+def test_redis_never_evicts() -> None:
+    command = THEIRS["redis"]["command"]
+    assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
+
+
+def test_only_the_proxy_is_reachable() -> None:
+    assert [name for name, service in COMPOSE["services"].items() if "ports" in service] == ["proxy"]

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,23 @@ def test_every_metric_and_label_exists(place: str, expression: str) -> None:
         used = set(re.findall(r"(\w+)\s*(?:=~|!=|!~|=)", matchers))
         grouped = {label.strip() for labels in GROUPING.findall(expression) for label in labels.split(",")}
         assert used | grouped <= known, f"{place}: {name} has the labels {known}"
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_prometheus_accepts_every_expression(tmp_path: Path) -> None:
+    recorded = [
+        {"record": f"checked:{number}", "expr": expression.replace("$__rate_interval", "5m")}
+        for number, (_, expression) in enumerate(expressions())
+    ]
+    rules = tmp_path / "dashboard.yaml"
+    rules.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": recorded}]}))
+    checked = subprocess.run(
+        ["promtool", "check", "rules", str(rules), str(ROOT / "deploy/prometheus/alerts.yaml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_every_metric_is_on_the_dashboard() -> None:

@@ -19,7 +19,9 @@ COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
 THEIRS = {name: service for name, service in COMPOSE["services"].items() if "build" not in service}
 MANIFESTS: list[dict[str, Any]] = [
-    document for path in sorted((DEPLOY / "kubernetes").glob("*.yaml")) for document in yaml.safe_load_all(path.read_text())
+    document
+    for path in sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+    for document in yaml.safe_load_all(path.read_text())
 ]
 VARIABLES = {field.metadata["env"] for field in declared()}
 KNOWN = VARIABLES | {f"{name}_FILE" for name in VARIABLES}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 
 from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
@@ -25,14 +26,15 @@ class BatchDelivery:
     def deliver(self, project_id: int, body: bytes, encoding: str) -> dict[str, object]:
         """The receipt of `IngestService.store_claimed`; `Unavailable` when there is none in time."""
         key = self._mailbox.key_of(project_id, encoding, body)
-        message = self._actor.message(project_id, key, encoding)
+        ticket = uuid.uuid4().hex
+        message = self._actor.message(project_id, key, ticket, encoding)
         deadline = time.monotonic() + self._wait_s
-        claim = self._mailbox.put(key, body, message.message_id)
+        claim = self._mailbox.put(key, ticket, body, message.message_id)
         if claim.joined:
             receipt = self._receipt(message.copy(message_id=claim.message_id), min(JOIN_S, self._wait_s))
             if receipt is not None:
                 return receipt
-            self._mailbox.put(key, body, message.message_id, join=False)
+            self._mailbox.put(key, ticket, body, message.message_id, join=False)
         self._broker.enqueue(message)
         receipt = self._receipt(message, max(1, round(deadline - time.monotonic())))
         if receipt is None:

@@ -10,7 +10,7 @@ from dramatiq.brokers.redis import RedisBroker
 if TYPE_CHECKING:
     from app.bootstrap import Services
 
-BatchActor = dramatiq.Actor[[int, str, str], dict[str, object]]
+BatchActor = dramatiq.Actor[[int, str, str, str], dict[str, object]]
 
 
 def declare(broker: RedisBroker, services: Services) -> BatchActor:
@@ -19,7 +19,7 @@ def declare(broker: RedisBroker, services: Services) -> BatchActor:
     @dramatiq.actor(
         broker=broker, queue_name="spans", max_retries=0, time_limit=60_000, max_age=60_000, store_results=True
     )
-    def store_spans(project_id: int, key: str, encoding: str) -> dict[str, object]:
-        return services.ingest.store_claimed(project_id, key, encoding)
+    def store_spans(project_id: int, key: str, ticket: str, encoding: str) -> dict[str, object]:
+        return services.ingest.store_claimed(project_id, key, ticket, encoding)
 
     return store_spans

@@ -37,8 +37,10 @@ class Mailbox:
         """The same for the same body of the same project."""
         return f"{project_id}:{encoding or 'identity'}:{hashlib.sha256(body).hexdigest()}"
 
-    def put(self, key: str, body: bytes, message_id: str, *, join: bool = True) -> Claim:
-        """Leave a batch for the message `message_id`, unless another message is storing it and `join` is true.
+    def put(self, key: str, ticket: str, body: bytes, message_id: str, *, join: bool = True) -> Claim:
+        """Leave a batch under `ticket` for the message `message_id`, unless another is storing it and `join` is true.
+
+        The ticket is the message's own: whoever is done with the same batch first takes nothing from the other.
 
         Raises `Unavailable` when too many batches are waiting already.
         """
@@ -53,28 +55,28 @@ class Mailbox:
         if waiting >= self._backlog:
             self._client.delete(_message(key))
             raise Unavailable("Too many batches are waiting to be stored; send this one again.")
-        self._client.set(_body(key), body, ex=BODY_S)
+        self._client.set(_body(ticket), body, ex=BODY_S)
         return Claim(message_id, joined=False)
 
-    def body(self, key: str) -> bytes | None:
-        """What was left under `key`; None when it is too old, or Redis has lost it."""
-        return self._client.get(_body(key))  # type: ignore[return-value]
+    def body(self, ticket: str) -> bytes | None:
+        """What was left under `ticket`; None when it is too old, or Redis has lost it."""
+        return self._client.get(_body(ticket))  # type: ignore[return-value]
 
     def stored_before(self, key: str) -> bool:
         """Whether the same body was stored lately: a hint that the caller has to check with the database."""
         return bool(self._client.exists(_stored(key)))
 
-    def done(self, key: str, *, stored: bool) -> None:
+    def done(self, key: str, ticket: str, *, stored: bool) -> None:
         """Forget the batch; note that it was `stored`, for those who send it again."""
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.delete(_body(key), _message(key))
+            pipe.delete(_body(ticket), _message(key))
             if stored:
                 pipe.set(_stored(key), b"1", ex=STORED_S)
             pipe.execute()
 
 
-def _body(key: str) -> str:
-    return f"batch:{key}:body"
+def _body(ticket: str) -> str:
+    return f"batch:{ticket}:body"
 
 
 def _message(key: str) -> str:

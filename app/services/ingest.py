@@ -75,13 +75,13 @@ class IngestService:
         self._metrics = metrics
         self._known: dict[int, set[int]] = {}
 
-    def store_claimed(self, project_id: int, key: str, encoding: str) -> dict[str, object]:
-        """Store the batch that waits under `key`; the receipt as JSON for the request that waits for it."""
-        body = self._mailbox.body(key)
+    def store_claimed(self, project_id: int, key: str, ticket: str, encoding: str) -> dict[str, object]:
+        """Store the batch that waits under `ticket`; the receipt as JSON for the request that waits for it."""
+        body = self._mailbox.body(ticket)
         if body is None:
             return asdict(Receipt("unavailable", message="The batch was lost before it was stored; send it again."))
         receipt = self.store(project_id, body, encoding, seen=self._mailbox.stored_before(key))
-        self._mailbox.done(key, stored=receipt.outcome == "stored")
+        self._mailbox.done(key, ticket, stored=receipt.outcome == "stored")
         return asdict(receipt)
 
     def store(self, project_id: int, body: bytes, encoding: str = "", *, seen: bool = False) -> Receipt:

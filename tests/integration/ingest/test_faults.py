@@ -186,7 +186,7 @@ def test_a_worker_that_died_after_the_commit_leaves_no_duplicate(world: World) -
 def test_redis_claiming_that_a_batch_was_stored_loses_nothing(world: World) -> None:
     batch = export(span({"service.prompt.id": world.prompt()}, traceId=secrets.token_hex(16)))
     key = Mailbox.key_of(world.project_id, "", batch)
-    world.container.mailbox.done(key, stored=True)
+    world.container.mailbox.done(key, "ticket", stored=True)
     assert world.container.mailbox.stored_before(key)
 
     assert world.send(batch).json == {"partialSuccess": {}}
@@ -194,7 +194,7 @@ def test_redis_claiming_that_a_batch_was_stored_loses_nothing(world: World) -> N
 
 
 def test_a_message_whose_body_redis_has_lost_asks_for_the_batch_again(world: World) -> None:
-    receipt = world.container.services.ingest.store_claimed(world.project_id, "no such key", "")
+    receipt = world.container.services.ingest.store_claimed(world.project_id, "no such key", "no such ticket", "")
 
     assert receipt["outcome"] == "unavailable"
 
@@ -205,4 +205,4 @@ def test_a_full_backlog_is_503(world: World) -> None:
     mailbox = Mailbox(world.container.redis.commands, backlog=0)
 
     with pytest.raises(Unavailable, match="waiting"):
-        mailbox.put("1::x", b"{}", "message")
+        mailbox.put("1::x", "ticket", b"{}", "message")

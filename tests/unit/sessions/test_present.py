@@ -69,14 +69,11 @@ def test_a_session_without_turns_has_no_times() -> None:
     assert present_session("s1", 7, None, ())["startedAt"] is None
 
 
+finite = st.floats(allow_nan=False, allow_infinity=False)
 any_value = st.recursive(
     st.fixed_dictionaries({"stringValue": st.text() | st.integers()})
-    | st.fixed_dictionaries(
-        {"intValue": st.integers() | st.text(max_size=3) | st.floats(allow_nan=False, allow_infinity=False)}
-    )
-    | st.fixed_dictionaries(
-        {"doubleValue": st.floats(allow_nan=False, allow_infinity=False) | st.just("NaN") | st.none()}
-    )
+    | st.fixed_dictionaries({"intValue": st.integers() | st.text(max_size=3) | finite})
+    | st.fixed_dictionaries({"doubleValue": finite | st.just("NaN") | st.none()})
     | st.fixed_dictionaries({"boolValue": st.booleans()})
     | st.fixed_dictionaries({"bytesValue": st.just("AAE=")})
     | st.just({})

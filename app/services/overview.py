@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from app.db import Database
-from app.models import api_keys, prompt_activity
+from app.models import api_keys, prompt_activity, version_activity
+from app.models.version_activity import VersionActivity
 from app.timestamps import Now
 
 DAYS = 7
+VERSION_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,13 @@ class OverviewService:
             )
             for one in prompt_ids
         }
+
+    def versions(self, *, prompt_id: int) -> dict[str | None, VersionActivity]:
+        """The last 30 days of each version of a prompt that is known to be the caller's; None stands for the draft."""
+        since = self._now() - timedelta(days=VERSION_DAYS)
+        with self._database.read() as connection:
+            found = version_activity.activity_by_version(connection, prompt_id=prompt_id, since=since)
+        return {entry.commit_hash: entry for entry in found}
 
     def progress(self, *, project_id: int) -> Progress:
         with self._database.read() as connection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,13 @@ from app.errors import NotFound
 from app.models import prompts
 from app.models.language_models import LanguageModel
 from app.models.prompts import PromptRow
+from app.rendering.render import render
 from app.services import drafts
 from app.services.models import ModelService
 from app.services.prompt_changes import Author, DraftChange, NewPrompt, checked
 from app.services.prompt_content import PromptContent
 from app.services.prompt_reader import PromptReader
-from app.services.prompts import PromptView
+from app.services.prompts import PromptView, RenderedPrompt
 from app.timestamps import Now
 
 
@@ -77,6 +78,15 @@ class PromptEditor:
             return PromptView(self._reader.head(connection, project_id=project_id, prompt_id=prompt_id), new)
 
         return self._database.retrying(work)
+
+    def preview(
+        self, *, project_id: int, prompt_id: int, change: DraftChange, selections: Mapping[str, str]
+    ) -> RenderedPrompt:
+        """The draft as it would be and render after the change, which is not made."""
+        with self._database.read() as connection:
+            prompt, old = self._reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
+            new = checked(_changed(old, change, self._model(connection, prompt, old, change)))
+        return RenderedPrompt(new, render(new.value, new.instruction_format, new.placeholders, selections))
 
     def archive(self, *, project_id: int, prompt_id: int) -> None:
         """The prompt is gone for all but the spans that still arrive for it."""

@@ -25,6 +25,11 @@ def usd(value: float) -> str:
     return f"${value:,.2f}" if value >= 0.01 else f"${value:.2g}" if value >= 0.0001 else "<$0.0001"
 
 
+def percent(share: float) -> str:
+    """0.934 → 93 %; only what is all is 100 %, only what is nothing 0 %."""
+    return f"{round(share * 100) if share in (0, 1) else min(99, max(1, round(share * 100)))} %"
+
+
 def duration(ms: float) -> str:
     """A time in milliseconds: 0.4 ms, 340 ms, 1.2 s, 2 min 3 s, 1 h 5 min."""
     if ms < 1000:
@@ -93,6 +98,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "from_ns": from_ns,
     "iso": iso,
     "number": number,
+    "percent": percent,
     "plural": plural,
     "pretty": pretty,
     "short": short,

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from io import BytesIO
 from urllib.parse import parse_qs
 
 import falcon
+from falcon.media import MultipartFormHandler
 
 from app.api.bodies import read_capped
+from app.chat import File
 from app.errors import Forbidden, Invalid, UnsupportedMediaType
 
 FIELD = "csrf"
 FIELDS_MAX = 1000
+# A hundred placeholders with a hundred values each: two fields a value, and what is around them.
+PARTS_MAX = 25_000
 
 
 class Form:
     """A form's fields; texts have `\\n` line ends and no NUL."""
 
-    def __init__(self, fields: Mapping[str, list[str]]) -> None:
+    def __init__(self, fields: Mapping[str, list[str]], files: Sequence[File] = ()) -> None:
         self._fields = fields
+        self.files = tuple(files)
+
+    @property
+    def names(self) -> list[str]:
+        """Of all fields, in the form's order."""
+        return list(self._fields)
 
     def text(self, name: str, default: str = "") -> str:
         """The (last) value; `default` when the form has no such field."""
@@ -42,18 +54,46 @@ class Form:
             raise Invalid(f"{name}: Must be a number.") from error
 
 
-def read_form(req: falcon.Request, limit: int) -> Form:
-    """The body's fields; `limit` in bytes. `UnsupportedMediaType` for anything but a URL-encoded form."""
-    if (req.content_type or "").partition(";")[0].strip().lower() != falcon.MEDIA_URLENCODED:
+def read_form(req: falcon.Request, limit: int, *, with_files: bool = False) -> Form:
+    """The body's fields; `limit` in bytes. `UnsupportedMediaType` for anything but a form: URL-encoded, or with files
+    (multipart) where the page takes them.
+    """
+    media_type = (req.content_type or "").partition(";")[0].strip().lower()
+    if with_files and media_type == falcon.MEDIA_MULTIPART:
+        return _read_parts(req, limit)
+    if media_type != falcon.MEDIA_URLENCODED:
         raise UnsupportedMediaType("Pages take URL-encoded forms.")
     try:
         body = read_capped(req, limit).decode()
         fields = parse_qs(body, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
     except ValueError as error:
         raise Invalid("The form can't be read.") from error
+    return Form(_texts(fields))
+
+
+def _read_parts(req: falcon.Request, limit: int) -> Form:
+    """A multipart form: parts with a file name are files, those of nothing are left out."""
+    handler = MultipartFormHandler()
+    handler.parse_options.max_body_part_count = PARTS_MAX
+    body = read_capped(req, limit)
+    fields: dict[str, list[str]] = defaultdict(list)
+    files: list[File] = []
+    try:
+        for part in handler.deserialize(BytesIO(body), req.content_type, len(body)):
+            content = part.stream.read()
+            if part.filename is None:
+                fields[part.name or ""].append(content.decode())
+            elif content:
+                files.append(File(part.filename or "file", part.content_type, content))
+    except (ValueError, falcon.HTTPError) as error:
+        raise Invalid("The form can't be read.") from error
+    return Form(_texts(fields), files)
+
+
+def _texts(fields: Mapping[str, list[str]]) -> dict[str, list[str]]:
     if any("\0" in value for values in fields.values() for value in values):
         raise Invalid("Text must not contain a NUL character.")
-    return Form({name: [value.replace("\r\n", "\n") for value in values] for name, values in fields.items()})
+    return {name: [value.replace("\r\n", "\n") for value in values] for name, values in fields.items()}
 
 
 def csrf_token(cookie: str) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import falcon
 
+from app.actors.replay_delivery import ReplayDelivery
+from app.actors.run_delivery import RunDelivery
 from app.bootstrap import Container, Services
 from app.models.memberships import Role
 from app.timestamps import Now
@@ -28,19 +30,31 @@ class Site:
     cookies: Cookies
     now: Now
     public_url: str
+    runs: RunDelivery
+    replays: ReplayDelivery
 
     @classmethod
     def of(cls, container: Container, templates: Templates, cookies: Cookies) -> Site:
-        return cls(container.services, templates, cookies, container.now, container.settings.public_url)
+        return cls(
+            services=container.services,
+            templates=templates,
+            cookies=cookies,
+            now=container.now,
+            public_url=container.settings.public_url,
+            runs=container.run_delivery,
+            replays=container.replay_delivery,
+        )
 
 
 class Page:
     """A page is closed unless its class says `public`; its project, if it has one, is `project_id` in its address.
 
-    `needs` is the role that a method takes, `section` the entry of the navigation that is marked.
+    `needs` is the role that a method takes, `section` the entry of the navigation that is marked; `takes_files` lets
+    its form bring files.
     """
 
     public: ClassVar[bool] = False
+    takes_files: ClassVar[bool] = False
     needs: ClassVar[Mapping[str, Role]] = {"GET": Role.VIEWER, "POST": Role.MEMBER}
     section: ClassVar[str] = ""
 

@@ -14,9 +14,11 @@ from app.web.views import (
     account,
     getting_started,
     home,
+    prompt_editor,
     prompt_logs,
     prompts,
     rejected_spans,
+    run,
     session,
     settings_audit,
     settings_keys,
@@ -24,6 +26,7 @@ from app.web.views import (
     settings_models,
     settings_project,
     sign_in,
+    versions,
 )
 from app.web.visit import Admission
 
@@ -46,7 +49,15 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{PROJECT}/prompts", prompts.Prompts),
     (f"{PROJECT}/prompts/new", prompts.NewPrompt),
     (PROMPT, home.PromptHome),
+    (f"{PROMPT}/edit", prompt_editor.PromptEditorView),
+    (f"{PROMPT}/preview", prompt_editor.PromptPreview),
+    (f"{PROMPT}/archive", versions.Archive),
+    (f"{PROMPT}/versions", versions.Versions),
+    (f"{PROMPT}/versions/{{commit_hash}}", versions.Version),
+    (f"{PROMPT}/versions/{{commit_hash}}/restore", versions.Restore),
+    (f"{PROMPT}/compare", versions.Compare),
     (f"{PROMPT}/logs", prompt_logs.PromptLogs),
+    (f"{PROJECT}/runs/{ID % 'run_id'}", run.RunView),
     (SESSION, session.SessionView),
     (f"{SESSION}/spans/{{span_id}}", session.SpanView),
     (f"{PROJECT}/rejected-spans", rejected_spans.RejectedSpans),
@@ -77,6 +88,7 @@ def install(app: falcon.App[falcon.Request, falcon.Response], container: Contain
                 projects=services.projects,
                 cookies=cookies,
                 form_bytes=settings.json_body_bytes,
+                files_bytes=settings.run_body_bytes,
             ),
         ]
     )

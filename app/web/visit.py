@@ -60,11 +60,20 @@ class Admission:
     Puts the `Visit` at `req.context.visit`. Who is not signed in is sent to do so, and comes back after it.
     """
 
-    def __init__(self, *, sign_ins: SignInService, projects: ProjectService, cookies: Cookies, form_bytes: int) -> None:
+    def __init__(
+        self,
+        *,
+        sign_ins: SignInService,
+        projects: ProjectService,
+        cookies: Cookies,
+        form_bytes: int,
+        files_bytes: int,
+    ) -> None:
         self._sign_ins = sign_ins
         self._projects = projects
         self._cookies = cookies
         self._form_bytes = form_bytes
+        self._files_bytes = files_bytes
 
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
@@ -76,7 +85,7 @@ class Admission:
         if viewer is None and not resource.public:
             raise falcon.HTTPSeeOther(sign_in_path(req))
         secret = session if viewer else self._form_secret(req, resp)
-        form = self._form(req, secret)
+        form = self._form(req, secret, with_files=resource.takes_files)
         projects = self._projects.of(viewer) if viewer else []
         project = _chosen(projects, params.get("project_id"))
         req.context.visit = Visit(csrf_token(secret), viewer, projects, project, read_flash(req), form)
@@ -84,10 +93,10 @@ class Admission:
         if project is not None and not req.context.visit.may(needed):
             raise Forbidden(f"This takes the role {needed}; yours is {req.context.visit.role}. Ask an admin for it.")
 
-    def _form(self, req: falcon.Request, secret: str) -> Form:
+    def _form(self, req: falcon.Request, secret: str, *, with_files: bool) -> Form:
         if req.method != "POST":
             return Form({})
-        form = read_form(req, self._form_bytes)
+        form = read_form(req, self._files_bytes if with_files else self._form_bytes, with_files=with_files)
         check_csrf(form, secret)
         return form
 

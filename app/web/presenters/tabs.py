@@ -5,7 +5,7 @@ from __future__ import annotations
 Tab = tuple[str, str, bool]
 """Words, address, whether it is the page that is shown."""
 
-PROMPT = (("logs", "Logs"),)
+PROMPT = (("edit", "Edit"), ("versions", "Versions"), ("test-cases", "Test cases"), ("logs", "Logs"))
 SETTINGS = (
     ("keys", "API keys"),
     ("members", "Members"),

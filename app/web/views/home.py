@@ -29,7 +29,7 @@ class ProjectHome(Page):
 
 class PromptHome(Page):
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int) -> None:
-        self.lead(req, resp, f"{project_path(project_id)}/prompts/{prompt_id}/logs")
+        self.lead(req, resp, f"{project_path(project_id)}/prompts/{prompt_id}/edit")
 
 
 class PromptLink(Page):

@@ -1,0 +1,162 @@
+"""The editor's form: a draft as texts in fields, and what was sent in them as the API's body of a change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from app.errors import Invalid
+from app.services.prompts import PromptView
+from app.web.filters import pretty
+from app.web.forms import Form
+
+NUMBERS = ("temperature", "max_tokens", "top_p", "seed")
+CONFIG = (*NUMBERS, "reasoning_effort", "response_format", "json_schema", "stop", "tools")
+_PLACEHOLDER = re.compile(r"placeholder\.(\d{1,4})\.key")
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFields:
+    name: str = ""
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceholderFields:
+    """`default` is the place of the default value, "" where none is."""
+
+    key: str = ""
+    description: str = ""
+    values: tuple[ValueFields, ...] = ()
+    default: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFields:
+    """What stands in the editor. `config` has a text for each of `CONFIG`, "" for the model's default."""
+
+    name: str
+    value: str
+    model: str
+    config: dict[str, str]
+    assertion_type: str
+    assertion_value: str
+    placeholders: tuple[PlaceholderFields, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        return [placeholder.key for placeholder in self.placeholders]
+
+    def with_blanks(self) -> PromptFields:
+        """With an empty row for one more value of each placeholder, and for one more placeholder."""
+        more = (replace(each, values=(*each.values, ValueFields())) for each in self.placeholders)
+        return replace(self, placeholders=(*more, PlaceholderFields(values=(ValueFields(),), default="0")))
+
+
+def fields_of(view: PromptView) -> PromptFields:
+    content = view.content
+    return PromptFields(
+        name=view.head.name,
+        value=content.value,
+        model=content.model.name,
+        config={key: _config_text(key, content.config.get(key)) for key in CONFIG},
+        assertion_type=view.head.assertion_type,
+        assertion_value=view.head.assertion_value,
+        placeholders=tuple(
+            PlaceholderFields(
+                key=placeholder.key,
+                description=placeholder.description,
+                values=tuple(ValueFields(value.name, value.content) for value in placeholder.values),
+                default=next((str(at) for at, value in enumerate(placeholder.values) if value.is_default), ""),
+            )
+            for placeholder in content.placeholders
+        ),
+    )
+
+
+def fields_sent(form: Form) -> PromptFields:
+    """Rows that were left empty are dropped."""
+    places = sorted({int(found[1]) for name in form.names if (found := _PLACEHOLDER.fullmatch(name))})
+    placeholders = (_placeholder(form, f"placeholder.{place}") for place in places)
+    return PromptFields(
+        name=form.text("name"),
+        value=form.text("value"),
+        model=form.text("model"),
+        config={key: form.text(key) for key in CONFIG},
+        assertion_type=form.text("assertion_type", "STRICT"),
+        assertion_value=form.text("assertion_value"),
+        placeholders=tuple(each for each in placeholders if each.key.strip() or each.values),
+    )
+
+
+def change_body(fields: PromptFields, current_model: str) -> dict[str, Any]:
+    """The body of the API's change. A model that stays is not named: it may have been disabled since.
+
+    `Invalid` for what is no number or no JSON.
+    """
+    body: dict[str, Any] = {
+        "name": fields.name,
+        "value": fields.value,
+        "languageModelConfig": {key: _config_value(key, text) for key, text in fields.config.items() if text.strip()},
+        "placeholders": [_placeholder_body(placeholder) for placeholder in fields.placeholders],
+        "assertionType": fields.assertion_type,
+        "assertionValue": fields.assertion_value,
+    }
+    return body if fields.model == current_model else body | {"languageModelName": fields.model}
+
+
+def selections_sent(form: Form) -> dict[str, str]:
+    """The values chosen to render and run with; the default where none is."""
+    chosen = {name.removeprefix("use."): form.text(name) for name in form.names if name.startswith("use.")}
+    return {key: name for key, name in chosen.items() if name}
+
+
+def _placeholder(form: Form, prefix: str) -> PlaceholderFields:
+    names, contents = form.texts(f"{prefix}.name"), form.texts(f"{prefix}.content")
+    rows = list(zip(names, contents, strict=False))
+    kept = [at for at, (name, content) in enumerate(rows) if name.strip() or content.strip()]
+    default = form.text(f"{prefix}.default")
+    return PlaceholderFields(
+        key=form.text(f"{prefix}.key").strip(),
+        description=form.text(f"{prefix}.description"),
+        values=tuple(ValueFields(*rows[at]) for at in kept),
+        default=str(kept.index(int(default))) if default.isdecimal() and int(default) in kept else "",
+    )
+
+
+def _placeholder_body(placeholder: PlaceholderFields) -> dict[str, Any]:
+    return {
+        "key": placeholder.key,
+        "description": placeholder.description,
+        "values": [
+            {"name": value.name, "content": value.content, "isDefault": str(at) == placeholder.default}
+            for at, value in enumerate(placeholder.values)
+        ],
+    }
+
+
+def _config_text(key: str, value: Any) -> str:
+    if value is None:
+        return ""
+    return "\n".join(value) if key == "stop" else pretty(value)
+
+
+def _config_value(key: str, text: str) -> Any:
+    if key in ("reasoning_effort", "response_format"):
+        return text
+    if key == "stop":
+        return [line for line in text.split("\n") if line]
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        said = "Must be a number." if key in NUMBERS else f"Must be JSON: {error}"
+        raise Invalid(f"languageModelConfig.{key}: {said}") from error
+
+
+def choices_of(fields: PromptFields) -> Sequence[tuple[str, list[str]]]:
+    """(key, names of its values) of each placeholder that has a choice to make."""
+    return [(each.key, [value.name for value in each.values]) for each in fields.placeholders if len(each.values) > 1]

@@ -6,8 +6,10 @@ import falcon
 
 from app.actors.replay_delivery import ReplayDelivery
 from app.api.bodies import read_json
+from app.api.operation import operation
 from app.errors import Invalid
 from app.models.replays import ReplayFilter
+from app.schemas.answers import replays as answers
 from app.schemas.base import load
 from app.schemas.replays import (
     HistoryQuerySchema,
@@ -37,6 +39,13 @@ class TestCaseReplays:
         self._delivery = delivery
         self._body_bytes = body_bytes
 
+    @operation(
+        "Replay a test case against the draft",
+        body=StartSchema,
+        body_optional=True,
+        answers={202: answers.Accepted},
+        errors=(409,),
+    )
     def on_post(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
         asked = load(_START, read_json(req, self._body_bytes, optional=True))
         row = self._replays.start(project_id=req.context.key.project_id, test_case_id=test_case_id, **asked)
@@ -54,6 +63,7 @@ class PromptReplays:
         self._delivery = delivery
         self._body_bytes = body_bytes
 
+    @operation("The prompt's replays, newest first", query=ReplayQuerySchema, answers={200: answers.Replays})
     def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         query: ReplayQuery = load(_QUERY, req.params)
         page = self._replays.list(
@@ -66,6 +76,13 @@ class PromptReplays:
         )
         resp.media = dump_replays(page.entries, page.next_cursor)
 
+    @operation(
+        "Replay test cases of the prompt against the draft",
+        body=StartAllSchema,
+        body_optional=True,
+        answers={202: answers.AcceptedReplays},
+        errors=(409,),
+    )
     def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         asked = load(_START_ALL, read_json(req, self._body_bytes, optional=True))
         rows = self._replays.start_all(project_id=req.context.key.project_id, prompt_id=prompt_id, **asked)
@@ -79,14 +96,20 @@ class ReplayResource:
     def __init__(self, *, replays: ReplayService) -> None:
         self._replays = replays
 
+    @operation("One replay with the verdict on each step", answers={200: answers.Replay})
     def on_get(self, req: falcon.Request, resp: falcon.Response, replay_id: int) -> None:
         resp.media = dump_replay(self._replays.get(project_id=req.context.key.project_id, replay_id=replay_id))
 
 
 class ReplayCancellation:
+    """Whoever may start replays may cancel them."""
+
+    scopes = {"POST": "run"}  # noqa: RUF012 - read by the authentication middleware
+
     def __init__(self, *, replays: ReplayService) -> None:
         self._replays = replays
 
+    @operation("Cancel a replay", answers={200: answers.Replay}, errors=(409,))
     def on_post(self, req: falcon.Request, resp: falcon.Response, replay_id: int) -> None:
         resp.media = dump_replay(self._replays.cancel(project_id=req.context.key.project_id, replay_id=replay_id))
 
@@ -98,6 +121,7 @@ class ReplayStep:
         self._replays = replays
         self._body_bytes = body_bytes
 
+    @operation("Decide a step that needs review", body=VerdictSchema, answers={200: answers.Replay}, errors=(409,))
     def on_patch(self, req: falcon.Request, resp: falcon.Response, replay_id: int, step: str) -> None:
         verdict = load(_VERDICT, read_json(req, self._body_bytes))["verdict"]
         if not (step.isascii() and step.isdigit() and len(step) < 10):
@@ -114,6 +138,11 @@ class ReplayHistoryResource:
     def __init__(self, *, history: ReplayHistory) -> None:
         self._history = history
 
+    @operation(
+        "How often the replays of each draft and version passed",
+        query=HistoryQuerySchema,
+        answers={200: answers.History},
+    )
     def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         test_case_id: int | None = load(_HISTORY, req.params)["test_case_id"]
         entries = self._history.of_prompt(

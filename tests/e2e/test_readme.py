@@ -112,6 +112,12 @@ def test_an_agents_turn_is_stored_and_read_back_as_a_session(answers: list[str])
     assert all(said in session for said in ("Where is order 4711?", "get_order", "It has been shipped."))
 
 
+def test_a_draft_that_forgets_a_tool_fails_the_build(answers: list[str]) -> None:
+    assert answers[9].strip().startswith("PASSED       Where is my order? · 2 passed")
+    assert "get_order was never called" in answers[10]
+    assert answers[10].strip().endswith("exit code 1")
+
+
 def test_a_later_start_keeps_data_and_key(home: Path, answers: list[str]) -> None:
     before = (home / "dev.env").read_text().splitlines()
     with make_run(home, {}):
@@ -130,7 +136,8 @@ def test_the_services_mode_and_its_commands_work(tmp_path: Path, mysql_url: str,
     assert variables == {"DATABASE_URL": mysql_url, "REDIS_URL": redis_url}
     with make_run(tmp_path, variables):
         outputs = bash([*WALK, *OPERATE], tmp_path, variables | {"REPRISE_SECRET_KEY": "for the doctor"})
-    assert "It has been shipped." in outputs[len(WALK) - 1]
+    assert "It has been shipped." in outputs[6]
+    assert outputs[9].strip().startswith("PASSED")
     assert outputs[-2].strip().splitlines()[-1].startswith("rp_")
     assert "PROBLEM" not in outputs[-1]
 

@@ -1,0 +1,64 @@
+"""The page about replays and the workflow files say what the code does."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import pytest
+
+from app.api.app import build_app
+from app.bootstrap import bootstrap
+from app.cli import main
+from app.replay.types import AnswerCheck, ArgumentsCheck, History, OnMissing, Order
+from tests.support.world import settings_for
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "replays.md").read_text(encoding="utf-8")
+WORKFLOWS = ("github-actions.yml", "gitlab-ci.yml")
+
+
+def commands(text: str) -> list[list[str]]:
+    """What follows `reprise` on lines that call it."""
+    return [shlex.split(line) for line in re.findall(r"^\s*(?:- |run: )*reprise (.*)$", text, re.M)]
+
+
+def parsed(words: list[str]) -> click.Context:
+    """The command's context; raises what click raises for an option that it does not know."""
+    command: click.Command = main
+    with click.Context(main) as context:
+        while isinstance(command, click.Group):
+            name, found, words = command.resolve_command(context, words)
+            assert found is not None, name
+            command = found
+    return command.make_context(command.name, words, resilient_parsing=False)
+
+
+@pytest.mark.parametrize("file", [*(f"ci/{name}" for name in WORKFLOWS), "replays.md"])
+def test_every_command_shown_is_one(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPRISE_URL", "http://reprise")
+    text = re.sub(r'"\$\w*PROMPT\w*"', "7", (DOCS / file).read_text(encoding="utf-8"))
+
+    shown = commands(text)
+
+    assert shown
+    for words in shown:
+        assert parsed(words).params["prompt_id"] == 7
+
+
+@pytest.mark.parametrize("choices", [AnswerCheck, ArgumentsCheck, Order, History, OnMissing])
+def test_every_choice_is_explained(choices: Any) -> None:
+    assert [choice for choice in get_args(choices) if f"`{choice}`" not in PAGE] == []
+
+
+def test_every_call_named_is_a_route(tmp_path: Path) -> None:
+    app = build_app(bootstrap(settings_for(tmp_path)))
+    named = set(re.findall(r"/api/v1/[\w/{}$-]+", PAGE))
+
+    assert len(named) > 5
+    for path in named:
+        concrete = re.sub(r"\{\w+\}|\$\w+", "1", path)
+        assert app._router.find(concrete) is not None, path

@@ -1,0 +1,95 @@
+"""How numbers, times and lengths are written."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.web import filters
+from app.web.charts import bars, share
+
+NOW = datetime(2026, 3, 12, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("ago", "words"),
+    [
+        (timedelta(seconds=3), "just now"),
+        (timedelta(seconds=-3), "in a moment"),
+        (timedelta(seconds=50), "1 minute ago"),
+        (timedelta(seconds=100), "2 minutes ago"),
+        (timedelta(minutes=59), "1 hour ago"),
+        (timedelta(hours=5), "5 hours ago"),
+        (timedelta(hours=23), "1 day ago"),
+        (timedelta(days=6), "6 days ago"),
+        (timedelta(days=-7), "in 7 days"),
+        (timedelta(days=40), "31 Jan 2026"),
+    ],
+)
+def test_a_time_is_told_by_its_distance(ago: timedelta, words: str) -> None:
+    assert filters.relative_to(lambda: NOW)(NOW - ago) == words
+
+
+@pytest.mark.parametrize(
+    ("ms", "words"),
+    [
+        (0, "0 ms"),
+        (0.42, "0.4 ms"),
+        (340, "340 ms"),
+        (1234, "1.2 s"),
+        (59_960, "1 min 0 s"),
+        (123_000, "2 min 3 s"),
+        (3_900_000, "1 h 5 min"),
+    ],
+)
+def test_a_duration_has_the_unit_that_fits(ms: float, words: str) -> None:
+    assert filters.duration(ms) == words
+
+
+@pytest.mark.parametrize(
+    ("usd", "words"),
+    [(0, "$0"), (1204.5, "$1,204.50"), (0.01, "$0.01"), (0.0042, "$0.0042"), (0.000_000_1, "<$0.0001")],
+)
+def test_a_small_cost_keeps_two_digits(usd: float, words: str) -> None:
+    assert filters.usd(usd) == words
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (999, "999 bytes"),
+        (999_960, "1.0 MB"),
+        (1234, "1.2 kB"),
+        (5 * 10**15, "5000.0 TB"),
+    ],
+)
+def test_a_size_has_the_unit_that_fits(count: int, words: str) -> None:
+    assert filters.size(count) == words
+
+
+def test_json_is_indented_and_text_stays_as_it_is() -> None:
+    assert filters.pretty({"ort": "Köln"}) == '{\n  "ort": "Köln"\n}'
+    assert filters.pretty("{not json") == "{not json"
+
+
+@given(st.lists(st.floats(0, 1e9), max_size=50))
+def test_bars_stay_within_their_chart(values: list[float]) -> None:
+    drawn = bars(values, width=84, height=22)
+
+    assert len(drawn) == len(values)
+    assert all(bar.x >= 0 and bar.y >= 0 and bar.height >= 1 and bar.y + bar.height <= 22.01 for bar in drawn)
+    assert all(bar.x + bar.width <= 84.01 for bar in drawn)
+
+
+@given(st.tuples(*[st.integers(0, 2**62)] * 4))
+def test_a_span_lies_within_its_turn(times: tuple[int, int, int, int]) -> None:
+    first, start, end, last = sorted(times)
+    left, width = share(start, end, of=(first, last))
+
+    assert 0 <= left <= 99.5
+    assert 0 < width <= 100 - left

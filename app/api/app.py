@@ -17,6 +17,7 @@ from app.api.metrics import MetricsResource
 from app.api.middleware.authentication import Authentication
 from app.api.middleware.metrics import RequestMetrics
 from app.api.middleware.request_id import RequestId
+from app.api.openapi import OpenApi
 from app.api.prompts import Prompt, Prompts, Render
 from app.api.replays import (
     PromptReplays,
@@ -26,6 +27,7 @@ from app.api.replays import (
     ReplayStep,
     TestCaseReplays,
 )
+from app.api.route_table import RoutedApp
 from app.api.runs import RunEvents, RunPrompt, RunResource
 from app.api.sessions import SessionResource
 from app.api.test_cases import (
@@ -45,9 +47,9 @@ App = falcon.App[falcon.Request, falcon.Response]
 ID = "{%s:int(min=1, max=9223372036854775807)}"
 
 
-def build_app(container: Container) -> App:
+def build_app(container: Container) -> RoutedApp:
     settings, services = container.settings, container.services
-    app: App = falcon.App(
+    app = RoutedApp(
         middleware=[
             RequestMetrics(container.metrics),
             RequestId(),
@@ -79,6 +81,7 @@ def build_app(container: Container) -> App:
     app.add_route("/api/v1/sessions/{session_id}", SessionResource(sessions=services.sessions))
     app.add_route("/api/v1/api-keys", ApiKeys(keys=services.keys, body_bytes=settings.json_body_bytes))
     app.add_route(f"/api/v1/api-keys/{ID % 'key_id'}", ApiKeyResource(keys=services.keys))
+    app.add_route("/api/openapi.json", OpenApi(app))
     pages.install(app, container)
     return app
 

@@ -7,7 +7,9 @@ from typing import ClassVar
 import falcon
 
 from app.api.bodies import read_json
+from app.api.operation import operation
 from app.models.audit_log import Actor
+from app.schemas.answers import keys as answers
 from app.schemas.base import load
 from app.schemas.keys import NewKeySchema, WantedKey, dump_key
 from app.services.keys import KeyService
@@ -24,9 +26,13 @@ class ApiKeys:
         self._keys = keys
         self._body_bytes = body_bytes
 
+    @operation("The project's API keys, revoked and expired ones too", answers={200: answers.ApiKeys})
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         resp.media = {"apiKeys": [dump_key(key) for key in self._keys.list(project_id=req.context.key.project_id)]}
 
+    @operation(
+        "Make an API key; its secret is shown this once", body=NewKeySchema, answers={201: answers.CreatedApiKey}
+    )
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         maker = req.context.key
         wanted: WantedKey = load(_NEW, read_json(req, self._body_bytes))
@@ -42,9 +48,11 @@ class ApiKeyResource:
     def __init__(self, *, keys: KeyService) -> None:
         self._keys = keys
 
+    @operation("One API key", answers={200: answers.ApiKey})
     def on_get(self, req: falcon.Request, resp: falcon.Response, key_id: int) -> None:
         resp.media = dump_key(self._keys.get(project_id=req.context.key.project_id, key_id=key_id))
 
+    @operation("Revoke an API key, everywhere within 5 seconds", answers={204: None})
     def on_delete(self, req: falcon.Request, resp: falcon.Response, key_id: int) -> None:
         key = req.context.key
         self._keys.revoke(project_id=key.project_id, key_id=key_id, actor=Actor("api_key", key.id, key.name))

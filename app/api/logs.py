@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import falcon
 
+from app.api.operation import operation
+from app.schemas.answers import sessions as answers
 from app.schemas.base import load
 from app.schemas.logs import LogQuery, LogQuerySchema, RejectedQuery, RejectedQuerySchema, dump_entry, dump_rejected
 from app.services.logs import LogFilter, LogService
@@ -13,6 +15,7 @@ class PromptLogs:
     def __init__(self, *, logs: LogService) -> None:
         self._logs = logs
 
+    @operation("The prompt's log, newest first", query=LogQuerySchema, answers={200: answers.Log})
     def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         query: LogQuery = load(LogQuerySchema(), req.params)
         page = self._logs.page(
@@ -29,6 +32,7 @@ class RejectedSpans:
     def __init__(self, *, logs: LogService) -> None:
         self._logs = logs
 
+    @operation("Spans that were not stored, and why", query=RejectedQuerySchema, answers={200: answers.RejectedSpans})
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         query: RejectedQuery = load(RejectedQuerySchema(), req.params)
         page = self._logs.rejected(

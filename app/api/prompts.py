@@ -6,7 +6,9 @@ import falcon
 
 from app.api.bodies import read_json
 from app.api.etags import if_match
+from app.api.operation import operation
 from app.schemas import prompt_records
+from app.schemas.answers import prompts as answers
 from app.schemas.base import load
 from app.schemas.prompts import (
     DraftChangeSchema,
@@ -32,6 +34,7 @@ class Prompts:
         self._base = base
         self._body_bytes = body_bytes
 
+    @operation("All prompts of the project, newest first", query=PageQuery, answers={200: answers.PromptList})
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         page: Page = load(_PAGE, req.params)
         found = self._prompts.list(
@@ -39,6 +42,7 @@ class Prompts:
         )
         resp.media = prompt_records.listing(found, base=self._base)
 
+    @operation("Create a prompt and commit it", body=NewPromptSchema, answers={201: answers.CreatedPrompt})
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         key = req.context.key
         new = load(_NEW, read_json(req, self._body_bytes))
@@ -55,6 +59,7 @@ class Prompt:
         self._base = base
         self._body_bytes = body_bytes
 
+    @operation("One prompt", query=WhichVersionQuery, answers={200: answers.Prompt}, answer_headers=("ETag",))
     def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         which: WhichVersion = load(_WHICH, req.params)
         view = self._prompts.get(
@@ -65,6 +70,14 @@ class Prompt:
         )
         show(resp, view, base=self._base)
 
+    @operation(
+        "Edit the draft",
+        body=DraftChangeSchema,
+        headers=("If-Match",),
+        answers={200: answers.Prompt},
+        answer_headers=("ETag",),
+        errors=(412,),
+    )
     def on_patch(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         change = load(_CHANGE, read_json(req, self._body_bytes))
         view = self._editor.change(
@@ -72,6 +85,7 @@ class Prompt:
         )
         show(resp, view, base=self._base)
 
+    @operation("Archive the prompt", answers={204: None})
     def on_delete(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         self._editor.archive(project_id=req.context.key.project_id, prompt_id=prompt_id)
         resp.status = falcon.HTTP_204
@@ -86,6 +100,12 @@ class Render:
         self._prompts = prompts
         self._body_bytes = body_bytes
 
+    @operation(
+        "The instruction that the model would receive",
+        body=RenderSchema,
+        body_optional=True,
+        answers={200: answers.Rendered},
+    )
     def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         asked: RenderRequest = load(_RENDER, read_json(req, self._body_bytes, optional=True))
         result = self._prompts.render(

@@ -10,9 +10,11 @@ import orjson
 
 from app.actors.run_delivery import RunDelivery
 from app.api.bodies import read_json
+from app.api.operation import operation
 from app.api.run_events import last_seen, send_events, wants_events
 from app.errors import Invalid
 from app.models.runs import RunRow
+from app.schemas.answers import runs as answers
 from app.schemas.base import load
 from app.schemas.runs import RunRequest, answer_json, record_json
 from app.services.runs import Idempotency, RunCommand, RunService, Started
@@ -33,6 +35,15 @@ class RunPrompt:
         self._delivery = delivery
         self._body_bytes = body_bytes
 
+    @operation(
+        "Run a prompt",
+        body=RunRequest,
+        headers=("Idempotency-Key", "Prefer", "Last-Event-ID"),
+        answers={200: answers.RunAnswer, 202: answers.Run},
+        answer_headers=("X-Run-Id",),
+        errors=(404, 409, 502, 504),
+        events=True,
+    )
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         started = self._start(req)
         resp.set_header("X-Run-Id", str(started.run_id))
@@ -64,6 +75,7 @@ class RunResource:
     def __init__(self, *, runs: RunService) -> None:
         self._runs = runs
 
+    @operation("One run with all that is known of it", answers={200: answers.Run})
     def on_get(self, req: falcon.Request, resp: falcon.Response, run_id: int) -> None:
         resp.media = record_json(self._runs.get(project_id=req.context.key.project_id, run_id=run_id))
 
@@ -75,6 +87,13 @@ class RunEvents:
         self._runs = runs
         self._follower = follower
 
+    @operation(
+        "The events of a run, from its beginning or after the last one seen",
+        headers=("Last-Event-ID",),
+        answers={200: None, 204: None},
+        events=True,
+        answer_headers=("X-Run-Id",),
+    )
     def on_get(self, req: falcon.Request, resp: falcon.Response, run_id: int) -> None:
         row = self._runs.get(project_id=req.context.key.project_id, run_id=run_id)
         resp.set_header("X-Run-Id", str(row.id))

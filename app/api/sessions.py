@@ -5,6 +5,8 @@ from __future__ import annotations
 import falcon
 import orjson
 
+from app.api.operation import operation
+from app.schemas.answers import sessions as answers
 from app.services.sessions import SessionService
 from app.sessions.present import present_session
 
@@ -13,6 +15,7 @@ class SessionResource:
     def __init__(self, *, sessions: SessionService) -> None:
         self._sessions = sessions
 
+    @operation("One session with its turns, steps and spans", answers={200: answers.Session})
     def on_get(self, req: falcon.Request, resp: falcon.Response, session_id: str) -> None:
         session = self._sessions.get(project_id=req.context.key.project_id, session_id=session_id)
         shown = present_session(session.id, session.prompt_id, session.conversation_id, session.turns)

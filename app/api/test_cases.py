@@ -5,7 +5,9 @@ from __future__ import annotations
 import falcon
 
 from app.api.bodies import read_json
+from app.api.operation import operation
 from app.models.test_cases import TestCaseRow
+from app.schemas.answers import test_cases as answers
 from app.schemas.base import load
 from app.schemas.test_cases import (
     CaseChange,
@@ -39,6 +41,7 @@ class _Resource:
 
 
 class SessionTestCases(_Resource):
+    @operation("Make a test case of a session", body=CaseChangeSchema, body_optional=True, answers={201: answers.Case})
     def on_post(self, req: falcon.Request, resp: falcon.Response, session_id: str) -> None:
         asked: CaseChange = load(_CHANGE, read_json(req, self._body_bytes, optional=True))
         row = self._cases.from_session(
@@ -48,6 +51,7 @@ class SessionTestCases(_Resource):
 
 
 class PromptTestCases(_Resource):
+    @operation("The prompt's test cases, newest first", query=PageQuerySchema, answers={200: answers.Cases})
     def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         query: PageQuery = load(_PAGE, req.params)
         page = self._cases.list(
@@ -55,6 +59,7 @@ class PromptTestCases(_Resource):
         )
         resp.media = {"testCases": [dump_test_case(row) for row in page.entries], "nextCursor": page.next_cursor}
 
+    @operation("Write a test case by hand", body=WrittenCaseSchema, answers={201: answers.Case})
     def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         written: WrittenCase = load(_WRITTEN, read_json(req, self._body_bytes))
         row = self._cases.by_hand(
@@ -71,6 +76,12 @@ class PromptTestCases(_Resource):
 class ImportedTestCases(_Resource):
     """Takes what `…/export` gives. A test case of the same name becomes what is sent (200), else a new one (201)."""
 
+    @operation(
+        "Import a test case",
+        body=ImportSchema,
+        answers={200: answers.Case, 201: answers.Case},
+        answer_headers=("Location",),
+    )
     def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         sent = load(_IMPORT, read_json(req, IMPORT_BYTES))
         imported = self._cases.bring_in(
@@ -87,9 +98,11 @@ class ImportedTestCases(_Resource):
 class TestCaseResource(_Resource):
     __test__ = False  # pytest would take the name for a test
 
+    @operation("One test case", answers={200: answers.Case})
     def on_get(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
         resp.media = dump_test_case(self._cases.get(project_id=req.context.key.project_id, test_case_id=test_case_id))
 
+    @operation("Change what a test case checks", body=CaseChangeSchema, answers={200: answers.Case})
     def on_patch(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
         asked: CaseChange = load(_CHANGE, read_json(req, self._body_bytes))
         row = self._cases.change(
@@ -100,6 +113,7 @@ class TestCaseResource(_Resource):
         )
         resp.media = dump_test_case(row)
 
+    @operation("Delete a test case; what its replays found stays", answers={204: None})
     def on_delete(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
         self._cases.delete(project_id=req.context.key.project_id, test_case_id=test_case_id)
         resp.status = falcon.HTTP_204
@@ -108,6 +122,7 @@ class TestCaseResource(_Resource):
 class TestCaseCopy(_Resource):
     __test__ = False  # pytest would take the name for a test
 
+    @operation("Copy a test case", body=CopySchema, body_optional=True, answers={201: answers.Case})
     def on_post(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
         name: str | None = load(_COPY, read_json(req, self._body_bytes, optional=True))["name"]
         _created(resp, self._cases.copy(project_id=req.context.key.project_id, test_case_id=test_case_id, name=name))
@@ -116,6 +131,7 @@ class TestCaseCopy(_Resource):
 class TestCaseExport(_Resource):
     __test__ = False  # pytest would take the name for a test
 
+    @operation("A test case as a file for a repository", answers={200: answers.Export})
     def on_get(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
         row = self._cases.get(project_id=req.context.key.project_id, test_case_id=test_case_id)
         resp.media = dump_export(row)

@@ -8,8 +8,11 @@ import falcon
 
 from app.actors.delivery import BatchDelivery
 from app.api.bodies import read_capped
+from app.api.operation import operation
 from app.errors import Invalid, TooLarge, Unavailable, UnsupportedMediaType
 from app.otlp.inflate import ENCODINGS
+from app.schemas.answers.sessions import TracesStored
+from app.schemas.traces import TraceExportSchema
 
 ERRORS = {
     "invalid": Invalid,
@@ -28,6 +31,9 @@ class Traces:
         self._delivery = delivery
         self._wire_bytes = wire_bytes
 
+    @operation(
+        "Take in a batch of spans (OTLP over HTTP with JSON)", body=TraceExportSchema, answers={200: TracesStored}
+    )
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         encoding = _encoding(req)
         body = read_capped(req, self._wire_bytes)

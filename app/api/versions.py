@@ -6,8 +6,10 @@ import falcon
 
 from app.api.bodies import read_json
 from app.api.etags import if_match
+from app.api.operation import operation
 from app.api.prompts import show
 from app.schemas import prompt_records
+from app.schemas.answers import prompts as answers
 from app.schemas.base import load
 from app.schemas.prompts import CommitSchema
 from app.services.versions import VersionService
@@ -20,6 +22,14 @@ class Commit:
         self._versions = versions
         self._body_bytes = body_bytes
 
+    @operation(
+        "Commit the draft",
+        body=CommitSchema,
+        body_optional=True,
+        headers=("If-Match",),
+        answers={201: answers.Version},
+        errors=(409, 412),
+    )
     def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         body = load(_COMMIT, read_json(req, self._body_bytes, optional=True))
         committed = self._versions.commit(
@@ -37,6 +47,7 @@ class Versions:
     def __init__(self, *, versions: VersionService) -> None:
         self._versions = versions
 
+    @operation("The prompt's versions, newest first", answers={200: answers.Versions})
     def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         versions = self._versions.list(project_id=req.context.key.project_id, prompt_id=prompt_id)
         resp.media = {"versions": [prompt_records.version_entry(version) for version in versions]}
@@ -46,6 +57,7 @@ class Version:
     def __init__(self, *, versions: VersionService) -> None:
         self._versions = versions
 
+    @operation("One version", answers={200: answers.Version})
     def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int, commit_hash: str) -> None:
         version = self._versions.get(
             project_id=req.context.key.project_id, prompt_id=prompt_id, commit_hash=commit_hash
@@ -58,6 +70,13 @@ class Restore:
         self._versions = versions
         self._base = base
 
+    @operation(
+        "Make a version the draft again",
+        headers=("If-Match",),
+        answers={200: answers.Prompt},
+        answer_headers=("ETag",),
+        errors=(412,),
+    )
     def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int, commit_hash: str) -> None:
         view = self._versions.restore(
             project_id=req.context.key.project_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import RAISE, Schema, ValidationError, fields, validate
 
@@ -26,7 +26,12 @@ class StrictSchema(Schema):
 
 
 class Text(fields.String):
-    """Any Unicode text but NUL; `minimum` and `maximum` count characters."""
+    """Any Unicode text but NUL; `minimum` and `maximum` count characters.
+
+    Here and below `documented` is what JSON Schema says of a field beyond what its class and validators say.
+    """
+
+    documented: ClassVar = {"pattern": "^[^\\u0000]*$"}
 
     def __init__(self, *, minimum: int = 0, maximum: int | None = None, trim: bool = False, **kwargs: Any) -> None:
         super().__init__(validate=validate.Length(min=minimum or None, max=maximum), **kwargs)
@@ -51,6 +56,8 @@ class StrictBoolean(fields.Boolean):
 class QueryBoolean(fields.Boolean):
     """`true|false|1|0`, any case, as a query string has it."""
 
+    documented: ClassVar = {"type": "string", "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|0|1)$"}
+
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:
         known = {"true": True, "1": True, "false": False, "0": False}
         if str(value).lower() not in known:
@@ -74,6 +81,7 @@ class BoundedList(fields.List[Any]):
     def __init__(self, inner: Any, *, minimum: int = 0, maximum: int, **kwargs: Any) -> None:
         super().__init__(inner, **kwargs)
         self._bounds = (minimum, maximum)
+        self.documented = {"minItems": minimum, "maxItems": maximum}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         minimum, maximum = self._bounds
@@ -85,6 +93,13 @@ class BoundedList(fields.List[Any]):
 
 class Identifier(fields.Integer):
     """A positive BIGINT, as a number or as a string of digits."""
+
+    documented: ClassVar = {
+        "type": ["integer", "string"],
+        "minimum": 1,
+        "maximum": BIGINT_MAX,
+        "pattern": "^[0-9]{1,19}$",
+    }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
         digits = isinstance(value, str) and value.isascii() and value.isdigit()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from jsonschema import Draft7Validator
 from jsonschema.exceptions import best_match
@@ -35,6 +35,12 @@ _VALIDATOR = Draft7Validator(_metaschema())
 
 class JsonSchemaObject(fields.Field[dict[str, Any]]):
     """A valid JSON Schema of type object, as a dict."""
+
+    documented: ClassVar = {
+        "type": "object",
+        "properties": {"type": {"const": "object"}},
+        "required": ["type"],
+    }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
         if not isinstance(value, dict):

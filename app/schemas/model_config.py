@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
@@ -37,6 +37,7 @@ class OpenAIToolSchema(StrictSchema):
 class Tool(fields.Field[dict[str, Any]]):
     """Either form; what comes out is always the plain one."""
 
+    alternatives: ClassVar = (ToolSchema, OpenAIToolSchema)
     _plain: Schema = ToolSchema()
     _openai: Schema = OpenAIToolSchema()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, post_load, validate
 
@@ -62,6 +62,8 @@ class Placeholders(BoundedList):
 
 class Selections(fields.Field[dict[str, str]]):
     """The value's name for each key: {"tone": "formal"}."""
+
+    documented: ClassVar = {"type": "object", "additionalProperties": {"type": "string"}}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, str]:
         if not isinstance(value, dict):

@@ -18,6 +18,7 @@ from app.api.app import build_app
 from app.bootstrap import Container, bootstrap
 from app.models import language_models, organizations, prompts
 from config.settings import Settings
+from tests.support.checked_client import CheckedClient
 
 ECHO = {
     "vendor": "BUILTIN",
@@ -114,4 +115,4 @@ def new_world(container: Container) -> World:
         organization_id = organizations.add_organization(connection, name="Ada & Söhne", now=now)
         project_id = organizations.add_project(connection, organization_id=organization_id, name="P", now=now)
     key = container.services.keys.create(project_id=project_id, name="test").secret
-    return World(container, TestClient(build_app(container)), organization_id, project_id, key)
+    return World(container, CheckedClient(build_app(container)), organization_id, project_id, key)

@@ -28,9 +28,7 @@ class Authentication:
         key = self._keys.authenticate(req.auth)
         req.context.key = key
         self._count(resp, key.id)
-        scopes: dict[str, str] = getattr(resource, "scopes", {})
-        needed = scopes.get(req.method) or ("read" if req.method in {"GET", "HEAD"} else "write")
-        if needed not in key.scopes:
+        if (needed := scope_of(resource, req.method)) not in key.scopes:
             raise Forbidden(f"This API key lacks the scope {needed}.")
 
     def _count(self, resp: falcon.Response, key_id: int) -> None:
@@ -43,3 +41,9 @@ class Authentication:
                 f"Over the rate limit of {allowance.limit} requests per minute and API key.",
                 max(1, allowance.reset_s),
             )
+
+
+def scope_of(resource: object, method: str) -> str:
+    """The scope that a method of a resource takes."""
+    scopes: dict[str, str] = getattr(resource, "scopes", {})
+    return scopes.get(method) or ("read" if method in {"GET", "HEAD"} else "write")

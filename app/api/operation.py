@@ -1,0 +1,45 @@
+"""What the API's document says of a responder, said next to the responder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from marshmallow import Schema
+
+Responder = TypeVar("Responder", bound=Callable[..., None])
+Answers = Mapping[int, type[Schema] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`answers` are those of success, None for one without a body; `errors` are statuses beyond what all of the
+    kind may answer. `headers` and `answer_headers` are names in `app/api/openapi_headers.py`. `events` says that
+    `Accept: text/event-stream` is answered with events.
+    """
+
+    summary: str
+    answers: Answers
+    body: type[Schema] | None = None
+    body_optional: bool = False
+    query: type[Schema] | None = None
+    headers: tuple[str, ...] = ()
+    answer_headers: tuple[str, ...] = ()
+    errors: tuple[int, ...] = ()
+    events: bool = False
+
+
+def operation(summary: str, **described: Any) -> Callable[[Responder], Responder]:
+    """Describe a responder with the fields of `Operation`."""
+    about = Operation(summary, **described)
+
+    def describe(responder: Responder) -> Responder:
+        vars(responder)["operation"] = about
+        return responder
+
+    return describe
+
+
+def operation_of(responder: object) -> Operation | None:
+    return getattr(responder, "operation", None)

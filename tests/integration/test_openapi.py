@@ -1,0 +1,147 @@
+"""The OpenAPI document: every route is in it, and what is in it holds. Answers are held to it wherever tests ask
+for some through `World` (tests/support/checked_client.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import falcon
+import pytest
+
+from app.api.openapi import build_document, undescribed
+from app.api.route_table import RoutedApp
+from app.schemas.answers.common import Error
+from tests.support.api_routes import api_routes
+from tests.support.contract import Contract
+from tests.support.world import World
+
+
+@pytest.fixture
+def document(world: World) -> dict[str, Any]:
+    answer = world.client.simulate_get("/api/openapi.json")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def test_every_route_is_in_the_document(world: World, document: dict[str, Any]) -> None:
+    routes = {(route.method, route.template) for route in api_routes(world.client.app)}
+    missing = routes - Contract(document).operations()
+    assert missing == set(), "describe these with @operation (app/api/operation.py)"
+    assert Contract(document).operations() == routes
+
+
+def test_a_route_that_says_nothing_of_itself_is_named() -> None:
+    class Silent:
+        def on_get(self, req: falcon.Request, resp: falcon.Response, thing_id: int) -> None: ...
+
+    app = RoutedApp()
+    app.add_route("/api/v1/things/{thing_id:int(min=1, max=9)}", Silent())
+    app.add_route("/elsewhere", Silent(), suffix=None)
+    assert undescribed(app.routes) == ["GET /api/v1/things/{thing_id}"]
+    assert build_document(app.routes)["paths"] == {}
+
+
+def test_the_document_is_openapi_3_1(document: dict[str, Any]) -> None:
+    assert document["openapi"] == "3.1.0"
+    identifiers = [operation["operationId"] for operation in operations(document)]
+    assert len(set(identifiers)) == len(identifiers)
+    assert all(operation["summary"] and operation["tags"] for operation in operations(document))
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    for reference in references(document):
+        place: Any = document
+        for part in reference.removeprefix("#/").split("/"):
+            place = place[part]
+        assert isinstance(place, dict)
+
+
+def test_what_needs_a_key_says_so_and_names_its_scope(document: dict[str, Any]) -> None:
+    for path, described in document["paths"].items():
+        for operation in (value for key, value in described.items() if key != "parameters"):
+            public = operation.get("security") == []
+            assert public == (path in {"/api/openapi.json", "/api/docs"})
+            assert public != ("scope `" in operation["description"])
+            assert public != ("401" in operation["responses"])
+
+
+def test_parameters_of_paths_are_described(document: dict[str, Any]) -> None:
+    described = document["paths"]["/api/v1/prompts/{prompt_id}/versions/{commit_hash}"]["parameters"]
+    assert [(one["name"], one["schema"]["type"]) for one in described] == [
+        ("prompt_id", "integer"),
+        ("commit_hash", "string"),
+    ]
+
+
+def test_limits_of_requests_are_in_the_document(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    new = schemas["NewPrompt"]
+    assert new["required"] == ["name", "value"]
+    assert new["additionalProperties"] is False
+    assert (new["properties"]["name"]["minLength"], new["properties"]["name"]["maxLength"]) == (1, 128)
+    assert new["properties"]["placeholders"]["maxItems"] == 100
+    assert schemas["Placeholder"]["properties"]["key"]["pattern"] == "^[A-Za-z0-9_]{1,64}$"
+    assert schemas["RunRequest"]["properties"]["id"]["type"] == ["integer", "string"]
+
+
+CONTRACT = {
+    "paths": {
+        "/api/things/{id}": {
+            "get": {
+                "responses": {
+                    "200": {
+                        "headers": {"X-Request-Id": {}},
+                        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Thing"}}},
+                    },
+                    "204": {},
+                }
+            }
+        }
+    },
+    "components": {
+        "schemas": {
+            "Thing": {"type": "object", "required": ["id"], "properties": {"id": {}}, "additionalProperties": False}
+        }
+    },
+}
+JSON = {"content-type": "application/json", "x-request-id": "1"}
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "words"),
+    [
+        (200, JSON, b'{"id": 1}', None),
+        (204, {}, b"", None),
+        (404, JSON, b"{}", "404 is not described"),
+        (200, {"content-type": "application/json"}, b'{"id": 1}', "no header X-Request-Id"),
+        (200, JSON, b"{}", "'id' is a required property"),
+        (200, JSON, b'{"id": 1, "secret": 2}', "'secret' was unexpected"),
+        (200, JSON | {"content-type": "text/html"}, b"<p>", "'text/html' is not described"),
+        (204, {}, b"x", "a body that is not described"),
+    ],
+)
+def test_the_check_of_answers_can_fail(status: int, headers: dict[str, str], body: bytes, words: str | None) -> None:
+    problems = Contract(CONTRACT).problems("GET", "/api/things/1", status, headers, body)
+    assert len(problems) == (0 if words is None else 1)
+    assert words is None or words in problems[0]
+
+
+def test_an_error_has_one_field() -> None:
+    assert list(Error().fields) == ["error"]
+
+
+def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        operation
+        for described in document["paths"].values()
+        for name, operation in described.items()
+        if name != "parameters"
+    ]
+
+
+def references(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+        return own.union(*map(references, value.values()))
+    return set().union(*map(references, value)) if isinstance(value, list) else set()

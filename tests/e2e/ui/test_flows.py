@@ -29,7 +29,7 @@ def test_signing_out_closes_the_pages(site: Site, look: Look) -> None:
         visit.page.fill("#password", site.known["ADMIN_PASSWORD"])
         visit.page.keyboard.press("Enter")
         visit.page.get_by_role("button", name="Sign out").click()
-        expect(visit.page.get_by_role("status")).to_have_text("You are signed out.")
+        expect(visit.page.locator(".flash")).to_have_text("You are signed out.")
 
         visit.open(f"{site.base}/prompts")
         expect(visit.page.get_by_role("heading", name="Sign in")).to_be_visible()
@@ -49,7 +49,7 @@ def test_a_new_project_goes_from_the_first_key_to_the_first_trace(site: Site, lo
         page.get_by_label("Name").fill("Greeter")
         page.get_by_label("Text").fill("Be kind.")
         page.get_by_role("button", name="Create prompt").click()
-        expect(page.get_by_role("status")).to_have_text("Created Greeter.")
+        expect(page.locator(".flash")).to_have_text("Created Greeter.")
         page.goto(f"{base}/start")
         prompt_id = int(re.search(r'"id": (\d+)', page.locator("#snippet-1").inner_text())[1])  # type: ignore[index]
 
@@ -82,7 +82,7 @@ def test_a_key_is_made_shown_once_and_revoked_in_a_dialog(site: Site, look: Look
         revoke.click()
         dialog.get_by_role("button", name="Revoke the key").click()
 
-        expect(page.get_by_role("status")).to_have_text("The key is revoked.")
+        expect(page.locator(".flash")).to_have_text("The key is revoked.")
         expect(page.locator("#secret")).to_have_count(0)
         assert page.locator("tr", has_text="Checkout").get_by_text("revoked").is_visible()
 
@@ -99,7 +99,7 @@ def test_a_member_is_invited_and_joins(site: Site, look: Look) -> None:
         guest.page.get_by_label("Password").fill("a long password")
         guest.page.get_by_role("button", name="Join").click()
 
-        expect(guest.page.get_by_role("status")).to_contain_text("You are a member now")
+        expect(guest.page.locator(".flash")).to_contain_text("You are a member now")
         expect(guest.page.get_by_role("link", name="Settings")).to_have_count(0)
 
 

@@ -35,6 +35,27 @@ def case_by_hand(
     return TestCase((CaseTurn(question, (step,), None if placeholders is None else dict(placeholders)),))
 
 
+def accept_step(case: TestCase, turn: int, step: int, actual: Any) -> TestCase:
+    """The case with what a replay produced, `{name, arguments}` or a text, as what is expected of a step from now on.
+
+    An answer is then held against that text, unless the check says how else. Raises `Invalid` when the case has
+    another step at that place.
+    """
+    try:
+        known = case.turns[turn].steps[step]
+    except IndexError:
+        known = None
+    called = isinstance(actual, dict)
+    if known is None or (known.kind == "tool_call") != called or (called and known.name != actual["name"]):
+        raise Invalid("step: the test case has changed since this replay")
+    if called:
+        accepted = replace(known, arguments=actual["arguments"])
+    else:
+        answer = "strict" if known.check.answer in ("contains", "regex") else known.check.answer
+        accepted = replace(known, text=actual, check=replace(known.check, answer=answer, value=None))
+    return _with_step(case, turn, step, accepted)
+
+
 def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
     """The case with the keys of `changes` (camelCase JSON) replaced.
 
@@ -82,6 +103,11 @@ def _with_exception(case: TestCase, exception: Mapping[str, Any], path: str) -> 
     turn = case.turns[at]
     n = reading.index(exception["step"], f"{path}.step", len(turn.steps))
     step = replace(turn.steps[n], check=merge_check(turn.steps[n].check, exception["check"], f"{path}.check"))
+    return _with_step(case, at, n, step)
+
+
+def _with_step(case: TestCase, at: int, n: int, step: CaseStep) -> TestCase:
+    turn = case.turns[at]
     turn = replace(turn, steps=(*turn.steps[:n], step, *turn.steps[n + 1 :]))
     return replace(case, turns=(*case.turns[:at], turn, *case.turns[at + 1 :]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,11 +10,13 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import NotFound
-from app.models import prompt_versions, replays, test_cases
+from app.models import prompt_versions, replay_trends, replays, test_cases
+from app.models.replay_trends import Outcome
 from app.models.replays import STATUSES, Tally
 from app.services.prompt_reader import PromptReader
 
 DRAFTS_MAX = 100
+TREND = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,15 @@ class ReplayHistory:
             )
         history = [_history(each, versions.get(each[0].fingerprint)) for each in _by_fingerprint(found)]
         return sorted(history, key=lambda entry: entry.last_at, reverse=True)[:DRAFTS_MAX]
+
+    def trends(self, *, test_case_ids: Collection[int]) -> dict[int, list[Outcome]]:
+        """The last `TREND` replays of each of the test cases, which are known to be the caller's; the oldest first."""
+        with self._database.read() as connection:
+            found = replay_trends.newest_of_cases(connection, test_case_ids=test_case_ids, each=TREND)
+        trends: dict[int, list[Outcome]] = {test_case_id: [] for test_case_id in test_case_ids}
+        for outcome in found:
+            trends[outcome.test_case_id].append(outcome)
+        return trends
 
 
 def _require_case(connection: Connection, project_id: int, prompt_id: int, test_case_id: int) -> None:

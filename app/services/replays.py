@@ -38,6 +38,16 @@ class ReplayView:
     result: dict[str, Any] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ProducedStep:
+    """What a draft did in place of a step of a test case: `{name, arguments}` of a call, or an answer's text."""
+
+    test_case_id: int
+    turn: int
+    step: int
+    actual: Any
+
+
 class ReplayService:
     def __init__(self, *, database: Database, now: Now, models: ModelService, reader: PromptReader) -> None:
         self._database = database
@@ -99,6 +109,19 @@ class ReplayService:
             )
             views = _views(connection, prompt_id, rows[:limit])
         return Page(views, cursors.encode(rows[limit - 1].id) if len(rows) > limit else None)
+
+    def produced(self, *, project_id: int, replay_id: int, step: int) -> ProducedStep:
+        """What the draft produced for a step, counted over all turns from 0; `Invalid` when that is nothing."""
+        view = self.get(project_id=project_id, replay_id=replay_id)
+        places = [
+            (turn, place, verdict)
+            for turn, played in enumerate((view.result or {}).get("turns", ()))
+            for place, verdict in enumerate(played["steps"])
+        ]
+        if not 0 <= step < len(places) or places[step][2]["actual"] is None:
+            raise Invalid("n: the draft produced nothing for this step")
+        turn, place, verdict = places[step]
+        return ProducedStep(view.row.test_case_id, turn, place, verdict["actual"])
 
     def cancel(self, *, project_id: int, replay_id: int) -> ReplayView:
         """At once for everybody who asks; its worker notices before the next call of a model."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from app.errors import Invalid, NotFound
 from app.models import prompts, test_cases
 from app.models.prompts import PromptHead
 from app.models.test_cases import TestCaseRow
-from app.replay.cases import case_by_hand, case_from_turns, change_case
+from app.replay.cases import accept_step, case_by_hand, case_from_turns, change_case
 from app.replay.codec import dump_case, load_case
 from app.replay.results import included
 from app.replay.types import AssertionType, TestCase
@@ -36,6 +36,15 @@ class Imported:
     created: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A test case of a session before it is made; `head` is its prompt's."""
+
+    head: PromptHead
+    name: str
+    case: TestCase
+
+
 class TestCaseService:
     __test__ = False  # pytest would take the name for a test
 
@@ -44,15 +53,20 @@ class TestCaseService:
         self._now = now
         self._sessions = sessions
 
+    def proposed(self, *, project_id: int, session_id: str) -> Proposal:
+        """The test case that a session makes as long as nobody changes its default checks."""
+        session = self._sessions.get(project_id=project_id, session_id=session_id)
+        head = self._head(project_id, session.prompt_id)
+        opening = next((turn.user for turn in session.turns if turn.user), None)
+        case = case_from_turns(session.turns, cast(AssertionType, head.assertion_type))
+        return Proposal(head, _title(opening, f"Session {session_id[:8]}"), case)
+
     def from_session(
         self, *, project_id: int, session_id: str, name: str | None, changes: Mapping[str, Any]
     ) -> TestCaseRow:
         """All of the session's turns, `changes` (as in `app/replay/cases.py`) made to the default checks."""
-        session = self._sessions.get(project_id=project_id, session_id=session_id)
-        head = self._head(project_id, session.prompt_id)
-        case = change_case(case_from_turns(session.turns, cast(AssertionType, head.assertion_type)), changes)
-        opening = next((turn.user for turn in session.turns if turn.user), None)
-        return self._add(head, name or _title(opening, f"Session {session_id[:8]}"), case, session_id)
+        proposal = self.proposed(project_id=project_id, session_id=session_id)
+        return self._add(proposal.head, name or proposal.name, change_case(proposal.case, changes), session_id)
 
     def by_hand(
         self,
@@ -80,19 +94,20 @@ class TestCaseService:
         with self._database.read() as connection:
             return find(connection, project_id, test_case_id)
 
+    def case(self, *, project_id: int, test_case_id: int) -> TestCase:
+        """What a replay of it plays and checks."""
+        return load_case(self.get(project_id=project_id, test_case_id=test_case_id).document)
+
     def change(
         self, *, project_id: int, test_case_id: int, name: str | None, changes: Mapping[str, Any]
     ) -> TestCaseRow:
         """Replace what is named; two at once make one change after the other."""
 
-        def work(connection: Connection) -> TestCaseRow:
-            row = find(connection, project_id, test_case_id, lock=True)
-            case = change_case(load_case(row.document), changes)
-            values = _columns(case) | {"name": name or row.name}
-            test_cases.change_test_case(connection, test_case_id=row.id, values=values, now=self._now())
-            return find(connection, project_id, test_case_id)
+        return self._changed(project_id, test_case_id, name, lambda case: change_case(case, changes))
 
-        return self._database.retrying(work)
+    def accept(self, *, project_id: int, test_case_id: int, turn: int, step: int, actual: object) -> TestCaseRow:
+        """What a replay produced is expected from now on: see `app.replay.cases.accept_step`."""
+        return self._changed(project_id, test_case_id, None, lambda case: accept_step(case, turn, step, actual))
 
     def delete(self, *, project_id: int, test_case_id: int) -> None:
         """What its replays found stays."""
@@ -124,6 +139,17 @@ class TestCaseService:
 
         test_case_id, created = self._database.retrying(work)
         return Imported(self.get(project_id=project_id, test_case_id=test_case_id), created)
+
+    def _changed(
+        self, project_id: int, test_case_id: int, name: str | None, change: Callable[[TestCase], TestCase]
+    ) -> TestCaseRow:
+        def work(connection: Connection) -> TestCaseRow:
+            row = find(connection, project_id, test_case_id, lock=True)
+            values = _columns(change(load_case(row.document))) | {"name": name or row.name}
+            test_cases.change_test_case(connection, test_case_id=row.id, values=values, now=self._now())
+            return find(connection, project_id, test_case_id)
+
+        return self._database.retrying(work)
 
     def _head(self, project_id: int, prompt_id: int) -> PromptHead:
         with self._database.read() as connection:

@@ -49,12 +49,12 @@ class Site:
 class Page:
     """A page is closed unless its class says `public`; its project, if it has one, is `project_id` in its address.
 
-    `needs` is the role that a method takes, `section` the entry of the navigation that is marked; `takes_files` lets
-    its form bring files.
+    `needs` is the role that a method takes, `section` the entry of the navigation that is marked; with `multipart` its
+    form may bring files, and thousands of fields.
     """
 
     public: ClassVar[bool] = False
-    takes_files: ClassVar[bool] = False
+    multipart: ClassVar[bool] = False
     needs: ClassVar[Mapping[str, Role]] = {"GET": Role.VIEWER, "POST": Role.MEMBER}
     section: ClassVar[str] = ""
 

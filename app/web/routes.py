@@ -18,6 +18,7 @@ from app.web.views import (
     prompt_logs,
     prompts,
     rejected_spans,
+    replays,
     run,
     session,
     settings_audit,
@@ -26,14 +27,18 @@ from app.web.views import (
     settings_models,
     settings_project,
     sign_in,
+    test_cases,
     versions,
 )
 from app.web.visit import Admission
 
 ID = "{%s:int(min=1, max=9223372036854775807)}"
+ID0 = "{%s:int(min=0, max=1000000)}"
 PROJECT = f"/projects/{ID % 'project_id'}"
 PROMPT = f"{PROJECT}/prompts/{ID % 'prompt_id'}"
 SESSION = f"{PROJECT}/sessions/{{session_id}}"
+TEST_CASE = f"{PROJECT}/test-cases/{ID % 'test_case_id'}"
+REPLAY = f"{PROJECT}/replays/{ID % 'replay_id'}"
 SETTINGS = f"{PROJECT}/settings"
 
 ROUTES: tuple[tuple[str, type[Page]], ...] = (
@@ -57,6 +62,17 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{PROMPT}/versions/{{commit_hash}}/restore", versions.Restore),
     (f"{PROMPT}/compare", versions.Compare),
     (f"{PROMPT}/logs", prompt_logs.PromptLogs),
+    (f"{PROMPT}/test-cases", test_cases.TestCases),
+    (f"{PROMPT}/test-cases/new", test_cases.WriteTestCase),
+    (f"{SESSION}/test-case", test_cases.SessionTestCase),
+    (TEST_CASE, test_cases.TestCaseView),
+    (f"{TEST_CASE}/replay", test_cases.ReplayTestCase),
+    (f"{TEST_CASE}/copy", test_cases.CopyTestCase),
+    (f"{TEST_CASE}/delete", test_cases.DeleteTestCase),
+    (REPLAY, replays.ReplayView),
+    (f"{REPLAY}/cancel", replays.CancelReplay),
+    (f"{REPLAY}/steps/{ID0 % 'step'}/verdict", replays.JudgeStep),
+    (f"{REPLAY}/steps/{ID0 % 'step'}/accept", replays.AcceptStep),
     (f"{PROJECT}/runs/{ID % 'run_id'}", run.RunView),
     (SESSION, session.SessionView),
     (f"{SESSION}/spans/{{span_id}}", session.SpanView),

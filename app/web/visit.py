@@ -85,7 +85,7 @@ class Admission:
         if viewer is None and not resource.public:
             raise falcon.HTTPSeeOther(sign_in_path(req))
         secret = session if viewer else self._form_secret(req, resp)
-        form = self._form(req, secret, with_files=resource.takes_files)
+        form = self._form(req, secret, with_files=resource.multipart)
         projects = self._projects.of(viewer) if viewer else []
         project = _chosen(projects, params.get("project_id"))
         req.context.visit = Visit(csrf_token(secret), viewer, projects, project, read_flash(req), form)

@@ -31,7 +31,7 @@ class Ids:
 
 class _Editing(Page):
     section = "prompts"
-    takes_files = True
+    multipart = True
 
     def draft(self, ids: Ids) -> PromptView:
         return self.services.prompts.get(project_id=ids.project_id, prompt_id=ids.prompt_id, productive=False)

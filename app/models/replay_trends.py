@@ -1,0 +1,37 @@
+"""How the last replays of test cases went, a few of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, func, select
+
+from app.models.replays import UNFINISHED, Status, replays
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A replay in a few words; `done` of `total` steps are played."""
+
+    test_case_id: int
+    id: int
+    status: Status
+    done: int
+    total: int
+    created_at: datetime
+
+    @property
+    def finished(self) -> bool:
+        return self.status not in UNFINISHED
+
+
+def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], each: int) -> list[Outcome]:
+    """The newest `each` replays of every test case; by test case, the oldest first."""
+    c = replays.c
+    place = func.row_number().over(partition_by=c.test_case_id, order_by=c.id.desc()).label("place")
+    columns = [c[name] for name in Outcome.__dataclass_fields__]
+    ranked = select(*columns, place).where(c.test_case_id.in_(sorted(test_case_ids))).subquery()
+    shown = select(*(ranked.c[name] for name in Outcome.__dataclass_fields__)).where(ranked.c.place <= each)
+    return [Outcome(*row) for row in connection.execute(shown.order_by(ranked.c.test_case_id, ranked.c.id))]

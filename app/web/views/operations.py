@@ -1,0 +1,25 @@
+"""What all processes of the instance are doing; for admins, as it is about the whole of it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import falcon
+import redis
+
+from app.errors import Unavailable
+from app.models.memberships import Role
+from app.web.page import Page
+from app.web.presenters.operations import operations_page
+
+
+class OperationsView(Page):
+    section = "operations"
+    needs: ClassVar = {"GET": Role.ADMIN, "POST": Role.ADMIN}
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
+        try:
+            found = self.services.metrics.read()
+        except redis.RedisError as error:
+            raise Unavailable("Redis, which keeps the metrics, does not answer.") from error
+        self.show(req, resp, "operations.html", operations_page(found))

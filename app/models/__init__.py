@@ -3,6 +3,7 @@
 from app.models import (
     api_keys,
     audit_log,
+    data_policies,
     draft_snapshots,
     idempotency_keys,
     invitations,
@@ -28,6 +29,7 @@ from app.models.base import metadata
 __all__ = [
     "api_keys",
     "audit_log",
+    "data_policies",
     "draft_snapshots",
     "idempotency_keys",
     "invitations",

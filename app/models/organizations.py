@@ -25,6 +25,7 @@ projects = Table(
     reference("organization_id", "organizations"),
     Column("name", String(128), nullable=False),
     Column("created_at", Timestamp, nullable=False),
+    Column("erased_at", Timestamp),
     Index("ix_projects_organization_id", "organization_id"),
     **OPTIONS,
 )
@@ -49,11 +50,11 @@ def add_project(connection: Connection, *, organization_id: int, name: str, now:
 
 def list_projects(connection: Connection) -> list[Project]:
     """Every project of the instance, oldest first."""
-    return [Project(*row) for row in connection.execute(_PROJECT.order_by(projects.c.id))]
+    return [Project(*row) for row in connection.execute(_PROJECT.where(_LIVE).order_by(projects.c.id))]
 
 
 def find_project(connection: Connection, project_id: int) -> Project | None:
-    row = connection.execute(_PROJECT.where(projects.c.id == project_id)).one_or_none()
+    row = connection.execute(_PROJECT.where(projects.c.id == project_id, _LIVE)).one_or_none()
     return Project(*row) if row else None
 
 
@@ -61,6 +62,7 @@ def rename_project(connection: Connection, *, project_id: int, name: str) -> Non
     connection.execute(update(projects).where(projects.c.id == project_id).values(name=name))
 
 
+_LIVE = projects.c.erased_at.is_(None)
 _PROJECT = select(projects.c.id, projects.c.organization_id, projects.c.name, projects.c.created_at)
 
 

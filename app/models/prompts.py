@@ -46,6 +46,8 @@ prompts = Table(
     # Whether the draft equals the newest version; kept by every write, so that no read has to compare.
     Column("committed", Boolean(create_constraint=False), nullable=False, server_default="0"),
     Column("archived_at", Timestamp),
+    # An erased prompt is a row without content: nothing new can be stored for it while processes still know it.
+    Column("erased_at", Timestamp),
     Column("created_at", Timestamp, nullable=False),
     Column("updated_at", Timestamp, nullable=False),
     Index("ix_prompts_project_id_archived_at", "project_id", "archived_at"),
@@ -112,9 +114,10 @@ def find_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock
 
 
 def known_prompts(connection: Connection, *, project_id: int, prompt_ids: set[int]) -> set[int]:
-    """Those of `prompt_ids` that are prompts of the project; archived ones still take spans."""
-    statement = select(prompts.c.id).where(prompts.c.project_id == project_id, prompts.c.id.in_(sorted(prompt_ids)))
-    return set(connection.scalars(statement))
+    """Those of `prompt_ids` that are prompts of the project; archived ones still take spans, erased ones do not."""
+    c = prompts.c
+    ours = select(c.id).where(c.project_id == project_id, c.id.in_(sorted(prompt_ids)), c.erased_at.is_(None))
+    return set(connection.scalars(ours))
 
 
 @dataclass(frozen=True, slots=True)

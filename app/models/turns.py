@@ -30,6 +30,8 @@ turns = Table(
     Column("batch_id", BigInt, nullable=False),
     UniqueConstraint("prompt_id", "trace_id"),
     Index("ix_turns_session_key_start_ns", "session_key", "start_ns"),
+    # What retention asks: the turns of a project that nothing was added to for so long.
+    Index("ix_turns_project_id_batch_id", "project_id", "batch_id"),
     **OPTIONS,
 )
 

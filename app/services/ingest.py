@@ -17,7 +17,7 @@ from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.limits.mailbox import Mailbox
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
-from app.models import prompts, rejected_spans, sessions, spans, turns
+from app.models import rejected_spans, sessions, spans, turns
 from app.models.rejected_spans import RejectedSpan
 from app.models.sessions import SessionRow
 from app.models.turns import TurnRow
@@ -25,6 +25,8 @@ from app.otlp.decode import decode
 from app.otlp.inflate import inflate
 from app.otlp.rejections import Rejection, explain, reject_unknown_prompts, too_large
 from app.otlp.span import Span
+from app.services.known_prompts import KnownPrompts
+from app.services.masking import MaskingRules
 from app.sessions.facts import TurnFacts, dump, load, merge
 from app.timestamps import Now
 
@@ -73,7 +75,8 @@ class IngestService:
         self._batch_bytes = batch_bytes
         self._span_bytes = span_bytes
         self._metrics = metrics
-        self._known: dict[int, set[int]] = {}
+        self._known = KnownPrompts(database)
+        self._masking = MaskingRules(database)
 
     def store_claimed(self, project_id: int, key: str, ticket: str, encoding: str) -> dict[str, object]:
         """Store the batch that waits under `ticket`; the receipt as JSON for the request that waits for it."""
@@ -105,9 +108,11 @@ class IngestService:
             return Receipt(_outcome(error), message=str(error))
         self._metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))
         try:
-            kept, foreign = reject_unknown_prompts(decoded.spans, self._prompts_of(project_id, decoded.spans))
+            # Prompts never leave a project.
+            known = self._known.among(project_id, {span.prompt_id for span in decoded.spans})
+            kept, foreign = reject_unknown_prompts(decoded.spans, known)
             kept, large = self._reject_large(kept)
-            rejected = decoded.rejected + foreign + large
+            kept, rejected = self._masking.apply(project_id, kept, decoded.rejected + foreign + large)
             stored = self._write(project_id, kept, seen=seen)
             self._keep_rejections(project_id, rejected)
         except RepriseError as error:
@@ -115,15 +120,6 @@ class IngestService:
         receipt = Receipt("stored", stored, len(kept) - stored, len(rejected), explain(rejected))
         log.info("batch", **asdict(receipt))
         return receipt if kept or not rejected else replace(receipt, outcome="invalid")
-
-    def _prompts_of(self, project_id: int, found: Sequence[Span]) -> set[int]:
-        """Ids of the project's prompts among those that the spans name. Prompts never leave a project."""
-        known = self._known.setdefault(project_id, set())
-        named = {span.prompt_id for span in found}
-        if unknown := named - known:
-            with self._database.read() as connection:
-                known |= prompts.known_prompts(connection, project_id=project_id, prompt_ids=unknown)
-        return known
 
     def _reject_large(self, found: list[Span]) -> tuple[list[Span], list[Rejection]]:
         large = [span for span in found if len(span.raw) > self._span_bytes]

@@ -1,0 +1,66 @@
+"""What each project keeps for how long, and what is masked before it is stored."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sqlalchemy import Column, Connection, Integer, Table, UniqueConstraint, delete, insert, select
+
+from app.models.base import OPTIONS, Json, identifier, metadata, reference
+
+data_policies = Table(
+    "data_policies",
+    metadata,
+    identifier(),
+    reference("project_id", "projects"),
+    # Days; null keeps for ever.
+    Column("spans_days", Integer),
+    Column("runs_days", Integer),
+    Column("replays_days", Integer),
+    Column("rejected_days", Integer),
+    # The JSON of `app/otlp/masking.py`.
+    Column("masking", Json, nullable=False),
+    UniqueConstraint("project_id"),
+    **OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DataPolicy:
+    """Days that things are kept after they were received, made or asked for; None for ever.
+
+    `masking` is a list of `{"kind": "pattern" | "pointer", "value": …, "replacement": …}`.
+    """
+
+    spans_days: int | None = None
+    runs_days: int | None = None
+    replays_days: int | None = None
+    rejected_days: int | None = None
+    masking: list[dict[str, Any]] = field(default_factory=list)
+
+
+KEEP_ALL = DataPolicy()
+_COLUMNS = [data_policies.c[name] for name in DataPolicy.__dataclass_fields__]
+
+
+def find_policy(connection: Connection, *, project_id: int) -> DataPolicy:
+    """`KEEP_ALL` for a project that never set one."""
+    row = connection.execute(select(*_COLUMNS).where(data_policies.c.project_id == project_id)).one_or_none()
+    return DataPolicy(*row) if row else KEEP_ALL
+
+
+def list_policies(connection: Connection) -> dict[int, DataPolicy]:
+    """By project id, in its order: of all projects that have set one."""
+    c = data_policies.c
+    rows = connection.execute(select(c.project_id, *_COLUMNS).order_by(c.project_id))
+    return {project_id: DataPolicy(*values) for project_id, *values in rows}
+
+
+def put_policy(connection: Connection, *, project_id: int, policy: DataPolicy) -> None:
+    delete_policy(connection, project_id=project_id)
+    connection.execute(insert(data_policies).values(project_id=project_id, **asdict(policy)))
+
+
+def delete_policy(connection: Connection, *, project_id: int) -> None:
+    connection.execute(delete(data_policies).where(data_policies.c.project_id == project_id))

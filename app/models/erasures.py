@@ -1,0 +1,40 @@
+"""Prompts and projects that were erased: rows without content, kept so that what is still under way finds them so."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection, select, update
+
+from app.models.organizations import projects
+from app.models.prompts import prompts
+
+
+def mark_prompt(connection: Connection, *, project_id: int, prompt_id: int, now: datetime) -> bool:
+    """Empty the prompt and keep it from everybody; False when there is none, archived ones included."""
+    c = prompts.c
+    found = update(prompts).where(c.id == prompt_id, c.project_id == project_id, c.erased_at.is_(None))
+    empty = {"name": "", "value": "", "assertion_value": "", "config": {}, "placeholders": []}
+    gone = {"newest_version_id": None, "committed": False, "archived_at": now, "erased_at": now, "updated_at": now}
+    return connection.execute(found.values(revision=c.revision + 1, **empty, **gone)).rowcount == 1
+
+
+def mark_project(connection: Connection, *, project_id: int, now: datetime) -> list[int] | None:
+    """Hide the project and empty its prompts; their ids, or None when there is no such project."""
+    found = update(projects).where(projects.c.id == project_id, projects.c.erased_at.is_(None))
+    if connection.execute(found.values(name="", erased_at=now)).rowcount != 1:
+        return None
+    ids = list(connection.scalars(select(prompts.c.id).where(prompts.c.project_id == project_id)))
+    for prompt_id in ids:
+        mark_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=now)
+    return ids
+
+
+def erased_prompts(connection: Connection, *, since: datetime) -> list[tuple[int, int]]:
+    """(project id, prompt id) of what was erased since then."""
+    c = prompts.c
+    return [(row[0], row[1]) for row in connection.execute(select(c.project_id, c.id).where(c.erased_at >= since))]
+
+
+def erased_projects(connection: Connection, *, since: datetime) -> list[int]:
+    return list(connection.scalars(select(projects.c.id).where(projects.c.erased_at >= since)))

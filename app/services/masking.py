@@ -1,0 +1,68 @@
+"""The masking rules of projects, remembered for some seconds: ingest asks for every batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from app.db import Database
+from app.models import data_policies
+from app.otlp.masking import Masking, Rule
+from app.otlp.rejections import Rejection
+from app.otlp.span import Span
+from app.otlp.validate import ResourceAttributes, span_of
+
+# A change of the rules holds everywhere after this.
+REMEMBERED_S = 5.0
+_NO_RESOURCE = ResourceAttributes(msgspec.Raw(b"null"))
+
+
+Batch = tuple[list[Span], list[Rejection]]
+
+
+class MaskingRules:
+    def __init__(self, database: Database, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._database = database
+        self._monotonic = monotonic
+        self._known: dict[int, tuple[float, Masking]] = {}
+
+    def of(self, project_id: int) -> Masking:
+        """`Unavailable` when they can't be read: nothing is stored that they might have masked."""
+        known = self._known.get(project_id)
+        if known is None or self._monotonic() - known[0] > REMEMBERED_S:
+            with self._database.read() as connection:
+                policy = data_policies.find_policy(connection, project_id=project_id)
+            known = (self._monotonic(), Masking([Rule(**rule) for rule in policy.masking]))
+            self._known[project_id] = known
+        return known[1]
+
+    def apply(self, project_id: int, spans: Sequence[Span], rejected: Sequence[Rejection]) -> Batch:
+        """A batch as it may be stored; the very same without rules."""
+        masking = self.of(project_id)
+        if not masking:
+            return list(spans), list(rejected)
+        kept, without = [], [_without(one, masking) for one in rejected]
+        for span in spans:
+            try:
+                kept.append(_masked(span, masking))
+            except RecursionError:
+                without.append(_too_deep(span, masking))
+        return kept, without
+
+
+def _masked(span: Span, masking: Masking) -> Span:
+    raw = bytes(span.raw)
+    masked = masking.span(raw)
+    return span if masked is raw else span_of(msgspec.Raw(masked), span.scope, _NO_RESOURCE)
+
+
+def _too_deep(span: Span, masking: Masking) -> Rejection:
+    ids = (span.trace_id.hex(), span.span_id.hex(), masking.text(span.name))
+    return Rejection(*ids, "malformed_span", "its attributes nest too deeply to be masked", span.prompt_id)
+
+
+def _without(rejection: Rejection, masking: Masking) -> Rejection:
+    return replace(rejection, name=masking.text(rejection.name), reason=masking.text(rejection.reason))

@@ -1,0 +1,41 @@
+"""Removes rows in short transactions, so that whoever stores meanwhile waits for none of them for long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlalchemy import Connection
+
+from app.db import Database
+
+AT_ONCE = 500
+"""Rows of one transaction: some tens of milliseconds."""
+PAUSE_S = 0.02
+
+
+class Step(Protocol):
+    """Removes at most `limit` rows; returns how many, 0 when there is nothing left."""
+
+    def __call__(self, connection: Connection, *, limit: int) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remover:
+    database: Database
+    at_once: int = AT_ONCE
+    pause_s: float = PAUSE_S
+    monotonic: Callable[[], float] = time.monotonic
+
+    def exhaust(self, step: Step, *, until: float | None = None) -> int:
+        """Do the step until nothing is left, or until this monotonic time; how many rows went."""
+        total = 0
+        while until is None or self.monotonic() < until:
+            removed = self.database.retrying(lambda connection: step(connection, limit=self.at_once))
+            if not removed:
+                break
+            total += removed
+            time.sleep(self.pause_s)
+        return total

@@ -17,6 +17,7 @@ from app.api.metrics import MetricsResource
 from app.api.middleware.authentication import Authentication
 from app.api.middleware.metrics import RequestMetrics
 from app.api.middleware.request_id import RequestId
+from app.api.middleware.security_headers import SecurityHeaders
 from app.api.openapi import OpenApi
 from app.api.prompts import Prompt, Prompts, Render
 from app.api.replays import (
@@ -39,6 +40,7 @@ from app.api.test_cases import (
     TestCaseResource,
 )
 from app.api.traces import Traces
+from app.api.usage import Usage
 from app.api.versions import Commit, Restore, Version, Versions
 from app.bootstrap import Container
 from app.web import routes as pages
@@ -53,6 +55,7 @@ def build_app(container: Container) -> RoutedApp:
         middleware=[
             RequestMetrics(container.metrics),
             RequestId(),
+            SecurityHeaders(),
             Authentication(keys=services.keys, limiter=container.limiter),
         ],
         cors_enable=False,
@@ -107,6 +110,7 @@ def add_run_routes(app: App, container: Container) -> None:
     app.add_route("/api/v1/prompts/run", prompt_run)
     app.add_route(run, RunResource(runs=runs))
     app.add_route(f"{run}/events", RunEvents(runs=runs, follower=follower))
+    app.add_route("/api/v1/usage", Usage(usage=container.services.usage, now=container.now))
 
 
 def add_replay_routes(app: App, container: Container) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -63,6 +64,21 @@ class QueryBoolean(fields.Boolean):
         if str(value).lower() not in known:
             raise ValidationError("Must be true, false, 1 or 0.")
         return known[str(value).lower()]
+
+
+class Moment(fields.AwareDateTime):
+    """A time with its zone, in UTC; within what nanoseconds in 63 bits can count, as spans do."""
+
+    _first, _end = datetime(1970, 1, 1, tzinfo=UTC), datetime(2262, 1, 1, tzinfo=UTC)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(default_timezone=None, **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:
+        when: datetime = super()._deserialize(value, attr, data, **kwargs)
+        if not self._first <= when < self._end:
+            raise ValidationError("Must be in the years 1970 to 2261.")
+        return when.astimezone(UTC)
 
 
 class JsonNumber(fields.Float):

@@ -10,7 +10,7 @@ from marshmallow import fields, post_load, validate
 
 from app.models.rejected_spans import RejectedSpan
 from app.models.run_log import RunEntry
-from app.schemas.base import Identifier, StrictSchema, Text
+from app.schemas.base import Identifier, Moment, StrictSchema, Text
 from app.services.sessions import SessionSummary
 from app.sessions.present import present_usage, timestamp
 from app.timestamps import iso
@@ -38,8 +38,8 @@ class LogQuerySchema(StrictSchema):
     type = fields.String(validate=validate.OneOf(["run", "otel"]))
     limit = fields.Integer(validate=validate.Range(1, PAGE_MAX))
     cursor = Text(maximum=1000)
-    from_ = fields.AwareDateTime(data_key="from", default_timezone=None)
-    to = fields.AwareDateTime(default_timezone=None)
+    from_ = Moment(data_key="from")
+    to = Moment()
     search = Text(maximum=200)
     status = fields.String(validate=validate.OneOf(["running", "ok", "nok", "failed"]))
 

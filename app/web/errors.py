@@ -38,8 +38,7 @@ class PageAnswers:
         self._templates = templates
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, succeeded: bool) -> None:
-        resp.set_header("X-Content-Type-Options", "nosniff")
-        if req.path.startswith("/api/"):
+        if req.path.startswith("/api/") and resp.content_type != falcon.MEDIA_HTML:
             return
         resp.set_headers(HEADERS)
         if not succeeded and resp.status_code >= 400 and _reads_html(req):

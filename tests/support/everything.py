@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from app.services.recorded_export import RecordedTurn, export
 from tests.support.waiting import wait_until
-from tests.support.world import World
 
 # Nothing of another project says it, so that an answer that has it has leaked.
 MARK = "Quetzalcoatlus"
@@ -14,7 +13,28 @@ TURNS = (RecordedTurn(f"What is a {MARK}?", f"A {MARK} is a pterosaur."), Record
 PLACEHOLDER = {"key": "tone", "values": [{"name": "kind", "content": "kind", "isDefault": True}]}
 
 
-def everything(world: World) -> dict[str, Any]:
+class Answered(Protocol):
+    """What came back, as far as it is looked at here."""
+
+    @property
+    def status_code(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def json(self) -> Any: ...
+    @property
+    def headers(self) -> Any: ...
+
+
+class Project(Protocol):
+    """Speaks to the API as a project: `World`, or a client of a server elsewhere."""
+
+    def get(self, path: str) -> Answered: ...
+    def post(self, path: str, *, json: Any) -> Answered: ...
+    def send(self, batch: bytes) -> Answered: ...
+
+
+def everything(world: Project) -> dict[str, Any]:
     """The ids, by the names that the parameters of routes have."""
     prompt_id = _made(world, "/api/v1/prompts", new_prompt())["prompt"]["id"]
     prompt = f"/api/v1/prompts/{prompt_id}"
@@ -39,7 +59,7 @@ def new_prompt() -> dict[str, Any]:
     return {"name": MARK, "value": f"Know all about the {MARK}, be {{{{tone}}}}.", "placeholders": [PLACEHOLDER]}
 
 
-def _replayed(world: World, test_case_id: int) -> int:
+def _replayed(world: Project, test_case_id: int) -> int:
     accepted = world.post(f"/api/v1/test-cases/{test_case_id}/replays", json={})
     assert accepted.status_code == 202, accepted.text
     replay_id: int = accepted.json["id"]
@@ -47,7 +67,7 @@ def _replayed(world: World, test_case_id: int) -> int:
     return replay_id
 
 
-def _made(world: World, path: str, body: dict[str, Any]) -> Any:
+def _made(world: Project, path: str, body: dict[str, Any]) -> Any:
     made = world.post(path, json=body)
     assert made.status_code == 201, made.text
     return made.json

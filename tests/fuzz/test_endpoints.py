@@ -1,0 +1,146 @@
+"""Every endpoint with what the API's document allows and with what it forbids: never a 500, never an answer that
+is not in the document. Each run asks the same; `FUZZ_EXAMPLES` makes it ask more, `FUZZ_SEED` something else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from schemathesis import Case, GenerationMode
+
+from tests.support.contract import Contract
+from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.everything import everything
+from tests.support.mariadb import MariaDB
+from tests.support.redis_server import RedisServer
+
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "12"))
+SEED = int(os.environ.get("FUZZ_SEED", "1"))
+SETTINGS = {"REPRISE_RATE_LIMIT": "10000000"}
+# What would end the test itself: its keys, and what the other endpoints are asked about.
+LAST = ("delete",)
+
+
+@dataclass(frozen=True)
+class Answer:
+    response: requests.Response
+
+    @property
+    def status_code(self) -> int:
+        return self.response.status_code
+
+    @property
+    def text(self) -> str:
+        return self.response.text
+
+    @property
+    def json(self) -> Any:
+        return self.response.json()
+
+    @property
+    def headers(self) -> Any:
+        return self.response.headers
+
+
+class Remote:
+    """A server's demo project."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self.url = url
+        self.session = requests.Session()
+        self.session.trust_env = False
+        self.session.headers["Authorization"] = f"Bearer {key}"
+
+    def get(self, path: str) -> Answer:
+        return self.ask("GET", path)
+
+    def post(self, path: str, *, json: Any) -> Answer:
+        return self.ask("POST", path, json=json)
+
+    def send(self, batch: bytes) -> Answer:
+        headers = {"Content-Type": "application/json"}
+        return self.ask("POST", "/api/public/otel/v1/traces", data=batch, headers=headers)
+
+    def ask(self, method: str, path: str, **sent: Any) -> Answer:
+        return Answer(self.session.request(method, self.url + path, timeout=30, **sent))
+
+
+@pytest.fixture(scope="module", params=["embedded", pytest.param("services", marks=pytest.mark.services)])
+def remote(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
+    """A server of its own: what is asked of it here is not fit for the eyes of other tests."""
+    home = tmp_path_factory.mktemp(f"fuzz-{request.param}")
+    if request.param == "embedded":
+        with EmbeddedServer(home, SETTINGS) as server:
+            yield _remote(server)
+        return
+    mariadb: MariaDB = request.getfixturevalue("mariadb")
+    redis_server: RedisServer = request.getfixturevalue("redis_server")
+    with (
+        mariadb.database() as mysql_url,
+        redis_server.database() as redis_url,
+        Deployment(home, mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, settings=SETTINGS) as deployment,
+    ):
+        yield _remote(deployment)
+
+
+def _remote(server: EmbeddedServer | Deployment) -> Remote:
+    return Remote(server.url, server.client().api_key)
+
+
+def test_no_request_breaks_an_endpoint(remote: Remote) -> None:
+    document = remote.get("/api/openapi.json").json
+    contract = Contract(document)
+    owned = everything(remote)
+    schema = schemathesis.openapi.from_dict(document)
+    operations = sorted((one.ok() for one in schema.get_all_operations()), key=lambda one: one.method in LAST)
+    broken: list[str] = []
+
+    for operation in operations:
+        named = {name: owned[name] for name in owned if f"{{{name}}}" in operation.path}
+
+        @seed(SEED)
+        @settings(
+            max_examples=EXAMPLES,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=cases(operation, named))
+        def ask(case: Case) -> None:
+            sent = case.as_transport_kwargs(base_url=remote.url)
+            # Whatever it makes of the security scheme: without a key all answers are the same.
+            sent["headers"]["Authorization"] = remote.session.headers["Authorization"]
+            response = remote.session.request(**sent, timeout=30)
+            problems = contract.problems(
+                case.method.upper(),
+                case.formatted_path,
+                response.status_code,
+                response.headers,
+                response.content,
+                case.body if isinstance(case.body, dict) else None,
+            )
+            if response.status_code in {500, 503} or problems:
+                broken.append(f"{problems or response.text}\n{case.as_curl_command()}"[:1500])
+
+        ask()
+
+    assert len(operations) > 25
+    assert broken == [], f"{len(broken)} requests"
+
+
+def cases(operation: Any, named: dict[str, Any]) -> st.SearchStrategy[Case]:
+    """Requests about what there is and what there is not, as the document has them and as it has them not."""
+    about = [named] if "key_id" in named or not named else [named, None]
+    return st.one_of(
+        operation.as_strategy(mode, path_parameters=parameters)
+        for parameters in about
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+    )

@@ -12,7 +12,7 @@ from app.actors import Actors
 from app.actors.replay_delivery import ReplayDelivery
 from app.actors.run_delivery import RunDelivery
 from app.broker import WakingBroker, build_broker
-from app.db import Database, build_engine
+from app.db import Database, build_database
 from app.limits.mailbox import Mailbox
 from app.limits.rate import RateLimiter
 from app.metrics import Metrics, MetricStore, provider_calls, registry
@@ -118,8 +118,9 @@ def bootstrap(
     redis = redis or connect(settings.redis_url, waiters=settings.web_threads)
     metric_store = MetricStore(redis.commands)
     metrics = Metrics(metric_store)
-    database = database or Database(
-        build_engine(database_url(settings), pool_size=settings.database_pool),
+    database = database or build_database(
+        database_url(settings),
+        pool_size=settings.database_pool,
         on_lock_retry=lambda: metrics.count(registry.LOCK_RETRIES),
     )
     metrics.gauge(

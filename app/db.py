@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 
 import structlog
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, make_url
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import Unavailable
@@ -22,16 +23,22 @@ log = structlog.get_logger(__name__)
 # MySQL's "lock wait timeout" and "deadlock found": the transaction was rolled back and may be tried again.
 LOCK_ERRORS = frozenset({1205, 1213})
 LOCK_ATTEMPTS = 8
+# A connection that was used so lately is not asked again whether it lives, which costs as much as a small query.
+TRUSTED_S = 1.0
 
 
 class Database:
     """Hands out transactions: `read()` for queries, `write()` for changes, `retrying(work)` for contended ones.
 
     A fault of the server or the network becomes `Unavailable`; a violated constraint stays what it is.
+    `reader` is an engine for `read()` alone, so that queries need not wait for a connection behind changes.
     """
 
-    def __init__(self, engine: Engine, *, on_lock_retry: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, engine: Engine, *, reader: Engine | None = None, on_lock_retry: Callable[[], None] = lambda: None
+    ) -> None:
         self.engine = engine
+        self._reader = reader or engine
         self._on_lock_retry = on_lock_retry
         self._sqlite = engine.dialect.name == "sqlite"
         # SQLite has one writer: waiting in line here is fair, waiting in its busy handler is not.
@@ -44,14 +51,21 @@ class Database:
         return self._sqlite
 
     def connections(self) -> dict[str, int]:
-        """How many connections of this process's pool are in use, and how many are idle."""
-        pool = self.engine.pool
-        return {"in_use": pool.checkedout(), "idle": pool.checkedin()} if isinstance(pool, QueuePool) else {}
+        """How many connections of this process are in use, and how many are idle."""
+        pools = [pool for pool in {self.engine.pool, self._reader.pool} if isinstance(pool, QueuePool)]
+        return (
+            {"in_use": sum(p.checkedout() for p in pools), "idle": sum(p.checkedin() for p in pools)} if pools else {}
+        )
+
+    def dispose(self) -> None:
+        """Close the idle connections; those in use close when they come back."""
+        self.engine.dispose()
+        self._reader.dispose()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection for queries; every statement sees what is committed by now."""
-        with translated(), self.engine.connect() as connection:
+        with translated(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
@@ -101,8 +115,20 @@ def translated() -> Iterator[None]:
         raise Unavailable("The connection to the database was lost; try again.") from error
 
 
-def build_engine(url: str, *, pool_size: int = 16) -> Engine:
-    """An engine for `mysql://…` (by mysqlclient) or `sqlite:///…`, with the pragmas each of them needs."""
+def build_database(url: str, *, pool_size: int, on_lock_retry: Callable[[], None]) -> Database:
+    """At most `pool_size` connections: on MySQL one half of them for queries, the other for changes."""
+    if make_url(url).get_backend_name() == "sqlite":
+        return Database(build_engine(url, pool_size=pool_size), on_lock_retry=on_lock_retry)
+    half = max(1, pool_size // 2)
+    reader = build_engine(url, pool_size=half, queries_only=True)
+    return Database(build_engine(url, pool_size=half), reader=reader, on_lock_retry=on_lock_retry)
+
+
+def build_engine(url: str, *, pool_size: int = 16, queries_only: bool = False) -> Engine:
+    """An engine for `mysql://…` (by mysqlclient) or `sqlite:///…`, with the pragmas each of them needs.
+
+    `queries_only`: each statement for itself, which saves the rollback after it.
+    """
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
         engine = create_engine(parsed, pool_size=pool_size, max_overflow=-1, connect_args={"timeout": 30})
@@ -115,13 +141,29 @@ def build_engine(url: str, *, pool_size: int = 16) -> Engine:
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=10,
-        pool_pre_ping=True,
         pool_recycle=1800,
-        isolation_level="READ COMMITTED",
+        isolation_level="AUTOCOMMIT" if queries_only else "READ COMMITTED",
+        skip_autocommit_rollback=queries_only,
         connect_args={"connect_timeout": 5, "read_timeout": 60, "write_timeout": 60},
     )
     event.listen(engine, "connect", _prepare_mysql)
+    event.listen(engine, "checkout", _check_alive)
+    event.listen(engine, "checkin", _note_use)
     return engine
+
+
+def _check_alive(connection: Any, record: Any, _proxy: Any) -> None:
+    """Ping a connection that was idle for a while; the pool replaces one that does not answer."""
+    if time.monotonic() - record.info.get("used_at", -math.inf) < TRUSTED_S:
+        return
+    try:
+        connection.ping()
+    except connection.OperationalError as error:
+        raise DisconnectionError from error
+
+
+def _note_use(_connection: Any, record: Any) -> None:
+    record.info["used_at"] = time.monotonic()
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

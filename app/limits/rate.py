@@ -1,16 +1,35 @@
-"""The rate limit per API key: a moving window in Redis that all processes share."""
+"""The rate limit per API key: a moving window in Redis that all processes share, asked in one round trip."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import redis
-from limits import RateLimitItemPerMinute
-from limits.storage import RedisStorage
-from limits.strategies import MovingWindowRateLimiter
+
+WINDOW_S = 60
+
+# The log of a key is a list of the times (µs) of the requests that were let through, newest first and never longer
+# than the limit: so its last entry decides. What has left the window goes from the end, each entry once. Redis' own
+# clock is the only one, so that processes on several machines agree.
+_ASK = """
+local limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000000
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local oldest = redis.call('LINDEX', KEYS[1], -1)
+while oldest and tonumber(oldest) <= now - window do
+    redis.call('RPOP', KEYS[1])
+    oldest = redis.call('LINDEX', KEYS[1], -1)
+end
+local counted = redis.call('LLEN', KEYS[1])
+local allowed = counted < limit and 1 or 0
+if allowed == 1 and ARGV[3] == '1' then
+    counted = redis.call('LPUSH', KEYS[1], string.format('%.0f', now))
+    redis.call('EXPIRE', KEYS[1], ARGV[2])
+end
+return {allowed, limit - counted, (tonumber(oldest) or now) + window - now}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,38 +42,27 @@ class Allowance:
     reset_s: int
 
 
-class _SharedClientStorage(RedisStorage):
-    """The storage on a client that exists already (a fake one in the embedded mode)."""
-
-    def __init__(self, client: redis.Redis) -> None:
-        self._client = client
-        super().__init__("redis://")
-        self.storage = client
-        self.initialize_storage("")
-
-
 class RateLimiter:
     """Counts requests; when Redis can't count, it lets them through and says so to `on_unavailable`."""
 
     def __init__(self, client: redis.Redis, *, per_minute: int, on_unavailable: Callable[[], None]) -> None:
-        self._item = RateLimitItemPerMinute(per_minute)
-        self._strategy = MovingWindowRateLimiter(_SharedClientStorage(client))
+        self._limit = per_minute
+        self._script = client.register_script(_ASK)
         self._on_unavailable = on_unavailable
 
     def hit(self, key: int | str) -> Allowance:
         """Count one request of the key (an API key's id, or another name) and say whether it may go on."""
-        return self._ask(self._strategy.hit, key)
+        return self._ask(key, counted=True)
 
-    def look(self, key: str) -> Allowance:
+    def look(self, key: int | str) -> Allowance:
         """Whether a request of the key would go on; counts nothing."""
-        return self._ask(self._strategy.test, key)
+        return self._ask(key, counted=False)
 
-    def _ask(self, ask: Callable[..., bool], key: int | str) -> Allowance:
-        limit = self._item.amount
+    def _ask(self, key: int | str, *, counted: bool) -> Allowance:
         try:
-            allowed = ask(self._item, str(key))
-            reset_time, remaining = self._strategy.get_window_stats(self._item, str(key))
+            answer = self._script(keys=[f"rate:{key}"], args=[self._limit, WINDOW_S, int(counted)])
         except redis.RedisError:
             self._on_unavailable()
-            return Allowance(allowed=True, limit=limit, remaining=limit, reset_s=0)
-        return Allowance(allowed, limit, remaining, max(0, math.ceil(reset_time - time.time())))
+            return Allowance(allowed=True, limit=self._limit, remaining=self._limit, reset_s=0)
+        allowed, remaining, reset_us = answer
+        return Allowance(bool(allowed), self._limit, max(0, remaining), math.ceil(reset_us / 1_000_000))

@@ -122,7 +122,15 @@ class Settings:
         "REPRISE_INGEST_BACKLOG", 200, "Batches waiting to be stored beyond which 503 is answered", _positive
     )
     web_processes: int = setting("REPRISE_WEB_PROCESSES", 2, "Web processes; the embedded mode has one", _positive)
-    web_threads: int = setting("REPRISE_WEB_THREADS", 64, "Threads of each web process", _positive)
+    web_threads: int = setting(
+        "REPRISE_WEB_THREADS", 1300, "Threads of each web process, started as they are needed", _positive
+    )
+    run_places: int = setting(
+        "REPRISE_RUN_PLACES",
+        1000,
+        "Runs that may wait in each web process, and at most nine of ten of its threads; beyond it 503",
+        _positive,
+    )
     worker_threads: int = setting(
         "REPRISE_WORKER_THREADS",
         64,
@@ -138,6 +146,11 @@ class Settings:
 
     vendor_credentials: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """(key, base URL) of each vendor that has one of its usual variables set."""
+
+    @property
+    def waiting_places(self) -> int:
+        """Threads of a web process that waiting runs may take."""
+        return max(1, min(self.run_places, self.web_threads * 9 // 10))
 
     @property
     def embedded(self) -> bool:

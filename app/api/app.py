@@ -15,6 +15,7 @@ from app.api.keys import ApiKeyResource, ApiKeys
 from app.api.logs import PromptLogs, RejectedSpans
 from app.api.metrics import MetricsResource
 from app.api.middleware.authentication import Authentication
+from app.api.middleware.bulkhead import Bulkhead
 from app.api.middleware.metrics import RequestMetrics
 from app.api.middleware.request_id import RequestId
 from app.api.middleware.security_headers import SecurityHeaders
@@ -57,6 +58,7 @@ def build_app(container: Container) -> RoutedApp:
             RequestId(),
             SecurityHeaders(),
             Authentication(keys=services.keys, limiter=container.limiter),
+            Bulkhead(settings.waiting_places),
         ],
         cors_enable=False,
     )

@@ -28,6 +28,7 @@ class RunPrompt:
     """Answers with the model's answer: whole, as events while it is written, or at once (202) to be asked for later."""
 
     scopes = {"POST": "run"}  # noqa: RUF012 - read by the authentication middleware
+    waits = frozenset({"POST"})
 
     def __init__(self, *, runs: RunService, delivery: RunDelivery, follower: Follower, body_bytes: int) -> None:
         self._runs = runs
@@ -82,6 +83,8 @@ class RunResource:
 
 class RunEvents:
     """The events of a run that the caller began elsewhere, or was cut off from."""
+
+    waits = frozenset({"GET"})
 
     def __init__(self, *, runs: RunService, follower: Follower) -> None:
         self._runs = runs

@@ -1,0 +1,54 @@
+"""Keeps requests that wait for a model from taking the last places of those that are answered at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+
+import falcon
+from falcon.typing import ReadableIO
+
+from app.errors import Unavailable
+
+
+class Bulkhead:
+    """At most `places` requests of one process may wait; one more is told to come back.
+
+    A resource names the methods that wait in `waits`, e.g. `{"POST"}`. A stream waits until it is closed.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._places = threading.BoundedSemaphore(places)
+
+    def process_resource(
+        self, req: falcon.Request, _resp: falcon.Response, resource: object, _params: dict[str, object]
+    ) -> None:
+        if req.method not in getattr(resource, "waits", ()):
+            return
+        if not self._places.acquire(blocking=False):
+            raise Unavailable("As many runs as this process takes are in work; send this one again.")
+        req.context.place_taken = True
+
+    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+        if not getattr(req.context, "place_taken", False):
+            return
+        if resp.stream is None:
+            self._places.release()
+        else:
+            resp.stream = _Held(resp.stream, self._places.release)
+
+
+class _Held:
+    """A stream with its place. The server closes it at its end, and when the caller is gone before."""
+
+    def __init__(self, stream: ReadableIO | Iterable[bytes], release: Callable[[], None]) -> None:
+        self._stream = stream
+        self._release = release
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._stream)  # type: ignore[arg-type] # files are never streamed where one waits
+
+    def close(self) -> None:
+        self._release()
+        if close := getattr(self._stream, "close", None):
+            close()

@@ -1,0 +1,125 @@
+"""Puts load on an HTTP server from this process: many connections on one event loop, or one in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, the same each time it is sent."""
+
+    method: str
+    path: str
+    api_key: str
+    body: bytes = b""
+
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
+
+    def wire(self, netloc: str) -> bytes:
+        """As HTTP/1.1 over a connection that is kept."""
+        fields = {"Host": netloc, **self.headers(), "Content-Length": str(len(self.body))}
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        return f"{self.method} {self.path} HTTP/1.1\r\n{head}\r\n".encode() + self.body
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """How a request ended, and after how many seconds; status 0 when nobody answered."""
+
+    status: int
+    seconds: float
+
+
+async def burst(url: str, request: Request, count: int) -> list[Took]:
+    """Send `count` requests at once, each over a connection of its own."""
+    netloc = urlsplit(url).netloc
+    return await asyncio.gather(*(_alone(netloc, request.wire(netloc)) for _ in range(count)))
+
+
+async def _alone(netloc: str, wire: bytes) -> Took:
+    started = time.perf_counter()
+    try:
+        reader, writer = await asyncio.open_connection(*netloc.split(":"))
+        status = await exchange(reader, writer, wire)
+        writer.close()
+    except (OSError, asyncio.IncompleteReadError):
+        status = 0
+    return Took(status, time.perf_counter() - started)
+
+
+async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, wire: bytes) -> int:
+    """Send, read the answer to its end, return its status."""
+    writer.write(wire)
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+    await reader.readexactly(int(head.partition("content-length: ")[2].partition("\r\n")[0]))
+    return int(head.split(" ", 2)[1])
+
+
+async def rate(url: str, request: Request, *, connections: int, seconds: float) -> float:
+    """Answers a second over `connections` kept connections, all of them 200."""
+    netloc = urlsplit(url).netloc
+    wire, until = request.wire(netloc), time.perf_counter() + seconds
+
+    async def one() -> int:
+        reader, writer = await asyncio.open_connection(*netloc.split(":"))
+        answers = 0
+        while time.perf_counter() < until:
+            if (status := await exchange(reader, writer, wire)) != 200:
+                raise SystemExit(f"{request.method} {request.path}: HTTP {status}")
+            answers += 1
+        writer.close()
+        return answers
+
+    return sum(await asyncio.gather(*(one() for _ in range(connections)))) / seconds
+
+
+def one_by_one(
+    url: str, request: Request, *, count: int = 0, stop: Event | None = None, pause_s: float = 0
+) -> list[Took]:
+    """Send over one kept connection, `count` times or until `stop` is set."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+    taken: list[Took] = []
+    while len(taken) < count or (stop is not None and not stop.is_set()):
+        started = time.perf_counter()
+        connection.request(request.method, request.path, request.body, request.headers())
+        answer = connection.getresponse()
+        answer.read()
+        taken.append(Took(answer.status, time.perf_counter() - started))
+        time.sleep(pause_s)
+    connection.close()
+    return taken
+
+
+def percentile_ms(taken: Sequence[Took], percent: int) -> float:
+    if len(taken) < 2:
+        return max((took.seconds for took in taken), default=0.0) * 1000
+    return statistics.quantiles([took.seconds for took in taken], n=100, method="inclusive")[percent - 1] * 1000
+
+
+def statuses(taken: Sequence[Took]) -> dict[int, int]:
+    """How many requests ended with which status."""
+    return {status: sum(took.status == status for took in taken) for status in sorted({took.status for took in taken})}
+
+
+def memory_mb(group: int) -> list[int]:
+    """Resident megabytes, largest first, of each process of the process group `group`, at their peak."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            status = (folder / "status").read_text()
+        except OSError:
+            continue
+        if int(fields[2]) == group and "VmHWM" in status:
+            found.append(int(status.partition("VmHWM:")[2].split()[0]) // 1024)
+    return sorted(found, reverse=True)

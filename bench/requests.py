@@ -1,0 +1,121 @@
+"""How fast prompts are read and rendered, against a resource that does nothing: `python -m bench.requests`.
+
+Both are served by gunicorn with the same settings, and asked in turns, so that a busy machine slows both. Load comes
+from wrk where it is installed, else from a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from bench.load import Request, memory_mb, one_by_one, rate
+from tests.support.deployment import ROOT, Deployment, environment
+from tests.support.http_client import Client, serves
+from tests.support.mariadb import mariadb_server
+from tests.support.process import ChildProcess
+from tests.support.redis_server import redis_server
+from tests.support.waiting import free_port
+
+GOAL = 0.6
+SETTINGS = {"REPRISE_RATE_LIMIT": "100000000", "REPRISE_LOG_LEVEL": "warning"}
+TEXT = "# Role\nYou are {{tone}}.\n# Rules\n" + "\n".join(f"* Rule {number}: be helpful." for number in range(20))
+
+
+@contextlib.contextmanager
+def empty_server(folder: Path) -> Iterator[str]:
+    """`bench.empty` behind gunicorn with Reprise's own configuration; its base URL."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    argv = ["gunicorn", "-c", "config/gunicorn.py", "bench.empty:application"]
+    env = environment(folder, {**SETTINGS, "PORT": str(port)})
+    with ChildProcess("empty", argv, log=folder / "empty.log", env=env, cwd=ROOT, ready=lambda: serves(url, "/")):
+        yield url
+
+
+def answers_per_second(url: str, request: Request, *, connections: int, seconds: int) -> float:
+    if wrk := shutil.which("wrk"):
+        return _by_wrk(wrk, url, request, connections=connections, seconds=seconds)
+    with ProcessPoolExecutor(1) as pool:
+        return pool.submit(_by_loop, url, request, connections, seconds).result()
+
+
+def _by_loop(url: str, request: Request, connections: int, seconds: int) -> float:
+    return asyncio.run(rate(url, request, connections=connections, seconds=seconds))
+
+
+def _by_wrk(wrk: str, url: str, request: Request, *, connections: int, seconds: int) -> float:
+    """wrk takes method and body from a Lua script alone."""
+    fields = "".join(f'wrk.headers["{name}"] = "{value}"\n' for name, value in request.headers().items())
+    script = f'wrk.method = "{request.method}"\nwrk.body = [==[{request.body.decode()}]==]\n{fields}'
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+        file.write(script)
+        file.flush()
+        argv = [wrk, "-t1", f"-c{connections}", f"-d{seconds}s", "-s", file.name, url + request.path]
+        said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    if "Non-2xx" in said or "Socket errors" in said:
+        raise SystemExit(said)
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1])  # type: ignore[index]
+
+
+def new_prompt(client: Client) -> int:
+    values = [{"name": "friendly", "content": "friendly and brief", "isDefault": True}]
+    asked = {"name": "Bench", "value": TEXT, "placeholders": [{"key": "tone", "description": "", "values": values}]}
+    return int(client.post("/api/v1/prompts", asked).json()["prompt"]["id"])
+
+
+def measure(deployment: Deployment, empty_url: str, *, rounds: int, connections: int, seconds: int) -> None:
+    client = deployment.client()
+    path = f"/api/v1/prompts/{new_prompt(client)}"
+    nothing = Request("GET", "/", client.api_key)
+    ours = {
+        "get": Request("GET", path, client.api_key),
+        "render": Request("POST", f"{path}/render", client.api_key, b'{"placeholders": {"tone": "friendly"}}'),
+    }
+    for request in ours.values():
+        one_by_one(deployment.url, request, count=50)
+    compared: dict[str, list[tuple[float, float]]] = {name: [] for name in ours}
+    load = {"connections": connections, "seconds": seconds}
+    for _ in range(rounds):
+        for name, request in ours.items():
+            empty = answers_per_second(empty_url, nothing, **load)
+            compared[name].append((answers_per_second(deployment.url, request, **load), empty))
+    by = "wrk" if shutil.which("wrk") else "a Python process"
+    print(f"Requests/s, {connections} connections, {rounds} rounds of {seconds} s, load by {by}")
+    for name, pairs in compared.items():
+        ratio = statistics.median(mine / empty for mine, empty in pairs)
+        mine, empty = (statistics.median(column) for column in zip(*pairs, strict=True))
+        print(f"  {name:6} {mine:6.0f}, an empty resource {empty:6.0f}: ratio {ratio:.2f}    goal at least {GOAL}")
+    print(f"  web processes {memory_mb(deployment.webs[0].pid)} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--connections", type=int, default=8)
+    parser.add_argument("--seconds", type=int, default=4)
+    with (
+        tempfile.TemporaryDirectory() as name,
+        mariadb_server(flush_log=1) as mariadb,
+        mariadb.database() as mysql_url,
+        redis_server() as redis,
+        redis.database() as redis_url,
+        empty_server(Path(name)) as empty_url,
+        Deployment(
+            Path(name), mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, settings=SETTINGS
+        ) as deployment,
+    ):
+        measure(deployment, empty_url, **vars(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,6 @@ import time
 import redis
 import structlog
 from dramatiq import Message
-from dramatiq.results import ResultFailure, ResultTimeout
 
 from app.actors.run_prompt import RunActor
 from app.broker import WakingBroker
@@ -18,9 +17,8 @@ from app.services.runs.failures import NOT_SENT
 
 log = structlog.get_logger(__name__)
 
-# A result may be lost (a worker that died right after its commit, a Redis that was flushed); the row is not.
+# Its end may have been announced to nobody (a worker that died right after its commit, Redis away); the row says it.
 LOOK_S = 15.0
-PAUSE_S = 1.0
 
 
 class RunDelivery:
@@ -28,12 +26,14 @@ class RunDelivery:
         self._broker = broker
         self._actor = actor
         self._runs = runs
+        self._ends = runs.ends
         self._wait_s = wait_s
 
     def send(self, started: Started) -> None:
         """Send the run's message; `Unavailable` when Redis is away, and then the run will never be executed."""
         if started.joined:
             return
+        self._ends.listen()
         try:
             self._broker.enqueue(self._message(started.run_id))
         except redis.RedisError as error:
@@ -44,19 +44,16 @@ class RunDelivery:
     def finished(self, started: Started) -> RunRow:
         """The run when it has ended, well or not; `WaitTimeout` when that takes too long, and it goes on."""
         deadline = time.monotonic() + self._wait_s
-        message = self._message(started.run_id)
-        told = started.joined
-        while True:
-            if not told:
-                told = self._wait(message, min(LOOK_S, deadline - time.monotonic()))
-            row = self._runs.get(project_id=started.project_id, run_id=started.run_id)
-            if row.finished:
-                return row
+        self._ends.listen()
+        if not started.joined:
+            self._ends.wait(started.run_id, min(LOOK_S, self._wait_s))
+        while not (row := self._runs.get(project_id=started.project_id, run_id=started.run_id)).finished:
             if time.monotonic() >= deadline:
                 raise WaitTimeout(
                     f"The run takes longer than {self._wait_s:g} s. It goes on: see GET /api/v1/runs/{row.id}."
                 )
-            told = False
+            self._ends.wait(row.id, min(LOOK_S, deadline - time.monotonic()))
+        return row
 
     def sweep(self) -> None:
         """For the clock: see after runs that were left behind."""
@@ -64,19 +61,6 @@ class RunDelivery:
             log.info("run_sent_again", run_id=run_id)
             self._broker.enqueue(self._message(run_id))
 
-    def _wait(self, message: Message[bool], wait_s: float) -> bool:
-        """True at once when the actor says that the run is finished; False after `wait_s`, or a pause."""
-        backend = self._broker.get_results_backend()
-        try:
-            if backend.get_result(message, block=True, timeout=max(1, round(wait_s)) * 1000):
-                return True
-        except ResultTimeout:
-            return False
-        except (ResultFailure, redis.RedisError) as error:
-            log.debug("run_result_unreadable", error=str(error))
-        time.sleep(PAUSE_S)
-        return False
-
     def _message(self, run_id: int) -> Message[bool]:
-        """Every message of a run has the same id, so that whoever waits knows where its result will be."""
+        """Every message of a run has the same id: one that was sent again is known for the same."""
         return self._actor.message(run_id).copy(message_id=f"run-{run_id}")

@@ -17,7 +17,7 @@ AROUND_THE_CALL_S = 120
 
 
 def declare(broker: RedisBroker, services: Services) -> RunActor:
-    """The result says whether the run is finished. Retried while the database is away; the row allows one try."""
+    """Returns whether the run is finished. Retried while the database is away; the row allows one try."""
 
     @dramatiq.actor(
         broker=broker,
@@ -27,7 +27,6 @@ def declare(broker: RedisBroker, services: Services) -> RunActor:
         max_backoff=15_000,
         time_limit=(services.runs.call_timeout_s + AROUND_THE_CALL_S) * 1000,
         max_age=3_600_000,
-        store_results=True,
     )
     def run_prompt(run_id: int) -> bool:
         return services.runs.execute(run_id)

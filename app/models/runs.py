@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Column, Connection, Float, Index, Integer, Table, insert, select, update
+from sqlalchemy import Column, Connection, Float, Index, Integer, Table, bindparam, insert, select, update
 
 from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
 from app.models.language_models import language_models
@@ -106,6 +106,14 @@ _ROW = (
     .join(projects, projects.c.id == runs.c.project_id)
     .join(language_models, language_models.c.id == runs.c.language_model_id)
 )
+# Built once: every run asks these. (In an UPDATE a parameter may not have the name of a column.)
+_ROW_OF_RUN = _ROW.where(runs.c.id == bindparam("run_id"))
+_FIND_RUN = _ROW_OF_RUN.where(runs.c.project_id == bindparam("of_project"))
+_STATUS = select(runs.c.status).where(runs.c.id == bindparam("run_id"))
+_CLAIM_RUN = update(runs).where(runs.c.id == bindparam("run_id"), runs.c.status == "queued")
+_FINISH_CLAIMED = update(runs).where(
+    runs.c.id == bindparam("run_id"), runs.c.status == "running", runs.c.claim == bindparam("token")
+)
 
 
 def add_run(connection: Connection, *, values: Mapping[str, Any], now: datetime) -> int:
@@ -114,34 +122,31 @@ def add_run(connection: Connection, *, values: Mapping[str, Any], now: datetime)
 
 
 def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow | None:
-    row = connection.execute(_ROW.where(runs.c.id == run_id, runs.c.project_id == project_id)).one_or_none()
+    row = connection.execute(_FIND_RUN, {"run_id": run_id, "of_project": project_id}).one_or_none()
     return RunRow(*row) if row else None
 
 
 def is_finished(connection: Connection, *, run_id: int) -> bool:
     """False for a run that is not there, too."""
-    status = connection.scalar(select(runs.c.status).where(runs.c.id == run_id))
+    status = connection.scalar(_STATUS, {"run_id": run_id})
     return status is not None and status not in UNFINISHED
 
 
 def claim_run(connection: Connection, *, run_id: int, token: str, now: datetime) -> RunRow | None:
     """Make the queued run the caller's own; None when somebody was faster, or there is nothing to do."""
-    queued = update(runs).where(runs.c.id == run_id, runs.c.status == "queued")
-    taken = queued.values(status="running", claim=token, alive_at=now, started_at=now)
-    if connection.execute(taken).rowcount != 1:
+    values = {"status": "running", "claim": token, "alive_at": now, "started_at": now}
+    if connection.execute(_CLAIM_RUN, {"run_id": run_id, **values}).rowcount != 1:
         return None
-    return RunRow(*connection.execute(_ROW.where(runs.c.id == run_id)).one())
+    return RunRow(*connection.execute(_ROW_OF_RUN, {"run_id": run_id}).one())
 
 
 def finish_claimed(
     connection: Connection, *, claim: Claim, values: Mapping[str, Any], now: datetime, unmoved: bool = False
 ) -> bool:
     """End a run for the owner of its claim, or for a judge who saw `alive_at` stand still (`unmoved`)."""
-    c = runs.c
-    owned = update(runs).where(c.id == claim.run_id, c.status == "running", c.claim == claim.token)
-    if unmoved:
-        owned = owned.where(c.alive_at == claim.alive_at)
-    return connection.execute(owned.values(finished_at=now, **values)).rowcount == 1
+    owned = _FINISH_CLAIMED.where(runs.c.alive_at == claim.alive_at) if unmoved else _FINISH_CLAIMED
+    parameters = {"run_id": claim.run_id, "token": claim.token, "finished_at": now, **values}
+    return connection.execute(owned, parameters).rowcount == 1
 
 
 def finish_queued(connection: Connection, *, run_id: int, values: Mapping[str, Any], now: datetime) -> bool:

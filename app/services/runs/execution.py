@@ -53,12 +53,12 @@ class Executor:
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
-    def execute(self, run_id: int) -> None:
-        """Nothing happens to a run that is claimed already: a message that comes twice makes no second answer."""
+    def execute(self, run_id: int) -> bool:
+        """Whether this call ended the run: a message that comes twice makes no second answer."""
         token, now = str(uuid4()), self.now()
         row = self.database.retrying(lambda connection: runs.claim_run(connection, run_id=run_id, token=token, now=now))
         if row is None:
-            return
+            return False
         claim = Claim(run_id, token, now)
         with self.heartbeat.of(run_id, token):
             try:
@@ -67,7 +67,7 @@ class Executor:
                 # A bug, or the actor's time limit: the run must not look as if it were still in work.
                 self._store(row, claim, failed(INTERNAL, f"{type(error).__name__} while the run was executed."))
                 raise
-            self._store(row, claim, values)
+            return self._store(row, claim, values)
 
     def _work(self, row: RunRow) -> dict[str, Any]:
         """The columns to store: an answer, or the failure that the vendor or the configuration is to blame for."""
@@ -112,7 +112,7 @@ class Executor:
         credential = self.credentials.find(row.organization_id, model.vendor, base_url=model.base_url)
         return model, model_request(model, row.request["config"], messages, credential, self.call_timeout_s)
 
-    def _store(self, row: RunRow, claim: Claim, values: dict[str, Any]) -> None:
+    def _store(self, row: RunRow, claim: Claim, values: dict[str, Any]) -> bool:
         def store(connection: Connection) -> bool:
             return finish(connection, claim, values, self.now())
 
@@ -121,8 +121,9 @@ class Executor:
             self.live.end(row.id)
         if not ended:
             log.warning("run_came_too_late", run_id=claim.run_id, status=values["status"])
-            return
+            return False
         self.metrics.count(RUNS, row.model_name, values.get("error_kind") or ("nok" if values.get("nok") else "ok"))
+        return True
 
     def _patiently(self, work: Callable[[], T]) -> T:
         """Do `work` again while the database is away: a claimed run can't be handed back."""

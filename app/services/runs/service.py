@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from sqlalchemy import Connection
@@ -16,11 +17,16 @@ from app.models.runs import RunRow
 from app.providers.router import Providers
 from app.services.prompts import PromptService
 from app.services.runs.commands import Idempotency, RunCommand, Started
+from app.services.runs.ends import RunEnds
 from app.services.runs.execution import Executor
 from app.services.runs.failures import NOT_SENT
 from app.services.runs.snapshot import model_request, snapshot
 from app.services.runs.sweeper import KEY_TTL, Sweeper, give_up
 from app.timestamps import Now
+
+# Runs begun, and answers read, at one time in a process: of a thousand that come together, more would only make
+# everybody else wait for the interpreter and for a connection.
+TURNS = 4
 
 
 class RunService:
@@ -33,6 +39,7 @@ class RunService:
         providers: Providers,
         executor: Executor,
         sweeper: Sweeper,
+        ends: RunEnds,
     ) -> None:
         self._database = database
         self._now = now
@@ -40,6 +47,13 @@ class RunService:
         self._providers = providers
         self._executor = executor
         self._sweeper = sweeper
+        self._ends = ends
+        self._turns = threading.BoundedSemaphore(TURNS)
+
+    @property
+    def ends(self) -> RunEnds:
+        """What tells whoever waits."""
+        return self._ends
 
     @property
     def call_timeout_s(self) -> float:
@@ -60,6 +74,17 @@ class RunService:
         Whatever can be refused is refused before anything is written: `NotFound`, `Invalid`, and `Conflict`
         for an Idempotency-Key that came with another body.
         """
+        with self._turns:
+            return self._start(command, project_id, api_key_id, source, idempotency)
+
+    def _start(
+        self,
+        command: RunCommand,
+        project_id: int,
+        api_key_id: int | None,
+        source: str,
+        idempotency: Idempotency | None,
+    ) -> Started:
         joined = self._joined(project_id, idempotency)
         if joined:
             return joined
@@ -74,17 +99,18 @@ class RunService:
         return Started(run_id, project_id)
 
     def get(self, *, project_id: int, run_id: int) -> RunRow:
-        with self._database.read() as connection:
+        with self._turns, self._database.read() as connection:
             row = runs.find_run(connection, project_id=project_id, run_id=run_id)
         if row is None:
             raise NotFound("There is no such run.")
         return row
 
     def execute(self, run_id: int) -> bool:
-        """Execute a queued run; whether it is finished now, by whomever."""
-        self._executor.execute(run_id)
-        with self._database.read() as connection:
-            return runs.is_finished(connection, run_id=run_id)
+        """Execute a queued run; whether it is finished now, by whomever. Whoever waits for it is told."""
+        finished = self._executor.execute(run_id) or self._is_finished(run_id)
+        if finished:
+            self._ends.announce(run_id)
+        return finished
 
     def give_up(self, run_id: int) -> bool:
         """End a run whose message could not be sent; False when it was, and somebody works on the run."""
@@ -93,6 +119,10 @@ class RunService:
     def sweep(self) -> list[int]:
         """See `Sweeper.sweep`."""
         return self._sweeper.sweep()
+
+    def _is_finished(self, run_id: int) -> bool:
+        with self._database.read() as connection:
+            return runs.is_finished(connection, run_id=run_id)
 
     def _joined(self, project_id: int, idempotency: Idempotency | None) -> Started | None:
         if idempotency is None:

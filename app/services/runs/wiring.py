@@ -10,6 +10,7 @@ from app.providers.router import Providers
 from app.services.credentials import CredentialService
 from app.services.models import ModelService
 from app.services.prompts import PromptService
+from app.services.runs.ends import RunEnds
 from app.services.runs.execution import Executor
 from app.services.runs.heartbeat import BEAT_S, Heartbeat
 from app.services.runs.live import LiveRuns
@@ -44,5 +45,11 @@ def build_runs(
     )
     sweeper = Sweeper(database=database, now=now, metrics=metrics)
     return RunService(
-        database=database, now=now, prompts=prompts, providers=providers, executor=executor, sweeper=sweeper
+        database=database,
+        now=now,
+        prompts=prompts,
+        providers=providers,
+        executor=executor,
+        sweeper=sweeper,
+        ends=RunEnds(client),
     )

@@ -78,7 +78,7 @@ def test_states_are_told_apart(world, upstream):
     for question in ("good", "refused", "broken"):
         run(world, prompt_id, question)
 
-    assert questions(page(world, prompt_id, status="done")) == ["refused", "good"]
+    assert questions(page(world, prompt_id, status="ok")) == ["good"]
     assert questions(page(world, prompt_id, status="nok")) == ["refused"]
     assert questions(page(world, prompt_id, status="failed")) == ["broken"]
 

@@ -1,0 +1,100 @@
+"""Waiting requests have their places; the others are never without one."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import falcon
+import pytest
+from falcon.testing import TestClient
+
+from app.api import errors
+from app.api.middleware.bulkhead import Bulkhead
+
+LONG_S = 30
+
+
+class Waiting:
+    """POST waits until `release`; each that has begun adds to `begun`."""
+
+    waits = frozenset({"POST"})
+
+    def __init__(self):
+        self.begun, self.release = threading.Semaphore(0), threading.Event()
+
+    def on_post(self, _req, resp):
+        self.begun.release()
+        assert self.release.wait(LONG_S)
+        resp.media = {}
+
+    def on_get(self, _req, resp):
+        resp.media = {}
+
+
+class Failing:
+    waits = frozenset({"POST"})
+
+    def on_post(self, _req, _resp):
+        raise falcon.HTTPBadGateway
+
+
+class Streaming:
+    waits = frozenset({"GET"})
+
+    def on_get(self, _req, resp):
+        resp.stream = iter([b"one", b"two"])
+
+
+@pytest.fixture
+def waiting():
+    return Waiting()
+
+
+@pytest.fixture
+def app(waiting):
+    app = falcon.App(middleware=[Bulkhead(2)])
+    errors.install(app)
+    app.add_route("/wait", waiting)
+    app.add_route("/fail", Failing())
+    app.add_route("/stream", Streaming())
+    return app
+
+
+@pytest.fixture
+def client(app):
+    return TestClient(app)
+
+
+def test_one_too_many_is_told_to_come_back_while_short_requests_are_answered(client, waiting):
+    with ThreadPoolExecutor(2) as pool:
+        held = [pool.submit(client.simulate_post, "/wait") for _ in range(2)]
+        for _ in held:
+            assert waiting.begun.acquire(timeout=LONG_S)
+        refused, short = client.simulate_post("/wait"), client.simulate_get("/wait")
+        waiting.release.set()
+
+        assert [answer.result(LONG_S).status_code for answer in held] == [200, 200]
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert short.status_code == 200
+
+
+def test_an_answered_request_leaves_its_place(client, waiting):
+    waiting.release.set()
+
+    assert [client.simulate_post("/wait").status_code for _ in range(5)] == [200] * 5
+
+
+def test_a_failed_request_leaves_its_place(client, waiting):
+    assert [client.simulate_post("/fail").status_code for _ in range(5)] == [502] * 5
+
+
+def test_a_stream_keeps_its_place_until_it_is_closed(app, client):
+    def begin():
+        environ = falcon.testing.create_environ("/stream")
+        return app(environ, lambda *_args: None)
+
+    streams = [begin(), begin()]
+    assert client.simulate_get("/stream").status_code == 503
+    for stream in streams:
+        stream.close()
+
+    assert client.simulate_get("/stream").text == "onetwo"

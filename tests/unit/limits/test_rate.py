@@ -1,0 +1,105 @@
+"""The moving window of requests per key, on a fake Redis that runs the real script."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import fakeredis
+import pytest
+
+from app.limits.rate import WINDOW_S, RateLimiter
+
+
+@pytest.fixture
+def server():
+    return fakeredis.FakeServer()
+
+
+@pytest.fixture
+def client(server):
+    with fakeredis.FakeRedis(server=server, version=(7,)) as client:
+        yield client
+
+
+def limiter(client, per_minute=3, on_unavailable=lambda: None):
+    return RateLimiter(client, per_minute=per_minute, on_unavailable=on_unavailable)
+
+
+def now_us(client):
+    seconds, micros = client.time()
+    return seconds * 1_000_000 + micros
+
+
+def test_requests_up_to_the_limit_pass_and_the_next_is_refused(client):
+    answers = [limiter(client).hit(7) for _ in range(4)]
+
+    assert [answer.allowed for answer in answers] == [True, True, True, False]
+    assert [answer.remaining for answer in answers] == [2, 1, 0, 0]
+    assert all(0 < answer.reset_s <= WINDOW_S for answer in answers)
+
+
+def test_keys_are_counted_apart(client):
+    for _ in range(3):
+        limiter(client).hit(1)
+
+    assert limiter(client).hit(2).allowed
+
+
+def test_looking_counts_nothing_and_sees_what_is_counted(client):
+    asked = limiter(client, per_minute=1)
+
+    assert [asked.look("a").allowed, asked.look("a").remaining] == [True, 1]
+    asked.hit("a")
+    assert [asked.look("a").allowed, asked.look("a").remaining] == [False, 0]
+
+
+def test_a_request_that_left_the_window_makes_room_for_another(client):
+    window_us = WINDOW_S * 1_000_000
+    client.rpush("rate:7", now_us(client) - 1_000, now_us(client) - window_us - 1, now_us(client) - 2 * window_us)
+
+    answer = limiter(client).hit(7)
+
+    assert (answer.allowed, answer.remaining) == (True, 1)
+    assert client.llen("rate:7") == 2
+
+
+def test_the_reset_is_when_the_oldest_request_leaves(client):
+    client.rpush("rate:7", now_us(client) - 50 * 1_000_000)
+
+    assert 0 < limiter(client).hit(7).reset_s <= WINDOW_S - 50
+
+
+def test_refused_requests_are_not_counted(client):
+    for _ in range(10):
+        limiter(client).hit(7)
+
+    assert client.llen("rate:7") == 3
+
+
+def test_a_lower_limit_holds_for_what_was_counted_under_a_higher_one(client):
+    for _ in range(3):
+        limiter(client).hit(7)
+    answer = limiter(client, per_minute=2).hit(7)
+
+    assert (answer.allowed, answer.remaining) == (False, 0)
+
+
+def test_of_many_at_once_as_many_pass_as_may(client):
+    asked = limiter(client, per_minute=20)
+    with ThreadPoolExecutor(10) as pool:
+        allowed = list(pool.map(lambda _: asked.hit(7).allowed, range(60)))
+
+    assert sum(allowed) == 20
+
+
+def test_without_redis_requests_pass_and_that_is_noted(server, client):
+    noted = []
+    asked = limiter(client, on_unavailable=lambda: noted.append("away"))
+    server.connected = False
+
+    assert asked.hit(7).allowed
+    assert noted == ["away"]
+
+
+def test_what_is_counted_expires_with_the_window(client):
+    limiter(client).hit(7)
+
+    assert 0 < client.ttl("rate:7") <= WINDOW_S

@@ -1,0 +1,73 @@
+"""Whoever waits for a run hears of its end, and never waits longer than asked."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import fakeredis
+import pytest
+
+from app.services.runs.ends import CHANNEL, RunEnds
+from tests.support.waiting import wait_until
+
+LONG_S = 30
+
+
+@pytest.fixture
+def server():
+    return fakeredis.FakeServer()
+
+
+def ends(server):
+    built = RunEnds(fakeredis.FakeRedis(server=server, version=(7,)))
+    built.listen()
+    return built
+
+
+def test_all_who_wait_for_a_run_hear_of_its_end_in_every_process(server):
+    worker, webs = ends(server), [ends(server), ends(server)]
+    with ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(web.wait, 7, LONG_S) for web in webs for _ in range(2)]
+        worker.announce(7)
+
+        assert [one.result(LONG_S) for one in waiting] == [True] * 4
+
+
+def test_an_end_that_comes_before_the_wait_is_remembered(server):
+    web = ends(server)
+    web.announce(7)
+
+    assert web.wait(7, LONG_S)
+    assert web.wait(7, 0)
+
+
+def test_the_end_of_another_run_wakes_nobody(server):
+    web = ends(server)
+    web.announce(8)
+    assert web.wait(8, LONG_S)
+
+    assert not web.wait(7, 0.01)
+
+
+def test_the_wait_ends_in_its_time_although_redis_is_away(server):
+    web = ends(server)
+    server.connected = False
+    web.announce(7)
+
+    assert not web.wait(7, 0.01)
+
+
+def test_listening_begins_again_when_redis_is_back(server):
+    web, watch = ends(server), fakeredis.FakeRedis(server=server, version=(7,))
+    server.connected = False
+    assert not web.wait(7, 0.01)
+    server.connected = True
+    wait_until(lambda: dict(watch.pubsub_numsub(CHANNEL))[CHANNEL.encode()], "a listener")
+    web.announce(7)
+
+    assert web.wait(7, LONG_S)
+
+
+def test_nothing_is_kept_of_those_who_stopped_waiting(server):
+    web = ends(server)
+    web.wait(7, 0)
+
+    assert not web._waiting

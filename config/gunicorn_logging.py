@@ -16,4 +16,5 @@ class StructuredLogger(Logger):  # type: ignore[misc]
         configure(Settings.load())
         self.error_log.handlers[:] = []
         self.error_log.propagate = True
-        self.error_log.setLevel(logging.NOTSET)
+        # At debug level it writes every address, and some are secrets: an invitation's link, say.
+        self.error_log.setLevel(max(logging.INFO, logging.getLogger().level))

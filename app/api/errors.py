@@ -10,6 +10,7 @@ import redis
 import structlog
 
 from app import errors
+from app.api.middleware.request_id import path_for_log
 
 log = structlog.get_logger(__name__)
 
@@ -95,7 +96,7 @@ def _trace_path_words(path: str) -> str:
 
 def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: object) -> None:
     resp.status = falcon.HTTP_500
-    _body(req, resp, words_of_bug(error, req.path))
+    _body(req, resp, words_of_bug(error, path_for_log(req)))
 
 
 def _body(req: falcon.Request, resp: falcon.Response, message: str) -> None:

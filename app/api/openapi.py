@@ -28,7 +28,6 @@ from app.schemas.base import BIGINT_MAX
 Json = dict[str, Any]
 API = "/api/"
 TRACES = "/api/public/otel/"
-EVENTS = "text/event-stream"
 DESCRIPTION = "Run, render and manage versioned prompts; take in agents' traces and replay them."
 ALWAYS, WITH_BODY, WITH_KEY = (400, 500, 503), (413, 415), (401, 403, 429)
 Document = shape("Document", {name: anything() for name in ("openapi", "info", "paths", "components", "security")})
@@ -141,7 +140,7 @@ def _answer(status: int, schema: type[Schema] | None, about: Operation | None, *
     names = {*EVERY_ANSWER, *BY_STATUS.get(status, ()), *(about.answer_headers if about else ())}
     names |= set() if public or about is None else set(WITH_A_KEY)
     content: Json = {falcon.MEDIA_JSON: {"schema": schema}} if schema else {}
-    if about and about.events and status == HTTPStatus.OK:
-        content[EVENTS] = {"schema": {"type": "string"}}
+    if about and status == HTTPStatus.OK:
+        content |= {media_type: {"schema": {"type": "string"}} for media_type in about.texts}
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in sorted(names)}
     return {"description": HTTPStatus(status).phrase, "headers": headers} | ({"content": content} if content else {})

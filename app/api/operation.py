@@ -15,8 +15,8 @@ Answers = Mapping[int, type[Schema] | None]
 @dataclass(frozen=True, slots=True)
 class Operation:
     """`answers` are those of success, None for one without a body; `errors` are statuses beyond what all of the
-    kind may answer. `headers` and `answer_headers` are names in `app/api/openapi_headers.py`. `events` says that
-    `Accept: text/event-stream` is answered with events.
+    kind may answer. `headers` and `answer_headers` are names in `app/api/openapi_headers.py`. `texts` are media types
+    other than JSON that 200 may have: a CSV, a page, a stream of events.
     """
 
     summary: str
@@ -27,7 +27,7 @@ class Operation:
     headers: tuple[str, ...] = ()
     answer_headers: tuple[str, ...] = ()
     errors: tuple[int, ...] = ()
-    events: bool = False
+    texts: tuple[str, ...] = ()
 
 
 def operation(summary: str, **described: Any) -> Callable[[Responder], Responder]:

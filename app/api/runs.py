@@ -11,7 +11,7 @@ import orjson
 from app.actors.run_delivery import RunDelivery
 from app.api.bodies import read_json
 from app.api.operation import operation
-from app.api.run_events import last_seen, send_events, wants_events
+from app.api.run_events import EVENT_STREAM, last_seen, send_events, wants_events
 from app.errors import Invalid
 from app.models.runs import RunRow
 from app.schemas.answers import runs as answers
@@ -43,7 +43,7 @@ class RunPrompt:
         answers={200: answers.RunAnswer, 202: answers.Run},
         answer_headers=("X-Run-Id",),
         errors=(404, 409, 502, 504),
-        events=True,
+        texts=(EVENT_STREAM,),
     )
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         started = self._start(req)
@@ -94,7 +94,7 @@ class RunEvents:
         "The events of a run, from its beginning or after the last one seen",
         headers=("Last-Event-ID",),
         answers={200: None, 204: None},
-        events=True,
+        texts=(EVENT_STREAM,),
         answer_headers=("X-Run-Id",),
     )
     def on_get(self, req: falcon.Request, resp: falcon.Response, run_id: int) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
-import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -20,6 +18,7 @@ from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.everything import everything
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
+from tests.support.remote_project import RemoteProject
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "12"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
@@ -28,57 +27,13 @@ SETTINGS = {"REPRISE_RATE_LIMIT": "10000000"}
 LAST = ("delete",)
 
 
-@dataclass(frozen=True)
-class Answer:
-    response: requests.Response
-
-    @property
-    def status_code(self) -> int:
-        return self.response.status_code
-
-    @property
-    def text(self) -> str:
-        return self.response.text
-
-    @property
-    def json(self) -> Any:
-        return self.response.json()
-
-    @property
-    def headers(self) -> Any:
-        return self.response.headers
-
-
-class Remote:
-    """A server's demo project."""
-
-    def __init__(self, url: str, key: str) -> None:
-        self.url = url
-        self.session = requests.Session()
-        self.session.trust_env = False
-        self.session.headers["Authorization"] = f"Bearer {key}"
-
-    def get(self, path: str) -> Answer:
-        return self.ask("GET", path)
-
-    def post(self, path: str, *, json: Any) -> Answer:
-        return self.ask("POST", path, json=json)
-
-    def send(self, batch: bytes) -> Answer:
-        headers = {"Content-Type": "application/json"}
-        return self.ask("POST", "/api/public/otel/v1/traces", data=batch, headers=headers)
-
-    def ask(self, method: str, path: str, **sent: Any) -> Answer:
-        return Answer(self.session.request(method, self.url + path, timeout=30, **sent))
-
-
 @pytest.fixture(scope="module", params=["embedded", pytest.param("services", marks=pytest.mark.services)])
-def remote(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
+def remote(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteProject]:
     """A server of its own: what is asked of it here is not fit for the eyes of other tests."""
     home = tmp_path_factory.mktemp(f"fuzz-{request.param}")
     if request.param == "embedded":
         with EmbeddedServer(home, SETTINGS) as server:
-            yield _remote(server)
+            yield RemoteProject.of(server)
         return
     mariadb: MariaDB = request.getfixturevalue("mariadb")
     redis_server: RedisServer = request.getfixturevalue("redis_server")
@@ -87,14 +42,10 @@ def remote(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         redis_server.database() as redis_url,
         Deployment(home, mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, settings=SETTINGS) as deployment,
     ):
-        yield _remote(deployment)
+        yield RemoteProject.of(deployment)
 
 
-def _remote(server: EmbeddedServer | Deployment) -> Remote:
-    return Remote(server.url, server.client().api_key)
-
-
-def test_no_request_breaks_an_endpoint(remote: Remote) -> None:
+def test_no_request_breaks_an_endpoint(remote: RemoteProject) -> None:
     document = remote.get("/api/openapi.json").json
     contract = Contract(document)
     owned = everything(remote)

@@ -26,7 +26,13 @@ class RequestId:
         log.debug(
             "request",
             method=req.method,
-            path=req.path,
+            path=path_for_log(req),
             status=resp.status_code,
             duration_ms=round((time.monotonic() - req.context.started) * 1000, 1),
         )
+
+
+def path_for_log(req: falcon.Request) -> str:
+    """The path, or its template where the path itself is a secret: who has an invitation's token may join."""
+    template = req.uri_template or ""
+    return template if "{token}" in template else req.path

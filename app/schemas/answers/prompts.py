@@ -28,6 +28,7 @@ _Content = shape(
         "value": text(),
         "languageModelId": integer(),
         "languageModel": one(LanguageModel),
+        "fallbackModelName": text(allow_none=True),
         "languageModelConfig": one(ModelConfigSchema),
         "instructionFormat": choice("XML", "RAW"),
         "placeholderDefinitions": many(PlaceholderSchema),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from app.schemas.answers.common import Cost, ModelName, Resolved, Tokens, ToolCall
-from app.schemas.answers.shapes import choice, integer, many, mapping, one, shape, text, time
+from app.schemas.answers.shapes import boolean, choice, integer, many, mapping, one, shape, text, time
 
 RunAnswer = shape(
     "RunAnswer",
     {
         "answer": text(),
+        "model": one(ModelName),
+        "fallback": boolean(required=False),
         "tokens": one(Tokens),
         "cost": one(Cost),
         "response_time_ms": integer(),
@@ -36,6 +38,7 @@ Run = shape(
         "toolCalls": many(ToolCall),
         "chainOfThoughts": text(allow_none=True),
         "nok": text(allow_none=True),
+        "fallback": one(shape("Fallback", {"firstError": text()}), allow_none=True),
         "error": one(shape("RunError", {"kind": text(), "message": text(allow_none=True)}), allow_none=True),
         "tokens": one(Tokens, allow_none=True),
         "cost": one(Cost, allow_none=True),

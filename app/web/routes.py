@@ -29,6 +29,7 @@ from app.web.views import (
     settings_project,
     sign_in,
     test_cases,
+    usage,
     versions,
 )
 from app.web.visit import Admission
@@ -78,6 +79,8 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (SESSION, session.SessionView),
     (f"{SESSION}/spans/{{span_id}}", session.SpanView),
     (f"{PROJECT}/rejected-spans", rejected_spans.RejectedSpans),
+    (f"{PROJECT}/usage", usage.UsageView),
+    (f"{PROJECT}/usage.csv", usage.UsageCsv),
     (f"{PROJECT}/operations", operations.OperationsView),
     (f"{SETTINGS}/keys", settings_keys.Keys),
     (f"{SETTINGS}/keys/{ID % 'key_id'}/revoke", settings_keys.RevokeKey),

@@ -18,6 +18,7 @@ NAVIGATION = (
     ("start", "Getting started", "start", Role.VIEWER),
     ("prompts", "Prompts", "prompts", Role.VIEWER),
     ("rejected", "Rejected spans", "rejected-spans", Role.VIEWER),
+    ("usage", "Usage", "usage", Role.VIEWER),
     ("operations", "Operations", "operations", Role.ADMIN),
     ("settings", "Settings", "settings/keys", Role.ADMIN),
 )

@@ -74,7 +74,7 @@ def operations_page(found: Operations) -> OperationsPage:
             _latency("Calls of models", found.provider),
         ],
         routes=[_latency(route, latency) for route, latency in found.slowest_routes],
-        connections=sorted(found.database_connections.items()),
+        connections=[(state.replace("_", " "), count) for state, count in sorted(found.database_connections.items())],
     )
 
 

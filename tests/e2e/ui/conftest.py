@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.ui.work import seed_work
 from tests.support import browser as support
 from tests.support.browser import Visit
 from tests.support.deployment import EmbeddedServer, read_assignments
@@ -23,7 +24,10 @@ HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.
 
 @dataclass(frozen=True)
 class Site:
-    """`signed_in` is a browser's storage after the sign-in; `session_id` a recorded session with a tool call."""
+    """`signed_in` is a browser's storage after the sign-in; `session_id` a recorded session with a tool call.
+
+    `work` has the ids of a run, a test case and a replay of it, and a version's hash.
+    """
 
     server: EmbeddedServer
     client: Client
@@ -32,6 +36,7 @@ class Site:
     base: str
     prompt_id: int
     session_id: str
+    work: dict[str, Any]
 
 
 Look = Callable[..., AbstractContextManager[Visit]]
@@ -57,7 +62,8 @@ def site(chromium: support.Browser, tmp_path_factory: pytest.TempPathFactory) ->
             signed_in = visit.page.context.storage_state()
         client = server.client()
         prompt_id, session_id = seed(client)
-        yield Site(server, client, known, signed_in, base, prompt_id, session_id)
+        work = seed_work(client, prompt_id, session_id, HOSTILE)
+        yield Site(server, client, known, signed_in, base, prompt_id, session_id, work)
 
 
 @pytest.fixture

@@ -11,6 +11,20 @@ PAGES = {
     "prompts": "{base}/prompts",
     "prompts, nothing found": "{base}/prompts?search=nothing+like+it",
     "new prompt": "{base}/prompts/new",
+    "editor": "{base}/prompts/{prompt}/edit",
+    "archiving a prompt": "{base}/prompts/{prompt}/archive",
+    "versions": "{base}/prompts/{prompt}/versions",
+    "version": "{base}/prompts/{prompt}/versions/{version}",
+    "restoring a version": "{base}/prompts/{prompt}/versions/{version}/restore",
+    "two versions": "{base}/prompts/{prompt}/compare?from={version}",
+    "test cases": "{base}/prompts/{prompt}/test-cases",
+    "test case": "{base}/test-cases/{case}",
+    "test case by hand": "{base}/prompts/{prompt}/test-cases/new",
+    "test case of a session": "{base}/sessions/{session}/test-case",
+    "deleting a test case": "{base}/test-cases/{case}/delete",
+    "replay": "{base}/replays/{replay}",
+    "run": "{base}/runs/{run}",
+    "operations": "{base}/operations",
     "logs": "{base}/prompts/{prompt}/logs",
     "session": "{base}/sessions/{session}",
     "span": "{base}/sessions/{session}/spans/bbbbbbbbbbbbbbbb",
@@ -27,7 +41,7 @@ SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
 
 
 def address(site: Site, page: str) -> str:
-    return PAGES[page].format(base=site.base, prompt=site.prompt_id, session=site.session_id)
+    return PAGES[page].format(base=site.base, prompt=site.prompt_id, session=site.session_id, **site.work)
 
 
 @pytest.mark.browser
@@ -52,7 +66,27 @@ def test_the_sign_in_is_whole_and_open_to_everyone(site: Site, look: Look, schem
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("page", ["prompts", "logs", "session", "span", "rejected spans", "getting started"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "prompts",
+        "logs",
+        "session",
+        "span",
+        "rejected spans",
+        "getting started",
+        "editor",
+        "versions",
+        "version",
+        "two versions",
+        "test cases",
+        "test case",
+        "test case of a session",
+        "deleting a test case",
+        "replay",
+        "run",
+    ],
+)
 def test_markup_from_outside_is_shown_as_text(site: Site, look: Look, page: str) -> None:
     with look() as visit:
         visit.open(address(site, page))

@@ -115,7 +115,7 @@ def bootstrap(
     providers: Providers | None = None,
 ) -> Container:
     """Connects lazily: a process starts while the database or Redis is away, and answers 503 until they are back."""
-    redis = redis or connect(settings.redis_url, waiters=settings.web_threads)
+    redis = redis or connect(settings.redis_url, waiters=settings.web_threads, longest_wait_s=settings.ingest_wait_s)
     metric_store = MetricStore(redis.commands)
     metrics = Metrics(metric_store)
     database = database or build_database(

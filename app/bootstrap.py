@@ -23,8 +23,11 @@ from app.redis_clients import RedisClients, connect
 from app.services.accounts import AccountService
 from app.services.audit import AuditService
 from app.services.credentials import CredentialService
+from app.services.data_policies import DataPolicyService
+from app.services.deletion import DeletionService
 from app.services.demo_session import DemoSession
 from app.services.doctor import Doctor
+from app.services.export import ExportService
 from app.services.ingest import IngestService
 from app.services.keys import KeyService
 from app.services.logs import LogService
@@ -37,10 +40,12 @@ from app.services.prompt_editor import PromptEditor
 from app.services.prompt_reader import PromptReader
 from app.services.prompts import PromptService
 from app.services.readiness import Readiness
+from app.services.removal import Remover
 from app.services.replay_history import ReplayHistory
 from app.services.replay_player import ReplayPlayer
 from app.services.replay_sweeper import ReplaySweeper
 from app.services.replays import ReplayService
+from app.services.retention import RetentionService
 from app.services.runs import RunService
 from app.services.runs.following import Follower
 from app.services.runs.wiring import build_runs
@@ -77,6 +82,10 @@ class Services:
     ingest: IngestService
     sessions: SessionService
     logs: LogService
+    data_policies: DataPolicyService
+    retention: RetentionService
+    deletion: DeletionService
+    export: ExportService
     metrics: MetricsService
     test_cases: TestCaseService
     replays: ReplayService
@@ -151,6 +160,7 @@ def bootstrap(
         span_bytes=settings.span_bytes,
         metrics=metrics,
     )
+    remover = Remover(database=database)
     passwords = Passwords()
     sign_ins = SignInService(
         database=database,
@@ -186,6 +196,10 @@ def bootstrap(
         ingest=ingest,
         sessions=sessions,
         logs=LogService(database=database),
+        data_policies=DataPolicyService(database=database, now=now),
+        retention=RetentionService(database=database, now=now, remover=remover),
+        deletion=DeletionService(database=database, now=now, remover=remover),
+        export=ExportService(database=database, sessions=sessions),
         test_cases=test_cases,
         replays=replays,
         replay_history=ReplayHistory(database=database, reader=reader),

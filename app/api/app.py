@@ -10,6 +10,7 @@ import orjson
 
 from app.actors.delivery import BatchDelivery
 from app.api import errors
+from app.api.data_policy import DataPolicyResource
 from app.api.health import Live, Ready
 from app.api.keys import ApiKeyResource, ApiKeys
 from app.api.logs import PromptLogs, RejectedSpans
@@ -83,7 +84,11 @@ def build_app(container: Container) -> RoutedApp:
     app.add_route("/api/public/otel/v1/traces", Traces(delivery=delivery, wire_bytes=settings.trace_wire_bytes))
     app.add_route(f"/api/v1/prompts/{ID % 'prompt_id'}/logs", PromptLogs(logs=services.logs))
     app.add_route("/api/v1/rejected-spans", RejectedSpans(logs=services.logs))
-    app.add_route("/api/v1/sessions/{session_id}", SessionResource(sessions=services.sessions))
+    app.add_route(
+        "/api/v1/sessions/{session_id}", SessionResource(sessions=services.sessions, deletion=services.deletion)
+    )
+    policy = DataPolicyResource(policies=services.data_policies, body_bytes=settings.json_body_bytes)
+    app.add_route("/api/v1/data-policy", policy)
     app.add_route("/api/v1/api-keys", ApiKeys(keys=services.keys, body_bytes=settings.json_body_bytes))
     app.add_route(f"/api/v1/api-keys/{ID % 'key_id'}", ApiKeyResource(keys=services.keys))
     app.add_route("/api/openapi.json", OpenApi(app))

@@ -7,8 +7,11 @@ from typing import Any
 import click
 
 from app import __version__
+from app.cli.data_policy import data_policy
 from app.cli.db import db
 from app.cli.doctor import doctor
+from app.cli.erase import erase
+from app.cli.export import export
 from app.cli.init import init
 from app.cli.keys import keys
 from app.cli.replay import replay
@@ -37,5 +40,5 @@ def main() -> None:
     """
 
 
-for _command in (serve, init, db, keys, doctor, replay, test_cases):
+for _command in (serve, init, db, keys, doctor, replay, test_cases, export, erase, data_policy):
     main.add_command(_command)

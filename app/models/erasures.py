@@ -38,3 +38,10 @@ def erased_prompts(connection: Connection, *, since: datetime) -> list[tuple[int
 
 def erased_projects(connection: Connection, *, since: datetime) -> list[int]:
     return list(connection.scalars(select(projects.c.id).where(projects.c.erased_at >= since)))
+
+
+def has_prompt(connection: Connection, *, project_id: int, prompt_id: int) -> bool:
+    """Whether the project has it, archived or not, and did not erase it."""
+    c = prompts.c
+    found = select(c.id).where(c.id == prompt_id, c.project_id == project_id, c.erased_at.is_(None))
+    return connection.scalar(found) is not None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, and_, delete, exists, or_, select, update
+from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, and_, delete, literal, or_, select, update
 
 from app.models import bulk
 from app.models.base import OPTIONS, BigInt, binary, exact, identifier, metadata
@@ -99,8 +99,9 @@ def list_sessions(
         statement = statement.where(c.start_ns < to_ns)
     if search:
         opened = turns.c.opening.icontains(search, autoescape=True)
-        found = exists().where(turns.c.session_key == c.session_key, opened)
-        statement = statement.where(or_(c.conversation_id.icontains(search, autoescape=True), found))
+        # The limit keeps MariaDB from reading all turns there are before it looks at the newest sessions.
+        found = select(literal(1)).where(turns.c.session_key == c.session_key, opened).limit(1).scalar_subquery()
+        statement = statement.where(or_(c.conversation_id.icontains(search, autoescape=True), found == 1))
     statement = statement.order_by(c.start_ns.desc(), c.id.desc()).limit(limit)
     return [_row(row) for row in connection.execute(statement)]
 

@@ -1,0 +1,195 @@
+"""What changes with size: `python -m bench.scale`, with 1,000,000 spans, or `--spans 10000000`.
+
+Spans are written in bulk until each size is reached; at each, ingest and the pages people look at are measured in
+turns, and every statement that they execute is explained by the server. One MariaDB with durable commits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from falcon.testing import Result, TestClient
+from sqlalchemy import event, select, text
+
+from app.api.app import build_app
+from app.bootstrap import Container
+from app.models import language_models, removal
+from app.services.removal import Remover
+from bench.scale_rows import Maker
+from bench.spans import batch
+from config import logging
+from config.settings import Settings
+from tests.support.mariadb import MariaDB, mariadb_server
+from tests.support.redis_server import redis_server
+from tests.support.world import new_world, running, settings_for
+
+BATCH_SPANS = 512
+TABLES = ("spans", "turns", "sessions", "runs")
+
+
+@dataclass
+class Bench:
+    """A project with prompts in a container of this process, and what is asked of it."""
+
+    container: Container
+    client: TestClient
+    headers: dict[str, str]
+    maker: Maker
+    long_session: str = ""
+    statements: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)
+
+    def get(self, path: str) -> Result:
+        answer = self.client.simulate_get(path, headers=self.headers)
+        if answer.status_code != 200:
+            raise SystemExit(f"{path}: {answer.status} {answer.text}")
+        return answer
+
+    def pages(self) -> dict[str, Callable[[], object]]:
+        log = f"/api/v1/prompts/{self.maker.prompt_ids[0]}/logs"
+        cursor = self.get(f"{log}?limit=200").json["nextCursor"]
+        for _ in range(10):
+            cursor = self.get(f"{log}?limit=200&cursor={cursor}").json["nextCursor"] or cursor
+        return {
+            "log, first page": lambda: self.get(f"{log}?limit=50"),
+            "log, after 2,200 entries": lambda: self.get(f"{log}?limit=50&cursor={cursor}"),
+            "log, sessions alone": lambda: self.get(f"{log}?type=otel&limit=50"),
+            "log, runs alone": lambda: self.get(f"{log}?type=run&limit=50"),
+            "log, a search that finds": lambda: self.get(f"{log}?search=weather&limit=50"),
+            "log, a search that finds nothing": lambda: self.get(f"{log}?search=nowhere&limit=50"),
+            "session of 100 turns": lambda: self.get(f"/api/v1/sessions/{self.long_session}"),
+            "rejected spans": lambda: self.get("/api/v1/rejected-spans?limit=50"),
+        }
+
+    def measure(self, size: int, repeats: int) -> None:
+        print(f"\n{size:,} spans stored")
+        print(f"  {'ingest':34} {self.ingest(repeats):9.0f} spans/s (batches of {BATCH_SPANS}, one at a time)")
+        for name, page in self.pages().items():
+            took = [_timed(page) for _ in range(3 if "nothing" in name else repeats)]
+            print(f"  {name:34} {statistics.median(took) * 1000:9.1f} ms")
+            self.statements[name] = self.recorded(page)
+
+    def ingest(self, repeats: int) -> float:
+        rates = []
+        for _ in range(repeats):
+            body = batch(self.maker.prompt_ids[0], BATCH_SPANS, start_ns=time.time_ns())
+            took = _timed(lambda body=body: self.container.services.ingest.store(self.maker.project_id, body))
+            rates.append(BATCH_SPANS / took)
+        return statistics.median(rates)
+
+    def recorded(self, page: Callable[[], object]) -> list[tuple[str, Any]]:
+        """The statements that a page executes."""
+        found: list[tuple[str, Any]] = []
+
+        def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+            found.append((statement, parameters))
+
+        engine = self.container.database.engine
+        event.listen(engine, "before_cursor_execute", note)
+        page()
+        event.remove(engine, "before_cursor_execute", note)
+        return found
+
+    def explain(self) -> None:
+        print("\nHow the server finds the rows (table: index, rows it expects to read)")
+        with self.container.database.read() as connection:
+            for name, listed in self.statements.items():
+                for statement, parameters in listed:
+                    plan = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings()
+                    steps = [f"{row['table']}: {row['key'] or 'NO INDEX'}, {row['rows']}" for row in plan]
+                    print(f"  {name:34} {'; '.join(steps)}")
+
+    def sizes(self, mariadb: MariaDB) -> None:
+        print("\nOn disk")
+        with self.container.database.read() as connection:
+            count = connection.execute(text("SELECT COUNT(*) FROM spans")).scalar_one()
+            for table in TABLES:
+                connection.execute(text(f"ANALYZE TABLE {table}")).all()
+                data, index = connection.execute(
+                    text(
+                        "SELECT data_length, index_length FROM information_schema.tables"
+                        " WHERE table_schema = DATABASE() AND table_name = :name"
+                    ),
+                    {"name": table},
+                ).one()
+                per_span = (data + index) / count
+                print(f"  {table:34} {data >> 20:7} MiB and indexes {index >> 20:5} MiB: {per_span:6.0f} bytes a span")
+        print(f"  memory: mariadbd {_rss_mib(mariadb.pid)} MiB")
+
+    def retention(self, rows: int) -> None:
+        """Remove the oldest, as the clock does, and store meanwhile."""
+        now = self.container.now()
+        remover = Remover(database=self.container.database)
+        started, removed, between = time.perf_counter(), 0, []
+        while removed < rows:
+            with_limit: dict[str, Any] = {"project_id": self.maker.project_id, "before": now - timedelta(days=30)}
+            step = self.container.database.retrying(
+                lambda connection: removal.remove_old_turns(connection, limit=remover.at_once, **with_limit)  # noqa: B023
+            )
+            if not step:
+                break
+            removed += step
+            between.append(step)
+        took = time.perf_counter() - started
+        print(f"\nRetention removes {removed / took:,.0f} rows/s, {took / len(between) * 1000:.0f} ms a transaction")
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _rss_mib(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) >> 10
+
+
+def _bench(container: Container) -> Bench:
+    world = new_world(container)
+    prompt_ids = [world.prompt() for _ in range(20)]
+    maker = Maker(container.database, world.project_id, prompt_ids)
+    built = Bench(container, TestClient(build_app(container)), world.headers, maker)
+    built.long_session = maker.long_session(100)
+    return built
+
+
+def main(spans: int, repeats: int, buffer_pool: str) -> None:
+    logging.configure(Settings(log_level="warning"))
+    sizes = [size for size in (10_000, 100_000, 1_000_000, 10_000_000) if size < spans] + [spans]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mariadb_server(buffer_pool=buffer_pool) as mariadb,
+        mariadb.database() as mysql_url,
+        redis_server() as redis,
+        redis.database() as redis_url,
+        running(settings_for(Path(folder), mysql_url=mysql_url, redis_url=redis_url)) as container,
+    ):
+        bench = _bench(container)
+        with container.database.read() as connection:
+            model_id = connection.execute(select(language_models.language_models.c.id).limit(1)).scalar_one()
+        stored = 0
+        for size in sizes:
+            rate = bench.maker.spans(size - stored)
+            bench.maker.runs((size - stored) // 10, model_id)
+            stored = size
+            print(f"\nwritten in bulk at {rate:,.0f} spans/s")
+            bench.measure(size, repeats)
+        bench.sizes(mariadb)
+        bench.explain()
+        bench.retention(50_000)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spans", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--buffer-pool", default="1G")
+    main(**vars(parser.parse_args()))

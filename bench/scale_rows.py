@@ -1,0 +1,128 @@
+"""Stored conversations by the million, written by the functions that ingest writes with."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import insert
+
+from app.db import Database
+from app.models import sessions, spans, turns
+from app.models.runs import runs
+from app.models.sessions import SessionRow
+from app.models.turns import TurnRow
+from app.otlp.decode import decode
+from app.services.ingest import session_key
+from app.sessions.facts import TurnFacts, dump
+from bench.spans import SPANS_PER_TURN, batch
+
+TURNS_PER_SESSION = 4
+TURNS_AT_ONCE = 400
+DAY_NS = 86_400 * 10**9
+SPREAD_DAYS = 90
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Writes into a project's prompts; the first of them gets half of everything."""
+
+    database: Database
+    project_id: int
+    prompt_ids: Sequence[int]
+
+    def spans(self, count: int) -> float:
+        """Write about so many spans with their turns and sessions; spans a second."""
+        started = time.perf_counter()
+        made = 0
+        while made < count:
+            rows = [
+                row for _ in range(TURNS_AT_ONCE // TURNS_PER_SESSION) for row in self._conversation(TURNS_PER_SESSION)
+            ]
+            made += self._write(rows)
+        return made / (time.perf_counter() - started)
+
+    def long_session(self, turns_of_it: int) -> str:
+        """One conversation of so many turns; its id."""
+        rows = list(self._conversation(turns_of_it, self.prompt_ids[0]))
+        self._write(rows)
+        return rows[0].session_key.hex()
+
+    def runs(self, count: int, model_id: int) -> None:
+        now = datetime.now(UTC)
+        for start in range(0, count, 2000):
+            values = [
+                {
+                    "project_id": self.project_id,
+                    "prompt_id": self._prompt(),
+                    "source": "api",
+                    "status": "done",
+                    "request": {"files": [], "config": {}, "resolved": {}, "ignored": []},
+                    "question": "What is the weather in Paris?",
+                    "answer": "Sun in the morning, clouds at noon, light rain towards the evening.",
+                    "language_model_id": model_id,
+                    "created_at": now - timedelta(seconds=secrets.randbelow(SPREAD_DAYS * 86_400)),
+                }
+                for _ in range(start, min(start + 2000, count))
+            ]
+            with self.database.write() as connection:
+                connection.execute(insert(runs), values)
+
+    def _prompt(self) -> int:
+        return self.prompt_ids[0] if secrets.randbits(1) else secrets.choice(self.prompt_ids)
+
+    def _conversation(self, length: int, prompt_id: int = 0) -> Iterator[TurnRow]:
+        prompt_id = prompt_id or self._prompt()
+        start_ns = time.time_ns() - secrets.randbelow(SPREAD_DAYS * DAY_NS)
+        pattern, conversation = _facts(prompt_id), secrets.token_hex(8)
+        for place in range(length):
+            begun = start_ns + place * 60 * 10**9
+            named = ((begun, begun + 10**9, secrets.token_bytes(8)), conversation)
+            facts = replace(pattern, conversation=named, start_ns=begun, end_ns=begun + 10**9)
+            trace_id = secrets.token_bytes(16)
+            opening = facts.opening[1] if facts.opening else None
+            key = session_key(prompt_id, trace_id, facts)
+            batch_id = (begun // 10**6) << 21 | secrets.randbits(21)
+            yield TurnRow(
+                self.project_id, prompt_id, trace_id, key, begun, facts.end_ns, opening, dump(facts), batch_id
+            )
+
+    def _write(self, rows: Sequence[TurnRow]) -> int:
+        bodies = _bodies(self.prompt_ids[0])
+        written = sorted(
+            (self.project_id, row.trace_id, secrets.token_bytes(8), row.prompt_id, row.batch_id, "bench", body)
+            for row in rows
+            for body in bodies
+        )
+        conversations: dict[bytes, SessionRow] = {}
+        for row in rows:
+            known = conversations.get(row.session_key)
+            start_ns = min(known.start_ns, row.start_ns) if known else row.start_ns
+            conversations[row.session_key] = SessionRow(
+                row.session_key, self.project_id, row.prompt_id, row.session_key.hex(), start_ns, row.end_ns
+            )
+        with self.database.write() as connection:
+            spans.insert_new(connection, written)
+            turns.insert_new(connection, sorted(rows, key=lambda row: row.key))
+            sessions.put(connection, [conversations[key] for key in sorted(conversations)])
+        return len(written)
+
+
+_FACTS: dict[int, TurnFacts] = {}
+_BODIES: list[bytes] = []
+
+
+def _facts(prompt_id: int) -> TurnFacts:
+    if prompt_id not in _FACTS:
+        _FACTS[prompt_id] = TurnFacts.of(decode(batch(prompt_id, SPANS_PER_TURN, start_ns=10**18)).spans)
+    return _FACTS[prompt_id]
+
+
+def _bodies(prompt_id: int) -> list[bytes]:
+    """The spans of a turn as they came: every turn has the same, as only their size matters."""
+    if not _BODIES:
+        _BODIES.extend(bytes(span.raw) for span in decode(batch(prompt_id, SPANS_PER_TURN, start_ns=10**18)).spans)
+    return _BODIES

@@ -1,0 +1,137 @@
+"""What a rule names is in no byte of what is stored, and what it does not name stays byte for byte."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.errors import Invalid
+from app.otlp.masking import MASK, Masking, Rule
+from tests.support.exports import span
+
+EMAIL = Rule("pattern", r"[\w.]+@[\w.]+")
+CARD = Rule("pattern", r"\b\d{16}\b")
+ADA = "ada@example.org"
+
+
+def masked(rules: list[Rule], attributes: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    return json.loads(Masking(rules).span(json.dumps(span(attributes, **fields)).encode()))
+
+
+def value(found: dict[str, Any], key: str) -> Any:
+    return next(pair["value"] for pair in found["attributes"] if pair["key"] == key)
+
+
+def test_a_pattern_is_masked_in_text() -> None:
+    found = masked([EMAIL], {"app.note": f"from {ADA}, twice {ADA}"})
+    assert value(found, "app.note") == {"stringValue": f"from {MASK}, twice {MASK}"}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"a": f'{{"to": "{ADA}", "again": "{{\\"cc\\": \\"{ADA}\\"}}"}}'},
+        {"a": '["\\u0061da@example.org"]'},
+        {"a": [ADA, {"deep": [ADA]}]},
+        {"gen_ai.conversation.id": ADA},
+    ],
+    ids=["JSON in JSON in a string", "escaped", "structured", "conversation id"],
+)
+def test_a_pattern_is_masked_wherever_it_hides(attributes: dict[str, Any]) -> None:
+    assert ADA not in json.dumps(masked([EMAIL], attributes))
+
+
+def test_a_pattern_is_masked_in_name_status_events_and_links() -> None:
+    event = {"name": f"to {ADA}", "attributes": [{"key": "exception.message", "value": {"stringValue": ADA}}]}
+    found = masked([EMAIL], name=f"mail {ADA}", status={"code": 2, "message": ADA}, events=[event], links=[event])
+    assert ADA not in json.dumps(found)
+    assert found["status"]["code"] == 2
+
+
+def test_json_in_a_string_stays_json() -> None:
+    found = masked([Rule("pattern", '"|}')], {"a": '{"said": "a \\"quote\\""}'})
+    assert json.loads(value(found, "a")["stringValue"]) == {"said": f"a {MASK}quote{MASK}"}
+
+
+@pytest.mark.parametrize("number", [4111111111111111, '{"card": 4111111111111111}'])
+def test_a_number_that_a_pattern_finds_is_masked(number: Any) -> None:
+    assert "4111" not in json.dumps(masked([CARD], {"a": number}))
+
+
+def test_a_pointer_masks_its_place_alone() -> None:
+    arguments = '{"customer": {"name": "Ada", "id": 7}, "name": "kept"}'
+    found = masked(
+        [Rule("pointer", "/gen_ai.tool.call.arguments/customer/name")], {"gen_ai.tool.call.arguments": arguments}
+    )
+    assert json.loads(value(found, "gen_ai.tool.call.arguments")["stringValue"]) == {
+        "customer": {"name": MASK, "id": 7},
+        "name": "kept",
+    }
+
+
+def test_a_star_is_every_member_and_a_number_one_of_a_list() -> None:
+    messages = [{"parts": [{"content": "one"}, {"content": "two"}]}, {"parts": [{"content": "three"}]}]
+    every = masked([Rule("pointer", "/m/*/parts/*/content")], {"m": json.dumps(messages)})
+    first = masked([Rule("pointer", "/m/0/parts")], {"m": messages})
+    assert not any(word in json.dumps(every) for word in ("one", "two", "three"))
+    assert "two" not in json.dumps(first)
+    assert "three" in json.dumps(first)
+
+
+def test_a_pointer_of_one_step_masks_the_attribute() -> None:
+    assert value(masked([Rule("pointer", "/app~1user", "-")], {"app/user": 7}), "app/user") == {"stringValue": "-"}
+
+
+def test_json_that_was_cut_off_is_masked_whole() -> None:
+    cut = '{"customer": {"name": "Ad'
+    assert value(masked([Rule("pointer", "/a/customer/name")], {"a": cut}), "a") == {"stringValue": MASK}
+
+
+def test_the_turns_of_a_masked_conversation_stay_together() -> None:
+    one, two, other = (
+        value(masked([EMAIL], {"gen_ai.conversation.id": who}), "gen_ai.conversation.id")
+        for who in (ADA, ADA, f"b{ADA}")
+    )
+    assert one == two != other
+
+
+def test_the_prompt_that_a_span_names_is_never_masked() -> None:
+    rules = [Rule("pattern", r"\d+"), Rule("pointer", "/service.prompt.id")]
+    assert value(masked(rules), "service.prompt.id") == {"intValue": 7}
+
+
+@pytest.mark.parametrize(
+    "rule", [Rule("pattern", "("), Rule("pattern", "x" * 1001), Rule("pointer", "name"), Rule("pointer", "/")]
+)
+def test_a_rule_that_can_not_be_used_is_refused_by_its_place(rule: Rule) -> None:
+    with pytest.raises(Invalid, match=r"masking\.1\.value"):
+        Masking([EMAIL, rule])
+
+
+def test_a_replacement_is_written_as_it_is() -> None:
+    found = masked([Rule("pattern", "(a)b", r"\1\0")], {"a": "ab"})
+    assert value(found, "a") == {"stringValue": r"\1\0"}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON, st.booleans())
+def test_what_no_rule_finds_stays_byte_for_byte(content: Any, as_text: bool) -> None:
+    raw = json.dumps(span({"a": json.dumps(content) if as_text else content})).encode()
+    assert Masking([Rule("pattern", "nowhere to be found"), Rule("pointer", "/b/c")]).span(raw) is raw
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.text(st.characters(exclude_categories=["Cs"])))
+def test_nothing_of_a_secret_is_left_whatever_stands_around_it(before: str, after: str) -> None:
+    secret = "s3cr3t-t0ken"
+    nested = json.dumps({"k": [before + secret + after, json.dumps({"k": before + secret})]})
+    assert secret not in json.dumps(masked([Rule("pattern", secret)], {"a": nested, "b": before + secret + after}))

@@ -8,7 +8,7 @@ ARGS   ?=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-mysql check lock
+.PHONY: help setup run test test-mysql check bench lock
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -32,6 +32,10 @@ check: $(VENV)/test.stamp ## Lint, formatting, types and the direction of import
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+bench: $(VENV)/test.stamp test-mysql ## Measure what docs/performance.md promises; on a machine that does nothing else
+	@for name in ingest requests runs replays; do \
+		test ! -e bench/$$name.py || $(BIN)/python -m bench.$$name || exit 1; done
 
 # Pins made on the oldest supported Python serve the newer ones too, but not the other way round.
 lock: build/lock/bin/pip-compile ## Pin the ranges of setup.py again; PYTHON=the oldest supported, ARGS=--upgrade for newer pins

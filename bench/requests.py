@@ -101,7 +101,7 @@ def measure(deployment: Deployment, empty_url: str, *, rounds: int, connections:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--connections", type=int, default=8)
+    parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--seconds", type=int, default=4)
     with (
         tempfile.TemporaryDirectory() as name,

@@ -11,6 +11,7 @@ import orjson
 from app.actors.delivery import BatchDelivery
 from app.api import errors
 from app.api.data_policy import DataPolicyResource
+from app.api.docs import ApiDocsPage
 from app.api.health import Live, Ready
 from app.api.keys import ApiKeyResource, ApiKeys
 from app.api.logs import PromptLogs, RejectedSpans
@@ -91,7 +92,9 @@ def build_app(container: Container) -> RoutedApp:
     app.add_route("/api/v1/data-policy", policy)
     app.add_route("/api/v1/api-keys", ApiKeys(keys=services.keys, body_bytes=settings.json_body_bytes))
     app.add_route(f"/api/v1/api-keys/{ID % 'key_id'}", ApiKeyResource(keys=services.keys))
-    app.add_route("/api/openapi.json", OpenApi(app))
+    openapi = OpenApi(app)
+    app.add_route("/api/openapi.json", openapi)
+    app.add_route("/api/docs", ApiDocsPage(openapi=openapi, now=container.now))
     pages.install(app, container)
     return app
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any
@@ -13,6 +13,7 @@ import falcon
 import orjson
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
+from apispec.ext.marshmallow.common import resolve_schema_cls
 from marshmallow import Schema
 
 from app import __version__
@@ -22,7 +23,7 @@ from app.api.openapi_headers import ANSWERED, BY_STATUS, EVERY_ANSWER, SENT, WIT
 from app.api.operation import Operation, operation, operation_of
 from app.api.route_table import Route, RoutedApp
 from app.schemas.answers.common import Error, TraceError
-from app.schemas.answers.shapes import anything, shape
+from app.schemas.answers.shapes import Shape, anything, shape
 from app.schemas.base import BIGINT_MAX
 
 Json = dict[str, Any]
@@ -62,7 +63,7 @@ def undescribed(routes: Sequence[Route]) -> list[str]:
 
 
 def build_document(routes: Sequence[Route]) -> Json:
-    plugin = MarshmallowPlugin()
+    plugin = MarshmallowPlugin(schema_name_resolver=_namer(routes))
     spec = APISpec(
         title="Reprise",
         version=__version__,
@@ -83,6 +84,22 @@ def build_document(routes: Sequence[Route]) -> Json:
         if operations:
             spec.path(route.path, operations=operations, parameters=list(_path_parameters(route)))
     return spec.to_dict()
+
+
+def _namer(routes: Sequence[Route]) -> Callable[[Any], str]:
+    """Answers have the name they are given; a request that would have the same is called `…Request`."""
+    described = (operation_of(responder) for route in routes for responder in route.responders.values())
+    answered = {schema.__name__ for about in described if about for schema in about.answers.values() if schema}
+
+    def name(schema: Any) -> str:
+        found = resolve_schema_cls(schema)
+        own = str(found.__name__)  # type: ignore[union-attr] # never a list: our schemas have names of their own
+        if issubclass(found, Shape):  # type: ignore[arg-type]
+            return own
+        plain = own.removesuffix("Schema")
+        return f"{plain}Request" if plain in answered else plain
+
+    return name
 
 
 def _of_api(routes: Sequence[Route]) -> Iterator[Route]:

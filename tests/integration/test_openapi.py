@@ -3,6 +3,7 @@ for some through `World` (tests/support/checked_client.py)."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import falcon
@@ -145,3 +146,22 @@ def references(value: Any) -> set[str]:
         own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
         return own.union(*map(references, value.values()))
     return set().union(*map(references, value)) if isinstance(value, list) else set()
+
+
+def test_the_page_has_all_that_the_document_has(world: World, document: dict[str, Any]) -> None:
+    answer = world.client.simulate_get("/api/docs")
+
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    for method, path in Contract(document).operations():
+        assert f"<h2><code>{method} {path}</code></h2>" in answer.text
+    anchors = set(re.findall(r'id="([^"]+)"', answer.text))
+    assert set(re.findall(r'href="#([^"]+)"', answer.text)) <= anchors
+    assert {f"shape-{name}" for name in document["components"]["schemas"]} <= anchors
+
+
+def test_the_page_loads_nothing_from_elsewhere(world: World) -> None:
+    answer = world.client.simulate_get("/api/docs")
+    assert re.findall(r'(?:src|href)="(?:https?:)?//[^"]*"', answer.text) == []
+    assert "<script" not in answer.text
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert "style-src 'self'" in answer.headers["Content-Security-Policy"]

@@ -1,0 +1,159 @@
+"""What somebody asks to be removed is in no table afterwards, and what is under way does not bring it back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from sqlalchemy import text
+
+from app.errors import NotFound
+from app.models import metadata
+from app.models.audit_log import audit_log
+from app.services.known_prompts import KnownPrompts
+from app.services.recorded_export import export as conversation
+from tests.integration.data.conftest import counts
+from tests.support.everything import MARK, TURNS, everything
+from tests.support.exports import export, span
+from tests.support.world import World
+
+
+def said(world: World, word: str) -> list[str]:
+    """The tables in which the word stands."""
+    found = []
+    with world.container.database.read() as connection:
+        for table in metadata.sorted_tables:
+            rows = connection.execute(text(f"SELECT * FROM {table.name}")).all()
+            if any(
+                word in str(row) or word.encode() in b"".join(v for v in row if isinstance(v, bytes)) for row in rows
+            ):
+                found.append(table.name)
+    return found
+
+
+def mine(world: World, word: str) -> str:
+    """A prompt, a session, a run and a test case in which the word stands; the prompt's id."""
+    made = world.post("/api/v1/prompts", json={"name": word, "value": word}).json["prompt"]["id"]
+    world.post("/api/v1/prompts/run", json={"id": made, "question": word}, headers={"Idempotency-Key": word})
+    world.send(export(span({"service.prompt.id": made, "note": word}, name=word)))
+    world.send(export(span({"service.prompt.id": made}, name=word, startTimeUnixNano="never")))
+    session = next(e["id"] for e in world.get(f"/api/v1/prompts/{made}/logs").json["entries"] if e["type"] == "otel")
+    case = {"name": word, "question": word, "expectedAnswer": word}
+    case_id = world.post(f"/api/v1/prompts/{made}/test-cases", json=case).json["id"]
+    world.post(f"/api/v1/test-cases/{case_id}/replays", json={})
+    assert session
+    return made
+
+
+def test_a_deleted_session_is_gone_and_its_test_case_stays(world: World) -> None:
+    made = everything(world)
+    session = f"/api/v1/sessions/{made['session_id']}"
+
+    assert world.delete(session).status_code == 204
+
+    assert [world.get(session).status_code, world.delete(session).status_code] == [404, 404]
+    after = counts(world)
+    assert (after["spans"], after["turns"], after["sessions"], after["test_cases"]) == (0, 0, 0, 1)
+    assert world.get(f"/api/v1/test-cases/{made['test_case_id']}").status_code == 200
+
+
+def test_a_deletion_is_in_the_audit_log(world: World) -> None:
+    made = everything(world)
+    world.delete(f"/api/v1/sessions/{made['session_id']}")
+    with world.container.database.read() as connection:
+        listed = connection.execute(audit_log.select().where(audit_log.c.project_id == world.project_id)).all()
+    assert [(row.action, row.subject) for row in listed][-1] == ("session.deleted", made["session_id"])
+
+
+def test_a_session_that_was_deleted_can_be_sent_again(world: World) -> None:
+    prompt_id = world.prompt()
+    batch = conversation(prompt_id, "c", TURNS, start_ns=1_760_000_000_000_000_000)
+    world.send(batch)
+    before = counts(world)
+    world.delete(f"/api/v1/sessions/{world.get(f'/api/v1/prompts/{prompt_id}/logs').json['entries'][0]['id']}")
+    world.send(batch)
+    assert counts(world) == before
+
+
+def test_nothing_of_an_erased_prompt_is_left_in_any_table(world: World) -> None:
+    word = f"secret{world.project_id}word"
+    prompt_id = mine(world, word)
+    assert {"spans", "runs", "prompts", "prompt_versions", "rejected_spans", "test_cases"} <= set(said(world, word))
+
+    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
+
+    assert said(world, word) == []
+    assert world.get(f"/api/v1/prompts/{prompt_id}").status_code == 404
+    assert world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": "?"}).status_code == 404
+
+
+def test_an_archived_prompt_can_be_erased_and_an_erased_one_not_again(world: World) -> None:
+    prompt_id = world.prompt()
+    world.delete(f"/api/v1/prompts/{prompt_id}")
+    erase = world.container.services.deletion.erase_prompt
+    erase(project_id=world.project_id, prompt_id=prompt_id)
+    with pytest.raises(NotFound):
+        erase(project_id=world.project_id, prompt_id=prompt_id)
+
+
+def test_other_prompts_stay_as_they_were(world: World) -> None:
+    everything(world)
+    before = counts(world)
+    other = world.post("/api/v1/prompts", json={"name": "o", "value": "o"}).json["prompt"]["id"]
+    world.send(conversation(other, "c", TURNS, start_ns=1_760_000_000_000_000_000))
+    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=other)
+    assert counts(world) == before
+
+
+def test_an_erased_prompt_takes_spans_only_while_processes_remember_it_and_the_clock_removes_those(
+    world: World,
+) -> None:
+    prompt_id = world.prompt()
+    batch = export(span({"service.prompt.id": prompt_id}))
+    assert world.send(batch).status_code == 200
+    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
+
+    world.send(batch)
+    world.container.services.deletion.sweep()
+    assert world.count("spans") == 0
+
+    now = 0.0
+    known = KnownPrompts(world.container.database, monotonic=lambda: now)
+    assert known.among(world.project_id, {prompt_id}) == set()
+
+
+def test_what_is_remembered_of_prompts_is_asked_again_after_seconds(world: World) -> None:
+    prompt_id, now = world.prompt(), [0.0]
+    known = KnownPrompts(world.container.database, monotonic=lambda: now[0])
+    assert known.among(world.project_id, {prompt_id}) == {prompt_id}
+    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
+    assert known.among(world.project_id, {prompt_id}) == {prompt_id}
+    now[0] = 6.0
+    assert known.among(world.project_id, {prompt_id}) == set()
+
+
+def test_an_erasure_that_was_interrupted_is_finished_by_the_clock(world: World) -> None:
+    from app.models import erasures
+
+    made = everything(world)
+    now = world.container.now()
+    with world.container.database.write() as connection:
+        erasures.mark_prompt(connection, project_id=world.project_id, prompt_id=made["prompt_id"], now=now)
+    world.container.services.deletion.sweep()
+    left = counts(world)
+    assert {table for table, count in left.items() if count} <= {"rejected_spans"}
+
+
+def test_nothing_of_an_erased_project_is_left_but_the_audit_log(world: World) -> None:
+    everything(world)
+    world.send(export(span({"service.prompt.id": 2**62})))
+    world.container.services.deletion.erase_project(project_id=world.project_id)
+
+    assert set(counts(world).values()) == {0}
+    assert world.count("api_keys") == 0
+    with world.container.database.read() as connection:
+        listed = connection.execute(audit_log.select().where(audit_log.c.project_id == world.project_id)).all()
+    assert "project.erased" in {row.action for row in listed}
+    assert MARK not in json.dumps([dict(row._mapping) for row in listed if row.action == "project.erased"], default=str)
+    with pytest.raises(NotFound):
+        world.container.services.deletion.erase_project(project_id=world.project_id)

@@ -324,6 +324,43 @@ def test_a_test_case_that_would_check_nothing_is_refused_and_shown_again(world: 
     assert world.get(f"/api/v1/test-cases/{case}").json["turns"][0]["steps"][0]["check"]["value"] == "ing"
 
 
+def test_the_list_shows_the_last_verdict_and_the_trend_of_each_test_case(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    passing, failing = case_of(world, prompt_id), case_of(world, prompt_id, expected="Pong")
+    for case in (failing, passing, passing):
+        replayed(world, case)
+
+    admin.open(f"{admin.base}/prompts/{prompt_id}/test-cases")
+
+    rows = re.findall(r'<tr>.*?/test-cases/(\d+)".*?</tr>', admin.page, re.DOTALL)
+    assert rows == [str(failing), str(passing)]
+    assert len(re.findall(r'/replays/\d+" class="ok"', admin.page)) == 2
+    assert len(re.findall(r'/replays/\d+" class="bad"', admin.page)) == 1
+    assert "data-live" not in admin.page
+
+
+def test_versions_tell_how_their_runs_and_replays_went(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    world.post(f"/api/v1/prompts/{prompt_id}/commit", json={"message": "First"})
+    for question in ("Hi", "Ho"):
+        world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": question})
+    replayed(world, case_of(world, prompt_id))
+
+    admin.open(f"{admin.base}/prompts/{prompt_id}/versions")
+
+    said = " ".join(admin.text.split())
+    assert "First productive" in said
+    assert re.search(r"API key 2 \$0 \d+ ms 0 % 100 %", said)
+
+
+def test_a_version_that_is_not_there_is_not_compared(world: World, admin: Browser) -> None:
+    path = f"{admin.base}/prompts/{world.prompt()}/compare"
+
+    assert admin.open(path).status_code == 200
+    assert admin.open(f"{path}?from={'0' * 64}").status_code == 404
+    assert admin.open(f"{path}?from=<b>").status_code == 404
+
+
 def test_operations_are_the_admins(member_of: MemberOf, admin: Browser) -> None:
     assert member_of(Role.MEMBER).open(f"{admin.base}/operations").status_code == 403
     assert admin.open(f"{admin.base}/operations").status_code == 200

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import orjson
+
 from app.timestamps import iso
 
 _BYTES = ("bytes", "kB", "MB", "GB", "TB")
@@ -84,7 +86,12 @@ def relative_to(now: Callable[[], datetime]) -> Callable[[datetime], str]:
 
 def pretty(value: Any) -> str:
     """A JSON value as indented text; text stays as it is."""
-    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except orjson.JSONEncodeError:  # an integer over 64 bits, half a surrogate pair
+        return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def short(commit_hash: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -93,3 +94,10 @@ def test_a_span_lies_within_its_turn(times: tuple[int, int, int, int]) -> None:
 
     assert 0 <= left <= 99.5
     assert 0 < width <= 100 - left
+
+
+@pytest.mark.parametrize("value", [{"a": [1, {"b": "é"}], "c": None}, [], 2**70, "\ud83d", {"half": "\ud83d"}])
+def test_json_is_shown_indented_and_complete(value: object) -> None:
+    shown = filters.pretty(value)
+    assert shown == value or json.loads(shown) == value
+    assert shown == (value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))

@@ -8,7 +8,7 @@ ARGS   ?=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-mysql check bench lock
+.PHONY: help setup run test test-mysql check audit fuzz bench lock
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -27,11 +27,29 @@ test-mysql: $(VENV)/test.stamp
 	@if pkg-config --exists libmariadb 2>/dev/null || pkg-config --exists mysqlclient 2>/dev/null; then \
 		$(MAKE) --no-print-directory $(VENV)/mysql.stamp || test -z "$$REQUIRE_SERVICES"; fi
 
-check: $(VENV)/test.stamp ## Lint, formatting, types and the direction of imports
+check: $(VENV)/test.stamp ## Lint, formatting, types, the direction of imports, and what is installed against the pins
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/audit
+
+# Asks the advisories' database, so it is no part of check: that must give the same answer tomorrow, and offline.
+audit: build/audit/bin/pip-audit ## Look for known vulnerabilities in all that is pinned; needs the internet
+	build/audit/bin/pip-audit --no-deps --disable-pip --requirement requirements/mysql.txt --requirement requirements/test.txt
+
+build/audit/bin/pip-audit:
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/python -m pip --disable-pip-version-check install --quiet pip-audit
+
+fuzz: $(VENV)/test.stamp build/fuzz/corpus ## Fuzz what reads trace batches for 10 minutes; ARGS="-max_total_time=60" for another time
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet "atheris>=3,<4"
+	$(BIN)/python -m tests.fuzz.otlp -max_total_time=600 -artifact_prefix=build/fuzz/ $(ARGS) build/fuzz/corpus
+
+# A byte in front of each recorded batch picks its encoding: 0 is none.
+build/fuzz/corpus:
+	mkdir -p $@
+	$(BIN)/python -c 'from pathlib import Path; [Path("$@", f.name).write_bytes(b"\0" + f.read_bytes()) for f in Path("tests/data/otlp").glob("*.json") if f.name != "expected.json"]'
 
 bench: $(VENV)/test.stamp test-mysql ## Measure what docs/performance.md promises; on a machine that does nothing else
 	@for name in ingest requests runs replays; do \

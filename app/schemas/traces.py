@@ -11,4 +11,4 @@ class TraceExportSchema(Schema):
     class Meta:
         unknown = INCLUDE
 
-    resourceSpans = fields.List(fields.Dict())  # noqa: N815 - OTLP's name
+    resourceSpans = fields.List(fields.Dict(), allow_none=True)  # noqa: N815 - OTLP's name

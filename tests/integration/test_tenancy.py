@@ -97,8 +97,7 @@ def test_without_a_valid_key_nothing_answers(world: World, owned: dict[str, Any]
     unknown = "Bearer rp_" + "x" * 43
     for sent in ({}, {"Authorization": unknown}, {"Authorization": "Bearer"}, {"Authorization": f"Basic {world.key}"}):
         answers = {
-            str(route): world.client.simulate_request(route.method, route.path(owned), headers=sent)
-            for route in routes
+            str(route): world.client.simulate_request(route.method, route.path(owned), headers=sent) for route in routes
         }
         assert {name: answer.status_code for name, answer in answers.items() if answer.status_code != 401} == {}
         assert all(answer.headers["WWW-Authenticate"] == "Bearer" for answer in answers.values())

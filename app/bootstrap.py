@@ -53,6 +53,7 @@ from app.services.sessions import SessionService
 from app.services.setup import SetupService
 from app.services.sign_ins import SignInService
 from app.services.test_cases import TestCaseService
+from app.services.usage import UsageService
 from app.services.versions import VersionService
 from app.timestamps import Now, utc_now
 from config.settings import Settings
@@ -79,6 +80,7 @@ class Services:
     versions: VersionService
     credentials: CredentialService
     runs: RunService
+    usage: UsageService
     ingest: IngestService
     sessions: SessionService
     logs: LogService
@@ -193,6 +195,7 @@ def bootstrap(
             call_timeout_s=settings.run_call_s,
             metrics=metrics,
         ),
+        usage=UsageService(database=database),
         ingest=ingest,
         sessions=sessions,
         logs=LogService(database=database),

@@ -21,6 +21,7 @@ from app.models import (
     spans,
     test_cases,
     turns,
+    usage,
     users,
     vendor_credentials,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "spans",
     "test_cases",
     "turns",
+    "usage",
     "users",
     "vendor_credentials",
 ]

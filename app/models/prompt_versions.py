@@ -22,6 +22,7 @@ prompt_versions = Table(
     Column("content_hash", exact(64), nullable=False, server_default=""),
     Column("value", MediumText, nullable=False),
     reference("language_model_id", "language_models"),
+    Column("fallback_model_id", BigInt),
     Column("config", Json, nullable=False),
     Column("placeholders", Json, nullable=False),
     Column("message", String(500), nullable=False),
@@ -55,6 +56,7 @@ class VersionRow(VersionHead):
 
     value: str
     language_model_id: int
+    fallback_model_id: int | None
     config: dict[str, Any]
     placeholders: list[dict[str, Any]]
 

@@ -38,6 +38,7 @@ prompts = Table(
     Column("assertion_value", MediumText, nullable=False),
     Column("value", MediumText, nullable=False),
     reference("language_model_id", "language_models"),
+    Column("fallback_model_id", BigInt),
     Column("config", Json, nullable=False),
     Column("placeholders", Json, nullable=False),
     Column("revision", Integer, nullable=False, server_default="1"),
@@ -80,6 +81,7 @@ class PromptRow(PromptHead):
     """A prompt with its draft. `config` and `placeholders` are the JSON of `app/services/prompt_content.py`."""
 
     value: str
+    fallback_model_id: int | None
     config: dict[str, Any]
     placeholders: list[dict[str, Any]]
 
@@ -87,7 +89,7 @@ class PromptRow(PromptHead):
 # A subquery, not a join: FOR UPDATE locks joined rows too, and the project's row is everybody's.
 _ORGANIZATION = select(projects.c.organization_id).where(projects.c.id == prompts.c.project_id).scalar_subquery()
 _HEAD = [_ORGANIZATION if name == "organization_id" else prompts.c[name] for name in PromptHead.__dataclass_fields__]
-_DRAFT = [prompts.c.value, prompts.c.config, prompts.c.placeholders]
+_DRAFT = [prompts.c.value, prompts.c.fallback_model_id, prompts.c.config, prompts.c.placeholders]
 _LIVE = prompts.c.archived_at.is_(None)
 # Built once: every request that reads a prompt asks this.
 _OURS = (prompts.c.id == bindparam("prompt_id"), prompts.c.project_id == bindparam("project_id"), _LIVE)

@@ -54,6 +54,9 @@ replays = Table(
     # All that its calls have used, the judge's and those of interrupted attempts included.
     Column("prompt_tokens", Integer, nullable=False, server_default="0"),
     Column("completion_tokens", Integer, nullable=False, server_default="0"),
+    Column("cache_read_tokens", Integer, nullable=False, server_default="0"),
+    Column("cache_write_tokens", Integer, nullable=False, server_default="0"),
+    Column("reasoning_tokens", Integer, nullable=False, server_default="0"),
     Column("prompt_cost_usd", Float, nullable=False, server_default="0"),
     Column("completion_cost_usd", Float, nullable=False, server_default="0"),
     # Who works on it, how often that was tried, and when that worker last said so.
@@ -95,6 +98,9 @@ class ReplayRow:
     error: str | None
     prompt_tokens: int
     completion_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
     prompt_cost_usd: float
     completion_cost_usd: float
     claim: str | None

@@ -125,6 +125,7 @@ def _content(content: PromptContent) -> Json:
         "value": content.value,
         "languageModelId": content.model.id,
         "languageModel": model_record(content.model),
+        "fallbackModelName": content.fallback.name if content.fallback else None,
         "languageModelConfig": with_defaults(content.config, content.model),
         "instructionFormat": content.instruction_format,
         "placeholderDefinitions": placeholders_json(content.placeholders),

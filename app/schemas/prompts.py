@@ -22,6 +22,8 @@ class _ContentSchema(StrictSchema):
     """What creating and changing have in common."""
 
     model_name = Text(data_key="languageModelName", minimum=1, maximum=128)
+    # null, and "", stand for none.
+    fallback_name = Text(data_key="fallbackModelName", maximum=128, allow_none=True)
     config = fields.Nested(ModelConfigSchema, data_key="languageModelConfig")
     placeholders = Placeholders()
 
@@ -44,6 +46,8 @@ class DraftChangeSchema(_ContentSchema):
 
     @post_load
     def _make(self, data: dict[str, Any], **_kwargs: Any) -> DraftChange:
+        if "fallback_name" in data:
+            data["fallback_name"] = data["fallback_name"] or ""
         return DraftChange(**data)
 
 

@@ -95,7 +95,10 @@ def answer_json(row: RunRow) -> dict[str, Any]:
         "cost": outcome["cost"],
         "response_time_ms": row.response_time_ms,
         "placeholders": _placeholders(row),
+        "model": _model(row),
     }
+    if "firstError" in outcome:
+        answer["fallback"] = True
     if row.nok:
         answer["status"] = row.nok
     return answer | {key: outcome[key] for key in ("chainOfThoughts", "toolCalls") if key in outcome}
@@ -113,7 +116,8 @@ def record_json(row: RunRow) -> dict[str, Any]:
         "question": row.question,
         "files": row.request["files"],
         "placeholders": _placeholders(row),
-        "languageModel": {"id": row.language_model_id, "name": row.model_name, "vendor": row.vendor},
+        "languageModel": _model(row),
+        "fallback": {"firstError": outcome["firstError"]} if "firstError" in outcome else None,
         "languageModelConfig": row.request["config"],
         "instruction": row.instruction,
         "answer": row.answer,
@@ -128,6 +132,11 @@ def record_json(row: RunRow) -> dict[str, Any]:
         "startedAt": iso_or_none(row.started_at),
         "finishedAt": iso_or_none(row.finished_at),
     }
+
+
+def _model(row: RunRow) -> dict[str, Any]:
+    """The one that answered, be it the prompt's second."""
+    return {"id": row.language_model_id, "name": row.model_name, "vendor": row.vendor}
 
 
 def _placeholders(row: RunRow) -> dict[str, Any]:

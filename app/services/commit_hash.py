@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import orjson
 
@@ -12,7 +13,7 @@ from app.services.prompt_content import PromptContent, placeholders_json
 def commit_hash(content: PromptContent, *, parent: str | None) -> str:
     """SHA-256, as 64 hex digits, of the canonical JSON (sorted keys, no spaces, UTF-8) of decisions.md §4."""
     placeholders = sorted(content.placeholders, key=lambda placeholder: placeholder.key)
-    canonical = {
+    canonical: dict[str, Any] = {
         "parent": parent,
         "value": content.value,
         "model": {"vendor": content.model.vendor, "name": content.model.name},
@@ -20,6 +21,9 @@ def commit_hash(content: PromptContent, *, parent: str | None) -> str:
         "instructionFormat": content.instruction_format,
         "placeholders": placeholders_json(tuple(placeholders)),
     }
+    if content.fallback:
+        # Only then: versions without one keep the hash that they have always had.
+        canonical["fallbackModel"] = {"vendor": content.fallback.vendor, "name": content.fallback.name}
     return hashlib.sha256(orjson.dumps(canonical, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

@@ -36,6 +36,7 @@ def columns(content: PromptContent) -> dict[str, Any]:
     return {
         "value": content.value,
         "language_model_id": content.model.id,
+        "fallback_model_id": content.fallback.id if content.fallback else None,
         "config": content.config,
         "placeholders": placeholders_json(content.placeholders),
     }

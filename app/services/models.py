@@ -81,14 +81,16 @@ class ModelService:
         self._cache[key] = (asked_at + CACHE_S, model)
         return model
 
-    def named(self, connection: Connection, *, organization_id: int, name: str | None) -> LanguageModel:
-        """The usable model of that name, the default for None; `Invalid` when there is none."""
+    def named(
+        self, connection: Connection, *, organization_id: int, name: str | None, field: str = "languageModelName"
+    ) -> LanguageModel:
+        """The usable model of that name, the default for None; `Invalid`, naming the `field`, when there is none."""
         if name is None:
             return self._default(connection, organization_id)
         found = language_models.find_models_named(connection, organization_id=organization_id, name=name)
         usable = [model for model in found if model.usable and model.name == name]
         if not usable:
-            raise Invalid(f"languageModelName: The model {name!r} is not enabled for this organization.")
+            raise Invalid(f"{field}: The model {name!r} is not enabled for this organization.")
         return usable[0]
 
     def _default(self, connection: Connection, organization_id: int) -> LanguageModel:

@@ -12,17 +12,22 @@ from app.services.model_config import check_ranges, without_defaults
 from app.services.prompt_content import PromptContent
 
 AssertionType = Literal["STRICT", "AI", "MANUAL"]
-# Placeholders can repeat a long value thousands of times: 70,000 slots of 1 MB would be 70 GB.
-FILLED_MAX = 4_000_000
+# Placeholders can repeat a long value thousands of times: 70,000 slots of 1 MB would be 70 GB. In characters; as JSON
+# or XML, in UTF-8, with its escapes, this is what a MEDIUMTEXT and a packet are sure to hold.
+FILLED_MAX = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class NewPrompt:
-    """`model_name` None takes the organization's default model; `config` has just the keys that were sent."""
+    """`model_name` None takes the organization's default model; `config` has just the keys that were sent.
+
+    `fallback_name` names the model that is asked when the first fails.
+    """
 
     name: str
     value: str
     model_name: str | None = None
+    fallback_name: str | None = None
     config: dict[str, Any] = field(default_factory=dict)
     instruction_format: InstructionFormat = "XML"
     placeholders: tuple[Placeholder, ...] = ()
@@ -30,11 +35,15 @@ class NewPrompt:
 
 @dataclass(frozen=True, slots=True)
 class DraftChange:
-    """What None stands for stays as it is; a config or a list of placeholders replaces the whole of the old one."""
+    """What None stands for stays as it is; a config or a list of placeholders replaces the whole of the old one.
+
+    `fallback_name` is "" for none.
+    """
 
     name: str | None = None
     value: str | None = None
     model_name: str | None = None
+    fallback_name: str | None = None
     config: dict[str, Any] | None = None
     placeholders: tuple[Placeholder, ...] | None = None
     assertion_type: AssertionType | None = None
@@ -52,6 +61,10 @@ class Author:
 def checked(content: PromptContent) -> PromptContent:
     """The content in the form that is stored; `Invalid` naming what its model or our limits don't allow."""
     check_ranges(content.config, content.model)
+    if content.fallback:
+        if content.fallback.id == content.model.id:
+            raise Invalid("fallbackModelName: Must be another model than the prompt's own.")
+        check_ranges(content.config, content.fallback)
     _check_filled_size(content)
     return replace(content, config=without_defaults(content.config, content.model))
 

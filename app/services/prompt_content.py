@@ -17,7 +17,7 @@ class PromptContent:
     """The content that runs and renders. `commit_hash` is None for the draft.
 
     `config` has just the keys that differ from the model's defaults: `model_config.with_defaults` shows it,
-    `model_config.parse_config` makes it ready for a call.
+    `model_config.parse_config` makes it ready for a call. `fallback` is asked when `model` fails.
     """
 
     prompt_id: int
@@ -28,6 +28,7 @@ class PromptContent:
     model: LanguageModel
     config: dict[str, Any]
     placeholders: tuple[Placeholder, ...]
+    fallback: LanguageModel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +45,35 @@ class Version:
         return 1000 + len(row.value) + 2 * len(str(row.placeholders)) + len(str(row.config))
 
 
-def of_version(head: PromptHead, version: Version, model: LanguageModel) -> PromptContent:
+def of_version(
+    head: PromptHead, version: Version, model: LanguageModel, fallback: LanguageModel | None
+) -> PromptContent:
     row = version.row
     return PromptContent(
-        head.id, head.name, row.commit_hash, row.value, head.instruction_format, model, row.config, version.placeholders
+        head.id,
+        head.name,
+        row.commit_hash,
+        row.value,
+        head.instruction_format,
+        model,
+        row.config,
+        version.placeholders,
+        fallback,
     )
 
 
-def of_draft(prompt: PromptRow, model: LanguageModel) -> PromptContent:
+def of_draft(prompt: PromptRow, model: LanguageModel, fallback: LanguageModel | None) -> PromptContent:
     placeholders = parse_placeholders(prompt.placeholders)
     return PromptContent(
-        prompt.id, prompt.name, None, prompt.value, prompt.instruction_format, model, prompt.config, placeholders
+        prompt.id,
+        prompt.name,
+        None,
+        prompt.value,
+        prompt.instruction_format,
+        model,
+        prompt.config,
+        placeholders,
+        fallback,
     )
 
 

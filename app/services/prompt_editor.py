@@ -12,7 +12,6 @@ from app.db import Database
 from app.errors import NotFound
 from app.models import prompts
 from app.models.language_models import LanguageModel
-from app.models.prompts import PromptRow
 from app.rendering.render import render
 from app.services import drafts
 from app.services.models import ModelService
@@ -42,7 +41,8 @@ class PromptEditor:
         """The prompt with its placeholders and, with `commit`, its first version; or nothing at all."""
         with self._database.read() as connection:
             model = self._models.named(connection, organization_id=organization_id, name=new.model_name)
-        content = checked(_content(new, model))
+            fallback = self._fallback(connection, organization_id, new.fallback_name)
+        content = checked(_content(new, model, fallback))
         now = self._now()
         values = {
             **drafts.columns(content),
@@ -67,7 +67,7 @@ class PromptEditor:
         def work(connection: Connection) -> PromptView:
             prompt, old = self._reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
             drafts.check_unchanged(prompt, if_match)
-            new = checked(_changed(old, change, self._model(connection, prompt, old, change)))
+            new = checked(self._changed(connection, prompt.organization_id, old, change))
             values = {
                 **drafts.columns(new),
                 **_assertion(change),
@@ -85,7 +85,7 @@ class PromptEditor:
         """The draft as it would be and render after the change, which is not made."""
         with self._database.read() as connection:
             prompt, old = self._reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
-            new = checked(_changed(old, change, self._model(connection, prompt, old, change)))
+            new = checked(self._changed(connection, prompt.organization_id, old, change))
         return RenderedPrompt(new, render(new.value, new.instruction_format, new.placeholders, selections))
 
     def archive(self, *, project_id: int, prompt_id: int) -> None:
@@ -94,15 +94,26 @@ class PromptEditor:
             if not prompts.archive_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self._now()):
                 raise NotFound("There is no such prompt.")
 
-    def _model(
-        self, connection: Connection, prompt: PromptRow, old: PromptContent, change: DraftChange
-    ) -> LanguageModel:
-        if change.model_name is None:
-            return old.model
-        return self._models.named(connection, organization_id=prompt.organization_id, name=change.model_name)
+    def _changed(
+        self, connection: Connection, organization_id: int, old: PromptContent, change: DraftChange
+    ) -> PromptContent:
+        asked = {name: getattr(change, name) for name in ("name", "value", "config", "placeholders")}
+        new = replace(old, **{name: value for name, value in asked.items() if value is not None})
+        if change.model_name is not None:
+            model = self._models.named(connection, organization_id=organization_id, name=change.model_name)
+            new = replace(new, model=model)
+        if change.fallback_name is not None:
+            new = replace(new, fallback=self._fallback(connection, organization_id, change.fallback_name))
+        return new
+
+    def _fallback(self, connection: Connection, organization_id: int, name: str | None) -> LanguageModel | None:
+        """None for no name."""
+        if not name:
+            return None
+        return self._models.named(connection, organization_id=organization_id, name=name, field="fallbackModelName")
 
 
-def _content(new: NewPrompt, model: LanguageModel) -> PromptContent:
+def _content(new: NewPrompt, model: LanguageModel, fallback: LanguageModel | None) -> PromptContent:
     return PromptContent(
         prompt_id=0,
         name=new.name,
@@ -112,12 +123,8 @@ def _content(new: NewPrompt, model: LanguageModel) -> PromptContent:
         model=model,
         config=new.config,
         placeholders=new.placeholders,
+        fallback=fallback,
     )
-
-
-def _changed(old: PromptContent, change: DraftChange, model: LanguageModel) -> PromptContent:
-    asked = {name: getattr(change, name) for name in ("name", "value", "config", "placeholders")}
-    return replace(old, model=model, **{name: value for name, value in asked.items() if value is not None})
 
 
 def _assertion(change: DraftChange) -> dict[str, Any]:

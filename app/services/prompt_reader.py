@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from app.errors import NotFound
 from app.metrics import Metrics, cache_lookups
 from app.models import prompt_versions, prompts
+from app.models.language_models import LanguageModel
 from app.models.prompt_versions import VersionRow
 from app.models.prompts import PromptHead, PromptRow
 from app.services.caches import BoundedCache
@@ -49,8 +50,10 @@ class PromptReader:
         prompt = prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=lock)
         if prompt is None:
             raise NotFound("There is no such prompt.")
-        model = self._models.read(connection, organization_id=prompt.organization_id, model_id=prompt.language_model_id)
-        return prompt, of_draft(prompt, model)
+        organization_id = prompt.organization_id
+        model = self._models.read(connection, organization_id=organization_id, model_id=prompt.language_model_id)
+        fallback = self._fallback(connection, organization_id, prompt.fallback_model_id)
+        return prompt, of_draft(prompt, model, fallback)
 
     def head(self, connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead:
         head = prompts.find_head(connection, project_id=project_id, prompt_id=prompt_id)
@@ -78,7 +81,13 @@ class PromptReader:
     def content_of(self, connection: Connection, head: PromptHead, version: Version) -> PromptContent:
         model_id = version.row.language_model_id
         model = self._models.read(connection, organization_id=head.organization_id, model_id=model_id)
-        return of_version(head, version, model)
+        fallback = self._fallback(connection, head.organization_id, version.row.fallback_model_id)
+        return of_version(head, version, model, fallback)
+
+    def _fallback(self, connection: Connection, organization_id: int, model_id: int | None) -> LanguageModel | None:
+        if model_id is None:
+            return None
+        return self._models.read(connection, organization_id=organization_id, model_id=model_id)
 
     def _keep(self, row: VersionRow | None) -> Version:
         if row is None:

@@ -28,7 +28,13 @@ class Meter:
 
     def __init__(self, before: ReplayRow) -> None:
         self._lock = threading.Lock()
-        self._tokens = Tokens(before.prompt_tokens, before.completion_tokens)
+        self._tokens = Tokens(
+            before.prompt_tokens,
+            before.completion_tokens,
+            before.cache_read_tokens,
+            before.cache_write_tokens,
+            before.reasoning_tokens,
+        )
         self._prompt_usd = Decimal(before.prompt_cost_usd)
         self._completion_usd = Decimal(before.completion_cost_usd)
 
@@ -45,6 +51,9 @@ class Meter:
             return {
                 "prompt_tokens": self._tokens.prompt,
                 "completion_tokens": self._tokens.completion,
+                "cache_read_tokens": self._tokens.cache_read,
+                "cache_write_tokens": self._tokens.cache_write,
+                "reasoning_tokens": self._tokens.reasoning,
                 "prompt_cost_usd": float(self._prompt_usd),
                 "completion_cost_usd": float(self._completion_usd),
             }

@@ -194,8 +194,10 @@ def _chosen(steps: Mapping[int, int], test_case_ids: Sequence[int] | None) -> Ma
 
 
 def _snapshot(draft: PromptContent) -> dict[str, Any]:
+    columns = drafts.columns(draft)
+    del columns["fallback_model_id"]  # a replay judges the prompt's own model
     return {
-        **drafts.columns(draft),
+        **columns,
         "prompt_id": draft.prompt_id,
         "instruction_format": draft.instruction_format,
         "fingerprint": content_hash(draft),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -12,22 +13,22 @@ from uuid import uuid4
 import structlog
 from sqlalchemy import Connection
 
-from app.chat import Answer, File, Message
+from app.chat import File, Message
 from app.db import Database
-from app.errors import RepriseError, Unavailable
+from app.errors import ProviderError, RepriseError, Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import RUNS
-from app.models import idempotency_keys, run_file_chunks, runs
+from app.models import idempotency_keys, run_file_chunks, runs, usage
 from app.models.language_models import LanguageModel
 from app.models.runs import Claim, RunRow
-from app.providers.types import ModelPort, ModelRequest
 from app.services.credentials import CredentialService
 from app.services.models import ModelService
+from app.services.runs.calling import Call, Caller, Candidate
 from app.services.runs.failures import INTERNAL, NOT_CALLED, failed, failed_by
 from app.services.runs.heartbeat import Heartbeat
 from app.services.runs.live import LiveRuns
-from app.services.runs.outcome import answered
-from app.services.runs.snapshot import model_request, render, without_text
+from app.services.runs.outcome import answered, spent_by
+from app.services.runs.snapshot import render, without_text
 from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
@@ -45,10 +46,9 @@ class Executor:
     now: Now
     models: ModelService
     credentials: CredentialService
-    providers: ModelPort
+    caller: Caller
     heartbeat: Heartbeat
     live: LiveRuns
-    call_timeout_s: float
     metrics: Metrics
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -90,27 +90,34 @@ class Executor:
         return values
 
     def _answer(self, row: RunRow, instruction: str) -> dict[str, Any]:
-        model, request = self._patiently(lambda: self._request(row, instruction))
+        call = self._patiently(lambda: self._prepared(row, instruction))
         started = self.monotonic()
-        answer = self._call(row, request)
+        with self.live.of(row.id) if row.request.get("stream") else nullcontext() as note:
+            said = self.caller.call(call, note)
         took_ms = round((self.monotonic() - started) * 1000)
-        return answered(answer, request.config, model) | {"response_time_ms": took_ms}
+        return answered(said.answer, said.config, said.model, said.first_error) | {"response_time_ms": took_ms}
 
-    def _call(self, row: RunRow, request: ModelRequest) -> Answer:
-        if not row.request.get("stream"):
-            return self.providers.complete(request)
-        with self.live.of(row.id) as note:
-            return self.providers.stream(request, note)
-
-    def _request(self, row: RunRow, instruction: str) -> tuple[LanguageModel, ModelRequest]:
+    def _prepared(self, row: RunRow, instruction: str) -> Call:
+        second_id = row.request.get("fallbackModelId")
         with self.database.read() as connection:
-            model = self.models.read(connection, organization_id=row.organization_id, model_id=row.language_model_id)
+            first = self._model(connection, row, row.language_model_id)
+            second = self._model(connection, row, second_id) if second_id else None
             contents = run_file_chunks.read_files(connection, run_id=row.id, count=len(row.request["files"]))
         described = zip(row.request["files"], contents, strict=True)
         files = tuple(File(file["fileName"], file["contentType"], content) for file, content in described)
         messages = (Message("system", instruction), Message("user", row.question, files=files))
-        credential = self.credentials.find(row.organization_id, model.vendor, base_url=model.base_url)
-        return model, model_request(model, row.request["config"], messages, credential, self.call_timeout_s)
+        fallback = self._candidate(row, second) if second else None
+        return Call(self._candidate(row, first), fallback, row.request["config"], messages)
+
+    def _model(self, connection: Connection, row: RunRow, model_id: int) -> LanguageModel:
+        return self.models.read(connection, organization_id=row.organization_id, model_id=model_id)
+
+    def _candidate(self, row: RunRow, model: LanguageModel) -> Candidate:
+        try:
+            credential = self.credentials.find(row.organization_id, model.vendor, base_url=model.base_url)
+        except ProviderError as refused:
+            return Candidate(model, None, refused)
+        return Candidate(model, credential)
 
     def _store(self, row: RunRow, claim: Claim, values: dict[str, Any]) -> bool:
         def store(connection: Connection) -> bool:
@@ -143,12 +150,13 @@ def finish(
     """End a claimed run with all that belongs to it; False when it is no longer the claim's to end."""
     ended = runs.finish_claimed(connection, claim=claim, values=values, now=now, unmoved=unmoved)
     if ended:
-        clear(connection, claim.run_id, values)
+        clear(connection, claim.run_id, values, now)
     return ended
 
 
-def clear(connection: Connection, run_id: int, values: dict[str, Any]) -> None:
-    """What a finished run needs no more: its files, and its key where the model was surely not called."""
+def clear(connection: Connection, run_id: int, values: dict[str, Any], now: datetime) -> None:
+    """What a finished run needs no more: its files, its key where the model was surely not called. It is counted."""
     run_file_chunks.delete_files(connection, run_id=run_id)
     if values.get("error_kind") in NOT_CALLED:
         idempotency_keys.delete_of_run(connection, run_id=run_id)
+    usage.count_run(connection, run_id=run_id, spent=spent_by(values), now=now)

@@ -8,6 +8,7 @@ import msgspec
 
 from app.chat import Answer, Tokens
 from app.models.language_models import LanguageModel
+from app.models.usage import Spent
 from app.providers import catalogue
 from app.providers.catalogue import Cost, ModelEntry
 from app.providers.types import ModelConfig
@@ -15,8 +16,13 @@ from app.services.runs.failures import storable
 from app.services.runs.nok import nok_status
 
 
-def answered(answer: Answer, config: ModelConfig, model: LanguageModel) -> dict[str, Any]:
-    """Column values of a run that has an answer, be it one that can't be used as asked."""
+def answered(
+    answer: Answer, config: ModelConfig, model: LanguageModel, first_error: str | None = None
+) -> dict[str, Any]:
+    """Column values of a run that has an answer, be it one that can't be used as asked.
+
+    `model` is the one that answered; `first_error` says why that was not the prompt's first.
+    """
     cost = cost_of(model, answer.tokens)
     return {
         "status": "done",
@@ -25,7 +31,8 @@ def answered(answer: Answer, config: ModelConfig, model: LanguageModel) -> dict[
         "prompt_tokens": answer.tokens.prompt,
         "completion_tokens": answer.tokens.completion,
         "cost_usd": float(cost.total),
-        "outcome": storable(_outcome(answer, cost)),
+        "language_model_id": model.id,
+        "outcome": storable(_outcome(answer, cost) | ({"firstError": first_error} if first_error else {})),
     }
 
 
@@ -42,6 +49,20 @@ def _outcome(answer: Answer, cost: Cost) -> dict[str, Any]:
             {"id": call.id, "name": call.name, "arguments": call.arguments} for call in answer.tool_calls
         ]
     return outcome
+
+
+def spent_by(values: dict[str, Any]) -> Spent:
+    """What a run with these column values used: nothing, where it has no answer."""
+    tokens = (values.get("outcome") or {}).get("tokens", {})
+    return Spent(
+        failed=int(values["status"] == "failed"),
+        prompt_tokens=tokens.get("prompt", 0),
+        completion_tokens=tokens.get("completion", 0),
+        cache_read_tokens=tokens.get("cacheRead", 0),
+        cache_write_tokens=tokens.get("cacheWrite", 0),
+        reasoning_tokens=tokens.get("reasoning", 0),
+        cost_usd=values.get("cost_usd", 0.0),
+    )
 
 
 def tokens_json(tokens: Tokens) -> dict[str, int]:

@@ -58,7 +58,7 @@ class RunService:
     @property
     def call_timeout_s(self) -> float:
         """How long one run's model call may take, retries included."""
-        return self._executor.call_timeout_s
+        return self._executor.caller.timeout_s
 
     def start(
         self,

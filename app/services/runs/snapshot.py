@@ -13,11 +13,9 @@ from app.providers.types import Credential, ModelRef, ModelRequest
 from app.rendering.placeholders import Placeholder, fill
 from app.rendering.xml import to_xml
 from app.services.model_config import parse_config
+from app.services.prompt_changes import FILLED_MAX
 from app.services.prompt_content import PromptContent
 from app.services.runs.commands import RunCommand
-
-# Characters. As JSON or XML, in UTF-8, with its escapes, this is what a MEDIUMTEXT and a packet are sure to hold.
-TEXT_MAX = 2_000_000
 
 
 def snapshot(content: PromptContent, command: RunCommand) -> dict[str, Any]:
@@ -28,6 +26,7 @@ def snapshot(content: PromptContent, command: RunCommand) -> dict[str, Any]:
         "text": filled.text,
         "format": content.instruction_format,
         "config": content.config,
+        "fallbackModelId": content.fallback.id if content.fallback and content.fallback.usable else None,
         "productive": command.productive,
         "stream": command.stream,
         "resolved": filled.resolved,
@@ -44,8 +43,8 @@ def _check_size(text: str, placeholders: Sequence[Placeholder], selections: Mapp
     for placeholder in placeholders:
         value = placeholder.choose(selections.get(placeholder.key))
         size += text.count(f"{{{{{placeholder.key}}}}}") * len(value.content if value else "")
-    if size > TEXT_MAX:
-        raise Invalid(f"placeholders: With them the prompt has {size} characters; {TEXT_MAX} are the most.")
+    if size > FILLED_MAX:
+        raise Invalid(f"placeholders: With them the prompt has {size} characters; {FILLED_MAX} are the most.")
 
 
 def render(request: Mapping[str, Any]) -> str:

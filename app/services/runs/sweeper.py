@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 import structlog
+from sqlalchemy import Connection
 
 from app.db import Database
 from app.metrics import Metrics
@@ -98,10 +99,10 @@ def give_up(database: Database, run_id: int, reason: str, now: Now) -> bool:
     """End a run that nobody has claimed; False when somebody has, and it goes on."""
     values = failed("not_started", reason)
 
-    def end(connection: object) -> bool:
-        ended = runs.finish_queued(connection, run_id=run_id, values=values, now=now())  # type: ignore[arg-type]
+    def end(connection: Connection) -> bool:
+        ended = runs.finish_queued(connection, run_id=run_id, values=values, now=now())
         if ended:
-            clear(connection, run_id, values)  # type: ignore[arg-type]
+            clear(connection, run_id, values, now())
         return ended
 
     return database.retrying(end)

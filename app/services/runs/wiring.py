@@ -10,6 +10,7 @@ from app.providers.router import Providers
 from app.services.credentials import CredentialService
 from app.services.models import ModelService
 from app.services.prompts import PromptService
+from app.services.runs.calling import Caller
 from app.services.runs.ends import RunEnds
 from app.services.runs.execution import Executor
 from app.services.runs.heartbeat import BEAT_S, Heartbeat
@@ -37,10 +38,9 @@ def build_runs(
         now=now,
         models=models,
         credentials=credentials,
-        providers=providers,
+        caller=Caller(providers=providers, timeout_s=call_timeout_s),
         heartbeat=Heartbeat(database=database, now=now, every_s=beat_s),
         live=LiveRuns(client),
-        call_timeout_s=call_timeout_s,
         metrics=metrics,
     )
     sweeper = Sweeper(database=database, now=now, metrics=metrics)

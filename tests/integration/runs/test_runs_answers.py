@@ -30,6 +30,7 @@ def test_a_committed_prompt_answers_with_tokens_cost_and_time(world):
         "cost": {"prompt": 0.0, "completion": 0.0, "total": 0.0},
         "response_time_ms": took,
         "placeholders": {"resolved": {}, "ignored": []},
+        "model": {"id": answer.json["model"]["id"], "name": "echo", "vendor": "BUILTIN"},
     }
 
 

@@ -239,7 +239,7 @@ def test_a_bug_while_a_run_is_executed_leaves_it_failed(world, service):
             raise ZeroDivisionError
 
     run_id = started(world).run_id
-    broken = replace(service._executor, providers=Broken())
+    broken = replace(service._executor, caller=replace(service._executor.caller, providers=Broken()))
     with pytest.raises(ZeroDivisionError):
         broken.execute(run_id)
     assert world.get(f"/api/v1/runs/{run_id}").json["error"]["kind"] == "internal"

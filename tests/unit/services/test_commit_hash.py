@@ -59,3 +59,12 @@ def test_the_history_counts() -> None:
 )
 def test_what_says_nothing_else_does_not_count(one: PromptContent, other: PromptContent) -> None:
     assert commit_hash(one, parent=None) == commit_hash(other, parent=None)
+
+
+def test_a_second_model_is_part_of_the_hash_only_where_there_is_one():
+    plain = content()
+    with_second = replace(plain, fallback=replace(MODEL, id=2, name="second"))
+    with_third = replace(plain, fallback=replace(MODEL, id=3, name="third"))
+
+    assert len({commit_hash(one, parent=None) for one in (plain, with_second, with_third)}) == 3
+    assert commit_hash(replace(with_second, fallback=None), parent=None) == commit_hash(plain, parent=None)

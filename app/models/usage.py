@@ -1,0 +1,179 @@
+"""Usage: what runs have used, summed by day as they end, in the transaction that ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Date,
+    Double,
+    Insert,
+    Integer,
+    Table,
+    UniqueConstraint,
+    case,
+    func,
+    select,
+)
+from sqlalchemy.dialects.mysql import insert as mysql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+from app.models.base import OPTIONS, BigInt, exact, identifier, metadata
+from app.models.draft_snapshots import draft_snapshots
+from app.models.language_models import language_models
+from app.models.replays import replays
+from app.models.runs import runs
+
+# Rows that runs which end at the same moment are spread over, so that they don't wait for each other's commit.
+SLOTS = 8
+
+# No foreign keys: what was spent outlives what it was spent on. No NULLs: they would escape the unique key.
+usage_daily = Table(
+    "usage_daily",
+    metadata,
+    identifier(),
+    Column("project_id", BigInt, nullable=False),
+    Column("day", Date, nullable=False),
+    Column("prompt_id", BigInt, nullable=False),
+    Column("commit_hash", exact(64), nullable=False),
+    Column("language_model_id", BigInt, nullable=False),
+    Column("api_key_id", BigInt, nullable=False),
+    Column("source", exact(8), nullable=False),
+    Column("slot", Integer, nullable=False),
+    Column("runs", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),
+    Column("prompt_tokens", BigInt, nullable=False),
+    Column("completion_tokens", BigInt, nullable=False),
+    Column("cache_read_tokens", BigInt, nullable=False),
+    Column("cache_write_tokens", BigInt, nullable=False),
+    Column("reasoning_tokens", BigInt, nullable=False),
+    Column("cost_usd", Double, nullable=False),
+    UniqueConstraint(
+        "project_id",
+        "day",
+        "prompt_id",
+        "commit_hash",
+        "language_model_id",
+        "api_key_id",
+        "source",
+        "slot",
+        name="uq_usage_daily",
+    ),
+    **OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Sums. The last three tokens are parts of the first two; `cost_usd` is that of all."""
+
+    runs: int = 1
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class UsageFilter:
+    """Days of UTC, both included."""
+
+    since: date
+    until: date
+    prompt_id: int | None = None
+
+
+SUMS = tuple(Spent.__dataclass_fields__)
+# By the names of the API's groupBy. A model is told by its id, vendor and name.
+GROUPS: dict[str, tuple[ColumnElement[Any], ...]] = {
+    "day": (usage_daily.c.day,),
+    "prompt": (usage_daily.c.prompt_id,),
+    "version": (usage_daily.c.prompt_id, usage_daily.c.commit_hash),
+    "model": (usage_daily.c.language_model_id, language_models.c.vendor, language_models.c.name),
+    "key": (usage_daily.c.api_key_id,),
+    "source": (usage_daily.c.source,),
+}
+
+
+def count_run(connection: Connection, *, run_id: int, spent: Spent, now: datetime) -> None:
+    """Add an ended run to its day; last in its transaction, as others wait for this row."""
+    c = runs.c
+    of = select(c.project_id, c.prompt_id, c.commit_hash, c.language_model_id, c.api_key_id, c.source)
+    run = connection.execute(of.where(c.id == run_id)).one()._asdict()
+    values = {
+        **run,
+        "commit_hash": run["commit_hash"] or "",
+        "api_key_id": run["api_key_id"] or 0,
+        "day": now.date(),
+        "slot": run_id % SLOTS,
+        **asdict(spent),
+    }
+    connection.execute(_adding(connection, values))
+
+
+def sum_usage(
+    connection: Connection, *, project_id: int, wanted: UsageFilter, group_by: Collection[str], limit: int
+) -> Sequence[dict[str, Any]]:
+    """The sums of each group, in its order, by the names of columns; none for groups without runs."""
+    columns = list(dict.fromkeys(column for group in group_by for column in GROUPS[group]))
+    c = usage_daily.c
+    statement = (
+        select(*columns, *(func.sum(c[name]).label(name) for name in SUMS))
+        .select_from(usage_daily.outerjoin(language_models, language_models.c.id == c.language_model_id))
+        .where(c.project_id == project_id, c.day.between(wanted.since, wanted.until))
+        .group_by(*columns)
+        .order_by(*columns)
+        .limit(limit)
+    )
+    if wanted.prompt_id is not None:
+        statement = statement.where(c.prompt_id == wanted.prompt_id)
+    return [dict(row) for row in connection.execute(statement).mappings()]
+
+
+def sum_replays(connection: Connection, *, project_id: int, since: datetime, until: datetime) -> list[dict[str, Any]]:
+    """The sums of replays by the day (UTC) they were asked for, prompt and the draft's model; `until` is not included.
+
+    Their rows are few beside those of runs, and change until their last worker has said what it spent.
+    """
+    c = replays.c
+    groups = (
+        func.date(c.created_at).label("day"),
+        c.prompt_id,
+        draft_snapshots.c.language_model_id,
+        language_models.c.vendor,
+        language_models.c.name,
+    )
+    sums = {name: func.sum(c[name]) for name in SUMS if name in c} | {
+        "runs": func.count(),
+        "failed": func.sum(case((c.status == "error", 1), else_=0)),
+        "cost_usd": func.sum(c.prompt_cost_usd + c.completion_cost_usd),
+    }
+    statement = (
+        select(*groups, *(column.label(name) for name, column in sums.items()))
+        .join(draft_snapshots, draft_snapshots.c.id == c.draft_snapshot_id)
+        .join(language_models, language_models.c.id == draft_snapshots.c.language_model_id)
+        .where(c.project_id == project_id, c.created_at >= since, c.created_at < until)
+        .group_by(*groups)
+    )
+    return [dict(row) for row in connection.execute(statement).mappings()]
+
+
+def _adding(connection: Connection, values: dict[str, Any]) -> Insert:
+    if connection.dialect.name == "sqlite":
+        lite = sqlite_insert(usage_daily).values(values)
+        sums = {name: usage_daily.c[name] + lite.excluded[name] for name in SUMS}
+        return lite.on_conflict_do_update(index_elements=list(_KEY), set_=sums)
+    mine = mysql_insert(usage_daily).values(values)
+    return mine.on_duplicate_key_update({name: usage_daily.c[name] + mine.inserted[name] for name in SUMS})
+
+
+_KEY = ("project_id", "day", "prompt_id", "commit_hash", "language_model_id", "api_key_id", "source", "slot")

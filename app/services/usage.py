@@ -1,0 +1,80 @@
+"""What a project's runs and replays have used. Renderings and ingested spans are in neither."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Invalid
+from app.models import usage
+from app.models.usage import GROUPS, SUMS, Spent, UsageFilter
+
+ROWS_MAX = 10_000
+# What a replay's row has no column for: it plays the draft, for nobody's key.
+_OF_REPLAYS = {"commit_hash": "", "api_key_id": 0, "source": "replay"}
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """`group` has the columns of what was grouped by, by the names of `app.models.usage.GROUPS`."""
+
+    group: dict[str, Any]
+    spent: Spent
+
+
+class UsageService:
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    def read(self, *, project_id: int, wanted: UsageFilter, group_by: Sequence[str]) -> list[UsageRow]:
+        """In the order of the groups; `Invalid` when there are more than `ROWS_MAX`.
+
+        A run counts on the day it ended, a replay, as source `replay`, on the day it was asked for.
+        """
+        names = list(dict.fromkeys(column.name for group in group_by for column in GROUPS[group]))
+        sums: dict[tuple[Any, ...], Spent] = {}
+        with self._database.read() as connection:
+            for row in _rows(connection, project_id, wanted, group_by):
+                key = tuple(row[name] for name in names)
+                sums[key] = _plus(sums.get(key, Spent(runs=0)), _spent(row))
+        if len(sums) > ROWS_MAX:
+            raise Invalid(f"groupBy: More than {ROWS_MAX} rows; ask for fewer days or groups.")
+        ordered = sorted(sums.items(), key=lambda item: tuple(map(_order, item[0])))
+        return [UsageRow(dict(zip(names, key, strict=True)), spent) for key, spent in ordered]
+
+
+def total(rows: Sequence[UsageRow]) -> Spent:
+    whole = Spent(runs=0)
+    for row in rows:
+        whole = _plus(whole, row.spent)
+    return whole
+
+
+def _rows(
+    connection: Connection, project_id: int, wanted: UsageFilter, group_by: Collection[str]
+) -> Iterator[dict[str, Any]]:
+    yield from usage.sum_usage(connection, project_id=project_id, wanted=wanted, group_by=group_by, limit=ROWS_MAX + 1)
+    since, until = (datetime.combine(day, time(), UTC) for day in (wanted.since, wanted.until + timedelta(days=1)))
+    for row in usage.sum_replays(connection, project_id=project_id, since=since, until=until):
+        if wanted.prompt_id in (None, row["prompt_id"]):
+            day = row["day"] if isinstance(row["day"], date) else date.fromisoformat(row["day"])
+            yield row | _OF_REPLAYS | {"day": day}
+
+
+def _spent(row: dict[str, Any]) -> Spent:
+    counts = {name: int(row[name]) for name in SUMS if name != "cost_usd"}
+    return Spent(**counts, cost_usd=float(row["cost_usd"]))
+
+
+def _plus(one: Spent, other: Spent) -> Spent:
+    return Spent(*(a + b for a, b in zip(astuple(one), astuple(other), strict=True)))
+
+
+def _order(value: Any) -> tuple[bool, Any]:
+    """None, a model that is not there any more, comes last."""
+    return (value is None, value or 0) if not isinstance(value, str) else (False, value)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -113,7 +114,18 @@ def statuses(taken: Sequence[Took]) -> dict[int, int]:
 
 def memory_mb(group: int) -> list[int]:
     """Resident megabytes, largest first, of each process of the process group `group`, at their peak."""
-    found = []
+    peaks = [int(status.partition("VmHWM:")[2].split()[0]) // 1024 for _, status in _processes(group)]
+    return sorted(peaks, reverse=True)
+
+
+def cpu_s(group: int) -> float:
+    """Seconds of processor that the processes of the group have used: what a busy machine does not change much."""
+    ticks = sum(int(fields[11]) + int(fields[12]) for fields, _ in _processes(group))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _processes(group: int) -> Iterator[tuple[list[str], str]]:
+    """Of each: the fields of /proc/<pid>/stat after the name, and /proc/<pid>/status."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
@@ -121,5 +133,4 @@ def memory_mb(group: int) -> list[int]:
         except OSError:
             continue
         if int(fields[2]) == group and "VmHWM" in status:
-            found.append(int(status.partition("VmHWM:")[2].split()[0]) // 1024)
-    return sorted(found, reverse=True)
+            yield fields, status

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import orjson
 
-from bench.load import Request, Took, burst, memory_mb, one_by_one, percentile_ms, statuses
+from bench.load import Request, Took, burst, cpu_s, memory_mb, one_by_one, percentile_ms, statuses
 from bench.spans import batch
 from tests.support.deployment import Deployment, environment
 from tests.support.http_client import Client
@@ -121,12 +121,16 @@ def at_once(count: int) -> None:
                 for name, request in probes.items()
             }
             time.sleep(1)
+            kinds = {"web": deployment.webs[0].pid, "runs": deployment.workers["runs"][0].pid}
+            before = {kind: cpu_s(group) for kind, group in kinds.items()}
             started = time.perf_counter()
             runs = asyncio.run(burst(deployment.url, run_request(client, prompt_id), count))
             took_s = time.perf_counter() - started
             stop.set()
             print(f"{count} runs at once, upstream {UPSTREAM_S} s: {statuses(runs)}")
             print(f"  all answered in {took_s:5.1f} s    goal under {AT_ONCE_S} s")
+            for kind, group in kinds.items():
+                print(f"  {kind:5} processor {(cpu_s(group) - before[kind]) * 1000 / count:4.1f} ms a run")
             for name, future in asked.items():
                 taken = future.result()
                 goal = f"    goal under {RENDER_MS} ms at p95" if name == "render" else ""

@@ -17,6 +17,9 @@ To add a page:
 5. `tests/e2e/ui/`: add its address to `PAGES`; it is then opened light and dark, wide and narrow, and checked for
    errors, policy violations, foreign requests and accessibility.
 
+A form with files, or with thousands of fields, is sent as multipart to a page that says `multipart`. What the pages of
+prompts, test cases and replays share is in `templates/work_macros.html` and `static/work.css`.
+
 What moves is declared in HTML and done by `static/app.js`: `data-dialog` on a link opens that page's
 `[data-dialog-body]` in a dialog; `data-live="3000"` on an element with an id takes it anew until it comes without;
 `data-copy="id"` copies; `data-auto` on a form sends it when a choice changes; `data-slash` takes the focus at "/".

@@ -24,6 +24,8 @@ PAGES = {
     "deleting a test case": "{base}/test-cases/{case}/delete",
     "replay": "{base}/replays/{replay}",
     "run": "{base}/runs/{run}",
+    "usage": "{base}/usage",
+    "usage by version": "{base}/usage?by=version&days=7",
     "operations": "{base}/operations",
     "logs": "{base}/prompts/{prompt}/logs",
     "session": "{base}/sessions/{session}",
@@ -85,6 +87,7 @@ def test_the_sign_in_is_whole_and_open_to_everyone(site: Site, look: Look, schem
         "deleting a test case",
         "replay",
         "run",
+        "usage",
     ],
 )
 def test_markup_from_outside_is_shown_as_text(site: Site, look: Look, page: str) -> None:

@@ -1,0 +1,105 @@
+"""What can go wrong, each as a block: it is wrong inside, and put right, as an operator or supervisor would, after."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+
+from tests.chaos.small_disk import filled
+from tests.chaos.system import System
+from tests.support.process import ChildProcess
+
+Fault = Callable[[System], AbstractContextManager[None]]
+
+
+@contextlib.contextmanager
+def _killed(child: ChildProcess) -> Iterator[None]:
+    child.kill()
+    yield
+    child.start()
+
+
+@contextlib.contextmanager
+def _paused(*children: ChildProcess) -> Iterator[None]:
+    """As a network that is cut: connections stay open, and nothing comes."""
+    for child in children:
+        child.pause()
+    try:
+        yield
+    finally:
+        for child in children:
+            child.resume()
+
+
+@contextlib.contextmanager
+def redis_flushed(system: System) -> Iterator[None]:
+    with system.redis.client() as client:
+        client.flushall()
+    yield
+
+
+@contextlib.contextmanager
+def database_read_only(system: System) -> Iterator[None]:
+    system.mariadb.execute("SET GLOBAL read_only = 1")
+    try:
+        yield
+    finally:
+        system.mariadb.execute("SET GLOBAL read_only = 0")
+
+
+@contextlib.contextmanager
+def disk_full(system: System) -> Iterator[None]:
+    """Of the database; where no small disk could be made, it says so without being so."""
+    if system.disk is not None:
+        with filled(system.disk):
+            yield
+        return
+    trigger = f"{system.database}.disk_full"
+    refusal = "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full'"
+    system.mariadb.execute(f"CREATE TRIGGER {trigger} BEFORE INSERT ON {system.database}.spans FOR EACH ROW {refusal}")
+    try:
+        yield
+    finally:
+        system.mariadb.execute(f"DROP TRIGGER {trigger}")
+
+
+@contextlib.contextmanager
+def database_slow(system: System) -> Iterator[None]:
+    """It works a quarter of the time."""
+    stop = threading.Event()
+
+    def stutter() -> None:
+        while not stop.is_set():
+            system.mariadb.pause()
+            time.sleep(0.15)
+            system.mariadb.resume()
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=stutter)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+FAULTS: dict[str, Fault] = {
+    "a web process killed": lambda system: _killed(system.deployment.webs[0]),
+    "the spans worker killed": lambda system: _killed(system.deployment.workers["spans"][0]),
+    "the runs worker killed": lambda system: _killed(system.deployment.workers["runs"][0]),
+    "the replays worker killed": lambda system: _killed(system.deployment.workers["replays"][0]),
+    "the clock killed": lambda system: _killed(system.deployment.clock),
+    "Redis killed": lambda system: _killed(system.redis),
+    "Redis emptied": redis_flushed,
+    "MariaDB killed": lambda system: _killed(system.mariadb),
+    "MariaDB read-only": database_read_only,
+    "the disk full": disk_full,
+    "a slow database": database_slow,
+    "MariaDB cut off": lambda system: _paused(system.mariadb),
+    "Redis cut off": lambda system: _paused(system.redis),
+    "the workers cut off": lambda system: _paused(*(w for each in system.deployment.workers.values() for w in each)),
+}

@@ -1,0 +1,118 @@
+"""Clients that behave as real ones do, and remember what they were promised."""
+
+from __future__ import annotations
+
+import http.client
+import random
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import TracebackType
+from typing import Self
+
+from tests.chaos.system import TRACES, System
+from tests.support.exports import export, span
+from tests.support.http_client import Answer
+from tests.support.waiting import NotReady
+
+SPANS = 20
+EXPORTERS = 3
+GIVE_UP_S = 90
+TEMPORARY = {502, 503, 504}
+
+
+@dataclass
+class Promised:
+    """What was acknowledged, and when: trace ids of batches, ids of runs and of replays."""
+
+    traces: set[str] = field(default_factory=set)
+    runs: set[int] = field(default_factory=set)
+    replays: set[int] = field(default_factory=set)
+    retries: int = 0
+    stored_at: list[float] = field(default_factory=list)
+
+    def longest_gap_s(self) -> float:
+        """The longest time in which no batch was acknowledged."""
+        times = sorted(self.stored_at)
+        return max((later - earlier for earlier, later in pairwise(times)), default=0.0)
+
+
+class Load:
+    """Exporters that resend a batch until it is stored, and others that ask for runs and replays, until the end of
+    the block; what was under way then is resent until it is acknowledged."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._stop = threading.Event()
+        self._wrong: list[str] = []
+        self._lock = threading.Lock()
+        self.promised = Promised()
+        work = [self._export] * EXPORTERS + [self._run, self._replay]
+        self._threads = [threading.Thread(target=self._until_stopped, args=(each,), daemon=True) for each in work]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(GIVE_UP_S)
+        if kind is None:
+            assert self._wrong == []
+            assert not any(thread.is_alive() for thread in self._threads)
+
+    def _until_stopped(self, work: Callable[[], None]) -> None:
+        while not self._stop.is_set():
+            try:
+                work()
+            except (AssertionError, NotReady) as error:
+                self._wrong.append(str(error))
+                return
+
+    def _export(self) -> None:
+        trace_id = secrets.token_hex(16)
+        attributes = {"service.prompt.id": self._system.prompt_id, "gen_ai.operation.name": "chat"}
+        batch = export(*(span(attributes, traceId=trace_id, spanId=f"{n + 1:016x}") for n in range(SPANS)))
+        self._acknowledged(TRACES, {200}, body=batch, headers={"Content-Type": "application/json"})
+        with self._lock:
+            self.promised.traces.add(trace_id)
+            self.promised.stored_at.append(time.monotonic())
+
+    def _run(self) -> None:
+        asked = {"id": self._system.prompt_id, "question": secrets.token_hex(4)}
+        headers = {"Idempotency-Key": secrets.token_hex(8), "Prefer": "respond-async"}
+        answer = self._acknowledged("/api/v1/prompts/run", {200, 202}, payload=asked, headers=headers)
+        self.promised.runs.add(int(answer.headers["Location"].rsplit("/", 1)[1]))
+        self._stop.wait(0.05)
+
+    def _replay(self) -> None:
+        path = f"/api/v1/test-cases/{self._system.test_case_id}/replays"
+        answer = self._acknowledged(path, {202}, payload={})
+        self.promised.replays.add(int(answer.json()["id"]))
+        self._stop.wait(0.2)
+
+    def _acknowledged(self, path: str, wanted: set[int], **sent: object) -> Answer:
+        """The answer, as soon as one comes that is not "try again": from whichever web process."""
+        deadline = time.monotonic() + GIVE_UP_S
+        while time.monotonic() < deadline:
+            web = random.randrange(len(self._system.deployment.urls))
+            try:
+                answer = self._system.client(web).post(path, **sent)
+            except (OSError, http.client.HTTPException):
+                status = 0
+            else:
+                status = answer.status
+                assert status in wanted | TEMPORARY, f"{path}: {status} {answer.body!r}"
+            if status in wanted:
+                return answer
+            with self._lock:
+                self.promised.retries += 1
+            time.sleep(0.2 + random.random() * 0.3)
+        raise NotReady(f"{path}: not acknowledged within {GIVE_UP_S} s")

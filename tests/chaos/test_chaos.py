@@ -1,0 +1,27 @@
+"""Whatever dies under load, what was acknowledged is kept: the short form of `make chaos`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.chaos.faults import FAULTS
+from tests.chaos.system import System, running_system
+from tests.chaos.trial import run_trial
+
+SHORT = ("the spans worker killed", "Redis emptied", "MariaDB killed", "the disk full")
+
+
+@pytest.fixture(scope="module")
+def system(needs_mariadb: None, needs_redis: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    with running_system(tmp_path_factory.mktemp("chaos")) as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_every_promise_is_kept(system: System, name: str) -> None:
+    trial = run_trial(system, name, FAULTS[name], before_s=0.5, during_s=1, after_s=0.5)
+
+    assert trial.wrong == ()
+    assert trial.batches > 0

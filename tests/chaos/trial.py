@@ -1,0 +1,130 @@
+"""One trial: load, a fault in the middle of it, and whether every promise was kept."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.chaos.faults import Fault
+from tests.chaos.load import SPANS, Load, Promised
+from tests.chaos.system import System
+from tests.support.waiting import NotReady, wait_until
+
+READY_WITHIN_S = 10
+# A replay whose worker died is taken up after 15 s without a sign of life, a run is ended so.
+SETTLED_WITHIN_S = 60
+QUEUES = ("spans", "runs", "replays")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of what was promised in one trial."""
+
+    name: str
+    batches: int
+    retries: int
+    ready_after_s: float
+    longest_gap_s: float
+    settled_after_s: float
+    runs: dict[str, int]
+    replays: dict[str, int]
+    wrong: tuple[str, ...]
+
+    HEADINGS = ("fault", "batches", "retries", "longest gap", "ready after", "all ended after", "runs", "replays")
+
+    def cells(self) -> tuple[str, ...]:
+        times = (f"{s:.1f} s" for s in (self.longest_gap_s, self.ready_after_s, self.settled_after_s))
+        return (self.name, str(self.batches), str(self.retries), *times, _shown(self.runs), _shown(self.replays))
+
+
+def _shown(states: dict[str, int]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
+
+
+def run_trial(system: System, name: str, fault: Fault, *, before_s: float, during_s: float, after_s: float) -> Trial:
+    """Put the system under load, do the fault, and look what is left of the promises when all is quiet."""
+    wrong: list[str] = []
+    with Load(system) as load:
+        time.sleep(before_s)
+        with fault(system):
+            time.sleep(during_s)
+            healing = time.monotonic()
+        ready_after_s = _time_until(system.ready, "ready again", 4 * READY_WITHIN_S, healing, wrong)
+        time.sleep(after_s)
+    promised = load.promised
+    quiet = time.monotonic()
+    settled_after_s = _time_until(
+        lambda: not _open(system), "every run and replay ended", SETTLED_WITHIN_S, quiet, wrong
+    )
+    _time_until(lambda: _queues_empty(system), "queues empty", SETTLED_WITHIN_S, quiet, wrong)
+    if ready_after_s > READY_WITHIN_S:
+        wrong.append(f"ready again only after {ready_after_s:.1f} s")
+    wrong += _lost_or_doubled(system, promised)
+    return Trial(
+        name,
+        len(promised.traces),
+        promised.retries,
+        ready_after_s,
+        promised.longest_gap_s(),
+        settled_after_s,
+        _states(system, "runs", promised.runs),
+        _states(system, "replays", promised.replays),
+        tuple(wrong),
+    )
+
+
+def _time_until(condition: Callable[[], bool], what: str, timeout_s: float, since: float, wrong: list[str]) -> float:
+    try:
+        wait_until(condition, what, timeout_s, interval_s=0.1)
+    except NotReady as error:
+        wrong.append(str(error))
+    return time.monotonic() - since
+
+
+def _lost_or_doubled(system: System, promised: Promised) -> list[str]:
+    """Every span that was acknowledged is there exactly once, and its turn has counted it once."""
+    stored = {
+        trace_id.lower(): (spans, distinct)
+        for trace_id, spans, distinct in system.rows(
+            "SELECT HEX(trace_id), COUNT(*), COUNT(DISTINCT span_id) FROM {db}.spans GROUP BY trace_id"
+        )
+    }
+    counted = {
+        trace_id.lower(): int(spans)
+        for trace_id, spans in system.rows(
+            "SELECT HEX(trace_id), JSON_VALUE(CONVERT(facts USING utf8mb4), '$.span_count') FROM {db}.turns"
+        )
+    }
+    wrong = [f"{len(lost)} acknowledged batches are lost"] if (lost := promised.traces - set(stored)) else []
+    wrong += [f"trace {t} has {n} spans, {d} distinct" for t, (n, d) in stored.items() if (n, d) != (SPANS, SPANS)]
+    wrong += [f"turn {t} counts {n} spans" for t, n in counted.items() if n != SPANS]
+    if set(counted) != set(stored):
+        wrong.append("turns and spans are not of the same traces")
+    missing = {
+        table: len(ids) - sum(_states(system, table, ids).values())
+        for table, ids in (("runs", promised.runs), ("replays", promised.replays))
+    }
+    return wrong + [f"{count} accepted {table} are lost" for table, count in missing.items() if count]
+
+
+def _states(system: System, table: str, ids: set[int]) -> dict[str, int]:
+    if not ids:
+        return {}
+    listed = ", ".join(map(str, sorted(ids)))
+    return dict(Counter(row[0] for row in system.rows(f"SELECT status FROM {{db}}.{table} WHERE id IN ({listed})")))
+
+
+def _open(system: System) -> int:
+    """Those that have not ended: of all that are there, promised or not."""
+    found = 0
+    for table in ("runs", "replays"):
+        [(count,)] = system.rows(f"SELECT COUNT(*) FROM {{db}}.{table} WHERE status IN ('queued', 'running')")
+        found += count
+    return found
+
+
+def _queues_empty(system: System) -> bool:
+    with system.redis.client() as client:
+        return not any(client.llen(f"dramatiq:{queue}") for queue in QUEUES)

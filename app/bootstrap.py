@@ -14,6 +14,7 @@ from app.actors.run_delivery import RunDelivery
 from app.broker import WakingBroker, build_broker
 from app.db import Database, build_database
 from app.limits.mailbox import Mailbox
+from app.limits.model_slots import ModelSlots
 from app.limits.rate import RateLimiter
 from app.metrics import Metrics, MetricStore, provider_calls, registry
 from app.providers import catalogue
@@ -150,7 +151,12 @@ def bootstrap(
         database=database, now=now, secret_key=settings.secret_key, from_settings=settings.vendor_credentials
     )
     readiness = Readiness(database=database, client=redis.commands, broker=broker)
-    providers = providers or Providers(catalogue=known_models, observed=provider_calls(metrics))
+    slots = ModelSlots(redis.commands, at_once=settings.model_concurrency)
+    providers = providers or Providers(
+        catalogue=known_models,
+        slot=lambda model, timeout_s: slots.of(model.label, timeout_s),
+        observed=provider_calls(metrics),
+    )
     sessions = SessionService(database=database)
     test_cases = TestCaseService(database=database, now=now, sessions=sessions)
     replays = ReplayService(database=database, now=now, models=models, reader=reader)

@@ -18,15 +18,16 @@ from app.providers.failures import ProviderFailure
 from app.providers.retry import Retry
 from app.providers.types import Credential, ModelPort, ModelRef, ModelRequest, OnEvent, StreamEvent
 
-Slot = Callable[[ModelRef], AbstractContextManager[object]]
+Slot = Callable[[ModelRef, float], AbstractContextManager[object]]
+Observed = Callable[[ModelRef], AbstractContextManager[object]]
 
 
 class Providers:
     """A `ModelPort` over all vendors.
 
     `slot` is entered for the length of a call, its pauses included: a limit on how many calls one model gets
-    at once, which may wait or raise. `observed` is entered for each try. With a catalogue, files that a model
-    can't read are refused (`Invalid`) before anything is sent.
+    at once, which may wait (within the seconds that it is told) or raise. `observed` is entered for each try.
+    With a catalogue, files that a model can't read are refused (`Invalid`) before anything is sent.
     """
 
     def __init__(
@@ -37,8 +38,8 @@ class Providers:
         remote: ModelPort | None = None,
         retry: Retry | None = None,
         breaker: Breaker | None = None,
-        slot: Slot = lambda model: nullcontext(),
-        observed: Slot = lambda model: nullcontext(),
+        slot: Slot = lambda model, timeout_s: nullcontext(),
+        observed: Observed = lambda model: nullcontext(),
     ) -> None:
         self._catalogue = catalogue
         self._builtin = builtin or BuiltinModels()
@@ -79,8 +80,9 @@ class Providers:
             with self._breaker.guard(upstream, request.model.vendor), self._observed(request.model):
                 return send(replace(request, timeout_s=left_s))
 
-        with self._slot(request.model):
-            return self._retry.call(attempt, request.timeout_s)
+        began = self._retry.monotonic()
+        with self._slot(request.model, request.timeout_s):
+            return self._retry.call(attempt, request.timeout_s - (self._retry.monotonic() - began))
 
     def _stream_once(self, request: ModelRequest, on_event: OnEvent) -> Answer:
         said = False

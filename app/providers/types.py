@@ -20,6 +20,11 @@ class ModelRef:
     name: str
     base_url: str | None = None
 
+    @property
+    def label(self) -> str:
+        """What tells it from every other model."""
+        return " ".join(filter(None, (self.vendor, self.name, self.base_url)))
+
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:

@@ -62,7 +62,7 @@ def test_the_slot_of_a_model_is_held_for_the_length_of_its_call(upstream, models
     log = []
 
     @contextmanager
-    def slot(model):
+    def slot(model, _timeout_s):
         log.append(f"in {model.name}")
         try:
             yield

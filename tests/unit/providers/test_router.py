@@ -1,5 +1,7 @@
 """Providers: who is called, what is checked before, and what a caller may swap."""
 
+from contextlib import contextmanager
+
 import pytest
 
 from app.chat import Answer, File, Message
@@ -66,7 +68,7 @@ def test_a_stream_that_has_said_something_is_not_begun_again():
 def test_a_slot_that_is_refused_stops_the_call():
     models = Models()
 
-    def full(model):
+    def full(model, _timeout_s):
         raise ProviderError(f"{model.name} is busy")
 
     with pytest.raises(ProviderError, match="gpt-4o-mini is busy"):
@@ -91,3 +93,17 @@ def test_a_model_no_catalogue_knows_is_trusted_with_files():
 
 def test_a_credentials_key_is_in_no_repr():
     assert "sk-secret" not in repr(Credential("sk-secret"))
+
+
+def test_what_waiting_for_a_slot_takes_is_taken_from_the_calls_time():
+    clock = [0.0]
+    models = Models()
+
+    @contextmanager
+    def slow(_model, timeout_s):
+        clock[0] += timeout_s / 2
+        yield
+
+    retry = Retry(monotonic=lambda: clock[0], sleep=lambda _s: None)
+    Providers(remote=models, retry=retry, slot=slow).complete(request())
+    assert models.requests[0].timeout_s == request().timeout_s / 2

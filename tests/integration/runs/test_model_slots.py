@@ -1,0 +1,102 @@
+"""A model gets no more calls at once than it may, whoever makes them, and the places of the dead come back."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import fakeredis
+import pytest
+import redis
+
+from app.errors import ProviderTimeout
+from app.limits.model_slots import GRACE_S, ModelSlots
+from tests.support.waiting import wait_until
+
+MODEL = "OPENAI gpt-4o-mini"
+
+
+@pytest.fixture
+def client(container):
+    """Of each backend in turn."""
+    container.redis.commands.delete(f"reprise:slots:{MODEL}")
+    return container.redis.commands
+
+
+def test_processes_together_make_no_more_calls_than_the_limit(client):
+    lock, now, most = threading.Lock(), 0, 0
+
+    def call(number):
+        nonlocal now, most
+        with ModelSlots(client, at_once=3).of(MODEL, 30):
+            with lock:
+                now, most = now + 1, max(most, now + 1)
+            threading.Event().wait(0.02)
+            with lock:
+                now -= 1
+
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(call, range(24)))
+    assert most == 3
+
+
+def test_a_call_waits_for_a_place_inside_its_time(client):
+    slots = ModelSlots(client, at_once=1)
+    with ExitStack() as first, ThreadPoolExecutor(1) as pool:
+        first.enter_context(slots.of(MODEL, 30))
+
+        def second():
+            with slots.of(MODEL, 30):
+                return "called"
+
+        waiting = pool.submit(second)
+        assert not waiting.done()
+        first.close()
+        assert waiting.result(timeout=10) == "called"
+
+
+def test_when_no_place_becomes_free_in_time_the_call_fails_as_too_slow(client):
+    slots = ModelSlots(client, at_once=1)
+    with slots.of(MODEL, 30), pytest.raises(ProviderTimeout, match="busy with 1 calls"), slots.of(MODEL, 0.2):
+        pass
+
+
+def test_models_do_not_wait_for_each_other(client):
+    slots = ModelSlots(client, at_once=1)
+    with slots.of(MODEL, 30), slots.of("OPENAI other", 0.2):
+        pass
+
+
+def test_a_failed_call_gives_its_place_back(client):
+    slots = ModelSlots(client, at_once=1)
+    with pytest.raises(ZeroDivisionError), slots.of(MODEL, 30):
+        raise ZeroDivisionError
+    with slots.of(MODEL, 0.2):
+        pass
+
+
+def test_the_place_of_a_dead_process_comes_back_while_others_go_on(client):
+    slots = ModelSlots(client, at_once=2)
+    dead = slots.of(MODEL, 0.3 - GRACE_S)
+    dead.__enter__()  # and never left
+
+    def both_free():
+        with ExitStack() as places:
+            try:
+                for _ in range(2):
+                    places.enter_context(slots.of(MODEL, 0.01))
+            except ProviderTimeout:
+                return False
+            return True
+
+    assert not both_free()
+    wait_until(both_free, "the place of the dead", timeout_s=5)
+
+
+def test_while_redis_is_away_nobody_is_stopped():
+    server = fakeredis.FakeServer()
+    slots = ModelSlots(fakeredis.FakeRedis(server=server, version=(7,)), at_once=1)
+    server.connected = False
+    with slots.of(MODEL, 1), slots.of(MODEL, 1):
+        pass
+    with pytest.raises(redis.ConnectionError):
+        fakeredis.FakeRedis(server=server).ping()

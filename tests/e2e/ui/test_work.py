@@ -75,9 +75,7 @@ def test_a_run_shows_exactly_what_the_model_received(site: Site, look: Look) -> 
     with look() as visit:
         page = make_prompt(site, visit, "Echoes", "# Role\nBe kind.")
         page.get_by_label("Question").fill("Are you there?")
-        page.get_by_label("Files").set_input_files(
-            files=[{"name": "note.txt", "mimeType": "text/plain", "buffer": b"a note"}]
-        )
+        page.get_by_label("Files").set_input_files({"name": "note.txt", "mimeType": "text/plain", "buffer": b"a note"})
         page.get_by_role("button", name="Save and run the draft").click()
         page.get_by_role("link", name="Open the run").click()
 

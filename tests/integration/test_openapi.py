@@ -10,8 +10,11 @@ import falcon
 import pytest
 
 from app.api.openapi import build_document, undescribed
+from app.api.operation import operation
 from app.api.route_table import RoutedApp
 from app.schemas.answers.common import Error
+from app.schemas.answers.shapes import integer, shape
+from app.schemas.base import StrictSchema, Text
 from tests.support.api_routes import api_routes
 from tests.support.contract import Contract
 from tests.support.world import World
@@ -43,11 +46,26 @@ def test_a_route_that_says_nothing_of_itself_is_named() -> None:
     assert build_document(app.routes)["paths"] == {}
 
 
+def test_a_request_and_an_answer_of_one_name_are_told_apart() -> None:
+    class ThingSchema(StrictSchema):
+        name = Text(required=True)
+
+    class Things:
+        @operation("Make a thing", body=ThingSchema, answers={201: shape("Thing", {"id": integer()})})
+        def on_post(self, req: falcon.Request, resp: falcon.Response) -> None: ...
+
+    app = RoutedApp()
+    app.add_route("/api/v1/things", Things())
+    schemas = build_document(app.routes)["components"]["schemas"]
+    assert list(schemas["Thing"]["properties"]) == ["id"]
+    assert list(schemas["ThingRequest"]["properties"]) == ["name"]
+
+
 def test_the_document_is_openapi_3_1(document: dict[str, Any]) -> None:
     assert document["openapi"] == "3.1.0"
-    identifiers = [operation["operationId"] for operation in operations(document)]
+    identifiers = [one["operationId"] for one in operations(document)]
     assert len(set(identifiers)) == len(identifiers)
-    assert all(operation["summary"] and operation["tags"] for operation in operations(document))
+    assert all(one["summary"] and one["tags"] for one in operations(document))
 
 
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
@@ -60,11 +78,11 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
 
 def test_what_needs_a_key_says_so_and_names_its_scope(document: dict[str, Any]) -> None:
     for path, described in document["paths"].items():
-        for operation in (value for key, value in described.items() if key != "parameters"):
-            public = operation.get("security") == []
+        for one in (value for key, value in described.items() if key != "parameters"):
+            public = one.get("security") == []
             assert public == (path in {"/api/openapi.json", "/api/docs"})
-            assert public != ("scope `" in operation["description"])
-            assert public != ("401" in operation["responses"])
+            assert public != ("scope `" in one["description"])
+            assert public != ("401" in one["responses"])
 
 
 def test_parameters_of_paths_are_described(document: dict[str, Any]) -> None:
@@ -133,12 +151,7 @@ def test_an_error_has_one_field() -> None:
 
 
 def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        operation
-        for described in document["paths"].values()
-        for name, operation in described.items()
-        if name != "parameters"
-    ]
+    return [one for described in document["paths"].values() for name, one in described.items() if name != "parameters"]
 
 
 def references(value: Any) -> set[str]:

@@ -1,0 +1,74 @@
+"""What a project masks reaches no table, and what it keeps is set over the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from falcon.testing import Result
+
+from tests.integration.data.test_deletion import said
+from tests.support.exports import export, span
+from tests.support.world import World
+
+MASKING = [
+    {"kind": "pattern", "value": r"[\w.]+@[\w.]+", "replacement": "[mail]"},
+    {"kind": "pointer", "value": "/gen_ai.tool.call.arguments/name", "replacement": "[masked]"},
+]
+
+
+def put(world: World, policy: Any) -> Result:
+    return world.client.simulate_put("/api/v1/data-policy", headers=world.headers, json=policy)
+
+
+def test_what_is_masked_is_in_no_table(world: World) -> None:
+    secret = f"ada{world.project_id}@example.org"
+    prompt_id = world.prompt()
+    assert put(world, {"masking": MASKING}).status_code == 200
+    messages = f'[{{"role": "user", "parts": [{{"type": "text", "content": "I am {secret}"}}]}}]'
+    attributes = {
+        "service.prompt.id": prompt_id,
+        "gen_ai.operation.name": "chat",
+        "gen_ai.conversation.id": secret,
+        "gen_ai.input.messages": messages,
+    }
+
+    assert world.send(export(span(attributes))).json == {"partialSuccess": {}}
+    assert world.send(export(span({"service.prompt.id": 2**62}, name=f"mail {secret}"))).status_code == 400
+
+    assert said(world, secret) == []
+    [entry] = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    assert entry["preview"] == "I am [mail]"
+    assert entry["conversationId"].startswith("masked-")
+
+
+def test_without_rules_every_byte_is_stored_as_it_came(world: World) -> None:
+    word = f"plain{world.project_id}@example.org"
+    world.send(export(span({"service.prompt.id": world.prompt(), "note": word})))
+    assert "spans" in said(world, word)
+
+
+def test_a_policy_is_read_as_it_was_set_and_forgotten_as_a_whole(world: World) -> None:
+    days = {"spans": 30, "runs": 90, "replays": None, "rejectedSpans": 7}
+    kept = {"retentionDays": days, "masking": MASKING}
+    assert put(world, kept).json == kept
+    assert world.get("/api/v1/data-policy").json == kept
+    put(world, {})
+    assert world.get("/api/v1/data-policy").json == {"retentionDays": dict.fromkeys(days), "masking": []}
+
+
+@pytest.mark.parametrize(
+    ("policy", "named"),
+    [
+        ({"retentionDays": {"spans": 0}}, "retentionDays.spans"),
+        ({"retentionDays": {"spans": True}}, "retentionDays.spans"),
+        ({"retentionDays": {"traces": 1}}, "retentionDays.traces"),
+        ({"masking": [{"kind": "pattern", "value": "("}]}, "masking.0.value"),
+        ({"masking": [{"kind": "glob", "value": "*"}]}, "masking.0.kind"),
+        ({"masking": [{"kind": "pattern", "value": "x"}] * 101}, "masking"),
+    ],
+)
+def test_a_policy_that_can_not_be_used_is_400_naming_the_field(world: World, policy: Any, named: str) -> None:
+    answer = put(world, policy)
+    assert answer.status_code == 400
+    assert named in answer.json["error"]

@@ -6,7 +6,6 @@ import falcon
 
 from app.api.bodies import read_json
 from app.api.operation import operation
-from app.models.audit_log import Actor
 from app.schemas.answers import data_policies as answers
 from app.schemas.base import load
 from app.schemas.data_policies import DataPolicySchema, dump_policy
@@ -32,5 +31,5 @@ class DataPolicyResource:
     def on_put(self, req: falcon.Request, resp: falcon.Response) -> None:
         key = req.context.key
         policy = load(_POLICY, read_json(req, self._body_bytes))
-        self._policies.put(project_id=key.project_id, policy=policy, actor=Actor("api_key", key.id, key.name))
+        self._policies.put(project_id=key.project_id, policy=policy, actor=key.actor)
         resp.media = dump_policy(policy)

@@ -46,7 +46,9 @@ class Prompts:
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         key = req.context.key
         new = load(_NEW, read_json(req, self._body_bytes))
-        created = self._editor.create(project_id=key.project_id, organization_id=key.organization_id, new=new)
+        created = self._editor.create(
+            project_id=key.project_id, organization_id=key.organization_id, new=new, actor=key.actor
+        )
         resp.status = falcon.HTTP_201
         resp.location = f"/api/v1/prompts/{created.prompt_id}"
         resp.media = prompt_records.created(created)
@@ -80,14 +82,16 @@ class Prompt:
     )
     def on_patch(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         change = load(_CHANGE, read_json(req, self._body_bytes))
+        key = req.context.key
         view = self._editor.change(
-            project_id=req.context.key.project_id, prompt_id=prompt_id, change=change, if_match=if_match(req)
+            project_id=key.project_id, prompt_id=prompt_id, change=change, if_match=if_match(req), actor=key.actor
         )
         show(resp, view, base=self._base)
 
     @operation("Archive the prompt", answers={204: None})
     def on_delete(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
-        self._editor.archive(project_id=req.context.key.project_id, prompt_id=prompt_id)
+        key = req.context.key
+        self._editor.archive(project_id=key.project_id, prompt_id=prompt_id, actor=key.actor)
         resp.status = falcon.HTTP_204
 
 

@@ -126,8 +126,9 @@ class ReplayStep:
         verdict = load(_VERDICT, read_json(req, self._body_bytes))["verdict"]
         if not (step.isascii() and step.isdigit() and len(step) < 10):
             raise Invalid("n: Must be the number of a step.")
+        key = req.context.key
         view = self._replays.decide(
-            project_id=req.context.key.project_id, replay_id=replay_id, step=int(step), verdict=verdict
+            project_id=key.project_id, replay_id=replay_id, step=int(step), verdict=verdict, actor=key.actor
         )
         resp.media = dump_replay(view)
 

@@ -44,8 +44,9 @@ class SessionTestCases(_Resource):
     @operation("Make a test case of a session", body=CaseChangeSchema, body_optional=True, answers={201: answers.Case})
     def on_post(self, req: falcon.Request, resp: falcon.Response, session_id: str) -> None:
         asked: CaseChange = load(_CHANGE, read_json(req, self._body_bytes, optional=True))
+        key = req.context.key
         row = self._cases.from_session(
-            project_id=req.context.key.project_id, session_id=session_id, name=asked.name, changes=asked.changes
+            project_id=key.project_id, session_id=session_id, name=asked.name, changes=asked.changes, actor=key.actor
         )
         _created(resp, row)
 
@@ -69,6 +70,7 @@ class PromptTestCases(_Resource):
             question=written.question,
             expected_answer=written.expected_answer,
             placeholders=written.placeholders,
+            actor=req.context.key.actor,
         )
         _created(resp, row)
 
@@ -89,6 +91,7 @@ class ImportedTestCases(_Resource):
             prompt_id=prompt_id,
             name=sent["name"],
             document=sent["test_case"],
+            actor=req.context.key.actor,
         )
         _created(resp, imported.row)
         if not imported.created:
@@ -110,12 +113,14 @@ class TestCaseResource(_Resource):
             test_case_id=test_case_id,
             name=asked.name,
             changes=asked.changes,
+            actor=req.context.key.actor,
         )
         resp.media = dump_test_case(row)
 
     @operation("Delete a test case; what its replays found stays", answers={204: None})
     def on_delete(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
-        self._cases.delete(project_id=req.context.key.project_id, test_case_id=test_case_id)
+        key = req.context.key
+        self._cases.delete(project_id=key.project_id, test_case_id=test_case_id, actor=key.actor)
         resp.status = falcon.HTTP_204
 
 
@@ -125,7 +130,9 @@ class TestCaseCopy(_Resource):
     @operation("Copy a test case", body=CopySchema, body_optional=True, answers={201: answers.Case})
     def on_post(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
         name: str | None = load(_COPY, read_json(req, self._body_bytes, optional=True))["name"]
-        _created(resp, self._cases.copy(project_id=req.context.key.project_id, test_case_id=test_case_id, name=name))
+        key = req.context.key
+        row = self._cases.copy(project_id=key.project_id, test_case_id=test_case_id, name=name, actor=key.actor)
+        _created(resp, row)
 
 
 class TestCaseExport(_Resource):

@@ -37,6 +37,7 @@ class Commit:
             prompt_id=prompt_id,
             message=body["message"],
             if_match=if_match(req),
+            actor=req.context.key.actor,
         )
         resp.status = falcon.HTTP_201
         resp.location = f"/api/v1/prompts/{prompt_id}/versions/{committed.head.commit_hash}"
@@ -83,5 +84,6 @@ class Restore:
             prompt_id=prompt_id,
             commit_hash=commit_hash,
             if_match=if_match(req),
+            actor=req.context.key.actor,
         )
         show(resp, view, base=self._base)

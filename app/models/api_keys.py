@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, insert, select, update
 
+from app.models.audit_log import Actor
 from app.models.base import OPTIONS, Timestamp, binary, identifier, metadata, reference
 from app.models.organizations import projects
 
@@ -43,6 +44,11 @@ class ApiKey:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+
+    @property
+    def actor(self) -> Actor:
+        """As the audit log names it."""
+        return Actor("api_key", self.id, self.name)
 
     def valid_at(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)

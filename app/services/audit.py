@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from sqlalchemy import Connection
+
 from app import cursors
 from app.db import Database
-from app.models import audit_log
-from app.models.audit_log import AuditEntry
+from app.errors import NotFound
+from app.models import audit_log, organizations
+from app.models.audit_log import Actor, AuditEntry
 from app.services.logs import Page
+
+
+def note(
+    connection: Connection, *, project_id: int, actor: Actor, action: str, subject: str, now: datetime, **details: str
+) -> None:
+    """Add an entry on a change within a project; details name what changed, never what it holds."""
+    project = organizations.find_project(connection, project_id)
+    if project is None:
+        raise NotFound("There is no such project.")
+    audit_log.add_entry(
+        connection,
+        organization_id=project.organization_id,
+        project_id=project_id,
+        actor=actor,
+        action=action,
+        subject=subject,
+        details=details,
+        now=now,
+    )
 
 
 class AuditService:

@@ -105,8 +105,7 @@ class KeyService:
             raise Invalid("expiresAt: Must be in the future.")
         if until and maker.expires_at and until > maker.expires_at:
             raise Forbidden("expiresAt: Must not be later than when the key that makes it expires.")
-        actor = Actor("api_key", maker.id, maker.name)
-        return self.create(project_id=maker.project_id, name=name, scopes=wanted, expires_at=until, actor=actor)
+        return self.create(project_id=maker.project_id, name=name, scopes=wanted, expires_at=until, actor=maker.actor)
 
     def list(self, *, project_id: int) -> list[ApiKey]:
         with self._database.read() as connection:

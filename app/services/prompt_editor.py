@@ -11,9 +11,11 @@ from sqlalchemy import Connection
 from app.db import Database
 from app.errors import NotFound
 from app.models import prompts
+from app.models.audit_log import SYSTEM, Actor
 from app.models.language_models import LanguageModel
+from app.models.prompts import PromptHead
 from app.rendering.render import render
-from app.services import drafts
+from app.services import audit, drafts
 from app.services.models import ModelService
 from app.services.prompt_changes import Author, DraftChange, NewPrompt, checked
 from app.services.prompt_content import PromptContent
@@ -37,6 +39,7 @@ class PromptEditor:
         new: NewPrompt,
         commit: bool = True,
         author: Author | None = None,
+        actor: Actor = SYSTEM,
     ) -> PromptContent:
         """The prompt with its placeholders and, with `commit`, its first version; or nothing at all."""
         with self._database.read() as connection:
@@ -53,6 +56,7 @@ class PromptEditor:
         }
         with self._database.write() as connection:
             created = replace(content, prompt_id=prompts.add_prompt(connection, values=values, now=now))
+            self._note(connection, project_id, actor, "prompt.created", content.name)
             if not commit:
                 return created
             return drafts.add_version(
@@ -60,7 +64,13 @@ class PromptEditor:
             )
 
     def change(
-        self, *, project_id: int, prompt_id: int, change: DraftChange, if_match: Collection[str] | None = None
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        change: DraftChange,
+        if_match: Collection[str] | None = None,
+        actor: Actor = SYSTEM,
     ) -> PromptView:
         """Edit the draft; `StaleDraft` when none of the ETags in `if_match` is the draft's."""
 
@@ -75,6 +85,8 @@ class PromptEditor:
                 "committed": drafts.equals(new, self._reader.newest(connection, prompt)),
             }
             prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=self._now())
+            if changed := _differences(prompt, old, new, change):
+                self._note(connection, project_id, actor, "prompt.changed", new.name, changed=", ".join(changed))
             return PromptView(self._reader.head(connection, project_id=project_id, prompt_id=prompt_id), new)
 
         return self._database.retrying(work)
@@ -88,11 +100,19 @@ class PromptEditor:
             new = checked(self._changed(connection, prompt.organization_id, old, change))
         return RenderedPrompt(new, render(new.value, new.instruction_format, new.placeholders, selections))
 
-    def archive(self, *, project_id: int, prompt_id: int) -> None:
+    def archive(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:
         """The prompt is gone for all but the spans that still arrive for it."""
         with self._database.write() as connection:
+            head = self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if not prompts.archive_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self._now()):
                 raise NotFound("There is no such prompt.")
+            self._note(connection, project_id, actor, "prompt.archived", head.name)
+
+    def _note(
+        self, connection: Connection, project_id: int, actor: Actor, action: str, name: str, **details: str
+    ) -> None:
+        now = self._now()
+        audit.note(connection, project_id=project_id, actor=actor, action=action, subject=name, now=now, **details)
 
     def _changed(
         self, connection: Connection, organization_id: int, old: PromptContent, change: DraftChange
@@ -130,3 +150,21 @@ def _content(new: NewPrompt, model: LanguageModel, fallback: LanguageModel | Non
 def _assertion(change: DraftChange) -> dict[str, Any]:
     asked = {name: getattr(change, name) for name in ("assertion_type", "assertion_value")}
     return {name: value for name, value in asked.items() if value is not None}
+
+
+def _differences(head: PromptHead, old: PromptContent, new: PromptContent, change: DraftChange) -> list[str]:
+    """What the change makes different, in the words of the editor."""
+    before, after = _parts(old), _parts(new)
+    checks = any(getattr(head, name) != value for name, value in _assertion(change).items())
+    return [name for name in before if before[name] != after[name]] + ["checks"] * checks
+
+
+def _parts(content: PromptContent) -> dict[str, Any]:
+    return {
+        "name": content.name,
+        "text": content.value,
+        "model": content.model.id,
+        "fallback model": content.fallback and content.fallback.id,
+        "parameters": content.config,
+        "placeholders": content.placeholders,
+    }

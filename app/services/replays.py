@@ -12,9 +12,10 @@ from app import cursors
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound
 from app.models import draft_snapshots, prompt_versions, replay_claims, replays, test_cases
+from app.models.audit_log import SYSTEM, Actor
 from app.models.replays import ReplayFilter, ReplayRow
 from app.replay import result_codec, results
-from app.services import drafts
+from app.services import audit, drafts
 from app.services.commit_hash import content_hash
 from app.services.logs import Page
 from app.services.models import ModelService
@@ -134,7 +135,9 @@ class ReplayService:
             raise Conflict(f"The replay has ended: {view.row.status}.")
         return view
 
-    def decide(self, *, project_id: int, replay_id: int, step: int, verdict: Literal["passed", "failed"]) -> ReplayView:
+    def decide(
+        self, *, project_id: int, replay_id: int, step: int, verdict: Literal["passed", "failed"], actor: Actor = SYSTEM
+    ) -> ReplayView:
         """A person's verdict on a step that needs review; of two at once one comes too late (`Invalid`)."""
 
         while True:
@@ -149,6 +152,17 @@ class ReplayService:
             }
             with self._database.write() as connection:
                 if replay_claims.put_verdict(connection, before=view.row, values=values):
+                    audit.note(
+                        connection,
+                        project_id=project_id,
+                        actor=actor,
+                        action="replay.judged",
+                        subject=view.test_case_name or "a deleted test case",
+                        now=self._now(),
+                        replay=str(replay_id),
+                        step=str(step + 1),
+                        verdict=verdict,
+                    )
                     break
         return self.get(project_id=project_id, replay_id=replay_id)
 

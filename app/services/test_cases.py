@@ -13,12 +13,14 @@ from app import cursors
 from app.db import Database
 from app.errors import Invalid, NotFound
 from app.models import prompts, test_cases
+from app.models.audit_log import SYSTEM, Actor
 from app.models.prompts import PromptHead
 from app.models.test_cases import TestCaseRow
 from app.replay.cases import accept_step, case_by_hand, case_from_turns, change_case
 from app.replay.codec import dump_case, load_case
 from app.replay.results import included
 from app.replay.types import AssertionType, TestCase
+from app.services import audit
 from app.services.logs import Page
 from app.services.sessions import SessionService
 from app.timestamps import Now
@@ -62,11 +64,12 @@ class TestCaseService:
         return Proposal(head, _title(opening, f"Session {session_id[:8]}"), case)
 
     def from_session(
-        self, *, project_id: int, session_id: str, name: str | None, changes: Mapping[str, Any]
+        self, *, project_id: int, session_id: str, name: str | None, changes: Mapping[str, Any], actor: Actor = SYSTEM
     ) -> TestCaseRow:
         """All of the session's turns, `changes` (as in `app/replay/cases.py`) made to the default checks."""
         proposal = self.proposed(project_id=project_id, session_id=session_id)
-        return self._add(proposal.head, name or proposal.name, change_case(proposal.case, changes), session_id)
+        case = change_case(proposal.case, changes)
+        return self._add(proposal.head, name or proposal.name, case, session_id, actor)
 
     def by_hand(
         self,
@@ -77,10 +80,11 @@ class TestCaseService:
         question: str,
         expected_answer: str,
         placeholders: Mapping[str, str] | None,
+        actor: Actor = SYSTEM,
     ) -> TestCaseRow:
         head = self._head(project_id, prompt_id)
         case = case_by_hand(question, expected_answer, cast(AssertionType, head.assertion_type), placeholders)
-        return self._add(head, name or _title(question, "Test case"), case, None)
+        return self._add(head, name or _title(question, "Test case"), case, None, actor)
 
     def list(self, *, project_id: int, prompt_id: int, limit: int, cursor: str | None) -> Page[TestCaseRow]:
         """Newest first."""
@@ -99,28 +103,34 @@ class TestCaseService:
         return load_case(self.get(project_id=project_id, test_case_id=test_case_id).document)
 
     def change(
-        self, *, project_id: int, test_case_id: int, name: str | None, changes: Mapping[str, Any]
+        self, *, project_id: int, test_case_id: int, name: str | None, changes: Mapping[str, Any], actor: Actor = SYSTEM
     ) -> TestCaseRow:
         """Replace what is named; two at once make one change after the other."""
 
-        return self._changed(project_id, test_case_id, name, lambda case: change_case(case, changes))
+        return self._changed(project_id, test_case_id, name, lambda case: change_case(case, changes), actor)
 
-    def accept(self, *, project_id: int, test_case_id: int, turn: int, step: int, actual: object) -> TestCaseRow:
+    def accept(
+        self, *, project_id: int, test_case_id: int, turn: int, step: int, actual: object, actor: Actor = SYSTEM
+    ) -> TestCaseRow:
         """What a replay produced is expected from now on: see `app.replay.cases.accept_step`."""
-        return self._changed(project_id, test_case_id, None, lambda case: accept_step(case, turn, step, actual))
+        return self._changed(project_id, test_case_id, None, lambda case: accept_step(case, turn, step, actual), actor)
 
-    def delete(self, *, project_id: int, test_case_id: int) -> None:
+    def delete(self, *, project_id: int, test_case_id: int, actor: Actor = SYSTEM) -> None:
         """What its replays found stays."""
         with self._database.write() as connection:
+            row = find(connection, project_id, test_case_id)
             if not test_cases.delete_test_case(connection, project_id=project_id, test_case_id=test_case_id):
                 raise NotFound("There is no such test case.")
+            self._note(connection, project_id, actor, "test_case.deleted", row.name)
 
-    def copy(self, *, project_id: int, test_case_id: int, name: str | None) -> TestCaseRow:
+    def copy(self, *, project_id: int, test_case_id: int, name: str | None, actor: Actor = SYSTEM) -> TestCaseRow:
         row = self.get(project_id=project_id, test_case_id=test_case_id)
         head = self._head(project_id, row.prompt_id)
-        return self._add(head, name or f"Copy of {row.name}"[:NAME_MAX], load_case(row.document), row.session_id)
+        return self._add(head, name or f"Copy of {row.name}"[:NAME_MAX], load_case(row.document), row.session_id, actor)
 
-    def bring_in(self, *, project_id: int, prompt_id: int, name: str, document: object) -> Imported:
+    def bring_in(
+        self, *, project_id: int, prompt_id: int, name: str, document: object, actor: Actor = SYSTEM
+    ) -> Imported:
         """Import an exported test case; the newest one of the same name becomes what is imported."""
         case = load_case(document, "testCase")
         values = _columns(case) | {"name": name}
@@ -132,21 +142,24 @@ class TestCaseService:
             known = test_cases.find_named(connection, prompt_id=prompt_id, name=name)
             if known is None:
                 owner = {"project_id": project_id, "prompt_id": prompt_id}
+                self._note(connection, project_id, actor, "test_case.created", name)
                 return test_cases.add_test_case(connection, values=owner | values, now=self._now()), True
             if known.document != values["document"]:
                 test_cases.change_test_case(connection, test_case_id=known.id, values=values, now=self._now())
+                self._note(connection, project_id, actor, "test_case.changed", name)
             return known.id, False
 
         test_case_id, created = self._database.retrying(work)
         return Imported(self.get(project_id=project_id, test_case_id=test_case_id), created)
 
     def _changed(
-        self, project_id: int, test_case_id: int, name: str | None, change: Callable[[TestCase], TestCase]
+        self, project_id: int, test_case_id: int, name: str | None, change: Callable[[TestCase], TestCase], actor: Actor
     ) -> TestCaseRow:
         def work(connection: Connection) -> TestCaseRow:
             row = find(connection, project_id, test_case_id, lock=True)
             values = _columns(change(load_case(row.document))) | {"name": name or row.name}
             test_cases.change_test_case(connection, test_case_id=row.id, values=values, now=self._now())
+            self._note(connection, project_id, actor, "test_case.changed", values["name"])
             return find(connection, project_id, test_case_id)
 
         return self._database.retrying(work)
@@ -155,11 +168,15 @@ class TestCaseService:
         with self._database.read() as connection:
             return _require_prompt(connection, project_id, prompt_id)
 
-    def _add(self, head: PromptHead, name: str, case: TestCase, session_id: str | None) -> TestCaseRow:
+    def _note(self, connection: Connection, project_id: int, actor: Actor, action: str, name: str) -> None:
+        audit.note(connection, project_id=project_id, actor=actor, action=action, subject=name, now=self._now())
+
+    def _add(self, head: PromptHead, name: str, case: TestCase, session_id: str | None, actor: Actor) -> TestCaseRow:
         owner = {"project_id": head.project_id, "prompt_id": head.id}
         values = owner | _columns(case) | {"name": name, "session_id": session_id}
         with self._database.write() as connection:
             test_case_id = test_cases.add_test_case(connection, values=values, now=self._now())
+            self._note(connection, head.project_id, actor, "test_case.created", name)
             return find(connection, head.project_id, test_case_id)
 
 

@@ -10,8 +10,9 @@ from sqlalchemy import Connection
 from app.db import Database
 from app.errors import Conflict
 from app.models import prompt_versions, prompts
+from app.models.audit_log import SYSTEM, Actor
 from app.models.prompt_versions import VersionHead
-from app.services import drafts
+from app.services import audit, drafts
 from app.services.prompt_changes import Author
 from app.services.prompt_content import PromptContent
 from app.services.prompt_reader import PromptReader
@@ -39,6 +40,7 @@ class VersionService:
         message: str = "",
         author: Author | None = None,
         if_match: Collection[str] | None = None,
+        actor: Actor = SYSTEM,
     ) -> VersionView:
         """Make the draft the newest version; `Conflict` when it equals the one before."""
 
@@ -52,7 +54,9 @@ class VersionService:
             committed = drafts.add_version(
                 connection, draft, parent=parent, message=message, author=author, now=self._now()
             )
-            return str(committed.commit_hash)
+            made = str(committed.commit_hash)
+            self._note(connection, project_id, actor, "prompt.committed", draft.name, made)
+            return made
 
         commit_hash = self._database.retrying(work)
         return self.get(project_id=project_id, prompt_id=prompt_id, commit_hash=commit_hash)
@@ -70,7 +74,13 @@ class VersionService:
             return VersionView(version.row, self._reader.content_of(connection, head, version))
 
     def restore(
-        self, *, project_id: int, prompt_id: int, commit_hash: str, if_match: Collection[str] | None = None
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        commit_hash: str,
+        if_match: Collection[str] | None = None,
+        actor: Actor = SYSTEM,
     ) -> PromptView:
         """Make the version's content the draft's; the history stays as it is."""
 
@@ -82,6 +92,15 @@ class VersionService:
             committed = drafts.equals(draft, self._reader.newest(connection, prompt))
             values = {**drafts.columns(draft), "committed": committed}
             prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=self._now())
+            self._note(connection, project_id, actor, "prompt.restored", draft.name, version.row.commit_hash)
             return PromptView(self._reader.head(connection, project_id=project_id, prompt_id=prompt_id), draft)
 
         return self._database.retrying(work)
+
+    def _note(
+        self, connection: Connection, project_id: int, actor: Actor, action: str, name: str, commit_hash: str
+    ) -> None:
+        now, version = self._now(), commit_hash[:8]
+        audit.note(
+            connection, project_id=project_id, actor=actor, action=action, subject=name, now=now, version=version
+        )

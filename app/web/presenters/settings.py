@@ -39,8 +39,22 @@ ACTIONS = {
     "member.removed": "Removed the member",
     "member.role_changed": "Changed the role of",
     "model.changed": "Changed the model",
+    "model.added": "Added the model",
+    "model.removed": "Removed the model",
+    "credential.set": "Stored the credential for",
+    "credential.cleared": "Removed the credential for",
+    "data_policy.changed": "Changed the data policy of",
     "project.created": "Created the project",
     "project.renamed": "Renamed the project to",
+    "prompt.created": "Created the prompt",
+    "prompt.changed": "Changed the draft of",
+    "prompt.committed": "Committed",
+    "prompt.restored": "Restored into the draft of",
+    "prompt.archived": "Archived the prompt",
+    "replay.judged": "Judged a step of",
+    "test_case.created": "Made the test case",
+    "test_case.changed": "Changed the test case",
+    "test_case.deleted": "Deleted the test case",
 }
 
 

@@ -88,7 +88,7 @@ class PromptEditorView(_Editing):
             return view
         change = load(DraftChangeSchema(), change_body(fields, view.content.model.name))
         return self.services.prompt_editor.change(
-            project_id=ids.project_id, prompt_id=ids.prompt_id, change=change, if_match=[etag]
+            project_id=ids.project_id, prompt_id=ids.prompt_id, change=change, if_match=[etag], actor=visit.actor
         )
 
     def _commit(self, ids: Ids, visit: Visit) -> None:
@@ -101,6 +101,7 @@ class PromptEditorView(_Editing):
             message=message,
             author=author,
             if_match=[saved.etag or ""],
+            actor=visit.actor,
         )
 
     def _run(self, ids: Ids, visit: Visit) -> int:

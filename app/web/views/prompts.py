@@ -46,6 +46,7 @@ class NewPrompt(Page):
                 new=load(NewPromptSchema(), _sent(visit)),
                 commit=False,
                 author=Author(visit.actor.id or 0, visit.actor.name),
+                actor=visit.actor,
             )
         except Invalid as error:
             page = replace(self._form(visit), problem=str(error))

@@ -10,6 +10,7 @@ from app.web.page import Page
 from app.web.presenters.confirm import Confirm
 from app.web.presenters.replays import replay_page
 from app.web.shell import project_path
+from app.web.visit import Visit
 
 
 class ReplayView(Page):
@@ -35,8 +36,11 @@ class JudgeStep(Page):
     section = "prompts"
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, replay_id: int, step: int) -> None:
-        verdict = load(VerdictSchema(), {"verdict": req.context.visit.form.text("verdict")})["verdict"]
-        self.services.replays.decide(project_id=project_id, replay_id=replay_id, step=step, verdict=verdict)
+        visit: Visit = req.context.visit
+        verdict = load(VerdictSchema(), {"verdict": visit.form.text("verdict")})["verdict"]
+        self.services.replays.decide(
+            project_id=project_id, replay_id=replay_id, step=step, verdict=verdict, actor=visit.actor
+        )
         self.lead(req, resp, f"{project_path(project_id)}/replays/{replay_id}#step-{step}")
 
 
@@ -61,7 +65,12 @@ class AcceptStep(Page):
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, replay_id: int, step: int) -> None:
         made = self.services.replays.produced(project_id=project_id, replay_id=replay_id, step=step)
         self.services.test_cases.accept(
-            project_id=project_id, test_case_id=made.test_case_id, turn=made.turn, step=made.step, actual=made.actual
+            project_id=project_id,
+            test_case_id=made.test_case_id,
+            turn=made.turn,
+            step=made.step,
+            actual=made.actual,
+            actor=req.context.visit.actor,
         )
         path = f"{project_path(project_id)}/replays/{replay_id}"
         self.lead(req, resp, path, "The test case expects this from now on. Run it again to see it pass.")

@@ -74,6 +74,7 @@ class WriteTestCase(Page):
                 question=written.question,
                 expected_answer=written.expected_answer,
                 placeholders=written.placeholders,
+                actor=req.context.visit.actor,
             )
         except Invalid as error:
             texts = {name: form.text(name) for name in ("name", "question", "expected")}
@@ -98,7 +99,11 @@ class SessionTestCase(Page):
         try:
             asked: CaseChange = load(CaseChangeSchema(), case_body(visit.form, proposal.case))
             row = self.services.test_cases.from_session(
-                project_id=project_id, session_id=session_id, name=asked.name, changes=asked.changes
+                project_id=project_id,
+                session_id=session_id,
+                name=asked.name,
+                changes=asked.changes,
+                actor=visit.actor,
             )
         except Invalid as error:
             page = proposal_page(proposal, session_id, project_path(project_id))
@@ -135,7 +140,11 @@ class TestCaseView(Page):
         try:
             asked: CaseChange = load(CaseChangeSchema(), case_body(visit.form, case))
             self.services.test_cases.change(
-                project_id=project_id, test_case_id=test_case_id, name=asked.name, changes=asked.changes
+                project_id=project_id,
+                test_case_id=test_case_id,
+                name=asked.name,
+                changes=asked.changes,
+                actor=visit.actor,
             )
         except Invalid as error:
             return self.on_get(req, resp, project_id, test_case_id, problem=str(error))
@@ -155,7 +164,9 @@ class CopyTestCase(Page):
     section = "prompts"
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, test_case_id: int) -> None:
-        row = self.services.test_cases.copy(project_id=project_id, test_case_id=test_case_id, name=None)
+        row = self.services.test_cases.copy(
+            project_id=project_id, test_case_id=test_case_id, name=None, actor=req.context.visit.actor
+        )
         self.lead(req, resp, f"{project_path(project_id)}/test-cases/{row.id}", "This is the copy.")
 
 
@@ -176,6 +187,6 @@ class DeleteTestCase(Page):
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, test_case_id: int) -> None:
         row = self.services.test_cases.get(project_id=project_id, test_case_id=test_case_id)
-        self.services.test_cases.delete(project_id=project_id, test_case_id=test_case_id)
+        self.services.test_cases.delete(project_id=project_id, test_case_id=test_case_id, actor=req.context.visit.actor)
         path = f"{project_path(project_id)}/prompts/{row.prompt_id}/test-cases"
         self.lead(req, resp, path, f"Deleted {row.name}.")

@@ -9,6 +9,7 @@ from app.web.page import Page
 from app.web.presenters.confirm import Confirm
 from app.web.presenters.versions import DRAFT, History, compare_page, version_page, versions_page
 from app.web.shell import project_path
+from app.web.visit import Visit
 
 
 class Versions(Page):
@@ -83,9 +84,13 @@ class Restore(Page):
     def on_post(
         self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int, commit_hash: str
     ) -> None:
-        etag = req.context.visit.form.text("etag")
+        visit: Visit = req.context.visit
         self.services.versions.restore(
-            project_id=project_id, prompt_id=prompt_id, commit_hash=commit_hash, if_match=[etag]
+            project_id=project_id,
+            prompt_id=prompt_id,
+            commit_hash=commit_hash,
+            if_match=[visit.form.text("etag")],
+            actor=visit.actor,
         )
         path = f"{project_path(project_id)}/prompts/{prompt_id}/edit"
         self.lead(req, resp, path, f"Version {commit_hash[:8]} is in the draft.")
@@ -108,5 +113,6 @@ class Archive(Page):
         self.show(req, resp, "confirm.html", page)
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int) -> None:
-        self.services.prompt_editor.archive(project_id=project_id, prompt_id=prompt_id)
+        visit: Visit = req.context.visit
+        self.services.prompt_editor.archive(project_id=project_id, prompt_id=prompt_id, actor=visit.actor)
         self.lead(req, resp, f"{project_path(project_id)}/prompts", "The prompt is archived.")

@@ -11,6 +11,7 @@ import referencing.exceptions
 
 from app.chat import Answer
 from app.providers.types import ModelConfig
+from app.services.runs.schema_checks import TooMuch, bounded
 
 
 def nok_status(answer: Answer, config: ModelConfig) -> str | None:
@@ -40,9 +41,12 @@ def _breach(value: Any, schema: dict[str, Any] | None) -> str | None:
     kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     try:
         kind.check_schema(schema)
-        error = jsonschema.exceptions.best_match(kind(schema, registry=referencing.Registry()).iter_errors(value))
+        validator = bounded(kind, schema)(schema, registry=referencing.Registry())
+        error = jsonschema.exceptions.best_match(validator.iter_errors(value))
     except jsonschema.SchemaError as wrong:
         return f"json_schema is not a valid JSON Schema: {wrong.message}"
+    except TooMuch:
+        return "json_schema takes too many steps to check"
     except (referencing.exceptions.Unresolvable, RecursionError) as wrong:
         return f"json_schema can't be resolved: {wrong}"
     return f"the answer breaks json_schema at {error.json_path}: {error.message[:500]}" if error else None

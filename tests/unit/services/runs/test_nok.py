@@ -66,3 +66,44 @@ def test_a_cut_or_refused_answer_says_so_first():
 @given(st.text())
 def test_no_text_breaks_the_check(text):
     assert (status(text, response_format="json_schema", json_schema=CITY) or "NOK: ").startswith("NOK: ")
+
+
+def held(schema, text):
+    return status(text, response_format="json_schema", json_schema=schema)
+
+
+@pytest.mark.parametrize("keyword", ["pattern", "patternProperties", "additionalProperties", "unevaluatedProperties"])
+def test_a_hostile_pattern_holds_nobody(keyword):
+    hostile, long = "(a+)+$", "a" * 5000 + "!"
+    by_name = {"type": "object", "patternProperties": {hostile: {}}}
+    schemas = {
+        "pattern": {"type": "object", "properties": {"x": {"pattern": hostile}}},
+        "patternProperties": by_name,
+        "additionalProperties": by_name | {"additionalProperties": False},
+        "unevaluatedProperties": by_name | {"unevaluatedProperties": False},
+    }
+    text = f'{{"x": "{long}"}}' if keyword == "pattern" else f'{{"{long}": 1}}'
+    breaks = keyword in ("pattern", "additionalProperties")
+    assert (held(schemas[keyword], text) is not None) == breaks
+
+
+def test_references_that_double_are_given_up():
+    doubling = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)}
+    schema = {"type": "object", "$defs": doubling | {"a40": {}}, "$ref": "#/$defs/a0"}
+    assert held(schema, "{}") == "NOK: json_schema takes too many steps to check"
+
+
+def test_patterns_and_further_names_are_held():
+    schema = {
+        "type": "object",
+        "properties": {"zip": {"pattern": "^[0-9]{4}$"}},
+        "patternProperties": {"^n_": {"type": "integer"}},
+        "additionalProperties": {"type": "boolean"},
+    }
+    assert held(schema, '{"zip": "0150", "n_a": 1, "other": true}') is None
+    for wrong in ('{"zip": "x"}', '{"n_a": "1"}', '{"other": 1}'):
+        assert "breaks json_schema" in held(schema, wrong)
+
+
+def test_a_pattern_that_cannot_be_bounded_is_not_held_against_the_answer():
+    assert held({"type": "object", "properties": {"x": {"pattern": "(?=a)b"}}}, '{"x": "c"}') is None

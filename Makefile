@@ -8,7 +8,7 @@ ARGS   ?=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-mysql check audit fuzz bench lock
+.PHONY: help setup run test test-mysql check audit fuzz bench chaos lock
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -54,6 +54,9 @@ build/fuzz/corpus:
 bench: $(VENV)/test.stamp test-mysql ## Measure what docs/performance.md promises; on a machine that does nothing else
 	@for name in ingest requests runs replays; do \
 		test ! -e bench/$$name.py || $(BIN)/python -m bench.$$name || exit 1; done
+
+chaos: $(VENV)/test.stamp test-mysql ## Kill, cut off, fill and slow down everything under load; ARGS="--rounds 100" for longer
+	@exec $(BIN)/python -m tests.chaos $(ARGS)
 
 # Pins made on the oldest supported Python serve the newer ones too, but not the other way round.
 lock: build/lock/bin/pip-compile ## Pin the ranges of setup.py again; PYTHON=the oldest supported, ARGS=--upgrade for newer pins

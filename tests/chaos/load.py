@@ -34,6 +34,9 @@ class Promised:
     retries: int = 0
     stored_at: list[float] = field(default_factory=list)
 
+    def stored_since(self, when: float) -> bool:
+        return bool(self.stored_at) and self.stored_at[-1] > when
+
     def longest_gap_s(self) -> float:
         """The longest time in which no batch was acknowledged."""
         times = sorted(self.stored_at)

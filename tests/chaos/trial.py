@@ -51,7 +51,7 @@ def run_trial(system: System, name: str, fault: Fault, *, before_s: float, durin
         with fault(system):
             time.sleep(during_s)
             healing = time.monotonic()
-        ready_after_s = _time_until(system.ready, "ready again", 4 * READY_WITHIN_S, healing, wrong)
+        ready_after_s = _time_until(lambda: _serves(system, load, healing), "ready again", 60, healing, wrong)
         time.sleep(after_s)
     promised = load.promised
     quiet = time.monotonic()
@@ -73,6 +73,11 @@ def run_trial(system: System, name: str, fault: Fault, *, before_s: float, durin
         _states(system, "replays", promised.replays),
         tuple(wrong),
     )
+
+
+def _serves(system: System, load: Load, since: float) -> bool:
+    """Whether a batch was acknowledged since then, and every web process says that nothing is missing."""
+    return load.promised.stored_since(since) and system.ready()
 
 
 def _time_until(condition: Callable[[], bool], what: str, timeout_s: float, since: float, wrong: list[str]) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 from app import schema
 from app.bootstrap import bootstrap
+from app.services.runs.following import Piece
 from app.services.runs.sweeper import STALE_S
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
@@ -19,6 +20,7 @@ from tests.support.redis_server import redis_server
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_world, running, settings_for
 
+EVENTS = {"Accept": "text/event-stream"}
 ASYNC = {"Prefer": "respond-async"}
 
 
@@ -74,6 +76,27 @@ def test_a_worker_that_is_asked_to_end_finishes_its_run_first(apart, worker, ups
     worker.terminate()
 
     assert record(apart, answer)["answer"] == "finished"
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_stream_ends_it_with_an_error(apart, worker, upstream):
+    upstream.script(Reply(text="one two three four five six seven eight", per_event_s=0.5))
+    run_id = int(run(apart, prompt(apart, model="gpt-4o-mini"), headers=ASYNC | EVENTS).headers["X-Run-Id"])
+    follower = replace(apart.container.run_follower, look_s=0.1, wait_s=90)
+    seen = follower.follow(project_id=apart.project_id, run_id=run_id)
+    first = next(one for one in seen if isinstance(one, Piece))
+    assert record_of(apart, run_id)["status"] == "running", "the piece came while the model was writing"
+    worker.kill()
+    sweep_after_a_while(apart)
+
+    *_, row = seen
+    assert (first.kind, row.error_kind) == ("token", "interrupted")
+    body = apart.get(f"/api/v1/runs/{run_id}/events").text
+    assert "event: token" in body
+    assert body.rstrip().rpartition("\n\n")[2].startswith("id: end\nevent: error")
+
+
+def record_of(world: World, run_id: int) -> dict:
+    return world.get(f"/api/v1/runs/{run_id}").json
 
 
 def sweep_after_a_while(world: World) -> None:

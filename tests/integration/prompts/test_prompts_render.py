@@ -92,9 +92,7 @@ def test_a_commit_is_seen_by_another_process_at_once(world: World) -> None:
     prompt_id = int(path.rpartition("/")[2])
     database = world.container.database
     models = ModelService(database=database, now=world.container.now, catalogue=catalogue.load())
-    other = PromptService(
-        database=database, reader=PromptReader(models=models, metrics=Metrics()), metrics=Metrics()
-    )
+    other = PromptService(database=database, reader=PromptReader(models=models, metrics=Metrics()), metrics=Metrics())
     for value in ("two", "three"):
         world.patch(path, json={"value": value})
         world.post(f"{path}/commit")

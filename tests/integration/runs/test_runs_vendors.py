@@ -1,0 +1,79 @@
+"""The vendors that tests elsewhere leave out, through a whole run: DEEPSEEK, and an endpoint of one's own."""
+
+import pytest
+from sqlalchemy import insert
+
+from app.models.language_models import language_models
+from tests.fakes.models import MODELS
+from tests.fakes.wire import Reply
+from tests.integration.runs.asking import prompt, record, run
+from tests.integration.runs.test_runs_streaming import events, said, stream
+
+KEY = "sk-of-this-organization"
+
+
+@pytest.fixture
+def deepseek(world, upstream):
+    world.container.services.credentials.set(
+        world.organization_id, "DEEPSEEK", api_key=KEY, base_url=upstream.base_url("DEEPSEEK")
+    )
+    return prompt(world, model=MODELS["DEEPSEEK"])
+
+
+@pytest.fixture
+def custom(world, upstream):
+    """A model of the organization's own, on its own server, with its own prices."""
+    values = {
+        "organization_id": world.organization_id,
+        "vendor": "CUSTOM_OPENAI_COMPATIBLE",
+        "name": "llama3",
+        "base_url": upstream.base_url("CUSTOM_OPENAI_COMPATIBLE"),
+        "prompt_price": 1.0,
+        "completion_price": 2.0,
+        "context_tokens_max": 8000,
+        "completion_tokens_max": 1000,
+        "description": "",
+        "details": {},
+        "created_at": world.container.now(),
+        "updated_at": world.container.now(),
+    }
+    with world.container.database.write() as connection:
+        connection.execute(insert(language_models).values(values))
+    return prompt(world, model="llama3")
+
+
+@pytest.mark.parametrize("vendor", ["deepseek", "custom"])
+def test_it_answers_whole_and_as_a_stream(world, upstream, request, vendor):
+    prompt_id = request.getfixturevalue(vendor)
+    upstream.script(Reply(text="one two"), Reply(text="one two"))
+    whole = run(world, prompt_id)
+
+    assert (whole.status_code, whole.json["answer"]) == (200, "one two")
+    assert said(events(stream(world, prompt_id))) == "one two"
+    assert record(world, whole)["languageModel"]["vendor"] == upstream.requests[-1].vendor
+
+
+def test_deepseek_gets_the_organizations_key(world, upstream, deepseek):
+    run(world, deepseek)
+
+    assert upstream.requests[-1].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_an_own_model_costs_its_own_prices(world, custom):
+    answer = run(world, custom).json
+
+    expected = (answer["tokens"]["prompt"] + 2 * answer["tokens"]["completion"]) / 1_000_000
+    assert answer["cost"]["total"] == pytest.approx(expected)
+
+
+def test_a_model_that_was_retired_since_is_400(world, custom):
+    table = language_models
+    with world.container.database.write() as connection:
+        mine = table.update().where(table.c.organization_id == world.organization_id)
+        connection.execute(mine.values(retired=True))
+    world.container.services.models._cache.clear()
+    answer = run(world, custom)
+
+    assert answer.status_code == 400
+    assert "llama3 is retired" in answer.json["error"]
+    assert world.count("runs") == 0

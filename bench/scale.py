@@ -54,6 +54,7 @@ class Bench:
 
     def pages(self) -> dict[str, Callable[[], object]]:
         log = f"/api/v1/prompts/{self.maker.prompt_ids[0]}/logs"
+        few = f"/api/v1/prompts/{self.maker.prompt_ids[-1]}/logs?type=run&search=nowhere&limit=50"
         cursor = self.get(f"{log}?limit=200").json["nextCursor"]
         for _ in range(10):
             cursor = self.get(f"{log}?limit=200&cursor={cursor}").json["nextCursor"] or cursor
@@ -65,6 +66,7 @@ class Bench:
             "log, a search that finds": lambda: self.get(f"{log}?search=weather&limit=50"),
             "log, a search that finds nothing": lambda: self.get(f"{log}?search=nowhere&limit=50"),
             "session of 100 turns": lambda: self.get(f"/api/v1/sessions/{self.long_session}"),
+            "log, runs of a prompt with few": lambda: self.get(few),
             "rejected spans": lambda: self.get("/api/v1/rejected-spans?limit=50"),
         }
 

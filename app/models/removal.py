@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, delete, select
 
@@ -23,7 +25,7 @@ from app.models.sessions import settle
 from app.models.spans import KEYS_PER_STATEMENT, spans
 from app.models.turns import turns
 
-TURNS_AT_ONCE = 50
+TURNS_AT_ONCE = 100
 BATCH_ID_RANDOM_BITS = 21
 
 
@@ -60,22 +62,23 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
     locked = select(c.id, c.project_id, c.prompt_id, c.trace_id, c.session_key)
     # Asked again under the lock: a span may have come meanwhile.
     found = connection.execute(locked.where(c.id.in_(picked), scope.condition()).order_by(c.id).with_for_update()).all()
-    if not found:
-        return 0
-    # One prompt at a time: a trace may belong to others, too, whose turns stay.
-    found = [row for row in found if row.prompt_id == found[0].prompt_id]
-    of_turns = select(spans.c.id).where(
-        spans.c.project_id == scope.project_id,
-        spans.c.trace_id.in_([row.trace_id for row in found]),
-        spans.c.prompt_id == found[0].prompt_id,
-    )
-    ids = _ids(connection, of_turns.limit(limit))
-    _delete(connection, spans, ids)
-    if len(ids) < limit:
-        _delete(connection, turns, [row.id for row in found])
-        for session_key in sorted({row.session_key for row in found}):
-            settle(connection, session_key=session_key)
-    return len(ids) + len(found)
+    left, emptied = limit, []
+    # By prompt: a trace may belong to another one, too, whose turn stays.
+    for prompt_id, group in groupby(sorted(found, key=attrgetter("prompt_id", "id")), key=attrgetter("prompt_id")):
+        rows = list(group)
+        of_turns = select(spans.c.id).where(
+            spans.c.project_id == scope.project_id,
+            spans.c.trace_id.in_([row.trace_id for row in rows]),
+            spans.c.prompt_id == prompt_id,
+        )
+        left -= _delete(connection, spans, _ids(connection, of_turns.limit(left)))
+        if left <= 0:
+            break
+        emptied += rows
+    _delete(connection, turns, [row.id for row in emptied])
+    for session_key in sorted({row.session_key for row in emptied}):
+        settle(connection, session_key=session_key)
+    return limit - left + len(emptied)
 
 
 def remove_old_turns(connection: Connection, *, project_id: int, before: datetime, limit: int) -> int:

@@ -33,7 +33,7 @@ def said(world: World, word: str) -> list[str]:
 
 def mine(world: World, word: str) -> str:
     """A prompt, a session, a run and a test case in which the word stands; the prompt's id."""
-    made = world.post("/api/v1/prompts", json={"name": word, "value": word}).json["prompt"]["id"]
+    made = world.post("/api/v1/prompts", json={"name": "A name", "value": word}).json["prompt"]["id"]
     world.post("/api/v1/prompts/run", json={"id": made, "question": word}, headers={"Idempotency-Key": word})
     world.send(export(span({"service.prompt.id": made, "note": word}, name=word)))
     world.send(export(span({"service.prompt.id": made}, name=word, startTimeUnixNano="never")))

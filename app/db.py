@@ -131,7 +131,9 @@ def build_engine(url: str, *, pool_size: int = 16, queries_only: bool = False) -
     """
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
-        engine = create_engine(parsed, pool_size=pool_size, max_overflow=-1, connect_args={"timeout": 30})
+        engine = create_engine(
+            parsed, pool_size=pool_size, max_overflow=-1, hide_parameters=True, connect_args={"timeout": 30}
+        )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
@@ -142,6 +144,8 @@ def build_engine(url: str, *, pool_size: int = 16, queries_only: bool = False) -
         max_overflow=0,
         pool_timeout=10,
         pool_recycle=1800,
+        # What people said to a model must not reach a log with an error's text.
+        hide_parameters=True,
         isolation_level="AUTOCOMMIT" if queries_only else "READ COMMITTED",
         skip_autocommit_rollback=queries_only,
         connect_args={"connect_timeout": 5, "read_timeout": 60, "write_timeout": 60},

@@ -35,6 +35,7 @@ from app.services.logs import LogService
 from app.services.metrics import MetricsService
 from app.services.models import ModelService
 from app.services.overview import OverviewService
+from app.services.own_models import OwnModelService
 from app.services.passwords import Passwords
 from app.services.projects import ProjectService
 from app.services.prompt_editor import PromptEditor
@@ -76,6 +77,7 @@ class Services:
     overview: OverviewService
     keys: KeyService
     models: ModelService
+    own_models: OwnModelService
     prompts: PromptService
     prompt_editor: PromptEditor
     versions: VersionService
@@ -147,15 +149,19 @@ def bootstrap(
     keys = KeyService(database=database, now=now, metrics=metrics)
     prompts = PromptService(database=database, reader=reader, metrics=metrics)
     editor = PromptEditor(database=database, now=now, models=models, reader=reader)
-    credentials = CredentialService(
-        database=database, now=now, secret_key=settings.secret_key, from_settings=settings.vendor_credentials
-    )
     readiness = Readiness(database=database, client=redis.commands, broker=broker)
     slots = ModelSlots(redis.commands, at_once=settings.model_concurrency)
     providers = providers or Providers(
         catalogue=known_models,
         slot=lambda model, timeout_s: slots.of(model.label, timeout_s),
         observed=provider_calls(metrics),
+    )
+    credentials = CredentialService(
+        database=database,
+        now=now,
+        secret_key=settings.secret_key,
+        from_settings=settings.vendor_credentials,
+        providers=providers,
     )
     sessions = SessionService(database=database)
     test_cases = TestCaseService(database=database, now=now, sessions=sessions)
@@ -186,6 +192,7 @@ def bootstrap(
         overview=OverviewService(database=database, now=now),
         keys=keys,
         models=models,
+        own_models=OwnModelService(database=database, now=now),
         prompts=prompts,
         prompt_editor=editor,
         versions=VersionService(database=database, now=now, reader=reader),

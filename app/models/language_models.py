@@ -168,6 +168,25 @@ def put_catalogue(connection: Connection, *, entries: list[dict[str, Any]], now:
         connection.execute(retired.values(updated_at=now, retired=True))
 
 
+def put_own_model(
+    connection: Connection, *, organization_id: int, vendor: str, name: str, values: dict[str, Any], now: datetime
+) -> None:
+    """Write a model of the organization's own, in place of one of the same name, a retired one too."""
+    c = language_models.c
+    key = {"organization_id": organization_id, "vendor": vendor, "name": name}
+    changed = values | {"updated_at": now, "retired": False}
+    connection.execute(insert_ignore(language_models, connection).values(created_at=now, **key, **changed))
+    ours = and_(c.organization_id == organization_id, c.vendor == vendor, c.name == name)
+    connection.execute(update(language_models).where(ours).values(changed))
+
+
+def retire_own_model(connection: Connection, *, organization_id: int, model_id: int, now: datetime) -> bool:
+    """False for what is none of the organization's own, or is retired."""
+    c = language_models.c
+    ours = and_(c.id == model_id, c.organization_id == organization_id, c.retired.is_(False))
+    return connection.execute(update(language_models).where(ours).values(retired=True, updated_at=now)).rowcount == 1
+
+
 def put_choice(connection: Connection, *, organization_id: int, model_id: int, values: dict[str, bool]) -> None:
     """Set columns of what the organization made of a model; a new default takes over from the old one."""
     c = model_choices.c

@@ -7,18 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet, InvalidToken
+from sqlalchemy import Connection
 
 from app.chat import Message
 from app.db import Database
 from app.errors import Invalid, NotFound, ProviderError
-from app.models import vendor_credentials
+from app.models import audit_log, vendor_credentials
+from app.models.audit_log import SYSTEM, Actor
 from app.models.language_models import LanguageModel
 from app.providers.types import Credential, ModelConfig, ModelPort, ModelRef, ModelRequest
 from app.timestamps import Now
 from config.settings import VENDOR_VARIABLES
 
+CUSTOM = "CUSTOM_OPENAI_COMPATIBLE"
 CHECK_TIMEOUT_S = 20.0
 BASE_URL_MAX = 512
 
@@ -34,13 +38,20 @@ class StoredCredential:
 
 class CredentialService:
     def __init__(
-        self, *, database: Database, now: Now, secret_key: str, from_settings: Mapping[str, tuple[str, str]]
+        self,
+        *,
+        database: Database,
+        now: Now,
+        secret_key: str,
+        from_settings: Mapping[str, tuple[str, str]],
+        providers: ModelPort,
     ) -> None:
         """`from_settings` is {vendor: (key, base URL)}."""
         self._database = database
         self._now = now
         self._secret_key = secret_key
         self._from_settings = from_settings
+        self._providers = providers
 
     def find(self, organization_id: int, vendor: str, *, base_url: str = "") -> Credential | None:
         """What to call the vendor with. `ProviderError`, saying what to set, when there is nothing.
@@ -57,7 +68,7 @@ class CredentialService:
         if base_url and base_url != url:
             # The instance's key must not go to an address that an organization chose.
             return Credential()
-        if key or (vendor == "CUSTOM_OPENAI_COMPATIBLE" and url):
+        if key or (vendor == CUSTOM and url):
             return Credential(key or None, url or None)
         raise ProviderError(_nothing_set(vendor))
 
@@ -69,15 +80,17 @@ class CredentialService:
         known |= {vendor: StoredCredential(vendor, url, set_at) for vendor, url, set_at in own}
         return sorted(known.values(), key=lambda credential: credential.vendor)
 
-    def set(self, organization_id: int, vendor: str, *, api_key: str, base_url: str = "") -> None:
+    def set(
+        self, organization_id: int, vendor: str, *, api_key: str, base_url: str = "", actor: Actor = SYSTEM
+    ) -> None:
+        """Store a credential in place of an older one; an endpoint of one's own may need no key."""
         if vendor not in VENDOR_VARIABLES:
             raise Invalid(f"vendor: Use one of {', '.join(VENDOR_VARIABLES)}.")
-        if not api_key and vendor != "CUSTOM_OPENAI_COMPATIBLE":
+        if not api_key and vendor != CUSTOM:
             raise Invalid("apiKey: Must not be empty.")
-        if base_url and not base_url.startswith(("https://", "http://")):
-            raise Invalid("baseUrl: Must begin with https:// or http://.")
-        if len(base_url) > BASE_URL_MAX:
-            raise Invalid(f"baseUrl: Longer than {BASE_URL_MAX} characters.")
+        if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
+            raise Invalid("apiKey: Has characters that no key has; copy it anew.")
+        check_base_url(base_url)
         encrypted = self._fernet().encrypt(api_key.encode()).decode()
         with self._database.write() as connection:
             vendor_credentials.put_credential(
@@ -88,18 +101,26 @@ class CredentialService:
                 base_url=base_url,
                 now=self._now(),
             )
+            self._note(connection, organization_id, actor, "credential.set", vendor)
 
-    def clear(self, organization_id: int, vendor: str) -> None:
+    def clear(self, organization_id: int, vendor: str, *, actor: Actor = SYSTEM) -> None:
         with self._database.write() as connection:
             if not vendor_credentials.delete_credential(connection, organization_id=organization_id, vendor=vendor):
                 raise NotFound("There is no such credential.")
+            self._note(connection, organization_id, actor, "credential.cleared", vendor)
 
-    def check(self, organization_id: int, model: LanguageModel, providers: ModelPort) -> None:
+    def check(self, organization_id: int, model: LanguageModel) -> None:
         """Ask the model for a word; `ProviderError` with the vendor's own when the credential does not serve."""
         credential = self.find(organization_id, model.vendor, base_url=model.base_url)
         ref = ModelRef(model.vendor, model.name, model.base_url or None)  # type: ignore[arg-type]
         question = (Message("user", "Say OK."),)
-        providers.complete(ModelRequest(ref, ModelConfig(), question, credential, CHECK_TIMEOUT_S))
+        self._providers.complete(ModelRequest(ref, ModelConfig(), question, credential, CHECK_TIMEOUT_S))
+
+    def _note(self, connection: Connection, organization_id: int, actor: Actor, action: str, vendor: str) -> None:
+        now = self._now()
+        audit_log.add_entry(
+            connection, organization_id=organization_id, actor=actor, action=action, subject=vendor, now=now
+        )
 
     def _decrypt(self, vendor: str, encrypted: str) -> str:
         try:
@@ -115,7 +136,22 @@ class CredentialService:
         return Fernet(base64.urlsafe_b64encode(sha256(b"credentials:" + self._secret_key.encode()).digest()))
 
 
+def check_base_url(base_url: str) -> None:
+    """`Invalid` for what can't be called; "" stands for the vendor's own."""
+    if not base_url:
+        return
+    try:
+        parts = urlsplit(base_url)
+        whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole or not base_url.isprintable() or " " in base_url:
+        raise Invalid("baseUrl: Must be a whole address that begins with https:// or http://.")
+    if len(base_url) > BASE_URL_MAX:
+        raise Invalid(f"baseUrl: Longer than {BASE_URL_MAX} characters.")
+
+
 def _nothing_set(vendor: str) -> str:
     key, url = VENDOR_VARIABLES.get(vendor, ("", ""))
-    variable = url if vendor == "CUSTOM_OPENAI_COMPATIBLE" else key
+    variable = url if vendor == CUSTOM else key
     return f"There is no credential for {vendor}: set {variable}, or store one in the organization's settings."

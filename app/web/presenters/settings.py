@@ -129,6 +129,8 @@ class ModelRow:
     context: int
     state: str
     actions: list[tuple[str, str]]
+    base_url: str
+    own: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +141,24 @@ class VendorModels:
 
 @dataclass(frozen=True, slots=True)
 class ModelsPage:
+    """`sent` is the form for a model of one's own as it came, shown again beside the problem."""
+
     tabs: list[Tab]
     vendors: list[VendorModels]
+    sent: Mapping[str, str]
+    problem: str = ""
     title = "Models"
 
 
-def models_page(base: str, models: Sequence[LanguageModel]) -> ModelsPage:
+def models_page(
+    base: str, models: Sequence[LanguageModel], sent: Mapping[str, str] | None = None, problem: str = ""
+) -> ModelsPage:
     shown = sorted((model for model in models if not model.retired), key=lambda model: (model.vendor, model.name))
     vendors = [
         VendorModels(VENDORS.get(vendor, vendor), [_model(model) for model in group])
         for vendor, group in groupby(shown, lambda model: model.vendor)
     ]
-    return ModelsPage(settings_tabs(base, "models"), vendors)
+    return ModelsPage(settings_tabs(base, "models"), vendors, sent or {}, problem)
 
 
 def _model(model: LanguageModel) -> ModelRow:
@@ -168,6 +176,8 @@ def _model(model: LanguageModel) -> ModelRow:
         model.context_tokens_max,
         state,
         actions,
+        model.base_url,
+        model.organization_id != 0,
     )
 
 

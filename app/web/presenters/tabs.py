@@ -10,6 +10,8 @@ SETTINGS = (
     ("keys", "API keys"),
     ("members", "Members"),
     ("models", "Models"),
+    ("credentials", "Credentials"),
+    ("data", "Data"),
     ("project", "Project"),
     ("audit", "Audit log"),
 )

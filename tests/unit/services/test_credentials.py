@@ -9,6 +9,7 @@ from app import schema
 from app.db import Database, build_engine
 from app.errors import Invalid, NotFound, ProviderError
 from app.models import organizations
+from app.providers.builtin import BuiltinModels
 from app.providers.types import Credential
 from app.services.credentials import CredentialService
 
@@ -31,7 +32,13 @@ def organization(database):
 
 
 def service(database, secret_key="secret", from_settings=ENV):
-    return CredentialService(database=database, now=lambda: NOW, secret_key=secret_key, from_settings=from_settings)
+    return CredentialService(
+        database=database,
+        now=lambda: NOW,
+        secret_key=secret_key,
+        from_settings=from_settings,
+        providers=BuiltinModels(),
+    )
 
 
 def test_an_own_credential_beats_the_settings_until_it_is_cleared(database, organization):
@@ -88,7 +95,12 @@ def test_the_instances_key_never_goes_to_an_organizations_own_address(database, 
     [
         {"vendor": "NOBODY", "api_key": "k"},
         {"vendor": "OPENAI", "api_key": ""},
+        {"vendor": "OPENAI", "api_key": "two words"},
+        {"vendor": "OPENAI", "api_key": "k\nX-Header: y"},
         {"vendor": "OPENAI", "api_key": "k", "base_url": "ftp://x"},
+        {"vendor": "OPENAI", "api_key": "k", "base_url": "https://"},
+        {"vendor": "OPENAI", "api_key": "k", "base_url": "http://[::1"},
+        {"vendor": "OPENAI", "api_key": "k", "base_url": "http://host:0/v1"},
         {"vendor": "OPENAI", "api_key": "k", "base_url": "https://" + "x" * 600},
     ],
 )

@@ -1,0 +1,224 @@
+"""Settings that say which models are called and how, and what is kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from app.models.data_policies import DataPolicy
+from tests.fakes.upstream import Upstream
+from tests.fakes.wire import Reply
+from tests.integration.web.conftest import Browser
+from tests.support.world import World
+
+CUSTOM = "CUSTOM_OPENAI_COMPATIBLE"
+MODEL = {
+    "name": "llama3",
+    "prompt_price": "0.5",
+    "completion_price": "2",
+    "context": "32,768",
+    "completion": "4096",
+    "description": "Ours",
+}
+POLICY = {"spans": "30", "runs": "", "replays": "", "rejectedSpans": "7"}
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    with Upstream() as server:
+        yield server
+
+
+def path_of(admin: Browser, page: str) -> str:
+    return f"{admin.base}/settings/{page}"
+
+
+def store(admin: Browser, vendor: str, key: str, base_url: str = "") -> int:
+    path = path_of(admin, "credentials")
+    admin.open(path)
+    status: int = admin.send(path, vendor=vendor, api_key=key, base_url=base_url).status_code
+    return status
+
+
+def add_model(world: World, admin: Browser, base_url: str, **other: str) -> int:
+    """The id of a model of one's own."""
+    admin.open(path_of(admin, "models"))
+    sent = admin.send(path_of(admin, "models"), **(MODEL | {"base_url": base_url} | other))
+    assert sent.status_code == 303, admin.text
+    listed = world.container.services.models.list(organization_id=world.organization_id)
+    return next(model.id for model in listed if model.organization_id == world.organization_id)
+
+
+def audit(world: World) -> list[tuple[str, str, str]]:
+    page = world.container.services.audit.page(organization_id=world.organization_id, limit=50, cursor=None)
+    assert "sk-" not in str(page.entries)
+    found = [(entry.action, entry.subject, entry.actor_name) for entry in page.entries]
+    return [entry for entry in found if entry[0].startswith(("credential", "model", "data_policy"))]
+
+
+def test_a_credential_is_stored_replaced_and_removed_and_never_shown(world: World, admin: Browser) -> None:
+    path = path_of(admin, "credentials")
+    for key in ("sk-first", "sk-second"):
+        assert store(admin, "ANTHROPIC", key) == 303
+        admin.open(path)
+        assert "••••••••" in admin.text
+        assert "sk-" not in admin.page
+    found = world.container.services.credentials.find(world.organization_id, "ANTHROPIC")
+    assert found is not None
+    assert found.api_key == "sk-second"
+
+    admin.open(f"{path}/ANTHROPIC/clear")
+    assert "The key is lost here" in admin.text
+    admin.send(f"{path}/ANTHROPIC/clear")
+
+    admin.open(path)
+    assert "••••••••" not in admin.text
+    who = "Ada"
+    assert audit(world) == [
+        ("credential.cleared", "ANTHROPIC", who),
+        ("credential.set", "ANTHROPIC", who),
+        ("credential.set", "ANTHROPIC", who),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "key", "base_url"), [("NOBODY", "sk-x", ""), ("OPENAI", "", ""), ("OPENAI", "sk-x", "file:///etc")]
+)
+def test_a_credential_that_cannot_serve_is_explained_and_not_repeated(
+    world: World, admin: Browser, vendor: str, key: str, base_url: str
+) -> None:
+    assert store(admin, vendor, key, base_url) == 400
+
+    assert "sk-x" not in admin.page
+    assert audit(world) == []
+
+
+def test_a_check_asks_the_vendor_and_tells_its_words(world: World, admin: Browser, upstream: Upstream) -> None:
+    path = path_of(admin, "credentials")
+    store(admin, CUSTOM, "sk-right", upstream.base_url(CUSTOM))
+    admin.send(f"{path}/{CUSTOM}/check")
+    admin.open(path)
+    assert "no model to ask" in admin.text
+
+    add_model(world, admin, upstream.base_url(CUSTOM))
+    admin.send(f"{path}/{CUSTOM}/check")
+    admin.open(path)
+    assert "llama3 answered: the credential works." in admin.text
+    assert upstream.requests[-1].headers["authorization"] == "Bearer sk-right"
+
+    upstream.script(Reply(status=401, message="Your key is <b>unknown</b>."))
+    admin.send(f"{path}/{CUSTOM}/check")
+    admin.open(path)
+    assert "Your key is <b>unknown</b>." in admin.text
+    assert "<b>unknown</b>" not in admin.page
+
+
+def test_a_model_of_ones_own_runs_at_its_price(world: World, admin: Browser, upstream: Upstream) -> None:
+    store(admin, CUSTOM, "")
+    add_model(world, admin, upstream.base_url(CUSTOM) + "/")
+    prompt = {"name": "P", "value": "Be kind.", "languageModelName": "llama3"}
+    prompt_id = world.post("/api/v1/prompts", json=prompt).json["prompt"]["id"]
+
+    answer = world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": "Hi"}).json
+
+    assert answer["answer"] == "echo: Hi"
+    assert answer["cost"]["prompt"] == pytest.approx(answer["tokens"]["prompt"] * 0.5 / 1e6)
+    assert answer["cost"]["completion"] == pytest.approx(answer["tokens"]["completion"] * 2 / 1e6)
+
+
+def test_a_model_of_ones_own_is_changed_removed_and_brought_back(world: World, admin: Browser) -> None:
+    first = add_model(world, admin, "http://one/v1")
+    again = add_model(world, admin, "http://two/v1", completion="100")
+    admin.open(path_of(admin, "models"))
+    assert again == first
+    assert "http://two/v1" in admin.text
+
+    admin.open(f"{path_of(admin, 'models')}/{first}/remove")
+    admin.send(f"{path_of(admin, 'models')}/{first}/remove")
+    refused = world.post("/api/v1/prompts", json={"name": "P", "value": "x", "languageModelName": "llama3"})
+    assert refused.status_code == 400
+    assert add_model(world, admin, "http://two/v1") == first
+
+    actions = [(action, subject) for action, subject, _ in audit(world)]
+    assert actions == [("model.added", "llama3"), ("model.removed", "llama3")] + [("model.added", "llama3")] * 2
+
+
+def test_a_model_of_the_catalogue_stays(world: World, admin: Browser) -> None:
+    listed = world.container.services.models.list(organization_id=world.organization_id)
+    echo = next(model for model in listed if model.name == "echo")
+    path = f"{path_of(admin, 'models')}/{echo.id}/remove"
+    admin.open("/account")
+
+    assert admin.send(path).status_code == 404
+    assert world.container.services.models.list(organization_id=world.organization_id) == listed
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "  "),
+        ("name", "x" * 129),
+        ("base_url", "localhost:11434"),
+        ("prompt_price", "-1"),
+        ("prompt_price", "nan"),
+        ("completion_price", "free"),
+        ("context", "0"),
+        ("completion", "inf"),
+        ("completion", "9" * 20),
+    ],
+)
+def test_a_model_that_cannot_be_is_explained_and_stays_typed(
+    world: World, admin: Browser, field: str, value: str
+) -> None:
+    path = path_of(admin, "models")
+    admin.open(path)
+
+    answer = admin.send(path, **(MODEL | {"base_url": "http://one/v1", "description": "What I typed", field: value}))
+
+    assert answer.status_code == 400
+    assert 'value="What I typed"' in admin.page
+    assert audit(world) == []
+
+
+def test_a_data_policy_is_set_and_shown(world: World, admin: Browser) -> None:
+    path = path_of(admin, "data")
+    admin.open(path)
+
+    assert admin.send(path, **POLICY, kind="pointer", value="/user/email", replacement="[mail]").status_code == 303
+
+    rule = {"kind": "pointer", "value": "/user/email", "replacement": "[mail]"}
+    kept = world.container.services.data_policies.get(project_id=world.project_id)
+    assert kept == DataPolicy(spans_days=30, rejected_days=7, masking=[rule])
+    admin.open(path)
+    assert re.search(r'name="spans" value="30"', admin.page)
+    assert 'value="/user/email"' in admin.page
+    assert [entry[0] for entry in audit(world)] == ["data_policy.changed"]
+
+
+def test_an_emptied_rule_is_gone(world: World, admin: Browser) -> None:
+    path = path_of(admin, "data")
+    admin.open(path)
+    admin.send(path, **POLICY, kind="pattern", value="iban", replacement="x")
+    admin.open(path)
+
+    admin.send(path, **POLICY, kind="pattern", value=" ", replacement="x")
+
+    assert world.container.services.data_policies.get(project_id=world.project_id).masking == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("spans", "0"), ("runs", "soon"), ("replays", "9" * 30), ("value", "("), ("kind", "regex")]
+)
+def test_a_policy_that_cannot_be_is_explained_and_stays_typed(
+    world: World, admin: Browser, field: str, value: str
+) -> None:
+    path = path_of(admin, "data")
+    admin.open(path)
+    sent = POLICY | {"kind": "pattern", "value": "iban", "replacement": "What I typed", field: value}
+
+    assert admin.send(path, **sent).status_code == 400
+
+    assert "What I typed" in admin.page
+    assert world.container.services.data_policies.get(project_id=world.project_id) == DataPolicy()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from hashlib import blake2b
-from itertools import groupby
 from typing import Literal
 
 import structlog
@@ -17,17 +15,15 @@ from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.limits.mailbox import Mailbox
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
-from app.models import rejected_spans, sessions, spans, turns
+from app.models import rejected_spans, spans
 from app.models.rejected_spans import RejectedSpan
-from app.models.sessions import SessionRow
-from app.models.turns import TurnRow
 from app.otlp.decode import decode
 from app.otlp.inflate import inflate
 from app.otlp.rejections import Rejection, explain, reject_unknown_prompts, too_large
 from app.otlp.span import Span
 from app.services.known_prompts import KnownPrompts
 from app.services.masking import MaskingRules
-from app.sessions.facts import TurnFacts, dump, load, merge
+from app.services.turn_parts import add_to_turns, parts_of
 from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
@@ -44,25 +40,6 @@ class Receipt:
     duplicates: int = 0
     rejected: int = 0
     message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """The spans of a batch that belong to one turn, and what they say about it."""
-
-    prompt_id: int
-    trace_id: bytes
-    facts: TurnFacts
-
-    @property
-    def session_key(self) -> bytes:
-        return session_key(self.prompt_id, self.trace_id, self.facts)
-
-
-def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:
-    """16 bytes that the turns of a conversation share; a turn without a conversation has its own."""
-    named = f"c{facts.conversation[1]}".encode() if facts.conversation else b"t" + trace_id
-    return blake2b(named, key=str(prompt_id).encode(), digest_size=16).digest()
 
 
 class IngestService:
@@ -137,7 +114,7 @@ class IngestService:
         ordered = sorted(found, key=lambda span: (span.trace_id, span.span_id))
         batch_id = _new_batch_id(self._now().timestamp())
         rows = [_row(project_id, batch_id, span) for span in ordered]
-        groups = _turns(ordered)
+        groups = parts_of(ordered)
 
         def work(connection: Connection) -> int:
             stored = spans.insert_new(connection, rows)
@@ -145,9 +122,9 @@ class IngestService:
             if stored < len(rows):
                 keys = [(span.trace_id, span.span_id) for span in ordered]
                 ours = spans.stored_keys(connection, project_id=project_id, keys=keys, batch_id=batch_id)
-                fresh = _turns([span for span in ordered if (span.trace_id, span.span_id) in ours])
+                fresh = parts_of([span for span in ordered if (span.trace_id, span.span_id) in ours])
             if fresh:
-                _write_turns(connection, project_id, batch_id, fresh)
+                add_to_turns(connection, project_id, batch_id, fresh)
             return stored
 
         return self._database.retrying(work)
@@ -174,59 +151,6 @@ class IngestService:
             rejected_spans.forget_old(connection, project_id=project_id)
 
         self._database.retrying(work)
-
-
-def _turns(ordered: Sequence[Span]) -> list[_Turn]:
-    """The turns of spans, in key order."""
-
-    def key(span: Span) -> tuple[int, bytes]:
-        return (span.prompt_id, span.trace_id)
-
-    return [_Turn(*turn, TurnFacts.of(group)) for turn, group in groupby(sorted(ordered, key=key), key=key)]
-
-
-def _write_turns(connection: Connection, project_id: int, batch_id: int, fresh: Sequence[_Turn]) -> None:
-    """Add the new spans' facts to their turns, and the turns to their sessions."""
-    rows = [_turn_row(project_id, batch_id, turn) for turn in fresh]
-    left: set[bytes] = set()
-    if turns.insert_new(connection, rows) < len(rows):
-        by_key = {(turn.prompt_id, turn.trace_id): turn for turn in fresh}
-        known = turns.lock_existing(connection, keys=list(by_key), batch_id=batch_id)
-        merged = {
-            old.key: replace(by_key[old.key], facts=merge(load(old.facts), by_key[old.key].facts)) for old in known
-        }
-        turns.replace(connection, [_turn_row(project_id, batch_id, turn) for turn in merged.values()])
-        left = {old.session_key for old in known if old.session_key != merged[old.key].session_key}
-        fresh = list((by_key | merged).values())
-    sessions.put(connection, _session_rows(project_id, fresh))
-    for key in sorted(left):
-        sessions.settle(connection, session_key=key)
-
-
-def _session_rows(project_id: int, fresh: Sequence[_Turn]) -> list[SessionRow]:
-    rows: dict[bytes, SessionRow] = {}
-    for turn in fresh:
-        facts = turn.facts
-        conversation_id = facts.conversation[1] if facts.conversation else None
-        row = SessionRow(turn.session_key, project_id, turn.prompt_id, conversation_id, facts.start_ns, facts.end_ns)
-        if known := rows.get(row.session_key):
-            row = replace(row, start_ns=min(known.start_ns, row.start_ns), last_ns=max(known.last_ns, row.last_ns))
-        rows[row.session_key] = row
-    return [rows[key] for key in sorted(rows)]
-
-
-def _turn_row(project_id: int, batch_id: int, turn: _Turn) -> TurnRow:
-    return TurnRow(
-        project_id,
-        turn.prompt_id,
-        turn.trace_id,
-        turn.session_key,
-        turn.facts.start_ns,
-        turn.facts.end_ns,
-        turn.facts.opening[1] if turn.facts.opening else None,
-        dump(turn.facts),
-        batch_id,
-    )
 
 
 def _row(project_id: int, batch_id: int, span: Span) -> spans.NewSpan:

@@ -1,0 +1,88 @@
+"""Keeping turns and sessions up to date with new spans, inside the transaction that stores the spans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import groupby
+
+from sqlalchemy import Connection
+
+from app.models import sessions, turns
+from app.models.sessions import SessionRow
+from app.models.turns import TurnRow
+from app.otlp.span import Span
+from app.sessions.facts import TurnFacts, dump, load, merge
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPart:
+    """The spans of a batch that belong to one turn, and what they say about it."""
+
+    prompt_id: int
+    trace_id: bytes
+    facts: TurnFacts
+
+    @property
+    def session_key(self) -> bytes:
+        return session_key(self.prompt_id, self.trace_id, self.facts)
+
+
+def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:
+    """16 bytes that the turns of a conversation share; a turn without a conversation has its own."""
+    named = f"c{facts.conversation[1]}".encode() if facts.conversation else b"t" + trace_id
+    return blake2b(named, key=str(prompt_id).encode(), digest_size=16).digest()
+
+
+def parts_of(ordered: Sequence[Span]) -> list[TurnPart]:
+    """The turns of spans, in key order."""
+
+    def key(span: Span) -> tuple[int, bytes]:
+        return (span.prompt_id, span.trace_id)
+
+    return [TurnPart(*turn, TurnFacts.of(group)) for turn, group in groupby(sorted(ordered, key=key), key=key)]
+
+
+def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: Sequence[TurnPart]) -> None:
+    """Add the new spans' facts to their turns, and the turns to their sessions."""
+    rows = [_turn_row(project_id, batch_id, turn) for turn in fresh]
+    left: set[bytes] = set()
+    if turns.insert_new(connection, rows) < len(rows):
+        by_key = {(turn.prompt_id, turn.trace_id): turn for turn in fresh}
+        known = turns.lock_existing(connection, keys=list(by_key), batch_id=batch_id)
+        merged = {
+            old.key: replace(by_key[old.key], facts=merge(load(old.facts), by_key[old.key].facts)) for old in known
+        }
+        turns.replace(connection, [_turn_row(project_id, batch_id, turn) for turn in merged.values()])
+        left = {old.session_key for old in known if old.session_key != merged[old.key].session_key}
+        fresh = list((by_key | merged).values())
+    sessions.put(connection, _session_rows(project_id, fresh))
+    for key in sorted(left):
+        sessions.settle(connection, session_key=key)
+
+
+def _session_rows(project_id: int, fresh: Sequence[TurnPart]) -> list[SessionRow]:
+    rows: dict[bytes, SessionRow] = {}
+    for turn in fresh:
+        facts = turn.facts
+        conversation_id = facts.conversation[1] if facts.conversation else None
+        row = SessionRow(turn.session_key, project_id, turn.prompt_id, conversation_id, facts.start_ns, facts.end_ns)
+        if known := rows.get(row.session_key):
+            row = replace(row, start_ns=min(known.start_ns, row.start_ns), last_ns=max(known.last_ns, row.last_ns))
+        rows[row.session_key] = row
+    return [rows[key] for key in sorted(rows)]
+
+
+def _turn_row(project_id: int, batch_id: int, turn: TurnPart) -> TurnRow:
+    return TurnRow(
+        project_id,
+        turn.prompt_id,
+        turn.trace_id,
+        turn.session_key,
+        turn.facts.start_ns,
+        turn.facts.end_ns,
+        turn.facts.opening[1] if turn.facts.opening else None,
+        dump(turn.facts),
+        batch_id,
+    )

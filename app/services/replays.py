@@ -157,9 +157,8 @@ class ReplayService:
                         project_id=project_id,
                         actor=actor,
                         action="replay.judged",
-                        subject=view.test_case_name or "a deleted test case",
+                        subject=str(replay_id),
                         now=self._now(),
-                        replay=str(replay_id),
                         step=str(step + 1),
                         verdict=verdict,
                     )

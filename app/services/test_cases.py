@@ -118,10 +118,9 @@ class TestCaseService:
     def delete(self, *, project_id: int, test_case_id: int, actor: Actor = SYSTEM) -> None:
         """What its replays found stays."""
         with self._database.write() as connection:
-            row = find(connection, project_id, test_case_id)
             if not test_cases.delete_test_case(connection, project_id=project_id, test_case_id=test_case_id):
                 raise NotFound("There is no such test case.")
-            self._note(connection, project_id, actor, "test_case.deleted", row.name)
+            self._note(connection, project_id, actor, "test_case.deleted", test_case_id)
 
     def copy(self, *, project_id: int, test_case_id: int, name: str | None, actor: Actor = SYSTEM) -> TestCaseRow:
         row = self.get(project_id=project_id, test_case_id=test_case_id)
@@ -142,11 +141,12 @@ class TestCaseService:
             known = test_cases.find_named(connection, prompt_id=prompt_id, name=name)
             if known is None:
                 owner = {"project_id": project_id, "prompt_id": prompt_id}
-                self._note(connection, project_id, actor, "test_case.created", name)
-                return test_cases.add_test_case(connection, values=owner | values, now=self._now()), True
+                made = test_cases.add_test_case(connection, values=owner | values, now=self._now())
+                self._note(connection, project_id, actor, "test_case.created", made)
+                return made, True
             if known.document != values["document"]:
                 test_cases.change_test_case(connection, test_case_id=known.id, values=values, now=self._now())
-                self._note(connection, project_id, actor, "test_case.changed", name)
+                self._note(connection, project_id, actor, "test_case.changed", known.id)
             return known.id, False
 
         test_case_id, created = self._database.retrying(work)
@@ -159,7 +159,7 @@ class TestCaseService:
             row = find(connection, project_id, test_case_id, lock=True)
             values = _columns(change(load_case(row.document))) | {"name": name or row.name}
             test_cases.change_test_case(connection, test_case_id=row.id, values=values, now=self._now())
-            self._note(connection, project_id, actor, "test_case.changed", values["name"])
+            self._note(connection, project_id, actor, "test_case.changed", row.id)
             return find(connection, project_id, test_case_id)
 
         return self._database.retrying(work)
@@ -168,15 +168,17 @@ class TestCaseService:
         with self._database.read() as connection:
             return _require_prompt(connection, project_id, prompt_id)
 
-    def _note(self, connection: Connection, project_id: int, actor: Actor, action: str, name: str) -> None:
-        audit.note(connection, project_id=project_id, actor=actor, action=action, subject=name, now=self._now())
+    def _note(self, connection: Connection, project_id: int, actor: Actor, action: str, test_case_id: int) -> None:
+        """By its id: a name may be what a user asked, and entries outlive what is erased."""
+        now, subject = self._now(), str(test_case_id)
+        audit.note(connection, project_id=project_id, actor=actor, action=action, subject=subject, now=now)
 
     def _add(self, head: PromptHead, name: str, case: TestCase, session_id: str | None, actor: Actor) -> TestCaseRow:
         owner = {"project_id": head.project_id, "prompt_id": head.id}
         values = owner | _columns(case) | {"name": name, "session_id": session_id}
         with self._database.write() as connection:
             test_case_id = test_cases.add_test_case(connection, values=values, now=self._now())
-            self._note(connection, head.project_id, actor, "test_case.created", name)
+            self._note(connection, head.project_id, actor, "test_case.created", test_case_id)
             return find(connection, head.project_id, test_case_id)
 
 

@@ -51,7 +51,7 @@ ACTIONS = {
     "prompt.committed": "Committed",
     "prompt.restored": "Restored into the draft of",
     "prompt.archived": "Archived the prompt",
-    "replay.judged": "Judged a step of",
+    "replay.judged": "Judged a step of the replay",
     "test_case.created": "Made the test case",
     "test_case.changed": "Changed the test case",
     "test_case.deleted": "Deleted the test case",

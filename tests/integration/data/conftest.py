@@ -33,11 +33,11 @@ class Days:
 
 
 @pytest.fixture
-def days(world: World) -> Days:
+def days(world: World, no_policies_of_others: None) -> Days:
     return Days(world.container)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def no_policies_of_others(world: World) -> None:
     """The container is every test's: what one keeps for a day only, another's clock must not remove."""
     with world.container.database.write() as connection:

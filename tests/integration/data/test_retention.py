@@ -172,6 +172,7 @@ def test_spans_that_arrive_for_turns_being_removed_leave_whole_sessions(world: W
     assert bool(world.count("turns")) == bool(world.count("sessions"))
 
 
+@pytest.mark.usefixtures("no_policies_of_others")
 def test_the_clock_stops_in_time_and_goes_on_where_it_stopped(world: World) -> None:
     from app.services.removal import Remover
     from app.services.retention import RetentionService

@@ -1,0 +1,78 @@
+"""The commands that export, erase and set policies do so on the instance whose settings they are given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from app.cli import main
+from tests.support.everything import everything
+from tests.support.world import World, new_world, running, settings_for
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """The only project of an instance, to which the commands belong."""
+    monkeypatch.setenv("REPRISE_HOME", str(tmp_path))
+    for name in ("DATABASE_URL", "REDIS_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with running(settings_for(tmp_path)) as container:
+        yield new_world(container)
+
+
+@pytest.fixture
+def made(mine: World) -> dict[str, Any]:
+    return everything(mine)
+
+
+def reprise(*arguments: object, input_: str | None = None) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=input_)
+
+
+@pytest.mark.parametrize("kind", ["sessions", "runs", "test-cases"])
+def test_an_export_is_json_lines(made: dict[str, Any], kind: str) -> None:
+    done = reprise("export", kind, "--prompt", made["prompt_id"])
+    assert done.exit_code == 0, done.output
+    [line] = done.stdout.splitlines()
+    assert json.loads(line)["promptId"] == made["prompt_id"]
+
+
+def test_an_unknown_prompt_is_an_error_in_one_line(made: dict[str, Any]) -> None:
+    done = reprise("export", "runs", "--prompt", 2**40)
+    assert (done.exit_code, done.output) == (1, "Error: There is no such prompt.\n")
+
+
+def test_nothing_is_erased_without_a_yes(mine: World, made: dict[str, Any]) -> None:
+    assert reprise("erase", "prompt", made["prompt_id"], input_="n\n").exit_code == 1
+    assert mine.get(f"/api/v1/prompts/{made['prompt_id']}").status_code == 200
+
+
+@pytest.mark.parametrize("what", ["session", "prompt"])
+def test_what_is_confirmed_is_erased(mine: World, made: dict[str, Any], what: str) -> None:
+    assert reprise("erase", what, made[f"{what}_id"], input_="y\n").exit_code == 0
+    assert mine.get(f"/api/v1/{what}s/{made[f'{what}_id']}").status_code == 404
+    assert mine.count("spans") == 0
+
+
+def test_a_project_is_erased_and_not_listed_any_more(mine: World, made: dict[str, Any]) -> None:
+    assert reprise("erase", "project", mine.project_id, "--yes").exit_code == 0
+    assert mine.count("runs") == mine.count("api_keys") == 0
+    assert "no project yet" in reprise("export", "runs", "--prompt", made["prompt_id"]).output
+
+
+def test_a_policy_is_shown_as_it_is_set(made: dict[str, Any]) -> None:
+    kept = {"retentionDays": {"spans": 3, "runs": None, "replays": None, "rejectedSpans": None}, "masking": []}
+    assert reprise("data-policy", "set", "-", input_=json.dumps(kept)).exit_code == 0
+    assert json.loads(reprise("data-policy", "show").output) == kept
+
+
+@pytest.mark.parametrize("content", ["{", '{"retentionDays": {"spans": -1}}'])
+def test_a_policy_that_can_not_be_used_is_an_error(made: dict[str, Any], content: str) -> None:
+    done = reprise("data-policy", "set", "-", input_=content)
+    assert done.exit_code == 1
+    assert done.output.startswith("Error: ")

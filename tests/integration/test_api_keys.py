@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -114,7 +115,8 @@ def test_an_expired_key_is_refused(world: World) -> None:
     times = {"now": now + timedelta(minutes=59)}
     container = world.container
     keys = KeyService(database=container.database, now=lambda: times["now"], metrics=container.metrics)
-    services = replace(container.services, keys=keys)
+    services = copy(container.services)
+    services.keys = keys
     client = TestClient(build_app(replace(container, services=services)))
     mine = replace(world, client=client, key=key["key"])
     assert mine.get("/api/v1/prompts").status_code == 200

@@ -1,0 +1,292 @@
+"""How the use cases are wired: each service is built once, from the parts that all of them share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import structlog
+
+from app.db import Database
+from app.limits.mailbox import Mailbox
+from app.limits.rate import RateLimiter
+from app.metrics import Metrics, MetricStore, registry
+from app.redis_clients import RedisClients
+from app.services.accounts import AccountService
+from app.services.audit import AuditService
+from app.services.credentials import CredentialService
+from app.services.data_policies import DataPolicyService
+from app.services.deletion import DeletionService
+from app.services.demo_session import DemoSession
+from app.services.doctor import Doctor
+from app.services.export import ExportService
+from app.services.ingest import IngestService
+from app.services.keys import KeyService
+from app.services.logs import LogService
+from app.services.metrics import MetricsService
+from app.services.models import ModelService
+from app.services.overview import OverviewService
+from app.services.own_models import OwnModelService
+from app.services.passwords import Passwords
+from app.services.projects import ProjectService
+from app.services.prompt_editor import PromptEditor
+from app.services.prompt_reader import PromptReader
+from app.services.prompts import PromptService
+from app.services.readiness import Readiness
+from app.services.removal import Remover
+from app.services.replay_history import ReplayHistory
+from app.services.replay_player import ReplayPlayer
+from app.services.replays import ReplayService
+from app.services.retention import RetentionService
+from app.services.runs import RunService
+from app.services.runs.wiring import build_runs
+from app.services.sessions import SessionService
+from app.services.setup import SetupService
+from app.services.sign_ins import SignInService
+from app.services.test_cases import TestCaseService
+from app.services.usage import UsageService
+from app.services.versions import VersionService
+from app.timestamps import Now
+from config.settings import Settings
+
+if TYPE_CHECKING:
+    from app.broker import WakingBroker
+    from app.providers.catalogue import Catalogue
+    from app.providers.router import Providers
+
+log = structlog.get_logger(__name__)
+# In any minute: hopeless for guessing, enough for people.
+WRONG_PASSWORDS_PER_EMAIL = 20
+WRONG_PASSWORDS_PER_ADDRESS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What services are made of; tests put fakes among them."""
+
+    settings: Settings
+    now: Now
+    database: Database
+    redis: RedisClients
+    broker: WakingBroker
+    mailbox: Mailbox
+    metrics: Metrics
+    metric_store: MetricStore
+    catalogue: Catalogue
+    providers: Providers
+
+    def limiter(self, per_minute: int) -> RateLimiter:
+        """Counts in Redis; lets through, with a metric, what can't be counted."""
+
+        def not_counted() -> None:
+            log.warning("rate_limit_not_counted")
+            self.metrics.count(registry.RATE_LIMIT_NOT_COUNTED)
+
+        return RateLimiter(self.redis.commands, per_minute=per_minute, on_unavailable=not_counted)
+
+
+class Services:
+    """The use cases; each opens its own transactions. `build` makes all, so that no request has to."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def build(self) -> None:
+        for name, attribute in vars(type(self)).items():
+            if isinstance(attribute, cached_property):
+                getattr(self, name)
+
+    @cached_property
+    def sign_ins(self) -> SignInService:
+        parts = self._parts
+        return SignInService(
+            database=parts.database,
+            now=parts.now,
+            passwords=self._passwords,
+            by_email=parts.limiter(WRONG_PASSWORDS_PER_EMAIL),
+            by_address=parts.limiter(WRONG_PASSWORDS_PER_ADDRESS),
+        )
+
+    @cached_property
+    def accounts(self) -> AccountService:
+        parts = self._parts
+        return AccountService(database=parts.database, now=parts.now, passwords=self._passwords, sign_ins=self.sign_ins)
+
+    @cached_property
+    def projects(self) -> ProjectService:
+        return ProjectService(database=self._parts.database, now=self._parts.now)
+
+    @cached_property
+    def audit(self) -> AuditService:
+        return AuditService(database=self._parts.database)
+
+    @cached_property
+    def overview(self) -> OverviewService:
+        return OverviewService(database=self._parts.database, now=self._parts.now)
+
+    @cached_property
+    def keys(self) -> KeyService:
+        return KeyService(database=self._parts.database, now=self._parts.now, metrics=self._parts.metrics)
+
+    @cached_property
+    def models(self) -> ModelService:
+        parts = self._parts
+        return ModelService(database=parts.database, now=parts.now, catalogue=parts.catalogue)
+
+    @cached_property
+    def own_models(self) -> OwnModelService:
+        return OwnModelService(database=self._parts.database, now=self._parts.now)
+
+    @cached_property
+    def prompts(self) -> PromptService:
+        return PromptService(database=self._parts.database, reader=self._reader, metrics=self._parts.metrics)
+
+    @cached_property
+    def prompt_editor(self) -> PromptEditor:
+        parts = self._parts
+        return PromptEditor(database=parts.database, now=parts.now, models=self.models, reader=self._reader)
+
+    @cached_property
+    def versions(self) -> VersionService:
+        return VersionService(database=self._parts.database, now=self._parts.now, reader=self._reader)
+
+    @cached_property
+    def credentials(self) -> CredentialService:
+        parts = self._parts
+        return CredentialService(
+            database=parts.database,
+            now=parts.now,
+            secret_key=parts.settings.secret_key,
+            from_settings=parts.settings.vendor_credentials,
+            providers=parts.providers,
+        )
+
+    @cached_property
+    def runs(self) -> RunService:
+        parts = self._parts
+        return build_runs(
+            database=parts.database,
+            now=parts.now,
+            prompts=self.prompts,
+            models=self.models,
+            credentials=self.credentials,
+            providers=parts.providers,
+            client=parts.redis.commands,
+            call_timeout_s=parts.settings.run_call_s,
+            metrics=parts.metrics,
+        )
+
+    @cached_property
+    def usage(self) -> UsageService:
+        return UsageService(database=self._parts.database)
+
+    @cached_property
+    def ingest(self) -> IngestService:
+        parts = self._parts
+        return IngestService(
+            database=parts.database,
+            mailbox=parts.mailbox,
+            now=parts.now,
+            batch_bytes=parts.settings.trace_bytes,
+            span_bytes=parts.settings.span_bytes,
+            metrics=parts.metrics,
+        )
+
+    @cached_property
+    def sessions(self) -> SessionService:
+        return SessionService(database=self._parts.database)
+
+    @cached_property
+    def logs(self) -> LogService:
+        return LogService(database=self._parts.database)
+
+    @cached_property
+    def data_policies(self) -> DataPolicyService:
+        return DataPolicyService(database=self._parts.database, now=self._parts.now)
+
+    @cached_property
+    def retention(self) -> RetentionService:
+        return RetentionService(database=self._parts.database, now=self._parts.now, remover=self._remover)
+
+    @cached_property
+    def deletion(self) -> DeletionService:
+        return DeletionService(database=self._parts.database, now=self._parts.now, remover=self._remover)
+
+    @cached_property
+    def export(self) -> ExportService:
+        return ExportService(database=self._parts.database, sessions=self.sessions)
+
+    @cached_property
+    def metrics(self) -> MetricsService:
+        return MetricsService(store=self._parts.metric_store, client=self._parts.redis.commands)
+
+    @cached_property
+    def test_cases(self) -> TestCaseService:
+        return TestCaseService(database=self._parts.database, now=self._parts.now, sessions=self.sessions)
+
+    @cached_property
+    def replays(self) -> ReplayService:
+        parts = self._parts
+        return ReplayService(database=parts.database, now=parts.now, models=self.models, reader=self._reader)
+
+    @cached_property
+    def replay_history(self) -> ReplayHistory:
+        return ReplayHistory(database=self._parts.database, reader=self._reader)
+
+    @cached_property
+    def replay_player(self) -> ReplayPlayer:
+        parts = self._parts
+        return ReplayPlayer(
+            database=parts.database,
+            now=parts.now,
+            models=self.models,
+            reader=self._reader,
+            credentials=self.credentials,
+            providers=parts.providers,
+            call_timeout_s=parts.settings.run_call_s,
+            metrics=parts.metrics,
+        )
+
+    @cached_property
+    def readiness(self) -> Readiness:
+        parts = self._parts
+        return Readiness(database=parts.database, client=parts.redis.commands, broker=parts.broker)
+
+    @cached_property
+    def doctor(self) -> Doctor:
+        parts = self._parts
+        return Doctor(settings=parts.settings, readiness=self.readiness, client=parts.redis.commands)
+
+    @cached_property
+    def setup(self) -> SetupService:
+        parts = self._parts
+        demo_session = DemoSession(
+            database=parts.database,
+            now=parts.now,
+            ingest=self.ingest,
+            test_cases=self.test_cases,
+            replays=self.replays,
+        )
+        return SetupService(
+            database=parts.database,
+            now=parts.now,
+            keys=self.keys,
+            models=self.models,
+            prompts=self.prompts,
+            editor=self.prompt_editor,
+            demo_session=demo_session,
+            accounts=self.accounts,
+        )
+
+    @cached_property
+    def _passwords(self) -> Passwords:
+        return Passwords()
+
+    @cached_property
+    def _reader(self) -> PromptReader:
+        return PromptReader(models=self.models, metrics=self._parts.metrics)
+
+    @cached_property
+    def _remover(self) -> Remover:
+        return Remover(database=self._parts.database)

@@ -59,6 +59,7 @@ def site(chromium: support.Browser, tmp_path_factory: pytest.TempPathFactory) ->
         known = read_assignments(server.home / "dev.env")
         with support.visit(chromium, server.url) as visit:
             base = sign_in(visit, known)
+            add_model(visit, base)
             signed_in = visit.page.context.storage_state()
         client = server.client()
         prompt_id, session_id = seed(client)
@@ -87,11 +88,22 @@ def sign_in(visit: Visit, known: dict[str, str]) -> str:
     return "/".join(visit.page.url.removeprefix(visit.url).split("/")[:3])
 
 
+def add_model(visit: Visit, base: str) -> None:
+    """A model of one's own that says what it should not."""
+    visit.open(f"{base}/settings/models")
+    visit.page.fill("#name", HOSTILE)
+    visit.page.fill("#base_url", "http://localhost:1/v1")
+    visit.page.fill("#description", HOSTILE)
+    visit.page.click("text=Add the model")
+    visit.page.wait_for_selector("text=can be used in prompts")
+
+
 def seed(client: Client) -> tuple[int, str]:
     """A prompt full of markup with a run, a session and a rejected span that are too; (prompt id, session id)."""
     made = client.post("/api/v1/prompts", {"name": HOSTILE, "value": "# Role\n{{name}}"}).json()
     prompt_id = made["prompt"]["id"]
     client.post("/api/v1/prompts/run", {"id": prompt_id, "question": HOSTILE})
+    client.post("/api/v1/api-keys", {"name": HOSTILE})
     client.request("POST", "/api/public/otel/v1/traces", body=trace(prompt_id), headers=JSON)
     entries = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
     return prompt_id, entries[0]["id"]

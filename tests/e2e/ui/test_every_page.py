@@ -35,6 +35,9 @@ PAGES = {
     "members": "{base}/settings/members",
     "removing a member": "{base}/settings/members/1/remove",
     "models": "{base}/settings/models",
+    "credentials": "{base}/settings/credentials",
+    "removing a credential": "{base}/settings/credentials/OPENAI/clear",
+    "data policy": "{base}/settings/data",
     "project": "{base}/settings/project",
     "audit log": "{base}/settings/audit",
     "account": "/account",
@@ -67,10 +70,8 @@ def test_the_sign_in_is_whole_and_open_to_everyone(site: Site, look: Look, schem
         assert visit.accessibility_problems() == []
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize(
-    "page",
-    [
+SAY_IT = frozenset(
+    {
         "prompts",
         "logs",
         "session",
@@ -88,13 +89,20 @@ def test_the_sign_in_is_whole_and_open_to_everyone(site: Site, look: Look, schem
         "replay",
         "run",
         "usage",
-    ],
+        "API keys",
+        "models",
+        "audit log",
+    }
 )
-def test_markup_from_outside_is_shown_as_text(site: Site, look: Look, page: str) -> None:
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", PAGES)
+def test_markup_from_outside_is_text(site: Site, look: Look, page: str) -> None:
     with look() as visit:
         visit.open(address(site, page))
 
-        assert visit.says("<script>document.title='owned'</script>")
+        assert visit.says("<script>document.title='owned'</script>") or page not in SAY_IT
         assert "owned" not in visit.page.title().replace("document.title='owned'", "")
         assert visit.page.locator("main img, main script").count() == 0
 

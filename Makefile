@@ -8,11 +8,11 @@ ARGS   ?=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-mysql check audit fuzz bench chaos lock
+.PHONY: help setup run test test-mysql check audit fuzz bench chaos screenshots lock
 .NOTPARALLEL:
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/test.stamp ## Make the virtual environment, with everything for run, test and check
 
@@ -57,6 +57,9 @@ bench: $(VENV)/test.stamp test-mysql ## Measure what docs/performance.md promise
 
 chaos: $(VENV)/test.stamp test-mysql ## Kill, cut off, fill and slow down everything under load; ARGS="--rounds 100" for longer
 	@exec $(BIN)/python -m tests.chaos $(ARGS)
+
+screenshots: $(VENV)/test.stamp ## Take the screenshots in docs/images/ anew; needs Chromium
+	$(BIN)/python -m docs.images.make
 
 # Pins made on the oldest supported Python serve the newer ones too, but not the other way round.
 lock: build/lock/bin/pip-compile ## Pin the ranges of setup.py again; PYTHON=the oldest supported, ARGS=--upgrade for newer pins

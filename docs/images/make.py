@@ -1,0 +1,172 @@
+"""Takes the documents' screenshots: `make screenshots` starts a server with a fake vendor, uses it, looks at it."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from app.models.usage import SUMS
+from app.services.recorded_export import RecordedCall, RecordedTurn, export
+from tests.e2e.ui.conftest import sign_in
+from tests.fakes.upstream import Upstream
+from tests.fakes.wire import Reply
+from tests.support.browser import Browser, chromium, visit
+from tests.support.deployment import EmbeddedServer, read_assignments
+from tests.support.http_client import Client
+from tests.support.waiting import wait_until
+
+FOLDER = Path(__file__).parent
+DAYS, RUNS = 28, 240
+TRIAGE = """\
+# Role
+You sort what customers of {{shop}} write into one of: order, refund, complaint, other.
+
+# Rules
+- Answer with the one word alone.
+- A parcel that is late is an order, not a complaint.
+"""
+SHOP = {"key": "shop", "values": [{"name": "northwind", "content": "Northwind Traders", "isDefault": True}]}
+ASKED = [("Where is order A-1042?", "order"), ("I want my money back.", "refund"), ("The tent leaks!", "complaint")]
+LATE = RecordedTurn("My parcel is late.", "order", (RecordedCall("find_parcel", {"of": "Ada"}, {"late_by_days": 2}),))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A page at a path below the project's; sizes in pixels."""
+
+    name: str
+    path: str
+    width: int = 1280
+    height: int = 860
+    scheme: str = "light"
+
+
+@contextmanager
+def served() -> Iterator[tuple[EmbeddedServer, Upstream]]:
+    with tempfile.TemporaryDirectory() as folder, Upstream() as upstream:
+        vendor = {"OPENAI_API_KEY": "sk-demo", "OPENAI_BASE_URL": upstream.base_url("OPENAI")}
+        with EmbeddedServer(Path(folder), vendor) as server:
+            yield server, upstream
+
+
+def fill(client: Client, upstream: Upstream, home: Path) -> tuple[int, str]:
+    """A prompt of some history beside the demo's; its id and the hash of its first version."""
+    new = {"name": "Ticket triage", "value": TRIAGE, "languageModelName": "gpt-4o-mini", "placeholders": [SHOP]}
+    prompt_id = client.post("/api/v1/prompts", new).json()["prompt"]["id"]
+    path = f"/api/v1/prompts/{prompt_id}"
+    first = client.get(path).json()["commitHash"]
+    ask(client, upstream, prompt_id, RUNS // 3)
+    better = TRIAGE.replace("of: order,", "of: order, return,") + "- When in doubt, say other.\n"
+    client.request("PATCH", path, payload={"value": better, "languageModelConfig": {"temperature": 0}})
+    client.post(f"{path}/commit", {"message": "Tell returns from refunds"})
+    ask(client, upstream, prompt_id, RUNS - RUNS // 3)
+    client.request("PATCH", path, payload={"value": better + "- Never answer the question itself.\n"})
+    for name in ("Order summary", "Reply in the customer's language"):
+        other = client.post("/api/v1/prompts", {"name": name, "value": TRIAGE, "placeholders": [SHOP]}).json()
+        for question, _ in ASKED * 4:
+            client.post("/api/v1/prompts/run", {"id": other["prompt"]["id"], "question": question})
+    batch = export(prompt_id, "ticket-2231", [LATE], start_ns=time.time_ns() - 120 * 10**9)
+    client.request("POST", "/api/public/otel/v1/traces", body=batch, headers={"Content-Type": "application/json"})
+    spread(home)
+    return prompt_id, first
+
+
+def ask(client: Client, upstream: Upstream, prompt_id: int, times: int) -> None:
+    for number in range(times):
+        question, answer = ASKED[number % len(ASKED)]
+        upstream.script(Reply(text=answer, latency_s=0.002 * (number % 7)))
+        client.post("/api/v1/prompts/run", {"id": prompt_id, "question": question})
+
+
+def spread(home: Path) -> None:
+    """Put the runs of each prompt, in their order, and what they used onto the days before now."""
+    chance, now = random.Random(7), datetime.now(UTC).replace(tzinfo=None)  # noqa: S311 - the same pictures each time
+    with closing(sqlite3.connect(home / "reprise.db", timeout=10)) as database, database:
+        database.row_factory = sqlite3.Row
+        for (prompt_id,) in database.execute("SELECT DISTINCT prompt_id FROM runs").fetchall():
+            ids = database.execute("SELECT id FROM runs WHERE prompt_id = ? ORDER BY id", (prompt_id,)).fetchall()
+            times = [now - timedelta(days=age) for age in sorted((DAYS * chance.random() for _ in ids), reverse=True)]
+            # The fake vendor answers sooner than any real one.
+            values = [
+                (when.isoformat(" "), chance.randint(280, 1400), run_id)
+                for when, (run_id,) in zip(times, ids, strict=True)
+            ]
+            database.executemany("UPDATE runs SET created_at = ?, response_time_ms = ? WHERE id = ?", values)
+            spread_usage(database, prompt_id, Counter(when.date().isoformat() for when in times))
+
+
+def spread_usage(database: sqlite3.Connection, prompt_id: int, runs: Counter[str]) -> None:
+    """Give each day its part of what the prompt's runs used; the sums stay as they are."""
+    sums = ", ".join(f"SUM({name}) AS {name}" for name in SUMS)
+    row = database.execute("SELECT * FROM usage_daily WHERE prompt_id = ?", (prompt_id,)).fetchone()
+    used = database.execute(f"SELECT {sums} FROM usage_daily WHERE prompt_id = ?", (prompt_id,)).fetchone()  # noqa: S608
+    database.execute("DELETE FROM usage_daily WHERE prompt_id = ?", (prompt_id,))
+    so_far = 0
+    for day, count in runs.items():
+        before, so_far = so_far, so_far + count
+        part = {name: _part(used[name], before, so_far, runs.total()) for name in SUMS}
+        values = dict(row) | part | {"id": None, "day": day}
+        statement = f"INSERT INTO usage_daily ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"  # noqa: S608
+        database.execute(statement, list(values.values()))
+
+
+def _part(total: float, start: int, end: int, whole: int) -> float:
+    """What falls between `start` and `end` of `whole`; whole numbers stay such."""
+    if isinstance(total, int):
+        return total * end // whole - total * start // whole
+    return total * (end - start) / whole
+
+
+def pictures(client: Client, demo: int, triage: int, first: str) -> list[Picture]:
+    def newest_replay() -> dict[str, Any]:
+        found: dict[str, Any] = client.get(f"/api/v1/prompts/{demo}/replays").json()["replays"][0]
+        return found
+
+    wait_until(lambda: newest_replay()["status"] not in ("queued", "running"), "the demo's replay", 30)
+    session = client.get(f"/api/v1/prompts/{demo}/logs?type=otel").json()["entries"][0]["id"]
+    return [
+        Picture("prompts", "/prompts", height=480),
+        Picture("editor", f"/prompts/{demo}/edit", height=960),
+        Picture("session", f"/sessions/{session}", height=960),
+        Picture("test-case", f"/sessions/{session}/test-case", height=960),
+        Picture("replay", f"/replays/{newest_replay()['id']}", height=960),
+        Picture("logs", f"/prompts/{triage}/logs", height=720),
+        Picture("usage", "/usage", height=680),
+        Picture("compare", f"/prompts/{triage}/compare?from={first}", height=760, scheme="dark"),
+        Picture("session-narrow", f"/sessions/{session}", width=360, height=760),
+    ]
+
+
+def take(browser: Browser, server: EmbeddedServer, found: list[Picture]) -> None:
+    with visit(browser, server.url) as visited:
+        base = sign_in(visited, read_assignments(server.home / "dev.env"))
+        signed_in: Any = visited.page.context.storage_state()
+    for picture in found:
+        view: Any = {"width": picture.width, "height": picture.height}
+        with visit(browser, server.url, viewport=view, color_scheme=picture.scheme, storage_state=signed_in) as visited:
+            visited.open(base + picture.path)
+            path = FOLDER / f"{picture.name}.png"
+            visited.page.screenshot(path=path)
+            sys.stdout.write(f"{path.name}: {path.stat().st_size // 1000} kB\n")
+
+
+def main() -> None:
+    with served() as (server, upstream), chromium() as browser:
+        client = server.client()
+        demo = int(read_assignments(server.home / "dev.env")["PROMPT_ID"])
+        triage, first = fill(client, upstream, server.home)
+        take(browser, server, pictures(client, demo, triage, first))
+
+
+if __name__ == "__main__":
+    main()

@@ -138,3 +138,14 @@ def test_the_audit_log_says_who_changed_what(world: World, admin: Browser) -> No
 
     for words in ("Invited " + email, "Created the API key Checkout", "Revoked the API key Checkout", "Shop", "Ada"):
         assert words in admin.text
+
+
+def test_the_audit_log_says_who_changed_a_prompt(world: World, member_of: Callable[[Role], Browser]) -> None:
+    member = member_of(Role.MEMBER)
+    member.open(f"{member.base}/prompts/new")
+    member.send(f"{member.base}/prompts/new", name="Concierge", value="Be kind.")
+
+    page = world.container.services.audit.page(organization_id=world.organization_id, limit=1, cursor=None)
+
+    found = [(entry.action, entry.subject, entry.actor_kind, entry.actor_name) for entry in page.entries]
+    assert found == [("prompt.created", "Concierge", "user", "Grace")]

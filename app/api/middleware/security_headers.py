@@ -11,11 +11,12 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """Pages have a policy of their own (app/web/errors.py); what says how it may be cached keeps saying so."""
+    """Pages, and what leads to them, have a policy of their own (app/web/errors.py); what is said already stays."""
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
         resp.set_header("X-Content-Type-Options", "nosniff")
         if resp.get_header("Cache-Control") is None:
             resp.set_header("Cache-Control", "no-store")
-        if resp.content_type != falcon.MEDIA_HTML:
-            resp.set_headers(HEADERS)
+        for name, value in HEADERS.items():
+            if resp.get_header(name) is None:
+                resp.set_header(name, value)

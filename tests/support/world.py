@@ -106,6 +106,7 @@ def running(settings: Settings, *, queues: Sequence[str] = ()) -> Iterator[Conta
         yield container
     finally:
         worker.stop(timeout=5000)
+        container.services.runs.ends.close()
         container.database.engine.dispose()
 
 

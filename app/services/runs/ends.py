@@ -31,6 +31,11 @@ class RunEnds:
         self._thread: threading.Thread | None = None
         self._ended: OrderedDict[int, None] = OrderedDict()
         self._waiting: defaultdict[int, list[threading.Event]] = defaultdict(list)
+        self._closed = False
+
+    def close(self) -> None:
+        """Stop listening, within a second."""
+        self._closed = True
 
     def announce(self, run_id: int) -> None:
         try:
@@ -62,12 +67,12 @@ class RunEnds:
                     del self._waiting[run_id]
 
     def _listen(self) -> None:
-        while True:
+        while not self._closed:
             try:
                 with self._client.pubsub(ignore_subscribe_messages=True) as channel:
                     channel.subscribe(CHANNEL)
                     self._listening.set()
-                    while True:
+                    while not self._closed:
                         message = channel.get_message(timeout=PAUSE_S)
                         if message is not None:
                             self._note(int(message["data"]))

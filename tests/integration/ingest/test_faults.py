@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -57,10 +58,20 @@ class System:
 
         wait_until(stored, "the batch to be stored", 60)
 
+    def read(self, path: str) -> Any:
+        """The answer, asked again while it is 503: a restarted database has cut the connections to it."""
+
+        def answer() -> Any:
+            found = self.client.get(path)
+            assert found.status in {200, 503}, found.body
+            return found.json() if found.status == 200 else None
+
+        return wait_until(answer, path)
+
     def spans(self) -> int:
         """Spans that the sessions of the prompt show."""
-        entries = self.client.get(f"/api/v1/prompts/{self.prompt_id}/logs?limit=200").json()["entries"]
-        sessions = [self.client.get(f"/api/v1/sessions/{entry['id']}").json() for entry in entries]
+        entries = self.read(f"/api/v1/prompts/{self.prompt_id}/logs?limit=200")["entries"]
+        sessions = [self.read(f"/api/v1/sessions/{entry['id']}") for entry in entries]
         return sum(len(turn["spans"]) for session in sessions for turn in session["turns"])
 
 

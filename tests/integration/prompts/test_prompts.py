@@ -59,6 +59,7 @@ def test_the_record_has_every_field_of_the_contract(world: World) -> None:
         "id": prompt_id,
         "value": "Hi {{tone}}",
         "languageModelId": model["id"],
+        "fallbackModelName": None,
         "name": "Helper",
         "publicUrl": "",
         "languageModelConfig": {

@@ -10,6 +10,7 @@ import http.client
 import statistics
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +22,8 @@ from sqlalchemy import Connection, text
 from app.db import Database, build_engine
 from app.models import bulk, spans
 from app.otlp.decode import decode
+from app.services.turn_parts import add_to_turns, parts_of
+from bench.load import memory_mb
 from bench.spans import batch
 from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.http_client import Client
@@ -28,6 +31,7 @@ from tests.support.mariadb import mariadb_server
 from tests.support.redis_server import redis_server
 
 SPANS = 512
+STAGES = ("decode", "facts of turns", "insert spans", "turns and sessions", "commit")
 PATH = "/api/public/otel/v1/traces"
 SETTINGS = {"REPRISE_RATE_LIMIT": "100000000", "REPRISE_LOG_LEVEL": "warning"}
 
@@ -110,6 +114,51 @@ def measure(name: str, client: Client, database: Database, *, rounds: int, batch
     print(f"  durable over HTTP       {statistics.median(ours):8.0f} spans/s   ratio {ratio:.2f}")
     print(f"  the same batches again  {statistics.median(again):8.0f} spans/s   {resent:.1f} times the first sending")
     print(f"  one batch alone         {statistics.median(alone) * 1000:8.1f} ms at p50")
+    report_stages(database, prompt_id)
+
+
+def report_stages(database: Database, prompt_id: int, *, repeats: int = 20) -> None:
+    """Print what each stage of storing a batch takes, in this process and alone, and what a span takes on disk."""
+    took: dict[str, list[float]] = defaultdict(list)
+    for number, body in enumerate(make(prompt_id, repeats)):
+        clock = time.perf_counter
+        marks = [clock()]
+        ordered = sorted(decode(body).spans, key=lambda span: (span.trace_id, span.span_id))
+        marks.append(clock())
+        parts = parts_of(ordered)
+        marks.append(clock())
+        rows = [(1, s.trace_id, s.span_id, s.prompt_id, number, s.scope, s.raw) for s in ordered]
+        with database.write() as connection:
+            spans.insert_new(connection, rows)
+            marks.append(clock())
+            add_to_turns(connection, 1, number, parts)
+            marks.append(clock())
+        marks.append(clock())
+        for stage, begun, done in zip(STAGES, marks, marks[1:], strict=False):
+            took[stage].append((done - begun) * 1000)
+    shown = ", ".join(f"{stage} {statistics.median(times):.1f}" for stage, times in took.items())
+    print(f"  stages, ms a batch      {shown}")
+    print(
+        f"  on disk                 {_bytes_per_span(database):8.0f} bytes a span, turns, sessions and indexes included"
+    )
+
+
+def _bytes_per_span(database: Database) -> float:
+    with database.write() as connection:
+        connection.execute(text("DROP TABLE bare_spans"))
+        stored = int(connection.scalar(text("SELECT COUNT(*) FROM spans")) or 0)
+        if database.is_sqlite:
+            used = (
+                "SELECT (page_count - freelist_count) * page_size"
+                " FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+            )
+        else:
+            connection.execute(text("ANALYZE TABLE spans, turns, sessions"))
+            used = (
+                "SELECT SUM(data_length + index_length) FROM information_schema.tables"
+                " WHERE table_schema = DATABASE() AND table_name IN ('spans', 'turns', 'sessions')"
+            )
+        return float(connection.scalar(text(used)) or 0) / stored
 
 
 def make(prompt_id: int, count: int) -> list[bytes]:
@@ -129,6 +178,8 @@ def on_services(arguments: argparse.Namespace) -> None:
     ):
         database = Database(build_engine(mysql_url))
         measure("MySQL + Redis", deployment.client(), database, **vars(arguments))
+        for name, child in (("web", deployment.webs[0]), ("spans", deployment.workers["spans"][0])):
+            print(f"  peak memory, {name:5}      {memory_mb(child.pid)[0]:8d} MB, the largest of its processes")
         database.engine.dispose()
 
 
@@ -136,6 +187,7 @@ def embedded(arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder, EmbeddedServer(Path(folder), SETTINGS) as server:
         database = Database(build_engine(f"sqlite:///{folder}/reprise.db"))
         measure("Embedded (SQLite)", server.client(), database, **vars(arguments))
+        print(f"  peak memory             {memory_mb(server.process.pid)[0]:8d} MB, the largest of its processes")
         database.engine.dispose()
 
 

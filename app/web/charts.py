@@ -31,5 +31,5 @@ def bars(values: Sequence[float], *, width: float = 84, height: float = 22, gap:
 def share(start: int, end: int, *, of: tuple[int, int]) -> tuple[float, float]:
     """Where a stretch of time lies within another: (left, width) in percent, at least half a percent wide."""
     whole = max(1, of[1] - of[0])
-    left = min(max(0.0, (start - of[0]) / whole * 100), 99.5)
-    return round(left, 3), round(min(max(0.5, (end - start) / whole * 100), 100 - left), 3)
+    left = round(min(max(0.0, (start - of[0]) / whole * 100), 99.5), 3)
+    return left, round(min(max(0.5, (end - start) / whole * 100), 100 - left), 3)

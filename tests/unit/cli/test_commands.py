@@ -95,6 +95,7 @@ def test_the_doctor_sends_an_empty_database_to_be_upgraded(reprise: Reprise) -> 
 
 
 def test_the_doctor_names_a_redis_that_is_away(reprise: Reprise, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("MySQLdb", reason="the MySQL driver is compiled only where its headers are")
     monkeypatch.setenv("DATABASE_URL", "mysql://nobody@127.0.0.1:9/none")
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:9/0")
     ill = reprise("doctor")

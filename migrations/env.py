@@ -8,7 +8,7 @@ from sqlalchemy.dialects import mysql
 
 from app.models import base, metadata
 
-NAMED = ("BigInt", "MediumText", "LongText", "MediumBlob", "LongBlob")
+NAMED = ("BigInt", "MediumText", "LongText", "MediumBlob")
 
 
 def _kind(item: Any) -> tuple[Any, ...]:

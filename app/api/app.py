@@ -76,6 +76,20 @@ def build_app(container: Container) -> RoutedApp:
     add_prompt_routes(app, container)
     add_replay_routes(app, container)
     add_run_routes(app, container)
+    add_trace_routes(app, container)
+    policy = DataPolicyResource(policies=services.data_policies, body_bytes=settings.json_body_bytes)
+    app.add_route("/api/v1/data-policy", policy)
+    app.add_route("/api/v1/api-keys", ApiKeys(keys=services.keys, body_bytes=settings.json_body_bytes))
+    app.add_route(f"/api/v1/api-keys/{ID % 'key_id'}", ApiKeyResource(keys=services.keys))
+    openapi = OpenApi(app)
+    app.add_route("/api/openapi.json", openapi)
+    app.add_route("/api/docs", ApiDocsPage(openapi=openapi, now=container.now))
+    pages.install(app, container)
+    return app
+
+
+def add_trace_routes(app: App, container: Container) -> None:
+    settings, services = container.settings, container.services
     delivery = BatchDelivery(
         broker=container.broker,
         actor=container.actors.store_spans,
@@ -88,15 +102,6 @@ def build_app(container: Container) -> RoutedApp:
     app.add_route(
         "/api/v1/sessions/{session_id}", SessionResource(sessions=services.sessions, deletion=services.deletion)
     )
-    policy = DataPolicyResource(policies=services.data_policies, body_bytes=settings.json_body_bytes)
-    app.add_route("/api/v1/data-policy", policy)
-    app.add_route("/api/v1/api-keys", ApiKeys(keys=services.keys, body_bytes=settings.json_body_bytes))
-    app.add_route(f"/api/v1/api-keys/{ID % 'key_id'}", ApiKeyResource(keys=services.keys))
-    openapi = OpenApi(app)
-    app.add_route("/api/openapi.json", openapi)
-    app.add_route("/api/docs", ApiDocsPage(openapi=openapi, now=container.now))
-    pages.install(app, container)
-    return app
 
 
 def add_prompt_routes(app: App, container: Container) -> None:

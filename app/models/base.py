@@ -39,7 +39,6 @@ BigInt = BigInteger().with_variant(Integer(), "sqlite")
 MediumText = Text().with_variant(mysql.MEDIUMTEXT(), "mysql")
 LongText = Text().with_variant(mysql.LONGTEXT(), "mysql")
 MediumBlob = LargeBinary().with_variant(mysql.MEDIUMBLOB(), "mysql")
-LongBlob = LargeBinary().with_variant(mysql.LONGBLOB(), "mysql")
 # Identifiers compare byte for byte on both: MySQL's default collation would fold case and accents.
 _BINARY_COLLATION = "utf8mb4_bin"
 

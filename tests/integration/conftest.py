@@ -8,7 +8,7 @@ from app.bootstrap import Container
 from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
-from tests.support.world import World, new_world, running, settings_for
+from tests.support.world import World, new_world, running_on, settings_for
 
 # The key is shared by all tests of the session.
 SETTINGS = {"REPRISE_RATE_LIMIT": "1000000"}
@@ -45,18 +45,7 @@ def backend(
 )
 def container(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
     """Services and actors in this process, on each backend in turn; shared by all tests of the session."""
-    home = tmp_path_factory.mktemp(request.param)
-    if request.param == "embedded":
-        with running(settings_for(home)) as container:
-            yield container
-        return
-    mariadb: MariaDB = request.getfixturevalue("mariadb")
-    redis_server: RedisServer = request.getfixturevalue("redis_server")
-    with (
-        mariadb.database() as mysql_url,
-        redis_server.database() as redis_url,
-        running(settings_for(home, mysql_url=mysql_url, redis_url=redis_url)) as container,
-    ):
+    with running_on(request, tmp_path_factory.mktemp(request.param), settings_for) as container:
         yield container
 
 

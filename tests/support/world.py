@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import dramatiq
+import pytest
 from falcon.testing import Result, TestClient
 from sqlalchemy import text
 
@@ -19,6 +20,8 @@ from app.bootstrap import Container, bootstrap
 from app.models import language_models, organizations, prompts
 from config.settings import Settings
 from tests.support.checked_client import CheckedClient
+from tests.support.mariadb import MariaDB
+from tests.support.redis_server import RedisServer
 
 ECHO = {
     "vendor": "BUILTIN",
@@ -108,6 +111,23 @@ def running(settings: Settings, *, queues: Sequence[str] = ()) -> Iterator[Conta
         worker.stop(timeout=5000)
         container.services.runs.ends.close()
         container.database.engine.dispose()
+
+
+@contextmanager
+def running_on(request: pytest.FixtureRequest, home: Path, settings: Callable[..., Settings]) -> Iterator[Container]:
+    """`running` on the backend that the fixture's parameter names; `settings` takes mysql_url and redis_url."""
+    if request.param != "services":
+        with running(settings(home)) as container:
+            yield container
+        return
+    mariadb: MariaDB = request.getfixturevalue("mariadb")
+    redis_server: RedisServer = request.getfixturevalue("redis_server")
+    with (
+        mariadb.database() as mysql_url,
+        redis_server.database() as redis_url,
+        running(settings(home, mysql_url=mysql_url, redis_url=redis_url)) as container,
+    ):
+        yield container
 
 
 def new_world(container: Container) -> World:

@@ -12,6 +12,7 @@ from app.actors.delivery import BatchDelivery
 from app.api import errors
 from app.api.data_policy import DataPolicyResource
 from app.api.docs import ApiDocsPage
+from app.api.exports import AT_ONCE, Exports
 from app.api.health import Live, Ready
 from app.api.keys import ApiKeyResource, ApiKeys
 from app.api.logs import PromptLogs, RejectedSpans
@@ -61,6 +62,7 @@ def build_app(container: Container) -> RoutedApp:
             SecurityHeaders(),
             Authentication(keys=services.keys, limiter=container.limiter),
             Bulkhead(settings.waiting_places),
+            Bulkhead(AT_ONCE, kind="exports", words="exports"),
         ],
         cors_enable=False,
     )
@@ -98,6 +100,7 @@ def add_trace_routes(app: App, container: Container) -> None:
     )
     app.add_route("/api/public/otel/v1/traces", Traces(delivery=delivery, wire_bytes=settings.trace_wire_bytes))
     app.add_route(f"/api/v1/prompts/{ID % 'prompt_id'}/logs", PromptLogs(logs=services.logs))
+    app.add_route(f"/api/v1/prompts/{ID % 'prompt_id'}/exports/{{kind}}", Exports(exports=services.export))
     app.add_route("/api/v1/rejected-spans", RejectedSpans(logs=services.logs))
     app.add_route(
         "/api/v1/sessions/{session_id}", SessionResource(sessions=services.sessions, deletion=services.deletion)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from app.cli import context
-
-if TYPE_CHECKING:
-    from app.bootstrap import Container
 
 KINDS = ("sessions", "runs", "test-cases")
 
@@ -27,35 +22,13 @@ def export(kind: str, prompt_id: int, since: datetime | None, until: datetime | 
 
     Each is as the API answers it.
     """
-    import orjson
+    from app.schemas.exports import ExportQuery, line, records
 
-    if kind == "test-cases" and (since or until):
-        raise click.UsageError("--since and --until are for sessions and runs: test cases have no time.")
     built = context.container()
-    project_id = context.only_project(built, project_id)
-    for record in records(built, kind, project_id, prompt_id, _utc(since), _utc(until)):
-        click.echo(orjson.dumps(record, option=orjson.OPT_NON_STR_KEYS))
+    project_id, wanted = context.only_project(built, project_id), ExportQuery(_utc(since), _utc(until))
+    for record in records(built.services.export, kind, project_id=project_id, prompt_id=prompt_id, wanted=wanted):
+        click.echo(line(record), nl=False)
 
 
 def _utc(when: datetime | None) -> datetime | None:
     return when and when.replace(tzinfo=UTC)
-
-
-def records(
-    built: Container, kind: str, project_id: int, prompt_id: int, since: datetime | None, until: datetime | None
-) -> Iterator[dict[str, Any]]:
-    """What is exported, as the API shows it; `NotFound` for a prompt that the project does not have."""
-    from app.schemas.runs import record_json
-    from app.schemas.test_cases import dump_test_case
-    from app.sessions.present import present_session
-
-    found = built.services.export
-    found.check(project_id=project_id, prompt_id=prompt_id)
-    if kind == "sessions":
-        for session in found.of_sessions(project_id=project_id, prompt_id=prompt_id, since=since, until=until):
-            yield present_session(session.id, session.prompt_id, session.conversation_id, session.turns)
-    elif kind == "runs":
-        rows = found.of_runs(project_id=project_id, prompt_id=prompt_id, since=since, until=until)
-        yield from map(record_json, rows)
-    else:
-        yield from map(dump_test_case, found.of_test_cases(prompt_id=prompt_id))

@@ -17,11 +17,16 @@ from app.services.logs import ns_of
 from app.services.sessions import Session, SessionService
 
 PAGE = 100
+# Of what is read whole, a page at a time: a test case may have 4 MiB.
+CASES_PAGE = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportService:
-    """No transaction spans an export: what is stored or removed meanwhile may or may not be in it."""
+    """No transaction spans an export: what is stored or removed meanwhile may or may not be in it.
+
+    While a record is looked at, no connection to the database is in use.
+    """
 
     database: Database
     sessions: SessionService
@@ -63,8 +68,11 @@ class ExportService:
                 page = page_of_runs(
                     connection, project_id=project_id, prompt_id=prompt_id, wanted=wanted, before=before, limit=PAGE
                 )
-                rows = [runs.find_run(connection, project_id=project_id, run_id=entry.id) for entry in page]
-            yield from (row for row in rows if row is not None)
+            for entry in page:
+                with self.database.read() as connection:  # one by one: a run can be as long as a model lets it be
+                    row = runs.find_run(connection, project_id=project_id, run_id=entry.id)
+                if row is not None:
+                    yield row
             if len(page) < PAGE:
                 return
             before = (page[-1].created_at, page[-1].id)
@@ -73,8 +81,8 @@ class ExportService:
         before: int | None = None
         while True:
             with self.database.read() as connection:
-                rows = test_cases.list_test_cases(connection, prompt_id=prompt_id, before_id=before, limit=PAGE)
+                rows = test_cases.list_test_cases(connection, prompt_id=prompt_id, before_id=before, limit=CASES_PAGE)
             yield from rows
-            if len(rows) < PAGE:
+            if len(rows) < CASES_PAGE:
                 return
             before = rows[-1].id

@@ -21,6 +21,7 @@ NOTHING: dict[str, Any] = {
     "replay_id": 2**62,
     "key_id": 2**62,
     "step": 0,
+    "kind": "sessions",
 }
 # What a route takes, where an empty object would be refused before anything is looked for.
 BODIES: dict[str, Any] = {

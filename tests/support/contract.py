@@ -73,10 +73,11 @@ class Contract:
                 yield f"{where}: a body that is not described"
             return
         media_type = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
-        schema = content.get(media_type.partition(";")[0].strip())
+        media_type = media_type.partition(";")[0].strip()
+        schema = content.get(media_type)
         if schema is None:
             yield f"{where}: the content type {media_type!r} is not described"
-        elif "json" in media_type:
+        elif media_type == "application/json":
             yield from self._of_json(schema["schema"], json.loads(body), where)
 
     def _of_json(self, schema: Json, value: Any, where: str) -> Iterator[str]:

@@ -52,6 +52,7 @@ def everything(world: Project) -> dict[str, Any]:
         "key_id": _made(world, "/api/v1/api-keys", {"name": MARK})["id"],
         "replay_id": _replayed(world, case["id"]),
         "step": 0,
+        "kind": "sessions",
     }
 
 

@@ -1,4 +1,4 @@
-"""Keeps requests that wait for a model from taking the last places of those that are answered at once."""
+"""Keeps requests that take long from taking the last places of those that are answered at once."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from app.errors import Unavailable
 
 
 class Bulkhead:
-    """At most `places` requests of one process may wait; one more is told to come back.
+    """At most `places` requests of a kind may be in work in one process; one more is told to come back.
 
-    A resource names the methods that wait in `waits`, e.g. `{"POST"}`. A stream waits until it is closed.
+    A resource names the methods of that kind in the attribute `kind`, e.g. `waits = {"POST"}`. A stream is in work
+    until it is closed. `words` name the kind to whoever is refused.
     """
 
-    def __init__(self, places: int) -> None:
+    def __init__(self, places: int, *, kind: str = "waits", words: str = "runs") -> None:
         self._places = threading.BoundedSemaphore(places)
+        self._kind = kind
+        self._words = words
 
     def process_resource(
         self, req: falcon.Request, _resp: falcon.Response, resource: object, _params: dict[str, object]
     ) -> None:
-        if req.method not in getattr(resource, "waits", ()):
+        if req.method not in getattr(resource, self._kind, ()):
             return
         if not self._places.acquire(blocking=False):
-            raise Unavailable("As many runs as this process takes are in work; send this one again.")
-        req.context.place_taken = True
+            raise Unavailable(f"As many {self._words} as this process takes are in work; send this one again.")
+        req.context.place_taken = self
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
-        if not getattr(req.context, "place_taken", False):
+        if getattr(req.context, "place_taken", None) is not self:
             return
         if resp.stream is None:
             self._places.release()

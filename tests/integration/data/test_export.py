@@ -1,23 +1,38 @@
-"""An export has everything that the API shows, one JSON object a line, however many pages that are."""
+"""An export has everything that the API shows, one JSON object a line, however many pages that are; it is read while
+the caller takes it, and nothing stays behind of a caller who goes."""
 
 from __future__ import annotations
 
+import json
+import socket
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
+import falcon.testing
 import pytest
+from sqlalchemy import event
 
-from app.cli.export import records
-from app.errors import NotFound
+from app.api.exports import AT_ONCE
 from app.services import export as service
 from app.services.recorded_export import export as conversation
+from app.timestamps import iso
+from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.everything import TURNS, everything
+from tests.support.waiting import wait_until
 from tests.support.world import World, new_world
 
+LARGE = 400_000
 
-def exported(world: World, kind: str, prompt_id: int, **times: Any) -> Iterator[dict[str, Any]]:
-    bounds = {"since": None, "until": None} | times
-    return records(world.container, kind, world.project_id, prompt_id, **bounds)
+
+def path_of(kind: str, prompt_id: int) -> str:
+    return f"/api/v1/prompts/{prompt_id}/exports/{kind}"
+
+
+def exported(world: World, kind: str, prompt_id: int, **times: str) -> list[dict[str, Any]]:
+    answer = world.get(path_of(kind, prompt_id), params=times)
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line) for line in answer.text.splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -34,29 +49,183 @@ def test_each_record_is_as_the_api_answers_it(world: World, kind: str, path: str
     assert record == world.get(f"{path}/{made[id_]}").json
 
 
+def test_it_is_a_file_of_json_lines(world: World) -> None:
+    prompt_id = everything(world)["prompt_id"]
+    answer = world.get(path_of("runs", prompt_id))
+    assert answer.headers["Content-Type"] == "application/x-ndjson"
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="runs-{prompt_id}.jsonl"'
+    assert answer.text.endswith("\n")
+
+
 def test_every_page_is_exported_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "PAGE", 3)
-    prompt_id = world.prompt()
-    for place in range(7):
-        world.send(conversation(prompt_id, f"c{place}", TURNS, start_ns=1_760_000_000_000_000_000 + place % 3))
+    prompt_id = seven_sessions(world)
     ids = [record["id"] for record in exported(world, "sessions", prompt_id)]
     assert len(ids) == len(set(ids)) == 7
+
+
+def test_test_cases_and_runs_go_over_pages_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "PAGE", 2)
+    monkeypatch.setattr(service, "CASES_PAGE", 2)
+    made = everything(world)
+    for place in range(4):
+        world.post(f"/api/v1/test-cases/{made['test_case_id']}/copy", json={})
+        world.post("/api/v1/prompts/run", json={"id": made["prompt_id"], "question": str(place)})
+    assert len({record["id"] for record in exported(world, "test-cases", made["prompt_id"])}) == 5
+    assert [record["question"] for record in exported(world, "runs", made["prompt_id"])][:4] == ["3", "2", "1", "0"]
 
 
 def test_an_archived_prompt_is_exported(world: World) -> None:
     made = everything(world)
     world.delete(f"/api/v1/prompts/{made['prompt_id']}")
-    assert len(list(exported(world, "runs", made["prompt_id"]))) == 1
+    assert len(exported(world, "runs", made["prompt_id"])) == 1
 
 
 def test_what_was_asked_for_after_the_end_is_left_out(world: World) -> None:
-    made = everything(world)
-    now = world.container.now()
-    assert list(exported(world, "runs", made["prompt_id"], since=now)) == []
-    assert len(list(exported(world, "sessions", made["prompt_id"], until=now))) == 1
+    made, now = everything(world), iso(world.container.now())
+    assert exported(world, "runs", made["prompt_id"], since="2200-01-01T00:00:00Z") == []
+    assert len(exported(world, "sessions", made["prompt_id"], until=now)) == 1
 
 
 def test_another_projects_prompt_is_not_found(world: World) -> None:
     made, stranger = everything(world), new_world(world.container)
-    with pytest.raises(NotFound):
-        list(exported(stranger, "sessions", made["prompt_id"]))
+    for kind in ("sessions", "runs", "test-cases"):
+        assert stranger.get(path_of(kind, made["prompt_id"])).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "status", "words"),
+    [
+        ("secrets", "", 404, "sessions, runs or test-cases"),
+        ("runs", "since=yesterday", 400, "since: "),
+        ("runs", "since=2026-01-01T00:00:00", 400, "since: "),
+        ("sessions", "limit=5", 400, "limit: "),
+        ("test-cases", "until=2026-01-01T00:00:00Z", 400, "test cases have no time"),
+    ],
+)
+def test_a_bad_request_is_refused_before_the_first_line(
+    world: World, kind: str, query: str, status: int, words: str
+) -> None:
+    answer = world.get(path_of(kind, world.prompt()), query_string=query)
+    assert answer.status_code == status
+    assert words in answer.json["error"]
+
+
+def test_it_is_read_page_by_page_while_it_is_taken(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "PAGE", 3)
+    prompt_id, queries = seven_sessions(world), Queries(world)
+    with queries:
+        body = begun(world, path_of("sessions", prompt_id))
+        before = queries.seen
+        assert before <= 4, "the key, the prompt: no session is read before somebody takes it"
+        next(body)
+        first = queries.seen
+        next(body)
+        second = queries.seen
+        rest = list(body)
+    assert before < first < second < queries.seen
+    assert len(rest) == 5
+
+
+def test_between_two_records_no_connection_is_in_use(world: World) -> None:
+    prompt_id = seven_sessions(world)
+    body = begun(world, path_of("sessions", prompt_id))
+    next(body)
+    wait_until(lambda: world.container.database.connections()["in_use"] == 0, "the connection is back")
+    body.close()
+    assert list(body) == []
+
+
+def test_it_counts_as_one_request(world: World) -> None:
+    prompt_id = seven_sessions(world)
+    answers = [world.get(path_of("sessions", prompt_id)) for _ in range(2)]
+    first, second = (int(answer.headers["RateLimit-Remaining"]) for answer in answers)
+    assert first - second == 1
+
+
+def test_more_at_once_than_there_are_places_are_told_to_come_back(world: World) -> None:
+    path = path_of("sessions", seven_sessions(world))
+    under_way = [begun(world, path) for _ in range(AT_ONCE)]
+
+    refused = world.get(path)
+    for body in under_way:
+        body.close()
+
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    assert "exports" in refused.json["error"]
+    assert world.get(path).status_code == 200
+
+
+def test_callers_who_go_midway_leave_their_place(backend: EmbeddedServer | Deployment) -> None:
+    client = backend.client()
+    made = client.post("/api/v1/prompts", {"name": "Long", "value": "x" * LARGE, "languageModelName": "echo"}).json()
+    prompt_id = made["prompt"]["id"]
+    for _ in range(20):
+        answer = client.post("/api/v1/prompts/run", {"id": prompt_id, "question": "y" * LARGE})
+        assert answer.status == 200, answer.body
+    path = path_of("runs", prompt_id)
+
+    for _ in range(4 * AT_ONCE):
+        wait_until(lambda: go_midway(client.base_url, path, client.api_key) == 200, "a place for an export")
+
+    wait_until(lambda: client.get(path).status == 200, "all places are free again")
+    assert len(client.get(path).body.splitlines()) == 20
+
+
+def go_midway(base_url: str, path: str, api_key: str) -> int:
+    """Take the beginning of the answer and go; the status."""
+    address = urlsplit(base_url)
+    with socket.create_connection((address.hostname, address.port), timeout=30) as caller:
+        caller.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api_key}\r\n\r\n".encode())
+        return int(caller.recv(1000).split()[1])
+
+
+def seven_sessions(world: World) -> int:
+    prompt_id = world.prompt()
+    for place in range(7):
+        world.send(conversation(prompt_id, f"c{place}", TURNS, start_ns=1_760_000_000_000_000_000 + place % 3))
+    return prompt_id
+
+
+def begun(world: World, path: str) -> Any:
+    """The body of an answer of which nothing has been taken yet."""
+    environ = falcon.testing.create_environ(path, headers=world.headers)
+    return Body(world.client.app(environ, lambda *_args: None))
+
+
+class Body:
+    """Takes a body as a server does: line by line, and closes it."""
+
+    def __init__(self, body: Any) -> None:
+        self._body, self._lines = body, iter(body)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        line: bytes = next(self._lines)
+        return line
+
+    def close(self) -> None:
+        self._body.close()
+        self._lines = iter(())
+
+
+class Queries:
+    """Counts what the databases of a container are asked."""
+
+    def __init__(self, world: World) -> None:
+        database = world.container.database
+        self._engines = {database.engine, database._reader}
+        self.seen = 0
+
+    def __enter__(self) -> None:
+        for engine in self._engines:
+            event.listen(engine, "before_cursor_execute", self._count)
+
+    def __exit__(self, *_error: object) -> None:
+        for engine in self._engines:
+            event.remove(engine, "before_cursor_execute", self._count)
+
+    def _count(self, *_statement: object) -> None:
+        self.seen += 1

@@ -1,26 +1,76 @@
-"""Redis clients: one for commands, one for waiting. In the embedded mode both share a server in this process."""
+"""Redis clients: one for commands, one for what can do without, one for waiting. Embedded, all share a fake server."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import fakeredis
 import redis
 from redis.backoff import NoBackoff
+from redis.client import Pipeline
 from redis.retry import Retry
 
+from app.breaker import Breaker
+
 COMMAND_S = 5
+# Whoever can do without the answer waits for it so long.
+QUICK_S = 0.5
+CONNECT_S = 2
 # Longer than anybody blocks at a time (for the next piece of a run, or for a batch).
 WAIT_MARGIN_S = 2
 FOLLOWING_S = 10
+# After a command that was not answered, one caller in so many seconds asks again; the others fail at once.
+COOL_DOWN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class RedisClients:
-    """`commands` answers or fails within seconds; `waiting` may block, and gives a Redis that hangs a little longer."""
+    """`commands` answers or fails within seconds, `quick` within half a second: for what goes on without Redis.
+
+    `waiting` may block, and gives a Redis that hangs a little longer.
+    """
 
     commands: redis.Redis
+    quick: redis.Redis
     waiting: redis.Redis
+
+
+class GuardedRedis(redis.Redis):
+    """Fails at once while Redis hangs: of all who need it, one at a time waits for its time-out.
+
+    A Redis that is dead refuses connections at once, so that nobody has to be kept from asking.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.breaker = Breaker(
+            is_outage=_is_outage, refusal=redis.ConnectionError, threshold=1, cool_down_s=COOL_DOWN_S
+        )
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        with self.breaker.guard(None, "Redis"):
+            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+
+    def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Pipeline:
+        made = _GuardedPipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+        made.breaker = self.breaker
+        return made
+
+
+class _GuardedPipeline(Pipeline):
+    breaker: Breaker
+
+    def execute(self, raise_on_error: bool = True) -> list[Any]:
+        with self.breaker.guard(None, "Redis"):
+            return super().execute(raise_on_error)
+
+
+def _is_outage(error: BaseException) -> bool | None:
+    """Whoever answers "no" does answer."""
+    if isinstance(error, redis.TimeoutError):
+        return True
+    return False if isinstance(error, redis.ResponseError) else None
 
 
 def connect(url: str, *, waiters: int, longest_wait_s: float) -> RedisClients:
@@ -28,24 +78,28 @@ def connect(url: str, *, waiters: int, longest_wait_s: float) -> RedisClients:
     if not url:
         server = fakeredis.FakeServer()
         fake = fakeredis.FakeRedis(server=server, version=(7,))
-        return RedisClients(fake, fake)
-    commands = redis.Redis.from_url(
-        url,
-        socket_timeout=COMMAND_S,
-        socket_connect_timeout=2,
-        max_connections=1024,
-        retry=_for_stale_connections(),
+        return RedisClients(fake, fake, fake)
+    return RedisClients(
+        commands=_client(GuardedRedis, url, timeout_s=COMMAND_S, connect_s=CONNECT_S),
+        quick=_client(GuardedRedis, url, timeout_s=QUICK_S, connect_s=QUICK_S),
+        waiting=_client(
+            redis.Redis,
+            url,
+            timeout_s=max(longest_wait_s, FOLLOWING_S) + WAIT_MARGIN_S,
+            connect_s=CONNECT_S,
+            connections=max(1024, waiters + 64),
+        ),
     )
-    waiting = redis.Redis.from_url(
-        url,
-        socket_timeout=max(longest_wait_s, FOLLOWING_S) + WAIT_MARGIN_S,
-        socket_connect_timeout=2,
-        max_connections=max(1024, waiters + 64),
-        retry=_for_stale_connections(),
-    )
-    return RedisClients(commands, waiting)
 
 
-def _for_stale_connections() -> Retry:
+def _client(
+    kind: type[redis.Redis], url: str, *, timeout_s: float, connect_s: float, connections: int = 1024
+) -> redis.Redis:
     """One new connection for one that was closed. A Redis that does not answer is not asked again: callers wait."""
-    return Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
+    return kind.from_url(
+        url,
+        socket_timeout=timeout_s,
+        socket_connect_timeout=connect_s,
+        max_connections=connections,
+        retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+    )

@@ -83,7 +83,7 @@ class Parts:
             log.warning("rate_limit_not_counted")
             self.metrics.count(registry.RATE_LIMIT_NOT_COUNTED)
 
-        return RateLimiter(self.redis.commands, per_minute=per_minute, on_unavailable=not_counted)
+        return RateLimiter(self.redis.quick, per_minute=per_minute, on_unavailable=not_counted)
 
 
 class Services:

@@ -36,6 +36,11 @@ class ProviderFailure(ProviderError):
         self.retry_after_s = retry_after_s
 
 
+def is_outage(error: BaseException) -> bool | None:
+    """For the circuit breaker; None for what says nothing about the vendor."""
+    return error.outage if isinstance(error, ProviderFailure) else None
+
+
 def failure(error: BaseException, vendor: str, secret: str | None, now: datetime) -> ProviderFailure:
     """What an error of a vendor's SDK, or of any-llm around it, means to the caller."""
     causes = tuple(_causes(error))

@@ -7,19 +7,22 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from hashlib import sha256
 
+from app.breaker import Breaker
 from app.chat import Answer, File
-from app.errors import Invalid
+from app.errors import Invalid, ProviderError
 from app.providers.anyllm import AnyLlmModels
-from app.providers.breaker import Breaker
 from app.providers.builtin import BuiltinModels
 from app.providers.catalogue import Capability, Catalogue
 from app.providers.encoding import encode
-from app.providers.failures import ProviderFailure
+from app.providers.failures import ProviderFailure, is_outage
 from app.providers.retry import Retry
 from app.providers.types import Credential, ModelPort, ModelRef, ModelRequest, OnEvent, StreamEvent
 
 Slot = Callable[[ModelRef, float], AbstractContextManager[object]]
 Observed = Callable[[ModelRef], AbstractContextManager[object]]
+
+OUTAGES = 5
+COOL_DOWN_S = 15.0
 
 
 class Providers:
@@ -37,7 +40,6 @@ class Providers:
         builtin: ModelPort | None = None,
         remote: ModelPort | None = None,
         retry: Retry | None = None,
-        breaker: Breaker | None = None,
         slot: Slot = lambda model, timeout_s: nullcontext(),
         observed: Observed = lambda model: nullcontext(),
     ) -> None:
@@ -46,7 +48,8 @@ class Providers:
         self._vendors = AnyLlmModels()
         self._remote = remote or self._vendors
         self._retry = retry or Retry()
-        self._breaker = breaker or Breaker()
+        # For each vendor, credential and base URL.
+        self._breaker = Breaker(is_outage=is_outage, refusal=ProviderError, threshold=OUTAGES, cool_down_s=COOL_DOWN_S)
         self._slot = slot
         self._observed = observed
 

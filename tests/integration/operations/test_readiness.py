@@ -25,7 +25,7 @@ def server() -> fakeredis.FakeServer:
 def container(tmp_path: Path, server: fakeredis.FakeServer) -> Iterator[Container]:
     """Without any worker."""
     client = fakeredis.FakeRedis(server=server, version=(7,))
-    container = bootstrap(settings_for(tmp_path), redis=RedisClients(client, client))
+    container = bootstrap(settings_for(tmp_path), redis=RedisClients(client, client, client))
     schema.upgrade(container.database)
     yield container
     container.database.engine.dispose()
@@ -70,7 +70,7 @@ def test_ready_names_redis_once_when_it_is_away(server: fakeredis.FakeServer, cl
 
 def test_ready_needs_a_schema(tmp_path: Path, server: fakeredis.FakeServer) -> None:
     redis = fakeredis.FakeRedis(server=server, version=(7,))
-    container = bootstrap(settings_for(tmp_path / "none"), redis=RedisClients(redis, redis))
+    container = bootstrap(settings_for(tmp_path / "none"), redis=RedisClients(redis, redis, redis))
     (tmp_path / "none").mkdir()
     see_all(container)
     answer = TestClient(build_app(container)).simulate_get("/health/ready")

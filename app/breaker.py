@@ -1,4 +1,4 @@
-"""A circuit breaker per vendor, credential and base URL: while an upstream is down, calls fail at once."""
+"""A circuit breaker: while something that is called is down, calls of it fail at once."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-
-from app.errors import ProviderError
-from app.providers.failures import ProviderFailure
 
 
 @dataclass(slots=True)
@@ -23,14 +20,21 @@ class Breaker:
     """Opens after `threshold` outages in a row; after `cool_down_s` one call probes whether it is over.
 
     In the memory of one process: each finds out for itself, and none can be blocked by another's mistake.
+    `is_outage` says of an error whether it is one, or None when it says nothing about what was called; `refusal`
+    makes the error of a call that was not let through.
     """
 
     def __init__(
         self,
-        threshold: int = 5,
-        cool_down_s: float = 15.0,
+        *,
+        is_outage: Callable[[BaseException], bool | None],
+        refusal: Callable[[str], Exception],
+        threshold: int,
+        cool_down_s: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._is_outage = is_outage
+        self._refusal = refusal
         self._threshold = threshold
         self._cool_down_s = cool_down_s
         self._monotonic = monotonic
@@ -39,16 +43,12 @@ class Breaker:
 
     @contextmanager
     def guard(self, key: Hashable, name: str) -> Iterator[None]:
-        """Let a call through and learn from its end; raises `ProviderError` naming `name` while open."""
+        """Let a call through and learn from its end; while open, raises the refusal, with words that name `name`."""
         probe = self._enter(key, name)
         try:
             yield
-        except ProviderFailure as failed:
-            self._leave(key, probe, outage=failed.outage)
-            raise
-        except BaseException:
-            # Says nothing about the upstream, but a probe that ends so has not shown it to be well.
-            self._leave(key, probe, outage=None)
+        except BaseException as error:
+            self._leave(key, probe, outage=self._is_outage(error))
             raise
         self._leave(key, probe, outage=False)
 
@@ -59,7 +59,7 @@ class Breaker:
                 return False
             waited_s = self._monotonic() - circuit.opened_at
             if circuit.probing or waited_s < self._cool_down_s:
-                raise ProviderError(
+                raise self._refusal(
                     f"{name} failed {circuit.outages} times in a row; it is not asked again for a moment."
                 )
             circuit.probing = True
@@ -73,6 +73,7 @@ class Breaker:
                 return
             if not (probe or outage):
                 return
+            # A probe that says nothing has not shown that all is well.
             circuit = self._circuits.setdefault(key, _Circuit())
             circuit.outages += bool(outage)
             if probe or circuit.outages >= self._threshold:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from app.breaker import Breaker
 from app.errors import ProviderError, ProviderTimeout
-from app.providers.breaker import Breaker
-from app.providers.failures import ProviderFailure
+from app.providers.failures import ProviderFailure, is_outage
 
 DOWN = ("OPENAI", "fingerprint", None)
 OTHER = ("OPENAI", "another", None)
@@ -22,7 +22,7 @@ def time():
 
 @pytest.fixture
 def breaker(time):
-    return Breaker(threshold=3, cool_down_s=10, monotonic=lambda: time.now)
+    return Breaker(is_outage=is_outage, refusal=ProviderError, threshold=3, cool_down_s=10, monotonic=lambda: time.now)
 
 
 def call(breaker, error=None, key=DOWN):

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import redis
 
@@ -28,7 +28,7 @@ PENDING_MAX = 20_000
 class Metrics:
     """Counts in memory; a thread that starts with the first count adds it all to `store` every second.
 
-    A crash loses at most that second. While Redis is away, counts are dropped. Without a store nothing leaves
+    A crash loses at most that second. While Redis is away, counts wait for it. Without a store nothing leaves
     the process: see `pending`.
     """
 
@@ -71,23 +71,31 @@ class Metrics:
             return dict(self._pending)
 
     def flush(self) -> None:
-        """Add to Redis what was counted since the last time, or drop it when Redis is away."""
+        """Add to Redis what was counted since the last time, or keep it for the next time when Redis is away."""
         if self._store is None:
             return
-        with self._flushing:
+        with self._flushing, suppress(redis.RedisError):
+            self._learn(self._store)
+            self._flush_counts(self._store)
+            readings = ((metric, read()) for metric, read in self._gauges.items())
+            self._store.put_gauges(
+                self._process,
+                {(metric, labels): value for metric, values in readings for labels, value in values.items()},
+            )
+
+    def _flush_counts(self, store: MetricStore) -> None:
+        with self._lock:
+            taken, self._pending = self._pending, defaultdict(int)
+        if not taken:
+            return
+        try:
+            store.add(self._bounded(taken))
+        except redis.ConnectionError:
+            # Not so after a time-out: what a Redis that hangs was sent it will count when it goes on.
             with self._lock:
-                taken, self._pending = self._pending, defaultdict(int)
-            try:
-                self._learn(self._store)
-                if taken:
-                    self._store.add(self._bounded(taken))
-                readings = ((metric, read()) for metric, read in self._gauges.items())
-                self._store.put_gauges(
-                    self._process,
-                    {(metric, labels): value for metric, values in readings for labels, value in values.items()},
-                )
-            except redis.RedisError:
-                return
+                for key, by in taken.items():
+                    self._pending[key] += by
+            raise
 
     def _add(self, metric: Metric, labels: Labels, parts: Mapping[str, int]) -> None:
         if len(labels) != len(metric.labels):

@@ -8,6 +8,7 @@ import redis
 
 from app.metrics import Metrics, MetricStore, provider_calls, registry
 from app.metrics.recorder import PENDING_MAX
+from app.metrics.store import Increments
 from app.metrics.types import Metric
 
 HOUR = 3600 * 60 * 8.0
@@ -115,7 +116,7 @@ def test_memory_is_bounded_between_two_flushes() -> None:
     assert len(metrics.pending()) == PENDING_MAX
 
 
-def test_without_redis_counts_are_dropped_and_nothing_fails() -> None:
+def test_without_redis_counts_wait_and_nothing_fails() -> None:
     server = fakeredis.FakeServer()
     store = MetricStore(fakeredis.FakeRedis(server=server))
     metrics = recorder(store)
@@ -125,7 +126,20 @@ def test_without_redis_counts_are_dropped_and_nothing_fails() -> None:
     server.connected = True
     metrics.count(registry.RATE_LIMITED)
     metrics.flush()
-    assert store.total().counts(registry.RATE_LIMITED) == {(): 1}
+    assert store.total().counts(registry.RATE_LIMITED) == {(): 2}
+
+
+def test_what_a_redis_that_hangs_was_sent_is_not_counted_twice(client: redis.Redis) -> None:
+    class Hanging(MetricStore):
+        def add(self, increments: Increments) -> None:
+            super().add(increments)
+            raise redis.TimeoutError
+
+    metrics = recorder(Hanging(client))
+    metrics.count(registry.RATE_LIMITED)
+    metrics.flush()
+    metrics.flush()
+    assert MetricStore(client).total().counts(registry.RATE_LIMITED) == {(): 1}
 
 
 def test_a_thread_flushes_by_itself(client: redis.Redis) -> None:

@@ -109,6 +109,7 @@ def _database(settings: Settings, metrics: Metrics) -> Database:
         database_url(settings),
         pool_size=settings.database_pool,
         on_lock_retry=lambda: metrics.count(registry.LOCK_RETRIES),
+        on_pool_timeout=lambda: metrics.count(registry.POOL_TIMEOUTS),
     )
     metrics.gauge(
         registry.DATABASE_CONNECTIONS, lambda: {(state,): count for state, count in database.connections().items()}

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, make
 from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from app.breaker import Breaker
 from app.errors import Unavailable
 
 T = TypeVar("T")
@@ -25,6 +26,12 @@ LOCK_ERRORS = frozenset({1205, 1213})
 LOCK_ATTEMPTS = 8
 # A connection that was used so lately is not asked again whether it lives, which costs as much as a small query.
 TRUSTED_S = 1.0
+# How long a statement may take before its connection is given up, a wait for a lock, and one for a free connection.
+STATEMENT_S = 30
+LOCK_WAIT_S = 20
+POOL_WAIT_S = 10
+# After a time-out of the pool, one caller in so many seconds waits for a connection again; the others fail at once.
+COOL_DOWN_S = 1.0
 
 
 class Database:
@@ -32,14 +39,22 @@ class Database:
 
     A fault of the server or the network becomes `Unavailable`; a violated constraint stays what it is.
     `reader` is an engine for `read()` alone, so that queries need not wait for a connection behind changes.
+    While the server hangs and holds all connections, one caller at a time waits for one.
     """
 
     def __init__(
-        self, engine: Engine, *, reader: Engine | None = None, on_lock_retry: Callable[[], None] = lambda: None
+        self,
+        engine: Engine,
+        *,
+        reader: Engine | None = None,
+        on_lock_retry: Callable[[], None] = lambda: None,
+        on_pool_timeout: Callable[[], None] = lambda: None,
     ) -> None:
         self.engine = engine
         self._reader = reader or engine
         self._on_lock_retry = on_lock_retry
+        self._on_pool_timeout = on_pool_timeout
+        self._breaker = Breaker(is_outage=_is_outage, refusal=Unavailable, threshold=1, cool_down_s=COOL_DOWN_S)
         self._sqlite = engine.dialect.name == "sqlite"
         # SQLite has one writer: waiting in line here is fair, waiting in its busy handler is not.
         self._writer = threading.RLock()
@@ -65,18 +80,40 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection for queries; every statement sees what is committed by now."""
-        with translated(), self._reader.connect() as connection:
+        with translated(), self._connected(self._reader) as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction: committed at the end of the block, rolled back when it raises."""
         if not self._sqlite:
-            with translated(), self.engine.begin() as connection:
+            with translated(), self._connected(self.engine) as connection, connection.begin():
                 yield connection
             return
         with self._writer, translated(), self.exclusive_engine.begin() as connection:
             yield connection
+
+    def _connected(self, engine: Engine) -> Connection:
+        try:
+            with self._breaker.guard(engine, "The database"):
+                return engine.connect()
+        except PoolTimeout as error:
+            self._on_pool_timeout()
+            raise Unavailable("All database connections are in use; try again.") from error
+
+    @contextmanager
+    def unhurried(self) -> Iterator[Connection]:
+        """A connection for changes of the schema: its statements take as long as they need, and nothing is begun."""
+        if self._sqlite:
+            with self.exclusive_engine.connect() as connection:
+                yield connection
+            return
+        engine = build_engine(self.engine.url.render_as_string(hide_password=False), pool_size=1, statement_s=None)
+        try:
+            with engine.connect() as connection:
+                yield connection
+        finally:
+            engine.dispose()
 
     def retrying(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in a transaction, again when MySQL chose it as the victim of a lock conflict."""
@@ -107,24 +144,34 @@ def translated() -> Iterator[None]:
             raise LockConflict("The database is busy; try again.") from error
         log.warning("database_unavailable", error=str(error.orig), code=code)
         raise Unavailable("The database is not available; try again.") from error
-    except PoolTimeout as error:
-        raise Unavailable("All database connections are in use; try again.") from error
     except DBAPIError as error:
         if not error.connection_invalidated:
             raise
         raise Unavailable("The connection to the database was lost; try again.") from error
 
 
-def build_database(url: str, *, pool_size: int, on_lock_retry: Callable[[], None]) -> Database:
+def _is_outage(error: BaseException) -> bool | None:
+    return True if isinstance(error, PoolTimeout) else None
+
+
+def build_database(
+    url: str, *, pool_size: int, on_lock_retry: Callable[[], None], on_pool_timeout: Callable[[], None]
+) -> Database:
     """At most `pool_size` connections: on MySQL one half of them for queries, the other for changes."""
     if make_url(url).get_backend_name() == "sqlite":
         return Database(build_engine(url, pool_size=pool_size), on_lock_retry=on_lock_retry)
     half = max(1, pool_size // 2)
-    reader = build_engine(url, pool_size=half, queries_only=True)
-    return Database(build_engine(url, pool_size=half), reader=reader, on_lock_retry=on_lock_retry)
+    return Database(
+        build_engine(url, pool_size=half),
+        reader=build_engine(url, pool_size=half, queries_only=True),
+        on_lock_retry=on_lock_retry,
+        on_pool_timeout=on_pool_timeout,
+    )
 
 
-def build_engine(url: str, *, pool_size: int = 16, queries_only: bool = False) -> Engine:
+def build_engine(
+    url: str, *, pool_size: int = 16, queries_only: bool = False, statement_s: int | None = STATEMENT_S
+) -> Engine:
     """An engine for `mysql://…` (by mysqlclient) or `sqlite:///…`, with the pragmas each of them needs.
 
     `queries_only`: each statement for itself, which saves the rollback after it.
@@ -138,17 +185,18 @@ def build_engine(url: str, *, pool_size: int = 16, queries_only: bool = False) -
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     parsed = parsed.set(drivername="mysql+mysqldb").update_query_dict({"charset": "utf8mb4"})
+    timeouts = {"read_timeout": statement_s, "write_timeout": statement_s} if statement_s else {}
     engine = create_engine(
         parsed,
         pool_size=pool_size,
         max_overflow=0,
-        pool_timeout=10,
+        pool_timeout=POOL_WAIT_S,
         pool_recycle=1800,
         # What people said to a model must not reach a log with an error's text.
         hide_parameters=True,
         isolation_level="AUTOCOMMIT" if queries_only else "READ COMMITTED",
         skip_autocommit_rollback=queries_only,
-        connect_args={"connect_timeout": 5, "read_timeout": 60, "write_timeout": 60},
+        connect_args={"connect_timeout": 5, **timeouts},
     )
     event.listen(engine, "connect", _prepare_mysql)
     event.listen(engine, "checkout", _check_alive)
@@ -185,4 +233,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 def _prepare_mysql(connection: Any, _record: Any) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'")
+        cursor.execute(
+            "SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', "
+            f"innodb_lock_wait_timeout = {LOCK_WAIT_S}"
+        )

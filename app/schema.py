@@ -25,13 +25,13 @@ def _config(connection: Connection | None = None) -> Config:
 
 def upgrade(database: Database, revision: str = "head") -> None:
     """Bring the schema to `revision`; two processes that do it at once wait for each other."""
-    with database.exclusive_engine.connect() as connection, exclusive(connection):
+    with database.unhurried() as connection, exclusive(connection):
         command.upgrade(_config(connection), revision)
         connection.commit()
 
 
 def downgrade(database: Database, revision: str = "base") -> None:
-    with database.exclusive_engine.connect() as connection, exclusive(connection):
+    with database.unhurried() as connection, exclusive(connection):
         command.downgrade(_config(connection), revision)
         connection.commit()
 

@@ -61,6 +61,9 @@ CACHE_LOOKUPS = _counter("reprise_cache_lookups_total", "Lookups in caches.", "c
 LOCK_RETRIES = _counter(
     "reprise_database_lock_retries_total", "Transactions tried again after a lock conflict (MySQL 1205, 1213)."
 )
+POOL_TIMEOUTS = _counter(
+    "reprise_database_pool_timeouts_total", "Waits for a free database connection that were given up."
+)
 DATABASE_CONNECTIONS = _gauge("reprise_database_connections", "Connections in the pools of all processes.", "state")
 
 QUEUE_MESSAGES = _gauge("reprise_queue_messages", "Messages of a queue.", "queue", "state")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection
@@ -10,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.chat import Message
 from app.db import Database
-from app.errors import Conflict, Invalid, NotFound
+from app.errors import Conflict, Invalid, NotFound, Unavailable
 from app.models import idempotency_keys, run_file_chunks, runs
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
@@ -20,6 +22,7 @@ from app.services.runs.commands import Idempotency, RunCommand, Started
 from app.services.runs.ends import RunEnds
 from app.services.runs.execution import Executor
 from app.services.runs.failures import NOT_SENT
+from app.services.runs.masking import RunMasking
 from app.services.runs.snapshot import model_request, snapshot
 from app.services.runs.sweeper import KEY_TTL, Sweeper, give_up
 from app.timestamps import Now
@@ -27,6 +30,8 @@ from app.timestamps import Now
 # Runs begun, and answers read, at one time in a process: of a thousand that come together, more would only make
 # everybody else wait for the interpreter and for a connection.
 TURNS = 4
+# Far longer than the line of a thousand takes: a database that hangs must not hold everybody behind four for ever.
+TURN_S = 30.0
 
 
 class RunService:
@@ -38,6 +43,7 @@ class RunService:
         prompts: PromptService,
         providers: Providers,
         executor: Executor,
+        masking: RunMasking,
         sweeper: Sweeper,
         ends: RunEnds,
     ) -> None:
@@ -46,6 +52,7 @@ class RunService:
         self._prompts = prompts
         self._providers = providers
         self._executor = executor
+        self._masking = masking
         self._sweeper = sweeper
         self._ends = ends
         self._turns = threading.BoundedSemaphore(TURNS)
@@ -74,7 +81,7 @@ class RunService:
         Whatever can be refused is refused before anything is written: `NotFound`, `Invalid`, and `Conflict`
         for an Idempotency-Key that came with another body.
         """
-        with self._turns:
+        with self._turn():
             return self._start(command, project_id, api_key_id, source, idempotency)
 
     def _start(
@@ -88,9 +95,10 @@ class RunService:
         joined = self._joined(project_id, idempotency)
         if joined:
             return joined
-        values = self._accepted(command, project_id) | {"api_key_id": api_key_id, "source": source}
+        values, contents = self._accepted(command, project_id)
+        values |= {"api_key_id": api_key_id, "source": source}
         try:
-            run_id = self._database.retrying(lambda connection: self._write(connection, values, command, idempotency))
+            run_id = self._database.retrying(lambda connection: self._write(connection, values, contents, idempotency))
         except IntegrityError:
             joined = self._joined(project_id, idempotency)
             if joined is None:
@@ -99,11 +107,24 @@ class RunService:
         return Started(run_id, project_id)
 
     def get(self, *, project_id: int, run_id: int) -> RunRow:
-        with self._turns, self._database.read() as connection:
+        with self._turn(), self._database.read() as connection:
             row = runs.find_run(connection, project_id=project_id, run_id=run_id)
         if row is None:
             raise NotFound("There is no such run.")
         return row
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._turns.acquire(timeout=TURN_S):
+            raise Unavailable("Too many runs are begun or read at once; try again.")
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    def as_said(self, row: RunRow) -> RunRow:
+        """For the caller who waited: what the model really said, where what is stored of it is masked."""
+        return self._masking.as_said(row)
 
     def execute(self, run_id: int) -> bool:
         """Execute a queued run; whether it is finished now, by whomever. Whoever waits for it is told."""
@@ -137,8 +158,8 @@ class RunService:
             raise Conflict("This Idempotency-Key came with another body before.")
         return Started(kept.run_id, project_id, joined=True)
 
-    def _accepted(self, command: RunCommand, project_id: int) -> dict[str, Any]:
-        """The row of the request; raises what speaks against it."""
+    def _accepted(self, command: RunCommand, project_id: int) -> tuple[dict[str, Any], list[bytes]]:
+        """The row of the request, and the contents that go with it; raises what speaks against it."""
         content = self._prompts.content(
             project_id=project_id,
             prompt_id=command.prompt_id,
@@ -149,17 +170,18 @@ class RunService:
         _check_usable(content.model)
         message = Message("user", command.question, files=command.files)
         self._providers.check(model_request(content.model, content.config, (message,), None, self.call_timeout_s))
+        asked = {"question": command.question, "request": snapshot(content, command)}
+        kept, contents = self._masking.accepted(project_id, asked, command.files)
         return {
             "project_id": project_id,
             "prompt_id": content.prompt_id,
             "commit_hash": content.commit_hash,
             "language_model_id": content.model.id,
-            "question": command.question,
-            "request": snapshot(content, command),
-        }
+            **kept,
+        }, contents
 
     def _write(
-        self, connection: Connection, values: dict[str, Any], command: RunCommand, idempotency: Idempotency | None
+        self, connection: Connection, values: dict[str, Any], contents: list[bytes], idempotency: Idempotency | None
     ) -> int:
         """The key before the files: of two requests at once, one ends there."""
         now = self._now()
@@ -168,7 +190,7 @@ class RunService:
             key: dict[str, Any] = {"api_key_id": idempotency.api_key_id, "key_digest": idempotency.key_digest}
             idempotency_keys.delete_expired_key(connection, before=now - KEY_TTL, **key)
             idempotency_keys.add_key(connection, body_digest=idempotency.body_digest, run_id=run_id, now=now, **key)
-        run_file_chunks.add_files(connection, run_id=run_id, contents=[file.content for file in command.files])
+        run_file_chunks.add_files(connection, run_id=run_id, contents=contents)
         return run_id
 
 

@@ -1,0 +1,56 @@
+"""A database that hangs holds all connections: one caller at a time waits for one, and its time-out is counted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import QueuePool, create_engine, text
+
+from app.db import Database
+from app.errors import Unavailable
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def timeouts() -> list[None]:
+    return []
+
+
+@pytest.fixture
+def database(tmp_path: Path, timeouts: list[None]) -> Iterator[Database]:
+    """With one connection."""
+    engine = create_engine(
+        f"sqlite:///{tmp_path / 'db'}", poolclass=QueuePool, pool_size=1, max_overflow=0, pool_timeout=0.05
+    )
+    yield Database(engine, on_pool_timeout=lambda: timeouts.append(None))
+    engine.dispose()
+
+
+def ask(database: Database) -> int:
+    with database.read() as connection:
+        return int(connection.execute(text("SELECT 7")).scalar_one())
+
+
+def test_after_one_time_out_nobody_else_waits(database: Database, timeouts: list[None]) -> None:
+    with database.read():
+        with pytest.raises(Unavailable, match="All database connections are in use"):
+            ask(database)
+        for _ in range(50):
+            with pytest.raises(Unavailable, match="not asked again"):
+                ask(database)
+
+    assert len(timeouts) == 1
+
+
+def test_it_is_asked_again_when_connections_came_back(database: Database) -> None:
+    with database.read(), pytest.raises(Unavailable):
+        ask(database)
+
+    def answered() -> bool:
+        try:
+            return ask(database) == 7
+        except Unavailable:
+            return False
+
+    wait_until(answered, "the database to be asked again")
+    assert [ask(database) for _ in range(3)] == [7, 7, 7]

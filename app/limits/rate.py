@@ -12,13 +12,13 @@ WINDOW_S = 60
 
 # The log of a key is a list of the times (µs) of the requests that were let through, newest first and never longer
 # than the limit: so its last entry decides. What has left the window goes from the end, each entry once. Redis' own
-# clock is the only one, so that processes on several machines agree.
+# clock is the only one, so that processes on several machines agree; when it was put back, what is yet to come goes.
 _ASK = """
 local limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000000
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local oldest = redis.call('LINDEX', KEYS[1], -1)
-while oldest and tonumber(oldest) <= now - window do
+while oldest and (tonumber(oldest) <= now - window or tonumber(oldest) > now) do
     redis.call('RPOP', KEYS[1])
     oldest = redis.call('LINDEX', KEYS[1], -1)
 end

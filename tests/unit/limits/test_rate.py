@@ -51,6 +51,16 @@ def test_looking_counts_nothing_and_sees_what_is_counted(client):
     assert [asked.look("a").allowed, asked.look("a").remaining] == [False, 0]
 
 
+def test_a_clock_that_is_put_back_blocks_nobody_until_it_has_caught_up(client):
+    hour_us = 3600 * 1_000_000
+    client.rpush("rate:7", *(now_us(client) + hour_us - n for n in range(3)))
+
+    answer = limiter(client).hit(7)
+
+    assert (answer.allowed, answer.remaining) == (True, 2)
+    assert 0 < answer.reset_s <= WINDOW_S
+
+
 def test_a_request_that_left_the_window_makes_room_for_another(client):
     window_us = WINDOW_S * 1_000_000
     client.rpush("rate:7", now_us(client) - 1_000, now_us(client) - window_us - 1, now_us(client) - 2 * window_us)

@@ -13,14 +13,14 @@ from app.db import Database
 from app.models import replay_claims
 from app.models.replay_claims import Claim
 from app.models.replays import ReplayRow
+from app.services.left_behind import DOUBT_S, Resending, Watch
 from app.services.replay_player import ATTEMPTS_MAX, INTERRUPTED
-from app.timestamps import Now
+from app.timestamps import Now, steady
 
 log = structlog.get_logger(__name__)
 
 # A worker says every second that it lives.
 STALE_S = 15.0
-UNSENT_S = 10.0
 EXPIRED_AFTER = timedelta(hours=24)
 EXPIRED = "The replay was not played within a day: no worker had time for it."
 AT_ONCE = 1000
@@ -37,36 +37,31 @@ class ReplaySweeper:
     now: Now
     stale_s: float = STALE_S
     monotonic: Callable[[], float] = time.monotonic
-    _seen: dict[int, tuple[Claim, float]] = field(default_factory=dict)
-    _sent: dict[int, float] = field(default_factory=dict)
-    _first: bool = True
+    resending: Resending = field(default_factory=Resending)
+    _steady: Now = field(init=False)
+    _claims: Watch[Claim] = field(init=False)
+    _free: Watch[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._steady = steady(self.now, self.monotonic)
+        self._claims = Watch(monotonic=self.monotonic)
+        self._free = Watch(monotonic=self.monotonic)
 
     def sweep(self) -> list[int]:
         """Free what dead workers hold, end what can't go on; the ids of replays whose message is to be sent again."""
         freed = self._free_stale()
         with self.database.read() as connection:
             free = replay_claims.list_free(connection, limit=AT_ONCE)
-        open_ = [row for row in free if not self._ended(row)]
-        self._sent = {row.id: self._sent[row.id] for row in open_ if row.id in self._sent}
-        due = [row.id for row in open_ if row.id in freed or self._unsent(row)]
-        self._sent |= dict.fromkeys(due, self.monotonic())
-        self._first = False
-        return due
+        ages_s = self._free.look(row.id for row in free)
+        open_ = {row.id: ages_s[row.id] for row in free if not self._over(row, ages_s[row.id])}
+        due = self.resending.due(open_)
+        return sorted({*due, *(freed & open_.keys())})
 
     def _free_stale(self) -> set[int]:
         with self.database.read() as connection:
             claims = replay_claims.list_claims(connection)
-        seen, self._seen = self._seen, {}
-        freed = set()
-        for claim in claims:
-            before, since = seen.get(claim.replay_id, (None, 0.0))
-            if before != claim:
-                self._seen[claim.replay_id] = (claim, self.monotonic())
-            elif self.monotonic() - since < self.stale_s or not self._release(claim):
-                self._seen[claim.replay_id] = (claim, since)
-            else:
-                freed.add(claim.replay_id)
-        return freed
+        ages_s = self._claims.look(claims)
+        return {claim.replay_id for claim, age_s in ages_s.items() if age_s >= self.stale_s and self._release(claim)}
 
     def _release(self, claim: Claim) -> bool:
         released = self.database.retrying(
@@ -77,25 +72,14 @@ class ReplaySweeper:
         log.warning("replay_interrupted", replay_id=claim.replay_id, released=released)
         return released
 
-    def _ended(self, row: ReplayRow) -> bool:
-        """End a replay that nobody has and nobody should take up any more."""
+    def _over(self, row: ReplayRow, age_s: float) -> bool:
+        """Whether nobody should take the replay up any more; ends it, when that is beyond doubt."""
         interrupted = row.attempts >= ATTEMPTS_MAX
-        if not interrupted and self.now() - row.created_at < EXPIRED_AFTER:
+        if not interrupted and self._steady() - row.created_at < EXPIRED_AFTER:
             return False
-        values = {"status": "error", "error": INTERRUPTED if interrupted else EXPIRED}
-        return self.database.retrying(
-            lambda connection: replay_claims.end_replay(connection, replay_id=row.id, values=values, now=self.now())
-        )
-
-    def _unsent(self, row: ReplayRow) -> bool:
-        """Sent again at 10 s of age, and then each time the age has doubled: most of these wait behind others.
-
-        The first sweep sends for all: an in-process Redis has just begun, and a message too many does no harm.
-        """
-        if self._first:
-            return True
-        age_s = (self.now() - row.created_at).total_seconds()
-        sent_at = self._sent.get(row.id)
-        if sent_at is None:
-            return age_s >= UNSENT_S
-        return self.monotonic() - sent_at >= max(UNSENT_S, age_s / 2)
+        if interrupted or age_s >= DOUBT_S:
+            values = {"status": "error", "error": INTERRUPTED if interrupted else EXPIRED}
+            self.database.retrying(
+                lambda connection: replay_claims.end_replay(connection, replay_id=row.id, values=values, now=self.now())
+            )
+        return True

@@ -11,8 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.api.app import build_app
 from app.metrics import registry
-from app.metrics.types import Metric
 from app.services.metrics import MetricsService
+from tests.support.counting import Since, counts
 from tests.support.world import World, new_world, running, settings_for
 
 TOKEN = {"Authorization": "Bearer watcher"}
@@ -24,24 +24,6 @@ def watcher(world: World) -> TestClient:
     """Speaks to an API whose metrics have a token."""
     settings = replace(world.container.settings, metrics_token="watcher")
     return TestClient(build_app(replace(world.container, settings=settings)))
-
-
-def counts(world: World, metric: Metric) -> dict[tuple[str, ...], int]:
-    world.container.metrics.flush()
-    store = world.container.services.metrics._store
-    return store.total().counts(metric)
-
-
-class Since:
-    """How far counters moved since it was made: other tests count in the same Redis."""
-
-    def __init__(self, world: World, metric: Metric) -> None:
-        self._world, self._metric = world, metric
-        self._before = counts(world, metric)
-
-    def moved(self) -> dict[tuple[str, ...], int]:
-        now = counts(self._world, self._metric)
-        return {labels: by for labels, n in now.items() if (by := n - self._before.get(labels, 0))}
 
 
 def span(prompt_id: int, span_id: str, name: str = "chat") -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,25 +12,17 @@ import redis
 
 from app.models import replay_claims
 from app.models.replays import replays as table
+from app.services.left_behind import DOUBT_S, Resending
 from app.services.replay_player import ATTEMPTS_MAX
-from app.services.replay_sweeper import EXPIRED_AFTER, STALE_S, UNSENT_S, ReplaySweeper
+from app.services.replay_sweeper import EXPIRED_AFTER, STALE_S, ReplaySweeper
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import THANKS, finished, make_case, prompt, record, replayed, start
+from tests.support.sweeping import ROUND_S, Clock, sweep_for
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
 SAID = Reply(text="You are welcome.")
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.at = 0.0
-
-    def __call__(self) -> float:
-        return self.at
 
 
 @pytest.fixture
@@ -59,7 +52,8 @@ def shown(world: World, replay_id: int) -> dict[str, Any]:
 
 
 def sweeper(world: World, clock: Clock, first: bool = False) -> ReplaySweeper:
-    return ReplaySweeper(database=world.container.database, now=world.container.now, monotonic=clock, _first=first)
+    database, now = world.container.database, world.container.now
+    return ReplaySweeper(database=database, now=now, monotonic=clock, resending=Resending(first))
 
 
 def test_a_message_that_comes_many_times_plays_once(world: World, case_id: int, upstream: Upstream) -> None:
@@ -80,12 +74,10 @@ def test_a_replay_whose_worker_stands_still_is_taken_up_again(world: World, case
     sweeping = sweeper(world, clock)
 
     assert replay_id not in sweeping.sweep()
-    clock.at += STALE_S - 1
-    assert replay_id not in sweeping.sweep()
+    assert not any(replay_id in sent for sent in sweep_for(sweeping, clock, STALE_S - ROUND_S).values())
     world.container.services.replay_player.play(replay_id)
     assert (shown(world, replay_id)["status"], len(upstream.requests)) == ("running", 0)
-    clock.at += 2
-    assert replay_id in sweeping.sweep()
+    assert any(replay_id in sent for sent in sweep_for(sweeping, clock, STALE_S).values())
     world.container.services.replay_player.play(replay_id)
 
     assert shown(world, replay_id)["status"] == "passed"
@@ -98,7 +90,7 @@ def test_a_worker_that_shows_itself_keeps_its_replay(world: World, case_id: int)
     sweeping = sweeper(world, clock)
     sweeping.sweep()
     for _ in range(5):
-        clock.at += STALE_S - 1
+        sweep_for(sweeping, clock, STALE_S - ROUND_S)
         later = world.container.now() + timedelta(seconds=clock.at)
         with world.container.database.write() as connection:
             assert replay_claims.touch_replay(connection, replay_id=replay_id, token="dead", values={}, now=later)
@@ -114,8 +106,8 @@ def test_a_replay_that_kills_every_worker_ends_as_an_error(world: World, case_id
     for attempt in range(1, ATTEMPTS_MAX + 1):
         assert claim(world, replay_id).attempts == attempt
         sweeping.sweep()
-        clock.at += STALE_S
-        assert (replay_id in sweeping.sweep()) == (attempt < ATTEMPTS_MAX)
+        sent = sweep_for(sweeping, clock, STALE_S)
+        assert (replay_id in sent[clock.at]) == (attempt < ATTEMPTS_MAX)
 
     replay = shown(world, replay_id)
     assert (replay["status"], "interrupted 3 times" in replay["error"]) == ("error", True)
@@ -157,16 +149,7 @@ def test_replays_without_a_message_are_sent_again_ever_more_rarely(world: World,
     sweeping = sweeper(world, clock)
     assert replay_id not in sweeping.sweep()
 
-    stored(world, replay_id, created_at=world.container.now() - timedelta(seconds=UNSENT_S))
-    assert replay_id in sweeping.sweep()
-    assert replay_id not in sweeping.sweep()
-    clock.at += UNSENT_S
-    assert replay_id in sweeping.sweep()
-    stored(world, replay_id, created_at=world.container.now() - timedelta(seconds=1000))
-    clock.at += 400
-    assert replay_id not in sweeping.sweep()
-    clock.at += 200
-    assert replay_id in sweeping.sweep()
+    assert [at for at, sent in sweep_for(sweeping, clock, 100).items() if replay_id in sent] == [10, 20, 40, 80]
 
 
 def test_a_clock_that_begins_sends_for_all_that_wait(world: World, case_id: int, upstream: Upstream) -> None:
@@ -182,11 +165,45 @@ def test_a_clock_that_begins_sends_for_all_that_wait(world: World, case_id: int,
 def test_a_replay_that_no_worker_takes_ends_after_a_day(world: World, case_id: int) -> None:
     replay_id = waiting(world, case_id)
     stored(world, replay_id, created_at=world.container.now() - EXPIRED_AFTER)
+    clock = Clock()
+    sweeping = sweeper(world, clock, first=True)
 
-    assert replay_id not in sweeper(world, Clock(), first=True).sweep()
+    assert replay_id not in sweeping.sweep()
+    assert shown(world, replay_id)["status"] == "queued", "its maker's clock may have been wrong"
+    assert not any(replay_id in sent for sent in sweep_for(sweeping, clock, DOUBT_S).values())
 
     replay = shown(world, replay_id)
     assert (replay["status"], "no worker" in replay["error"]) == ("error", True)
+
+
+def test_a_replay_that_looks_a_day_old_to_a_clock_that_jumped_is_played(
+    world: World, case_id: int, upstream: Upstream
+) -> None:
+    upstream.script(SAID, SAID)
+    times = iter([timedelta(0)])
+    clock = Clock()
+    sweeping = replace(
+        sweeper(world, clock, first=True), now=lambda: world.container.now() + next(times, EXPIRED_AFTER)
+    )
+    replay_id = waiting(world, case_id)
+
+    assert replay_id in sweeping.sweep()
+    sweep_for(sweeping, clock, 2 * DOUBT_S)
+    world.container.services.replay_player.play(replay_id)
+
+    assert shown(world, replay_id)["status"] == "passed"
+
+
+def test_an_outage_of_the_database_takes_no_replay_from_its_worker(world: World, case_id: int) -> None:
+    replay_id = waiting(world, case_id)
+    claim(world, replay_id)
+    clock = Clock()
+    sweeping = sweeper(world, clock)
+    sweeping.sweep()
+    clock.at += 10 * STALE_S
+
+    assert replay_id not in sweeping.sweep()
+    assert shown(world, replay_id)["status"] == "running"
 
 
 def test_a_replay_is_accepted_while_redis_is_away(world: World, case_id: int, monkeypatch, upstream) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from app import schema
 from app.bootstrap import bootstrap
+from app.services.left_behind import Resending
 from app.services.replay_sweeper import STALE_S, ReplaySweeper
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -16,6 +17,7 @@ from tests.integration.replays.conftest import KEY
 from tests.integration.replays.recording import THANKS, finished, prompt, start
 from tests.support.deployment import ROOT, environment, procfile
 from tests.support.process import ChildProcess
+from tests.support.sweeping import Clock, sweep_for
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_world, settings_for
 
@@ -91,15 +93,12 @@ def test_a_worker_that_is_told_to_end_hands_its_replay_over(
 
 def sweep_until_sent(world: World, replay_id: int) -> None:
     """What the clock does, without waiting for its next round."""
-    now = [0.0]
-    sweeper = ReplaySweeper(
-        database=world.container.database, now=world.container.now, monotonic=lambda: now[0], _first=False
-    )
+    database, now, clock = world.container.database, world.container.now, Clock()
+    sweeper = ReplaySweeper(database=database, now=now, monotonic=clock, resending=Resending(False))
 
     def freed() -> bool:
-        due = replay_id in sweeper.sweep()
-        now[0] += STALE_S
-        return due
+        sweeper.sweep()
+        return any(replay_id in sent for sent in sweep_for(sweeper, clock, STALE_S).values())
 
     wait_until(freed, "the replay to be freed", timeout_s=60, interval_s=2.5)
     world.container.replay_delivery.send([replay_id])

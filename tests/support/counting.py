@@ -1,0 +1,24 @@
+"""How far counters move while a test does something."""
+
+from __future__ import annotations
+
+from app.metrics.types import Metric
+from tests.support.world import World
+
+
+def counts(world: World, metric: Metric) -> dict[tuple[str, ...], int]:
+    world.container.metrics.flush()
+    store = world.container.services.metrics._store
+    return store.total().counts(metric)
+
+
+class Since:
+    """How far counters moved since it was made: other tests count in the same Redis."""
+
+    def __init__(self, world: World, metric: Metric) -> None:
+        self._world, self._metric = world, metric
+        self._before = counts(world, metric)
+
+    def moved(self) -> dict[tuple[str, ...], int]:
+        now = counts(self._world, self._metric)
+        return {labels: by for labels, n in now.items() if (by := n - self._before.get(labels, 0))}

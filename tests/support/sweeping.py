@@ -1,0 +1,30 @@
+"""A clock process whose time passes when a test says so."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+ROUND_S = 5.0
+
+
+class Clock:
+    """Seconds, monotonic."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+class Sweeping(Protocol):
+    def sweep(self) -> list[int]: ...
+
+
+def sweep_for(sweeper: Sweeping, clock: Clock, seconds: float) -> dict[float, list[int]]:
+    """Sweep as the clock does, every 5 s until `seconds` have passed; what was to be sent, by when."""
+    sent = {}
+    for _ in range(round(seconds / ROUND_S)):
+        clock.at += ROUND_S
+        sent[clock.at] = sweeper.sweep()
+    return sent

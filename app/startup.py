@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-
 import structlog
 
 from app import __version__
 from config import logging
-from config.settings import Settings, SettingsError
+from config.settings import Settings
 
 
 def start(process: str) -> Settings:
     """The settings of this process, logged with secrets masked; ends the process with a message when one is bad."""
-    try:
-        settings = Settings.load()
-    except SettingsError as error:
-        sys.exit(f"reprise: {error}")
+    settings = Settings.load_or_exit()
     logging.configure(settings)
     structlog.get_logger(__name__).info("starting", process=process, version=__version__, settings=settings.shown())
     return settings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from config.settings import Settings
 
-_settings = Settings.load()
+_settings = Settings.load_or_exit()
 _shared_memory = Path("/dev/shm")  # noqa: S108 - a RAM disk: the heartbeat file must not wait for a busy disk
 
 bind = f"{_settings.host}:{_settings.port}"

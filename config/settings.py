@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
@@ -173,7 +174,17 @@ class Settings:
         if bool(loaded.database_url) != bool(loaded.redis_url):
             missing = "REDIS_URL" if loaded.database_url else "DATABASE_URL"
             raise SettingsError(f"{missing}: DATABASE_URL and REDIS_URL go together; set both, or neither")
+        if loaded.database_url.startswith("mysql"):
+            _load_mysql_driver()
         return loaded
+
+    @classmethod
+    def load_or_exit(cls) -> Settings:
+        """For processes: what can't be used ends them with one line on standard error and exit code 1."""
+        try:
+            return cls.load()
+        except SettingsError as error:
+            sys.exit(f"reprise: {error}")
 
     def shown(self) -> dict[str, str]:
         """Every setting by its variable, secrets masked: what is logged at start."""
@@ -207,6 +218,17 @@ def _read(declared_field: Field[Any], environ: Mapping[str, str]) -> Any:
         return declared_field.metadata["parse"](text)
     except ValueError as error:
         raise SettingsError(f"{env}: {text!r} can't be used: {error}") from error
+
+
+def _load_mysql_driver() -> None:
+    """Find out now, not at the first query: it is an extra, and it needs a library of the system."""
+    try:
+        import MySQLdb  # noqa: F401
+    except ImportError as error:
+        raise SettingsError(
+            f"DATABASE_URL: the MySQL driver can't be loaded ({error}): pip install -r requirements/mysql.txt"
+            " (needs a C compiler, pkg-config, libmariadb-dev, python3-dev)"
+        ) from error
 
 
 def _masked(value: str) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import redis
+
+from app.coalesce import Coalescer
+from app.errors import Unavailable
 
 WINDOW_S = 60
 
@@ -17,18 +20,22 @@ _ASK = """
 local limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000000
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local oldest = redis.call('LINDEX', KEYS[1], -1)
-while oldest and (tonumber(oldest) <= now - window or tonumber(oldest) > now) do
-    redis.call('RPOP', KEYS[1])
-    oldest = redis.call('LINDEX', KEYS[1], -1)
+local answers = {}
+for place, key in ipairs(KEYS) do
+    local oldest = redis.call('LINDEX', key, -1)
+    while oldest and (tonumber(oldest) <= now - window or tonumber(oldest) > now) do
+        redis.call('RPOP', key)
+        oldest = redis.call('LINDEX', key, -1)
+    end
+    local counted = redis.call('LLEN', key)
+    local allowed = counted < limit and 1 or 0
+    if allowed == 1 and ARGV[2 + place] == '1' then
+        counted = redis.call('LPUSH', key, string.format('%.0f', now))
+        redis.call('EXPIRE', key, ARGV[2])
+    end
+    answers[place] = {allowed, limit - counted, (tonumber(oldest) or now) + window - now}
 end
-local counted = redis.call('LLEN', KEYS[1])
-local allowed = counted < limit and 1 or 0
-if allowed == 1 and ARGV[3] == '1' then
-    counted = redis.call('LPUSH', KEYS[1], string.format('%.0f', now))
-    redis.call('EXPIRE', KEYS[1], ARGV[2])
-end
-return {allowed, limit - counted, (tonumber(oldest) or now) + window - now}
+return answers
 """
 
 
@@ -43,26 +50,37 @@ class Allowance:
 
 
 class RateLimiter:
-    """Counts requests; when Redis can't count, it lets them through and says so to `on_unavailable`."""
+    """Counts requests; when Redis can't count, it lets them through and says so to `on_unavailable`.
+
+    Requests that come at the same time are counted in one round trip, each for itself.
+    """
 
     def __init__(self, client: redis.Redis, *, per_minute: int, on_unavailable: Callable[[], None]) -> None:
         self._limit = per_minute
         self._script = client.register_script(_ASK)
         self._on_unavailable = on_unavailable
+        self._ask: Coalescer[tuple[int | str, bool], Allowance] = Coalescer(self._ask_redis)
 
     def hit(self, key: int | str) -> Allowance:
         """Count one request of the key (an API key's id, or another name) and say whether it may go on."""
-        return self._ask(key, counted=True)
+        return self._answer(key, counted=True)
 
     def look(self, key: int | str) -> Allowance:
         """Whether a request of the key would go on; counts nothing."""
-        return self._ask(key, counted=False)
+        return self._answer(key, counted=False)
 
-    def _ask(self, key: int | str, *, counted: bool) -> Allowance:
+    def _answer(self, key: int | str, *, counted: bool) -> Allowance:
         try:
-            answer = self._script(keys=[f"rate:{key}"], args=[self._limit, WINDOW_S, int(counted)])
-        except redis.RedisError:
+            return self._ask((key, counted))
+        except (redis.RedisError, Unavailable):
             self._on_unavailable()
             return Allowance(allowed=True, limit=self._limit, remaining=self._limit, reset_s=0)
-        allowed, remaining, reset_us = answer
-        return Allowance(bool(allowed), self._limit, max(0, remaining), math.ceil(reset_us / 1_000_000))
+
+    def _ask_redis(self, questions: Sequence[tuple[int | str, bool]]) -> list[Allowance]:
+        """`questions`: a key, and whether the request counts."""
+        keys = [f"rate:{key}" for key, _ in questions]
+        answers = self._script(keys=keys, args=[self._limit, WINDOW_S, *(int(counted) for _, counted in questions)])
+        return [
+            Allowance(bool(allowed), self._limit, max(0, remaining), math.ceil(reset_us / 1_000_000))
+            for allowed, remaining, reset_us in answers
+        ]

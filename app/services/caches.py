@@ -24,9 +24,11 @@ class BoundedCache(Generic[T]):
         self._entries: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable) -> T | None:
+    def get(self, key: Hashable, *, last_try: bool = True) -> T | None:
+        """`last_try` is false for who comes again after a miss, which is then the one that counts."""
         value = self._get(key)
-        self._on_lookup(value is not None)
+        if last_try or value is not None:
+            self._on_lookup(value is not None)
         return value
 
     def _get(self, key: Hashable) -> T | None:

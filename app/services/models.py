@@ -70,16 +70,19 @@ class ModelService:
 
     def read(self, connection: Connection, *, organization_id: int, model_id: int) -> LanguageModel:
         """The model of a prompt, whether it may still be used or not; up to `CACHE_S` old."""
-        key = (organization_id, model_id)
-        cached = self._cache.get(key)
-        if cached and cached[0] > time.monotonic():
-            return cached[1]
+        if known := self.known(organization_id=organization_id, model_id=model_id):
+            return known
         asked_at = time.monotonic()
         model = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
         if model is None:
             raise NotFound("There is no such model.")
-        self._cache[key] = (asked_at + CACHE_S, model)
+        self._cache[organization_id, model_id] = (asked_at + CACHE_S, model)
         return model
+
+    def known(self, *, organization_id: int, model_id: int) -> LanguageModel | None:
+        """The same without asking the database; None where it has to be asked."""
+        until, model = self._cache.get((organization_id, model_id), (0.0, None))
+        return model if until > time.monotonic() else None
 
     def named(
         self, connection: Connection, *, organization_id: int, name: str | None, field: str = "languageModelName"

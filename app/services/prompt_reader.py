@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -42,6 +43,19 @@ class PromptReader:
         if newest is not None:
             return head, self.content_of(connection, head, newest)
         return self.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
+
+    def remembered(self, head: PromptHead, commit_hash: str | None) -> PromptContent | None:
+        """What `read` would find for a productive use, if nothing but the head has to be asked for."""
+        key = (head.id, commit_hash) if commit_hash is not None else head.newest_version_id
+        version = self._versions.get(key, last_try=False)
+        if version is None:
+            return None
+        known = partial(self._models.known, organization_id=head.organization_id)
+        model, fallback_id = known(model_id=version.row.language_model_id), version.row.fallback_model_id
+        fallback = known(model_id=fallback_id) if fallback_id is not None else None
+        if model is None or (fallback is None and fallback_id is not None):
+            return None
+        return of_version(head, version, model, fallback)
 
     def read_draft(
         self, connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False

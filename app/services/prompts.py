@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from app.coalesce import Coalescer
 from app.db import Database
 from app.errors import NotFound
 from app.metrics import Metrics, cache_lookups
@@ -51,6 +52,7 @@ class PromptService:
     def __init__(self, *, database: Database, reader: PromptReader, metrics: Metrics) -> None:
         self._database = database
         self._reader = reader
+        self._heads: Coalescer[int, PromptHead | None] = Coalescer(self._find_heads)
         self._renderings: BoundedCache[Rendered] = BoundedCache(
             CACHED_CHARACTERS, on_lookup=cache_lookups(metrics, "renderings")
         )
@@ -75,6 +77,8 @@ class PromptService:
         return view.content
 
     def get(self, *, project_id: int, prompt_id: int, productive: bool, commit_hash: str | None = None) -> PromptView:
+        if (productive or commit_hash) and (view := self._remembered(project_id, prompt_id, commit_hash)):
+            return view
         with self._database.read() as connection:
             head, content = self._reader.read(
                 connection,
@@ -99,6 +103,17 @@ class PromptService:
             project_id=project_id, prompt_id=prompt_id, productive=productive, commit_hash=commit_hash
         )
         return RenderedPrompt(content, self._render(content, selections))
+
+    def _remembered(self, project_id: int, prompt_id: int, commit_hash: str | None) -> PromptView | None:
+        """The prompt's head is asked for every time, so that a commit is seen at once; a version never changes."""
+        head = self._heads(prompt_id)
+        content = self._reader.remembered(head, commit_hash) if head and head.project_id == project_id else None
+        return PromptView(head, content) if head and content else None
+
+    def _find_heads(self, prompt_ids: Sequence[int]) -> list[PromptHead | None]:
+        with self._database.read() as connection:
+            found = prompts.find_heads(connection, prompt_ids=set(prompt_ids))
+        return [found.get(prompt_id) for prompt_id in prompt_ids]
 
     def list(
         self, *, project_id: int, search: str | None = None, before_id: int | None = None, limit: int | None = None

@@ -1,0 +1,96 @@
+"""One question to another process for all the threads that have the same kind of question at the same time."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from app.errors import Unavailable
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+MOST = 128
+# As long as one waits for a connection of the database's pool.
+WAIT_S = 10.0
+
+
+class Coalescer(Generic[Q, A]):
+    """Group commit for questions: who comes while one is under way joins the next, together with all the others.
+
+    `ask` takes the questions and gives as many answers, in their order; what it raises, each of the askers gets. An
+    answer is never older than its question: nobody joins a question that was sent before. Alone, a caller asks at
+    once. At most `most` questions go together; who waits longer than `wait_s` gets `Unavailable`.
+    """
+
+    def __init__(self, ask: Callable[[Sequence[Q]], Sequence[A]], *, most: int = MOST, wait_s: float = WAIT_S) -> None:
+        self._ask = ask
+        self._most = most
+        self._wait_s = wait_s
+        self._lock = threading.Lock()
+        self._waiting: deque[_Ticket[Q, A]] = deque()
+        self._under_way = False
+
+    def __call__(self, question: Q) -> A:
+        ticket: _Ticket[Q, A] = _Ticket(question)
+        with self._lock:
+            if leads := not self._under_way:
+                self._under_way = True
+            else:
+                self._waiting.append(ticket)
+        if not leads and not ticket.called.acquire(timeout=self._wait_s):
+            self._give_up(ticket)
+        if not ticket.answered:
+            self._lead(ticket)
+        return ticket.result()
+
+    def _give_up(self, ticket: _Ticket[Q, A]) -> None:
+        """Leave the line, unless one was called at the last moment."""
+        with self._lock:
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+            elif ticket.called.acquire(blocking=False):
+                return
+        raise Unavailable("What others ask the same thing for takes too long; try again.")
+
+    def _lead(self, own: _Ticket[Q, A]) -> None:
+        """Ask for oneself and for those who wait, and leave the next question to the first who came meanwhile."""
+        with self._lock:
+            others = [self._waiting.popleft() for _ in range(min(self._most - 1, len(self._waiting)))]
+        together = [own, *others]
+        try:
+            answers = self._ask([ticket.question for ticket in together])
+            for ticket, answer in zip(together, answers, strict=True):
+                ticket.answer = answer
+        except BaseException as error:  # noqa: BLE001 - nobody loses it: each asker raises it
+            for ticket in together:
+                ticket.error = error
+        finally:
+            with self._lock:
+                self._under_way = bool(self._waiting)
+                if self._waiting:
+                    self._waiting.popleft().called.release()
+            for ticket in together:
+                ticket.answered = True
+                ticket.called.release()
+
+
+class _Ticket(Generic[Q, A]):
+    """A caller's question; `called` opens when it is answered, or when its caller is to ask."""
+
+    __slots__ = ("answer", "answered", "called", "error", "question")
+    answer: A
+
+    def __init__(self, question: Q) -> None:
+        self.question = question
+        self.answered = False
+        self.error: BaseException | None = None
+        self.called = threading.Lock()
+        self.called.acquire()
+
+    def result(self) -> A:
+        if self.error is not None:
+            raise self.error
+        return self.answer

@@ -1,0 +1,135 @@
+"""Questions of many threads, asked together."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from app.coalesce import Coalescer
+from app.errors import Unavailable
+from tests.support.waiting import wait_until
+
+
+class Gated:
+    """Answers each question with its double; holds every time that it is asked until it is let go."""
+
+    def __init__(self):
+        self.asked = []
+        self.gate = threading.Semaphore(0)
+
+    def __call__(self, questions):
+        self.asked.append(list(questions))
+        self.gate.acquire()
+        if "bad" in questions:
+            raise ValueError("no answer")
+        return [question * 2 for question in questions]
+
+
+@pytest.fixture
+def pool():
+    with ThreadPoolExecutor(20) as pool:
+        yield pool
+
+
+@pytest.fixture
+def source(pool):
+    source = Gated()
+    yield source
+    source.gate.release(100)
+
+
+@pytest.fixture
+def double(source):
+    return Coalescer(source)
+
+
+def until_asked(source):
+    wait_until(lambda: source.asked, "the first question")
+
+
+def until_waiting(coalescer, count):
+    wait_until(lambda: len(coalescer._waiting) == count, f"{count} who wait")
+
+
+def test_who_comes_alone_asks_alone():
+    asked = []
+    double = Coalescer(lambda questions: asked.append(questions) or [question * 2 for question in questions])
+
+    assert [double(1), double(2)] == [2, 4]
+    assert asked == [[1], [2]]
+
+
+def test_who_comes_meanwhile_is_asked_for_together_and_gets_the_own_answer(pool, source, double):
+    first = pool.submit(double, 0)
+    until_asked(source)
+    others = [pool.submit(double, number) for number in range(1, 10)]
+    until_waiting(double, 9)
+    source.gate.release(2)
+
+    assert [first.result(), *(other.result() for other in others)] == [number * 2 for number in range(10)]
+    assert [sorted(together) for together in source.asked] == [[0], list(range(1, 10))]
+
+
+def test_nobody_joins_a_question_that_is_under_way(pool, source, double):
+    """What was sent before a commit may be answered with what was before it."""
+    first = pool.submit(double, 1)
+    until_asked(source)
+    second = pool.submit(double, 1)
+    until_waiting(double, 1)
+    source.gate.release()
+    first.result()
+
+    assert not second.done()
+    source.gate.release()
+    assert second.result() == 2
+    assert source.asked == [[1], [1]]
+
+
+def test_no_more_than_so_many_go_together(pool, source):
+    double = Coalescer(source, most=4)
+    results = [pool.submit(double, 0)]
+    until_asked(source)
+    results += [pool.submit(double, number) for number in range(1, 11)]
+    until_waiting(double, 10)
+    source.gate.release(4)
+
+    assert [result.result() for result in results] == [number * 2 for number in range(11)]
+    assert [len(together) for together in source.asked] == [1, 4, 4, 2]
+
+
+def test_an_error_reaches_all_who_asked_together_and_nobody_else(pool, source, double):
+    first = pool.submit(double, "good")
+    until_asked(source)
+    bad = [pool.submit(double, question) for question in ("bad", "beside")]
+    until_waiting(double, 2)
+    source.gate.release(2)
+
+    assert first.result() == "goodgood"
+    for result in bad:
+        with pytest.raises(ValueError, match="no answer"):
+            result.result()
+    source.gate.release()
+    assert double("after") == "afterafter"
+
+
+def test_who_waits_too_long_gives_up_and_keeps_nobody_from_asking(pool, source):
+    double = Coalescer(source, wait_s=0)
+    first = pool.submit(double, 1)
+    until_asked(source)
+    with pytest.raises(Unavailable):
+        double(2)
+    source.gate.release(2)
+
+    assert [first.result(), double(3)] == [2, 6]
+    assert source.asked == [[1], [3]]
+
+
+def test_too_few_answers_are_an_error_and_not_a_wait_for_ever():
+    with pytest.raises(ValueError, match="zip"):
+        Coalescer(lambda _questions: [])(1)
+
+
+def test_of_many_threads_each_gets_its_own_answers():
+    double = Coalescer(lambda questions: [question * 2 for question in questions], most=3)
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(double, range(3000))) == [number * 2 for number in range(3000)]

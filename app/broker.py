@@ -20,6 +20,9 @@ QUEUES = ("runs", "spans", "replays")
 # A worker that has been silent for so long is dead: its messages go to the others.
 HEARTBEAT_MS = 15_000
 RESULT_TTL_MS = 600_000
+# Senders' clocks are compared with workers' here, so that it is far longer than any of them is off. What is too old to
+# be worth its work the row of a run or replay says, and a batch's body, which Redis keeps for a minute.
+MAX_AGE_MS = 7 * 86_400_000
 WAKE_S = 1
 REPORT_S = 5
 WORKERS_KEY = "reprise:workers:{}"
@@ -27,7 +30,13 @@ WORKERS_KEY = "reprise:workers:{}"
 
 def workers_seen(client: redis.Redis, queue: str) -> int:
     """How many processes have asked for messages of the queue within the last heartbeats."""
-    return int(client.zcount(WORKERS_KEY.format(queue), time.time() - HEARTBEAT_MS / 1000, "+inf"))
+    return int(client.zcount(WORKERS_KEY.format(queue), _redis_now(client) - HEARTBEAT_MS / 1000, "+inf"))
+
+
+def _redis_now(client: redis.Redis) -> float:
+    """Seconds since 1970 by the one clock that all processes share."""
+    seconds, microseconds = client.time()
+    return float(seconds) + microseconds / 1_000_000
 
 
 def build_broker(client: redis.Redis, waiting_client: redis.Redis, *further: Middleware) -> WakingBroker:
@@ -113,8 +122,9 @@ class _WakingConsumer(_RedisConsumer):
         if time.monotonic() < self._next_report or self.queue_name.endswith(".DQ") or self.broker.stopping:
             return
         self._next_report = time.monotonic() + REPORT_S
-        key, now = WORKERS_KEY.format(self.queue_name), time.time()
+        key = WORKERS_KEY.format(self.queue_name)
         try:
+            now = _redis_now(self._client)
             self._client.zadd(key, {self.broker.broker_id: now})
             self._client.zremrangebyscore(key, 0, now - HEARTBEAT_MS / 1000)
         except redis.RedisError as error:

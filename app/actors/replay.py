@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 
+from app.broker import MAX_AGE_MS
+
 if TYPE_CHECKING:
     from app.bootstrap import Services
 
@@ -23,7 +25,7 @@ def declare(broker: RedisBroker, services: Services) -> ReplayActor:
         min_backoff=500,
         max_backoff=15_000,
         time_limit=3_600_000,
-        max_age=86_400_000,
+        max_age=MAX_AGE_MS,
         notify_shutdown=True,
     )
     def replay(replay_id: int) -> None:

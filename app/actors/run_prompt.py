@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 
+from app.broker import MAX_AGE_MS
+
 if TYPE_CHECKING:
     from app.bootstrap import Services
 
@@ -26,7 +28,7 @@ def declare(broker: RedisBroker, services: Services) -> RunActor:
         min_backoff=500,
         max_backoff=15_000,
         time_limit=(services.runs.call_timeout_s + AROUND_THE_CALL_S) * 1000,
-        max_age=3_600_000,
+        max_age=MAX_AGE_MS,
     )
     def run_prompt(run_id: int) -> bool:
         return services.runs.execute(run_id)

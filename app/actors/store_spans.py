@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 
+from app.broker import MAX_AGE_MS
+
 if TYPE_CHECKING:
     from app.bootstrap import Services
 
@@ -17,7 +19,7 @@ def declare(broker: RedisBroker, services: Services) -> BatchActor:
     """Never retried here: whoever sent the batch is told to, and a retry of ours would only race with theirs."""
 
     @dramatiq.actor(
-        broker=broker, queue_name="spans", max_retries=0, time_limit=60_000, max_age=60_000, store_results=True
+        broker=broker, queue_name="spans", max_retries=0, time_limit=60_000, max_age=MAX_AGE_MS, store_results=True
     )
     def store_spans(project_id: int, key: str, ticket: str, encoding: str) -> dict[str, object]:
         return services.ingest.store_claimed(project_id, key, ticket, encoding)

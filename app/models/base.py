@@ -19,6 +19,8 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    func,
+    select,
 )
 from sqlalchemy.dialects import mysql
 from sqlalchemy.dialects.mysql import insert as mysql_insert
@@ -99,6 +101,14 @@ def identifier() -> Column[int]:
 def reference(name: str, target: str, *, nullable: bool = False) -> Column[Any]:
     """A foreign key to `target.id`; MySQL makes the index it needs."""
     return Column(name, BigInt, ForeignKey(f"{target}.id"), nullable=nullable)
+
+
+def database_now(connection: Connection) -> datetime:
+    """The time by the one clock that all processes share: what has to outlast a jump of theirs goes by it."""
+    if connection.dialect.name == "sqlite":
+        return datetime.now(UTC)
+    now: datetime = connection.execute(select(func.utc_timestamp(3, type_=DateTime))).scalar_one()
+    return now.replace(tzinfo=UTC)
 
 
 def insert_ignore(table: Table, connection: Connection) -> Insert:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
+from sqlalchemy import Connection
 
 from app.db import Database
 from app.models import data_policies, removal
+from app.models.base import database_now
 from app.models.data_policies import DataPolicy
 from app.services.removal import Remover, Step
 from app.timestamps import Now
@@ -22,11 +24,15 @@ BUDGET_S = 3.0
 
 @dataclass(slots=True, kw_only=True)
 class RetentionService:
-    """Test cases have copies of what they need, so they stay whatever goes."""
+    """Test cases have copies of what they need, so they stay whatever goes.
+
+    What is gone is gone: a clock that is ahead, be it ours or the database's, removes nothing early.
+    """
 
     database: Database
     now: Now
     remover: Remover
+    database_now: Callable[[Connection], datetime] = database_now
     budget_s: float = BUDGET_S
     _last: int = field(default=0, init=False)
 
@@ -35,24 +41,26 @@ class RetentionService:
         until = self.remover.monotonic() + self.budget_s
         with self.database.read() as connection:
             policies = data_policies.list_policies(connection)
+            now = min(self.now(), self.database_now(connection))
         removed = 0
         # Whose turn it was when the time was up is first no more.
         for project_id in sorted(policies, key=lambda id_: (id_ <= self._last, id_)):
             if self.remover.monotonic() >= until:
                 break
-            for step in self._steps(project_id, policies[project_id]):
+            for step in _steps(project_id, policies[project_id], now):
                 removed += self.remover.exhaust(step, until=until)
             self._last = project_id
         if removed:
             log.info("retention", rows=removed)
         return removed
 
-    def _steps(self, project_id: int, policy: DataPolicy) -> Iterator[Step]:
-        for days, remove in (
-            (policy.spans_days, removal.remove_old_turns),
-            (policy.runs_days, removal.remove_old_runs),
-            (policy.replays_days, removal.remove_old_replays),
-            (policy.rejected_days, removal.remove_old_rejected),
-        ):
-            if days is not None:
-                yield partial(remove, project_id=project_id, before=self.now() - timedelta(days=days))
+
+def _steps(project_id: int, policy: DataPolicy, now: datetime) -> Iterator[Step]:
+    for days, remove in (
+        (policy.spans_days, removal.remove_old_turns),
+        (policy.runs_days, removal.remove_old_runs),
+        (policy.replays_days, removal.remove_old_replays),
+        (policy.rejected_days, removal.remove_old_rejected),
+    ):
+        if days is not None:
+            yield partial(remove, project_id=project_id, before=now - timedelta(days=days))

@@ -23,10 +23,11 @@ class Days:
         self._container = container
 
     def pass_by(self, days: float) -> None:
-        database = self._container.database
+        database, later = self._container.database, self._container.now() + timedelta(days=days)
         RetentionService(
             database=database,
-            now=lambda: self._container.now() + timedelta(days=days),
+            now=lambda: later,
+            database_now=lambda _connection: later,
             remover=Remover(database=database, at_once=3, pause_s=0),
             budget_s=60,
         ).apply()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -179,11 +180,12 @@ def test_the_clock_stops_in_time_and_goes_on_where_it_stopped(world: World) -> N
 
     world.send(conversation(world.prompt(), "c", TURNS, start_ns=1_760_000_000_000_000_000))
     keep(world, spans_days=1)
+    aged(world, timedelta(days=2))
     database = world.container.database
     ticks = iter(range(1000))
     hurried = RetentionService(
         database=database,
-        now=lambda: world.container.now() + timedelta(days=2),
+        now=world.container.now,
         remover=Remover(database=database, at_once=1, pause_s=0, monotonic=lambda: next(ticks)),
         budget_s=3,
     )
@@ -193,6 +195,18 @@ def test_the_clock_stops_in_time_and_goes_on_where_it_stopped(world: World) -> N
     while hurried.apply():
         pass
     assert counts(world)["spans"] == counts(world)["sessions"] == 0
+
+
+@pytest.mark.usefixtures("no_policies_of_others")
+def test_a_clock_that_jumps_ahead_removes_nothing_early(world: World) -> None:
+    world.send(conversation(world.prompt(), "c", TURNS, start_ns=1_760_000_000_000_000_000))
+    keep(world, spans_days=1)
+    ahead = replace(world.container.services.retention, now=lambda: world.container.now() + timedelta(days=2))
+    before = world.count("spans")
+
+    ahead.apply()
+
+    assert world.count("spans") == before > 0
 
 
 def aged(world: World, by: timedelta) -> None:

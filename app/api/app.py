@@ -10,21 +10,27 @@ import orjson
 
 from app.actors.delivery import BatchDelivery
 from app.api import errors
+from app.api.audit_log import AuditLog
+from app.api.credentials import Credential, CredentialCheck, Credentials
 from app.api.data_policy import DataPolicyResource
 from app.api.docs import ApiDocsPage
 from app.api.exports import AT_ONCE, Exports
 from app.api.health import Live, Ready
 from app.api.keys import ApiKeyResource, ApiKeys
 from app.api.logs import PromptLogs, RejectedSpans
+from app.api.members import Invitation, Invitations, Member, Members
 from app.api.metrics import MetricsResource
 from app.api.middleware.authentication import Authentication
 from app.api.middleware.bulkhead import Bulkhead
 from app.api.middleware.metrics import RequestMetrics
 from app.api.middleware.request_id import RequestId
 from app.api.middleware.security_headers import SecurityHeaders
+from app.api.models import Model, Models
 from app.api.openapi import OpenApi
-from app.api.prompts import Prompt, Prompts, Render
+from app.api.projects import Project, ProjectApiKeys, Projects
+from app.api.prompts import Preview, Prompt, Prompts, Render
 from app.api.replays import (
+    AcceptedStep,
     PromptReplays,
     ReplayCancellation,
     ReplayHistoryResource,
@@ -41,6 +47,7 @@ from app.api.test_cases import (
     SessionTestCases,
     TestCaseCopy,
     TestCaseExport,
+    TestCaseProposal,
     TestCaseResource,
 )
 from app.api.traces import Traces
@@ -79,6 +86,7 @@ def build_app(container: Container) -> RoutedApp:
     add_replay_routes(app, container)
     add_run_routes(app, container)
     add_trace_routes(app, container)
+    add_organization_routes(app, container)
     policy = DataPolicyResource(policies=services.data_policies, body_bytes=settings.json_body_bytes)
     app.add_route("/api/v1/data-policy", policy)
     app.add_route("/api/v1/api-keys", ApiKeys(keys=services.keys, body_bytes=settings.json_body_bytes))
@@ -88,6 +96,27 @@ def build_app(container: Container) -> RoutedApp:
     app.add_route("/api/docs", ApiDocsPage(openapi=openapi, now=container.now))
     pages.install(app, container)
     return app
+
+
+def add_organization_routes(app: App, container: Container) -> None:
+    services, limit = container.services, container.settings.json_body_bytes
+    credential, project = "/api/v1/credentials/{vendor}", f"/api/v1/projects/{ID % 'project_id'}"
+    models: dict[str, Any] = {"models": services.models, "own_models": services.own_models, "body_bytes": limit}
+    people: dict[str, Any] = {"accounts": services.accounts, "body_bytes": limit}
+    keys = ProjectApiKeys(projects=services.projects, keys=services.keys, body_bytes=limit)
+    app.add_route("/api/v1/credentials", Credentials(credentials=services.credentials))
+    app.add_route(credential, Credential(credentials=services.credentials, body_bytes=limit))
+    app.add_route(f"{credential}/check", CredentialCheck(credentials=services.credentials, models=services.models))
+    app.add_route("/api/v1/models", Models(**models))
+    app.add_route(f"/api/v1/models/{ID % 'model_id'}", Model(**models))
+    app.add_route("/api/v1/projects", Projects(projects=services.projects, body_bytes=limit))
+    app.add_route(project, Project(projects=services.projects, body_bytes=limit))
+    app.add_route(f"{project}/api-keys", keys)
+    app.add_route("/api/v1/members", Members(**people))
+    app.add_route(f"/api/v1/members/{ID % 'user_id'}", Member(**people))
+    app.add_route("/api/v1/invitations", Invitations(**people))
+    app.add_route(f"/api/v1/invitations/{ID % 'invitation_id'}", Invitation(**people))
+    app.add_route("/api/v1/audit-log", AuditLog(audit=services.audit))
 
 
 def add_trace_routes(app: App, container: Container) -> None:
@@ -114,6 +143,7 @@ def add_prompt_routes(app: App, container: Container) -> None:
     app.add_route("/api/v1/prompts", Prompts(prompts=prompts, editor=editor, base=base, body_bytes=limit))
     app.add_route(prompt, Prompt(prompts=prompts, editor=editor, base=base, body_bytes=limit))
     app.add_route(f"{prompt}/render", Render(prompts=prompts, body_bytes=limit))
+    app.add_route(f"{prompt}/preview", Preview(editor=editor, body_bytes=limit))
     app.add_route(f"{prompt}/commit", Commit(versions=versions, body_bytes=limit))
     app.add_route(f"{prompt}/versions", Versions(versions=versions))
     app.add_route(f"{prompt}/versions/{{commit_hash}}", Version(versions=versions))
@@ -139,6 +169,7 @@ def add_replay_routes(app: App, container: Container) -> None:
     prompt, case = f"/api/v1/prompts/{ID % 'prompt_id'}", f"/api/v1/test-cases/{ID % 'test_case_id'}"
     replay = f"/api/v1/replays/{ID % 'replay_id'}"
     app.add_route("/api/v1/sessions/{session_id}/test-cases", SessionTestCases(**cases))
+    app.add_route("/api/v1/sessions/{session_id}/test-case-proposal", TestCaseProposal(**cases))
     app.add_route(f"{prompt}/test-cases", PromptTestCases(**cases))
     app.add_route(f"{prompt}/test-cases/import", ImportedTestCases(**cases))
     app.add_route(case, TestCaseResource(**cases))
@@ -150,3 +181,4 @@ def add_replay_routes(app: App, container: Container) -> None:
     app.add_route(replay, ReplayResource(replays=replays))
     app.add_route(f"{replay}/cancel", ReplayCancellation(replays=replays))
     app.add_route(f"{replay}/steps/{{step}}", ReplayStep(replays=replays, body_bytes=limit))
+    app.add_route(f"{replay}/steps/{{step}}/accept", AcceptedStep(replays=replays, cases=cases["cases"]))

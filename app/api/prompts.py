@@ -15,6 +15,8 @@ from app.schemas.prompts import (
     NewPromptSchema,
     Page,
     PageQuery,
+    PreviewRequest,
+    PreviewSchema,
     RenderRequest,
     RenderSchema,
     WhichVersion,
@@ -24,7 +26,7 @@ from app.services.prompt_editor import PromptEditor
 from app.services.prompts import PromptService, PromptView
 
 _NEW, _CHANGE, _PAGE = NewPromptSchema(), DraftChangeSchema(), PageQuery()
-_WHICH, _RENDER = WhichVersionQuery(), RenderSchema()
+_WHICH, _RENDER, _PREVIEW = WhichVersionQuery(), RenderSchema(), PreviewSchema()
 
 
 class Prompts:
@@ -42,7 +44,11 @@ class Prompts:
         )
         resp.media = prompt_records.listing(found, base=self._base)
 
-    @operation("Create a prompt and commit it", body=NewPromptSchema, answers={201: answers.CreatedPrompt})
+    @operation(
+        "Create a prompt and commit it, or with `commit` false leave it a draft",
+        body=NewPromptSchema,
+        answers={201: answers.CreatedPrompt},
+    )
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         key = req.context.key
         new = load(_NEW, read_json(req, self._body_bytes))
@@ -118,6 +124,29 @@ class Render:
             selections=asked.selections,
             productive=asked.productive,
             commit_hash=asked.commit_hash,
+        )
+        resp.media = prompt_records.rendered_record(result)
+
+
+class Preview:
+    """What an editor shows while somebody types: nothing is stored, so that a key that may read may ask."""
+
+    scopes = {"POST": "read"}  # noqa: RUF012 - read by the authentication middleware
+
+    def __init__(self, *, editor: PromptEditor, body_bytes: int) -> None:
+        self._editor = editor
+        self._body_bytes = body_bytes
+
+    @operation(
+        "The instruction that the draft would give after an edit", body=PreviewSchema, answers={200: answers.Rendered}
+    )
+    def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
+        asked: PreviewRequest = load(_PREVIEW, read_json(req, self._body_bytes))
+        result = self._editor.preview(
+            project_id=req.context.key.project_id,
+            prompt_id=prompt_id,
+            change=asked.change,
+            selections=asked.selections,
         )
         resp.media = prompt_records.rendered_record(result)
 

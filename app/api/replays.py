@@ -10,6 +10,7 @@ from app.api.operation import operation
 from app.errors import Invalid
 from app.models.replays import ReplayFilter
 from app.schemas.answers import replays as answers
+from app.schemas.answers import test_cases as case_answers
 from app.schemas.base import load
 from app.schemas.replays import (
     HistoryQuerySchema,
@@ -23,8 +24,10 @@ from app.schemas.replays import (
     dump_replay,
     dump_replays,
 )
+from app.schemas.test_cases import dump_test_case
 from app.services.replay_history import ReplayHistory
 from app.services.replays import ReplayService
+from app.services.test_cases import TestCaseService
 
 _START, _START_ALL, _QUERY, _VERDICT = StartSchema(), StartAllSchema(), ReplayQuerySchema(), VerdictSchema()
 _HISTORY = HistoryQuerySchema()
@@ -124,13 +127,39 @@ class ReplayStep:
     @operation("Decide a step that needs review", body=VerdictSchema, answers={200: answers.Replay}, errors=(409,))
     def on_patch(self, req: falcon.Request, resp: falcon.Response, replay_id: int, step: str) -> None:
         verdict = load(_VERDICT, read_json(req, self._body_bytes))["verdict"]
-        if not (step.isascii() and step.isdigit() and len(step) < 10):
-            raise Invalid("n: Must be the number of a step.")
         key = req.context.key
         view = self._replays.decide(
-            project_id=key.project_id, replay_id=replay_id, step=int(step), verdict=verdict, actor=key.actor
+            project_id=key.project_id, replay_id=replay_id, step=_number(step), verdict=verdict, actor=key.actor
         )
         resp.media = dump_replay(view)
+
+
+class AcceptedStep:
+    """The test case expects from now on what the draft produced; the replay keeps its verdict."""
+
+    def __init__(self, *, replays: ReplayService, cases: TestCaseService) -> None:
+        self._replays = replays
+        self._cases = cases
+
+    @operation("Accept what a step produced as expected", answers={200: case_answers.Case})
+    def on_post(self, req: falcon.Request, resp: falcon.Response, replay_id: int, step: str) -> None:
+        key = req.context.key
+        made = self._replays.produced(project_id=key.project_id, replay_id=replay_id, step=_number(step))
+        row = self._cases.accept(
+            project_id=key.project_id,
+            test_case_id=made.test_case_id,
+            turn=made.turn,
+            step=made.step,
+            actual=made.actual,
+            actor=key.actor,
+        )
+        resp.media = dump_test_case(row)
+
+
+def _number(step: str) -> int:
+    if not (step.isascii() and step.isdigit() and len(step) < 10):
+        raise Invalid("n: Must be the number of a step.")
+    return int(step)
 
 
 class ReplayHistoryResource:

@@ -19,6 +19,7 @@ from app.schemas.test_cases import (
     WrittenCase,
     WrittenCaseSchema,
     dump_export,
+    dump_proposal,
     dump_test_case,
 )
 from app.services.test_cases import DOCUMENT_BYTES, TestCaseService
@@ -49,6 +50,15 @@ class SessionTestCases(_Resource):
             project_id=key.project_id, session_id=session_id, name=asked.name, changes=asked.changes, actor=key.actor
         )
         _created(resp, row)
+
+
+class TestCaseProposal(_Resource):
+    __test__ = False  # pytest would take the name for a test
+
+    @operation("The test case that a session makes without changes; nothing is stored", answers={200: answers.Proposal})
+    def on_get(self, req: falcon.Request, resp: falcon.Response, session_id: str) -> None:
+        proposal = self._cases.proposed(project_id=req.context.key.project_id, session_id=session_id)
+        resp.media = dump_proposal(proposal)
 
 
 class PromptTestCases(_Resource):

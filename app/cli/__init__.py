@@ -16,6 +16,7 @@ from app.cli.init import init
 from app.cli.keys import keys
 from app.cli.replay import replay
 from app.cli.serve import serve
+from app.cli.sign_in_link import sign_in_link
 from app.cli.test_cases import test_cases
 from app.errors import RepriseError
 from config.settings import SettingsError
@@ -40,5 +41,5 @@ def main() -> None:
     """
 
 
-for _command in (serve, init, db, keys, doctor, replay, test_cases, export, erase, data_policy):
+for _command in (serve, init, db, keys, doctor, replay, test_cases, export, erase, data_policy, sign_in_link):
     main.add_command(_command)

@@ -8,7 +8,7 @@ import click
 
 from app.cli import context, output
 
-SCOPES = ("run", "read", "write", "ingest")
+SCOPES = ("run", "read", "write", "ingest", "admin")
 project = click.option("--project", "project_id", type=int, help="Project id; the oldest project when left out.")
 
 
@@ -19,7 +19,9 @@ def keys() -> None:
 
 @keys.command()
 @click.argument("name")
-@click.option("--scope", "scopes", multiple=True, type=click.Choice(SCOPES), help="Repeatable; all when left out.")
+@click.option(
+    "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), help="Repeatable; all but admin when left out."
+)
 @click.option("--expires", type=click.DateTime(), help="When it stops working, UTC; never when left out.")
 @project
 def create(name: str, scopes: tuple[str, ...], expires: datetime | None, project_id: int | None) -> None:
@@ -28,7 +30,7 @@ def create(name: str, scopes: tuple[str, ...], expires: datetime | None, project
     new = built.services.keys.create(
         project_id=context.only_project(built, project_id),
         name=name,
-        scopes=frozenset(scopes or SCOPES),
+        scopes=frozenset(scopes or set(SCOPES) - {"admin"}),
         expires_at=expires and expires.replace(tzinfo=UTC),
     )
     click.echo(new.secret)

@@ -32,7 +32,7 @@ api_keys = Table(
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """`scopes` is a set of run, read, write, ingest."""
+    """`scopes` is a set of run, read, write, ingest, admin."""
 
     id: int
     project_id: int

@@ -170,14 +170,19 @@ def put_catalogue(connection: Connection, *, entries: list[dict[str, Any]], now:
 
 def put_own_model(
     connection: Connection, *, organization_id: int, vendor: str, name: str, values: dict[str, Any], now: datetime
-) -> None:
-    """Write a model of the organization's own, in place of one of the same name, a retired one too."""
+) -> tuple[int, bool]:
+    """Write a model of the organization's own, in place of one of the same name, a retired one too.
+
+    Its id, and whether there was none of that name.
+    """
     c = language_models.c
     key = {"organization_id": organization_id, "vendor": vendor, "name": name}
     changed = values | {"updated_at": now, "retired": False}
-    connection.execute(insert_ignore(language_models, connection).values(created_at=now, **key, **changed))
     ours = and_(c.organization_id == organization_id, c.vendor == vendor, c.name == name)
+    known = connection.scalar(select(c.id).where(ours))
+    connection.execute(insert_ignore(language_models, connection).values(created_at=now, **key, **changed))
     connection.execute(update(language_models).where(ours).values(changed))
+    return connection.execute(select(c.id).where(ours)).scalar_one(), known is None
 
 
 def retire_own_model(connection: Connection, *, organization_id: int, model_id: int, now: datetime) -> bool:

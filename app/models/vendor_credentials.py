@@ -30,11 +30,12 @@ def find_credential(connection: Connection, *, organization_id: int, vendor: str
     return (row[0], row[1]) if row else None
 
 
-def list_credentials(connection: Connection, *, organization_id: int) -> list[tuple[str, str, datetime]]:
-    """(vendor, base URL, created at) of each, never the key."""
+def list_credentials(connection: Connection, *, organization_id: int) -> list[tuple[str, str, str, datetime]]:
+    """(vendor, encrypted key, base URL, created at) of each."""
     c = vendor_credentials.c
-    statement = select(c.vendor, c.base_url, c.created_at).where(c.organization_id == organization_id)
-    return [(row[0], row[1], row[2]) for row in connection.execute(statement)]
+    statement = select(c.vendor, c.encrypted_key, c.base_url, c.created_at)
+    rows = connection.execute(statement.where(c.organization_id == organization_id))
+    return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
 def put_credential(

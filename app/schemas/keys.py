@@ -17,7 +17,7 @@ from app.timestamps import iso, iso_or_none
 
 @dataclass(frozen=True, slots=True)
 class WantedKey:
-    """`scopes` None asks for those of the key that makes it."""
+    """`scopes` None asks for those of the key that makes it, but `admin`."""
 
     name: str
     scopes: frozenset[str] | None = None

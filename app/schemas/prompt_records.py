@@ -66,8 +66,9 @@ def list_item(prompt: PromptListing, *, base: str) -> Json:
 def created(content: PromptContent) -> Json:
     in_text = keys_in(content.value)
     defined = [placeholder.key for placeholder in content.placeholders]
+    committed = content.commit_hash is not None
     return {
-        "prompt": {"id": content.prompt_id, "name": content.name, "value": content.value, "commited": True},
+        "prompt": {"id": content.prompt_id, "name": content.name, "value": content.value, "commited": committed},
         "placeholders": {
             "undefinedKeys": [key for key in in_text if key not in defined],
             "ignored": [key for key in defined if key not in in_text],

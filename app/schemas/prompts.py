@@ -32,6 +32,7 @@ class NewPromptSchema(_ContentSchema):
     name = Text(required=True, minimum=1, maximum=NAME, trim=True)
     value = Text(required=True, maximum=VALUE)
     instruction_format = fields.String(data_key="instructionFormat", validate=validate.OneOf(("XML", "RAW")))
+    commit = StrictBoolean()
 
     @post_load
     def _make(self, data: dict[str, Any], **_kwargs: Any) -> NewPrompt:
@@ -102,6 +103,23 @@ class PageQuery(StrictSchema):
     @post_load
     def _make(self, data: dict[str, Any], **_kwargs: Any) -> Page:
         return Page(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewRequest:
+    change: DraftChange
+    selections: dict[str, str]
+
+
+class PreviewSchema(StrictSchema):
+    """`draft` is what an edit of the draft would be."""
+
+    change = fields.Nested(DraftChangeSchema, data_key="draft", load_default=DraftChange)
+    selections = Selections(data_key="placeholders", load_default=dict)
+
+    @post_load
+    def _make(self, data: dict[str, Any], **_kwargs: Any) -> PreviewRequest:
+        return PreviewRequest(**data)
 
 
 class CommitSchema(StrictSchema):

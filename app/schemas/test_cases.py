@@ -8,9 +8,10 @@ from typing import Any
 from marshmallow import fields, post_load, validate
 
 from app.models.test_cases import TestCaseRow
+from app.replay.codec import dump_case
 from app.schemas.base import StrictSchema, Text
 from app.schemas.placeholders import Selections
-from app.services.test_cases import NAME_MAX
+from app.services.test_cases import NAME_MAX, Proposal
 from app.timestamps import iso
 
 PAGE = 50
@@ -103,6 +104,10 @@ def dump_test_case(row: TestCaseRow) -> dict[str, Any]:
         "createdAt": iso(row.created_at),
         "updatedAt": iso(row.updated_at),
     }
+
+
+def dump_proposal(proposal: Proposal) -> dict[str, Any]:
+    return {"promptId": proposal.head.id, "name": proposal.name, "testCase": dump_case(proposal.case)}
 
 
 def dump_export(row: TestCaseRow) -> dict[str, Any]:

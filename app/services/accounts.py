@@ -60,6 +60,12 @@ class AccountService:
         with self._database.read() as connection:
             return memberships.list_members(connection, organization_id=organization_id)
 
+    def member(self, *, organization_id: int, user_id: int) -> Member:
+        for member in self.members(organization_id=organization_id):
+            if member.user_id == user_id:
+                return member
+        raise NotFound("There is no such member.")
+
     def change_role(self, *, organization_id: int, user_id: int, role: Role, actor: Actor) -> None:
         """`Conflict` when it would leave the organization without an admin."""
         with self._database.write() as connection:
@@ -97,6 +103,12 @@ class AccountService:
     def invitations(self, *, organization_id: int) -> list[Invitation]:
         with self._database.read() as connection:
             return invitations.list_open(connection, organization_id=organization_id)
+
+    def open_invitation(self, *, organization_id: int, invitation_id: int) -> Invitation:
+        for invitation in self.invitations(organization_id=organization_id):
+            if invitation.id == invitation_id:
+                return invitation
+        raise NotFound("There is no such invitation.")
 
     def withdraw(self, *, organization_id: int, invitation_id: int, actor: Actor) -> None:
         with self._database.write() as connection:

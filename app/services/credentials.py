@@ -25,15 +25,21 @@ from config.settings import VENDOR_VARIABLES
 CUSTOM = "CUSTOM_OPENAI_COMPATIBLE"
 CHECK_TIMEOUT_S = 20.0
 BASE_URL_MAX = 512
+# Of a shorter key the last four characters would say too much.
+SHOWN_FROM = 16
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCredential:
-    """What may be shown of a credential; `set_at` is None for one of the settings."""
+    """What may be shown of a credential; `set_at` is None for one of the settings.
+
+    `last_four` is "" for a key that is short, of the settings, or can't be read.
+    """
 
     vendor: str
     base_url: str
     set_at: datetime | None
+    last_four: str = ""
 
 
 class CredentialService:
@@ -77,8 +83,16 @@ class CredentialService:
         with self._database.read() as connection:
             own = vendor_credentials.list_credentials(connection, organization_id=organization_id)
         known = {vendor: StoredCredential(vendor, url, None) for vendor, (_, url) in self._from_settings.items()}
-        known |= {vendor: StoredCredential(vendor, url, set_at) for vendor, url, set_at in own}
+        for vendor, encrypted, url, set_at in own:
+            known[vendor] = StoredCredential(vendor, url, set_at, self._last_four(vendor, encrypted))
         return sorted(known.values(), key=lambda credential: credential.vendor)
+
+    def get(self, organization_id: int, vendor: str) -> StoredCredential:
+        """`NotFound` when the vendor can't be called."""
+        for credential in self.list(organization_id):
+            if credential.vendor == vendor:
+                return credential
+        raise NotFound("There is no such credential.")
 
     def set(
         self, organization_id: int, vendor: str, *, api_key: str, base_url: str = "", actor: Actor = SYSTEM
@@ -122,6 +136,13 @@ class CredentialService:
             connection, organization_id=organization_id, actor=actor, action=action, subject=vendor, now=now
         )
 
+    def _last_four(self, vendor: str, encrypted: str) -> str:
+        try:
+            key = self._decrypt(vendor, encrypted)
+        except (ProviderError, Invalid):
+            return ""
+        return key[-4:] if len(key) >= SHOWN_FROM else ""
+
     def _decrypt(self, vendor: str, encrypted: str) -> str:
         try:
             return self._fernet().decrypt(encrypted.encode()).decode()
@@ -147,6 +168,8 @@ def check_base_url(base_url: str) -> None:
         whole = False
     if not whole or not base_url.isprintable() or " " in base_url:
         raise Invalid("baseUrl: Must be a whole address that begins with https:// or http://.")
+    if "@" in parts.netloc:
+        raise Invalid("baseUrl: Must have no user or password: it is shown to those who may change it.")
     if len(base_url) > BASE_URL_MAX:
         raise Invalid(f"baseUrl: Longer than {BASE_URL_MAX} characters.")
 

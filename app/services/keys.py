@@ -21,7 +21,10 @@ from app.models.audit_log import SYSTEM, Actor
 from app.models.organizations import Project
 from app.timestamps import Now
 
-SCOPES = frozenset({"run", "read", "write", "ingest"})
+# Opens what is the organization's: all of its projects share it, so that no key has it unless it was asked for.
+ADMIN = "admin"
+DEFAULT_SCOPES = frozenset({"run", "read", "write", "ingest"})
+SCOPES = DEFAULT_SCOPES | {ADMIN}
 # A revoked key stops working within 5 s everywhere: this, and what a slow lookup may add.
 CACHE_S = 3.0
 CACHE_ENTRIES = 10_000
@@ -69,7 +72,7 @@ class KeyService:
         *,
         project_id: int,
         name: str,
-        scopes: frozenset[str] = SCOPES,
+        scopes: frozenset[str] = DEFAULT_SCOPES,
         expires_at: datetime | None = None,
         actor: Actor = SYSTEM,
     ) -> NewKey:
@@ -94,10 +97,19 @@ class KeyService:
         return NewKey(key_id, secret)
 
     def create_with(
-        self, maker: ApiKey, *, name: str, scopes: frozenset[str] | None, expires_at: datetime | None
+        self,
+        maker: ApiKey,
+        *,
+        name: str,
+        scopes: frozenset[str] | None,
+        expires_at: datetime | None,
+        project_id: int | None = None,
     ) -> NewKey:
-        """A key of the same project that may do no more, and no longer, than the key that makes it."""
-        wanted = maker.scopes if scopes is None else scopes
+        """A key that may do no more, and no longer, than the key that makes it; of its project unless told another.
+
+        Without `scopes` it gets the maker's, but `admin`.
+        """
+        wanted = maker.scopes & DEFAULT_SCOPES if scopes is None else scopes
         if more := wanted - maker.scopes:
             raise Forbidden(f"scopes: This API key lacks {', '.join(sorted(more))} and can't give what it lacks.")
         until = expires_at or maker.expires_at
@@ -105,7 +117,8 @@ class KeyService:
             raise Invalid("expiresAt: Must be in the future.")
         if until and maker.expires_at and until > maker.expires_at:
             raise Forbidden("expiresAt: Must not be later than when the key that makes it expires.")
-        return self.create(project_id=maker.project_id, name=name, scopes=wanted, expires_at=until, actor=maker.actor)
+        project_id = project_id or maker.project_id
+        return self.create(project_id=project_id, name=name, scopes=wanted, expires_at=until, actor=maker.actor)
 
     def list(self, *, project_id: int) -> list[ApiKey]:
         with self._database.read() as connection:

@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from app.db import Database
-from app.errors import Invalid, NotFound
+from app.errors import Conflict, Invalid, NotFound
 from app.models import audit_log, language_models
 from app.models.audit_log import SYSTEM, Actor
 from app.models.language_models import LanguageModel
@@ -40,6 +40,18 @@ class ModelService:
         with self._database.read() as connection:
             return language_models.list_models(connection, organization_id=organization_id)
 
+    def get(self, *, organization_id: int, model_id: int) -> LanguageModel:
+        """`NotFound` for a model that the organization can't see, or that is retired."""
+        with self._database.read() as connection:
+            return _find(connection, organization_id, model_id)
+
+    def cheapest(self, *, organization_id: int, vendor: str) -> LanguageModel:
+        """The usable model of the vendor that costs the least to ask; `Conflict` when it has none."""
+        usable = [m for m in self.list(organization_id=organization_id) if m.vendor == vendor and m.usable]
+        if not usable:
+            raise Conflict("There is no model to ask: add or enable one of this vendor first.")
+        return min(usable, key=lambda model: (model.completion_price, model.prompt_price, model.name))
+
     def choose(
         self,
         *,
@@ -53,9 +65,9 @@ class ModelService:
         chosen = {"disabled": disabled, "is_default": is_default}
         values = {name: value for name, value in chosen.items() if value is not None}
         with self._database.write() as connection:
-            model = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
-            if model is None:
-                raise NotFound("There is no such model.")
+            model = _find(connection, organization_id, model_id)
+            if is_default and (model.disabled if disabled is None else disabled):
+                raise Conflict(f"Enable {model.name} before you make it the default.")
             language_models.put_choice(connection, organization_id=organization_id, model_id=model_id, values=values)
             audit_log.add_entry(
                 connection,
@@ -106,6 +118,13 @@ class ModelService:
             if model.usable and model.vendor == "BUILTIN":
                 return model
         raise Invalid("languageModelName: This organization has no default model; name the one to use.")
+
+
+def _find(connection: Connection, organization_id: int, model_id: int) -> LanguageModel:
+    model = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
+    if model is None or model.retired:
+        raise NotFound("There is no such model.")
+    return model
 
 
 def _columns(entry: ModelEntry) -> dict[str, Any]:

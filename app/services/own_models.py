@@ -37,13 +37,13 @@ class OwnModelService:
     database: Database
     now: Now
 
-    def put(self, *, organization_id: int, model: OwnModel, actor: Actor) -> None:
-        """Add a model, or change the one of that name; `Invalid` names what can't be."""
+    def put(self, *, organization_id: int, model: OwnModel, actor: Actor) -> tuple[int, bool]:
+        """Add a model, or change the one of that name: its id, and whether it was added. `Invalid` if it can't be."""
         _check(model)
         values = asdict(model)
         name = values.pop("name")
         with self.database.write() as connection:
-            language_models.put_own_model(
+            put = language_models.put_own_model(
                 connection,
                 organization_id=organization_id,
                 vendor=CUSTOM,
@@ -52,6 +52,7 @@ class OwnModelService:
                 now=self.now(),
             )
             self._note(connection, organization_id, actor, "model.added", name)
+        return put
 
     def remove(self, *, organization_id: int, model_id: int, actor: Actor) -> None:
         """No prompt can use it from now on; `NotFound` for a model of the catalogue."""

@@ -23,6 +23,17 @@ class ProjectService:
         with self._database.read() as connection:
             return [p for p in organizations.list_projects(connection) if p.organization_id in viewer.roles]
 
+    def list(self, *, organization_id: int) -> list[Project]:
+        """The organization's, oldest first."""
+        with self._database.read() as connection:
+            return [p for p in organizations.list_projects(connection) if p.organization_id == organization_id]
+
+    def get(self, *, organization_id: int, project_id: int) -> Project:
+        for project in self.list(organization_id=organization_id):
+            if project.id == project_id:
+                return project
+        raise NotFound("There is no such project.")
+
     def create(self, *, organization_id: int, name: str, actor: Actor) -> int:
         name, now = checked_name(name), self._now()
         with self._database.write() as connection:

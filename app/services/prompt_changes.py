@@ -21,7 +21,7 @@ FILLED_MAX = 2_000_000
 class NewPrompt:
     """`model_name` None takes the organization's default model; `config` has just the keys that were sent.
 
-    `fallback_name` names the model that is asked when the first fails.
+    `fallback_name` names the model that is asked when the first fails. Without `commit` it is a draft.
     """
 
     name: str
@@ -31,6 +31,7 @@ class NewPrompt:
     config: dict[str, Any] = field(default_factory=dict)
     instruction_format: InstructionFormat = "XML"
     placeholders: tuple[Placeholder, ...] = ()
+    commit: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,11 +37,10 @@ class PromptEditor:
         project_id: int,
         organization_id: int,
         new: NewPrompt,
-        commit: bool = True,
         author: Author | None = None,
         actor: Actor = SYSTEM,
     ) -> PromptContent:
-        """The prompt with its placeholders and, with `commit`, its first version; or nothing at all."""
+        """The prompt with its placeholders and, unless it is to stay a draft, its first version; or nothing at all."""
         with self._database.read() as connection:
             model = self._models.named(connection, organization_id=organization_id, name=new.model_name)
             fallback = self._fallback(connection, organization_id, new.fallback_name)
@@ -57,7 +56,7 @@ class PromptEditor:
         with self._database.write() as connection:
             created = replace(content, prompt_id=prompts.add_prompt(connection, values=values, now=now))
             self._note(connection, project_id, actor, "prompt.created", content.name)
-            if not commit:
+            if not new.commit:
                 return created
             return drafts.add_version(
                 connection, created, parent=None, message="Initial commit", author=author, now=now

@@ -12,6 +12,7 @@ from app.web.page import Page, Site
 from app.web.templating import Templates
 from app.web.views import (
     account,
+    exports,
     getting_started,
     home,
     operations,
@@ -66,6 +67,7 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{PROMPT}/versions/{{commit_hash}}/restore", versions.Restore),
     (f"{PROMPT}/compare", versions.Compare),
     (f"{PROMPT}/logs", prompt_logs.PromptLogs),
+    (f"{PROMPT}/exports/{{kind}}", exports.Export),
     (f"{PROMPT}/test-cases", test_cases.TestCases),
     (f"{PROMPT}/test-cases/new", test_cases.WriteTestCase),
     (f"{SESSION}/test-case", test_cases.SessionTestCase),

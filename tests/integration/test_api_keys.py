@@ -14,11 +14,13 @@ from app.api.app import build_app
 from app.services.keys import KeyService
 from app.timestamps import iso
 from tests.support.api_routes import ApiRoute, api_routes
-from tests.support.everything import everything
+from tests.support.everything import everything, organization
 from tests.support.world import World
 
-SCOPES = ("ingest", "read", "run", "write")
+DEFAULT = ("ingest", "read", "run", "write")
+SCOPES = ("admin", *DEFAULT)
 KEYS = "/api/v1/api-keys"
+MODELS = {("models", "POST"), ("models", "PATCH"), ("models", "DELETE")}
 PUBLIC = {"/api/openapi.json", "/api/docs"}
 
 
@@ -36,7 +38,7 @@ def test_a_key_is_shown_once_and_then_works(world: World) -> None:
     answer = world.post(KEYS, json={"name": "Deploy"})
 
     assert answer.status_code == 201
-    assert answer.json["scopes"] == list(SCOPES)
+    assert answer.json["scopes"] == list(DEFAULT), "admin is given when it is asked for, and only then"
     shown = world.get(answer.headers["Location"]).json
     assert answer.json == shown | {"key": answer.json["key"]}
     assert shown["lastFour"] == answer.json["key"][-4:]
@@ -78,7 +80,7 @@ def test_making_and_revoking_are_in_the_audit_log_with_the_key_that_did_it(world
         ({"name": "x" * 129}, "name"),
         ({"name": "a\0b"}, "name"),
         ({"name": "x", "scopes": []}, "scopes"),
-        ({"name": "x", "scopes": ["admin"]}, "scopes.0"),
+        ({"name": "x", "scopes": ["root"]}, "scopes.0"),
         ({"name": "x", "scopes": "read"}, "scopes"),
         ({"name": "x", "expiresAt": "tomorrow"}, "expiresAt"),
         ({"name": "x", "expiresAt": "2030-01-01T00:00:00"}, "expiresAt"),
@@ -96,7 +98,8 @@ def test_a_bad_request_names_the_field(world: World, body: dict[str, Any], field
 def test_a_key_can_not_give_what_it_lacks(world: World) -> None:
     writer = with_key(world, made(world, scopes=["write"])["key"])
 
-    assert writer.post(KEYS, json={"name": "More", "scopes": ["read", "write"]}).status_code == 403
+    for more in ("read", "admin"):
+        assert writer.post(KEYS, json={"name": "More", "scopes": [more, "write"]}).status_code == 403
     assert made(writer)["scopes"] == ["write"]
 
 
@@ -134,6 +137,9 @@ def needed(route: ApiRoute) -> str:
         return "ingest"
     if route.template.startswith("/api/v1/api-keys"):
         return "write"
+    organizations = ("credentials", "projects", "members", "invitations", "audit-log")
+    if route.template.split("/")[3] in organizations or (route.template.split("/")[3], route.method) in MODELS:
+        return "admin"
     if str(route) in {
         "POST /api/v1/prompts/run",
         "POST /api/v1/test-cases/{test_case_id}/replays",
@@ -141,11 +147,12 @@ def needed(route: ApiRoute) -> str:
         "POST /api/v1/replays/{replay_id}/cancel",
     }:
         return "run"
-    return "read" if route.method == "GET" or route.template.endswith("/render") else "write"
+    return "read" if route.method == "GET" or route.template.endswith(("/render", "/preview")) else "write"
 
 
 def test_every_route_takes_its_scope_and_no_other(world: World) -> None:
-    owned = everything(world)
+    world.member(f"{world.organization_id}@example.org")
+    owned = everything(world) | organization(world)
     keys = {scope: with_key(world, made(world, scopes=[scope])["key"]) for scope in SCOPES}
     wrong = []
     refused_later = {"unknown": True}  # so that nothing is started that would outlive the test

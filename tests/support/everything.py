@@ -56,6 +56,18 @@ def everything(world: Project) -> dict[str, Any]:
     }
 
 
+def organization(world: Project) -> dict[str, Any]:
+    """What belongs to the project's organization, as `everything`; takes a key with the scope `admin`, and a member."""
+    model = {"name": MARK, "baseUrl": f"http://127.0.0.1:9/{MARK}"}
+    return {
+        "vendor": "ANTHROPIC",
+        "model_id": _made(world, "/api/v1/models", model)["id"],
+        "project_id": _made(world, "/api/v1/projects", {"name": MARK})["id"],
+        "invitation_id": _made(world, "/api/v1/invitations", {"email": f"{MARK}@example.org", "role": "viewer"})["id"],
+        "user_id": world.get("/api/v1/members").json["members"][0]["userId"],
+    }
+
+
 def new_prompt() -> dict[str, Any]:
     return {"name": MARK, "value": f"Know all about the {MARK}, be {{{{tone}}}}.", "placeholders": [PLACEHOLDER]}
 

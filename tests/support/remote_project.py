@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import requests
 
-from tests.support.deployment import Deployment, EmbeddedServer
+from app.services.keys import SCOPES
+from tests.support.deployment import Deployment, EmbeddedServer, environment, run_to_end
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,13 @@ class RemoteProject:
 
     def ask(self, method: str, path: str, **sent: Any) -> Answer:
         return Answer(self.session.request(method, self.url + path, timeout=30, **sent))
+
+    @classmethod
+    def administering(cls, server: EmbeddedServer | Deployment) -> Self:
+        """As `of`, with a key that may do everything."""
+        env = server.env if isinstance(server, Deployment) else environment(server.home)
+        scopes = [word for scope in sorted(SCOPES) for word in ("--scope", scope)]
+        return cls(server.url, run_to_end(["reprise", "keys", "create", "Everything", *scopes], env).strip())
 
     @classmethod
     def of(cls, server: EmbeddedServer | Deployment) -> Self:

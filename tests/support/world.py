@@ -18,6 +18,7 @@ from app import schema
 from app.api.app import build_app
 from app.bootstrap import Container, bootstrap
 from app.models import language_models, organizations, prompts
+from app.services.keys import SCOPES
 from config.settings import Settings
 from tests.support.checked_client import CheckedClient
 from tests.support.mariadb import MariaDB
@@ -58,6 +59,9 @@ class World:
     def patch(self, path: str, **kwargs: Any) -> Result:
         return self.client.simulate_patch(path, headers=self.headers | kwargs.pop("headers", {}), **kwargs)
 
+    def put(self, path: str, **kwargs: Any) -> Result:
+        return self.client.simulate_put(path, headers=self.headers | kwargs.pop("headers", {}), **kwargs)
+
     def delete(self, path: str, **kwargs: Any) -> Result:
         return self.client.simulate_delete(path, headers=self.headers | kwargs.pop("headers", {}), **kwargs)
 
@@ -85,6 +89,11 @@ class World:
             }
             return prompts.add_prompt(connection, values=values, now=self.container.now())
 
+    def member(self, email: str, password: str = "correct horse battery") -> None:
+        """Makes an admin of the organization who can sign in."""
+        accounts = self.container.services.accounts
+        accounts.ensure_admin(organization_id=self.organization_id, email=email, password=password, name="Ada")
+
     def count(self, table: str) -> int:
         """Rows of the project in `table`."""
         with self.container.database.read() as connection:
@@ -110,6 +119,7 @@ def running(settings: Settings, *, queues: Sequence[str] = ()) -> Iterator[Conta
     finally:
         worker.stop(timeout=5000)
         container.services.runs.ends.close()
+        container.services._parts.providers.close()
         container.database.engine.dispose()
 
 
@@ -135,5 +145,5 @@ def new_world(container: Container) -> World:
     with container.database.write() as connection:
         organization_id = organizations.add_organization(connection, name="Ada & Söhne", now=now)
         project_id = organizations.add_project(connection, organization_id=organization_id, name="P", now=now)
-    key = container.services.keys.create(project_id=project_id, name="test").secret
+    key = container.services.keys.create(project_id=project_id, name="test", scopes=SCOPES).secret
     return World(container, CheckedClient(build_app(container)), organization_id, project_id, key)

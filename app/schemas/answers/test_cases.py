@@ -81,4 +81,5 @@ Case = shape(
     CaseDocument,
 )
 Cases = shape("TestCases", {"testCases": many(Case), "nextCursor": text(allow_none=True)})
+Proposal = shape("TestCaseProposal", {"promptId": integer(), "name": text(), "testCase": one(CaseDocument)})
 Export = shape("TestCaseExport", {"format": choice(FORMAT), "name": text(), "testCase": one(CaseDocument)})

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from urllib.parse import urlencode
 
 from app.errors import Invalid
 from app.models.run_log import RunEntry
 from app.services.logs import LogFilter, Page
 from app.services.sessions import SessionSummary
+from app.timestamps import iso
 from app.web.filters import from_ns, plural
 from app.web.presenters.lists import first_link, next_link
 from app.web.presenters.tabs import Tab, prompt_tabs
@@ -57,6 +59,7 @@ class LogsPage:
     since: str
     status: str
     filtered: bool
+    exports: list[tuple[str, str]]
     types = TYPES
     times = TIMES
     statuses = STATUSES
@@ -82,7 +85,10 @@ def logs_page(
     prompt_id: int,
     page: Page[SessionSummary] | Page[RunEntry | SessionSummary],
     query: Mapping[str, str],
+    *,
+    since: datetime | None,
 ) -> LogsPage:
+    """`since` is the time of the choice that the form made."""
     chosen = {field: query.get(field, "") for field in ("search", "type", "since", "status")}
     return LogsPage(
         name=name,
@@ -91,8 +97,16 @@ def logs_page(
         next_href=next_link(query, page.next_cursor),
         first_href=first_link(query),
         filtered=any(chosen.values()),
+        exports=_exports(f"{base}/prompts/{prompt_id}", chosen["since"], since),
         **chosen,
     )
+
+
+def _exports(prompt: str, chosen: str, since: datetime | None) -> list[tuple[str, str]]:
+    """(words, address) of each file; of the form's choices they follow the time alone, and say so."""
+    asked = f"?{urlencode({'since': iso(since)})}" if since else ""
+    words = f", {dict(TIMES)[chosen].lower()}" if since else ""
+    return [(f"Export {kind}{words}", f"{prompt}/exports/{kind}{asked}") for kind in ("runs", "sessions")]
 
 
 def _row(entry: RunEntry | SessionSummary, base: str) -> LogRow:

@@ -12,6 +12,7 @@ from app.models.audit_log import AuditEntry
 from app.models.invitations import Invitation
 from app.models.language_models import LanguageModel
 from app.models.memberships import Member, Role
+from app.services.keys import DEFAULT_SCOPES
 from app.services.logs import Page
 from app.web.presenters.lists import first_link, next_link
 from app.web.presenters.tabs import Tab, settings_tabs
@@ -68,15 +69,17 @@ class KeyRow:
     last_used_at: datetime | None
     created_at: datetime
     expires_at: datetime | None
+    may: str
 
 
 @dataclass(frozen=True, slots=True)
 class KeysPage:
-    """`secret` is a key made just now, shown this once."""
+    """`secret` is a key made just now, shown this once; `admin` is whether the form had it ticked."""
 
     tabs: list[Tab]
     rows: list[KeyRow]
     name: str = ""
+    admin: str = ""
     secret: str = ""
     problem: str = ""
     title = "API keys"
@@ -92,8 +95,10 @@ def keys_page(base: str, keys: Sequence[ApiKey], now: datetime, **more: str) -> 
 def _key(key: ApiKey, now: datetime) -> KeyRow:
     valid = key.valid_at(now)
     state = "" if valid else "revoked" if key.revoked_at else "expired"
+    # What most keys may is not worth saying.
+    may = "" if key.scopes == DEFAULT_SCOPES else ", ".join(sorted(key.scopes))
     return KeyRow(
-        key.id, key.name, key.last_four, valid, state, key.last_used_at, key.created_at, key.expires_at
+        key.id, key.name, key.last_four, valid, state, key.last_used_at, key.created_at, key.expires_at, may
     )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.models.language_models import LanguageModel
 from app.services.credentials import StoredCredential
 from app.web.presenters.settings import VENDORS
 from app.web.presenters.tabs import Tab, settings_tabs
@@ -24,6 +23,7 @@ class CredentialRow:
     own: bool
     base_url: str
     set_at: datetime | None
+    last_four: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,5 @@ def _row(vendor: str, stored: StoredCredential | None) -> CredentialRow:
         own=stored is not None and stored.set_at is not None,
         base_url=stored.base_url if stored else "",
         set_at=stored.set_at if stored else None,
+        last_four=stored.last_four if stored else "",
     )
-
-
-def cheapest(models: Sequence[LanguageModel], vendor: str) -> LanguageModel | None:
-    """The usable model of the vendor that costs the least to ask."""
-    usable = [model for model in models if model.vendor == vendor and model.usable]
-    return min(usable, key=lambda model: (model.completion_price, model.prompt_price, model.name), default=None)

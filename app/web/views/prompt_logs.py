@@ -20,5 +20,5 @@ class PromptLogs(Page):
         page = self.services.logs.page(
             project_id=project_id, prompt_id=prompt_id, wanted=wanted, limit=PAGE, cursor=query.get("cursor")
         )
-        shown = logs_page(prompt.head.name, project_path(project_id), prompt_id, page, query)
+        shown = logs_page(prompt.head.name, project_path(project_id), prompt_id, page, query, since=wanted.from_at)
         self.show(req, resp, "prompt_logs.html", shown)

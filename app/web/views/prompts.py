@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import falcon
 
@@ -44,7 +44,6 @@ class NewPrompt(Page):
                 project_id=project_id,
                 organization_id=visit.organization_id,
                 new=load(NewPromptSchema(), _sent(visit)),
-                commit=False,
                 author=Author(visit.actor.id or 0, visit.actor.name),
                 actor=visit.actor,
             )
@@ -59,8 +58,9 @@ class NewPrompt(Page):
         return NewPromptPage(models, **texts, format=visit.form.text("format", "XML"))
 
 
-def _sent(visit: Visit) -> dict[str, str]:
+def _sent(visit: Visit) -> dict[str, Any]:
     """The form as the API's body has it."""
     form = visit.form
-    body = {"name": form.text("name"), "value": form.text("value"), "instructionFormat": form.text("format", "XML")}
+    body: dict[str, Any] = {"name": form.text("name"), "value": form.text("value"), "commit": False}
+    body["instructionFormat"] = form.text("format", "XML")
     return body | ({"languageModelName": form.text("model")} if form.text("model") else {})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import falcon
 
-from app.errors import Invalid, NotFound, ProviderError
+from app.errors import Conflict, Invalid, NotFound, ProviderError
 from app.web.cookies import Flash
 from app.web.presenters.confirm import Confirm
 from app.web.presenters.settings import VENDORS
-from app.web.presenters.settings_credentials import cheapest, credentials_page
+from app.web.presenters.settings_credentials import credentials_page
 from app.web.shell import project_path
 from app.web.views.settings_keys import SettingsPage
 from app.web.visit import Visit
@@ -43,13 +43,10 @@ class CheckCredential(SettingsPage):
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, vendor: str) -> None:
         visit: Visit = req.context.visit
-        model = cheapest(self.services.models.list(organization_id=visit.organization_id), vendor)
-        if model is None:
-            words = Flash("There is no model to ask: add or enable one on the page Models first.", "problem")
-            return self.lead(req, resp, _path(project_id), words)
         try:
+            model = self.services.models.cheapest(organization_id=visit.organization_id, vendor=vendor)
             self.services.credentials.check(visit.organization_id, model)
-        except (ProviderError, Invalid) as error:
+        except (Conflict, ProviderError, Invalid) as error:
             return self.lead(req, resp, _path(project_id), Flash(str(error), "problem"))
         return self.lead(req, resp, _path(project_id), f"{model.name} answered: the credential works.")
 

@@ -9,6 +9,7 @@ import falcon
 
 from app.errors import Invalid
 from app.models.memberships import Role
+from app.services.keys import DEFAULT_SCOPES, SCOPES
 from app.services.projects import checked_name
 from app.web.page import Page
 from app.web.presenters.confirm import Confirm
@@ -34,16 +35,22 @@ class Keys(SettingsPage):
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
         visit: Visit = req.context.visit
-        name, days = visit.form.text("name"), visit.form.text("expires")
+        name, days, admin = (visit.form.text(field) for field in ("name", "expires", "admin"))
         try:
             if days not in dict(EXPIRIES):
                 raise Invalid("expires: There is no such choice.")
             expires_at = self.site.now() + timedelta(days=int(days)) if days else None
             made = self.services.keys.create(
-                project_id=project_id, name=checked_name(name), expires_at=expires_at, actor=visit.actor
+                project_id=project_id,
+                name=checked_name(name),
+                scopes=SCOPES if admin else DEFAULT_SCOPES,
+                expires_at=expires_at,
+                actor=visit.actor,
             )
         except Invalid as error:
-            return self.on_get(req, resp, project_id, status=falcon.HTTP_400, name=name, problem=str(error))
+            return self.on_get(
+                req, resp, project_id, status=falcon.HTTP_400, name=name, admin=admin, problem=str(error)
+            )
         return self.on_get(req, resp, project_id, secret=made.secret)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import falcon
 
-from app.errors import Invalid, NotFound
+from app.errors import Invalid
 from app.models.memberships import Role
 from app.web.presenters.confirm import Confirm
 from app.web.presenters.settings import members_page
@@ -47,10 +47,7 @@ class Member(SettingsPage):
 class RemoveMember(SettingsPage):
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, user_id: int) -> None:
         visit: Visit = req.context.visit
-        members = self.services.accounts.members(organization_id=visit.organization_id)
-        member = next((one for one in members if one.user_id == user_id), None)
-        if member is None:
-            raise NotFound("There is no such member.")
+        member = self.services.accounts.member(organization_id=visit.organization_id, user_id=user_id)
         back = f"{project_path(project_id)}/settings/members"
         page = Confirm(
             title=f"Remove {member.name}?",

@@ -95,6 +95,13 @@ def test_a_credential_that_cannot_serve_is_explained_and_not_repeated(
     assert audit(world) == []
 
 
+def test_of_a_long_key_the_last_characters_are_shown(world: World, admin: Browser) -> None:
+    store(admin, "ANTHROPIC", "sk-0123456789abcdefWXYZ")
+    admin.open(path_of(admin, "credentials"))
+    assert "••••WXYZ" in admin.text
+    assert "cdefWXYZ" not in admin.page
+
+
 def test_a_check_asks_the_vendor_and_tells_its_words(world: World, admin: Browser, upstream: Upstream) -> None:
     path = path_of(admin, "credentials")
     store(admin, CUSTOM, "sk-right", upstream.base_url(CUSTOM))
@@ -222,3 +229,17 @@ def test_a_policy_that_cannot_be_is_explained_and_stays_typed(
 
     assert "What I typed" in admin.page
     assert world.container.services.data_policies.get(project_id=world.project_id) == DataPolicy()
+
+
+def test_a_key_administers_only_when_that_was_ticked(world: World, admin: Browser) -> None:
+    path = path_of(admin, "keys")
+    admin.open(path)
+
+    for sent in ({"name": "App"}, {"name": "Terraform", "admin": "on"}):
+        assert admin.send(path, expires="30", **sent).status_code == 200
+
+    keys = {key.name: key.scopes for key in world.container.services.keys.list(project_id=world.project_id)}
+    assert keys["App"] == {"run", "read", "write", "ingest"}
+    assert keys["Terraform"] == keys["App"] | {"admin"}
+    admin.open(path)
+    assert "admin, ingest, read, run, write" in admin.text

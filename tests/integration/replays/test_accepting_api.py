@@ -1,0 +1,74 @@
+"""What the pages offer around replays, over the API: a proposal before a test case is made, and a step accepted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.replays.recording import make_case, prompt, record, replayed
+from tests.support.world import World, new_world
+
+
+@pytest.fixture
+def prompt_id(world: World) -> int:
+    return prompt(world, model="echo")
+
+
+def case_expecting(world: World, prompt_id: int, answer: str) -> int:
+    written = {"question": "Ping", "expectedAnswer": answer}
+    case_id: int = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json=written).json["id"]
+    return case_id
+
+
+def test_a_proposal_is_the_test_case_that_the_session_makes(world: World, prompt_id: int) -> None:
+    session_id = record(world, prompt_id)
+
+    answer = world.get(f"/api/v1/sessions/{session_id}/test-case-proposal")
+
+    assert answer.status_code == 200
+    assert world.count("test_cases") == 0
+    made = make_case(world, session_id)
+    assert (answer.json["promptId"], answer.json["name"]) == (prompt_id, made["name"])
+    assert answer.json["testCase"] == {name: made[name] for name in answer.json["testCase"]}
+
+
+@pytest.mark.parametrize("session_id", ["0" * 32, "nonsense"])
+def test_there_is_no_proposal_without_a_session(world: World, session_id: str) -> None:
+    assert world.get(f"/api/v1/sessions/{session_id}/test-case-proposal").status_code == 404
+
+
+def test_an_accepted_answer_is_expected_from_then_on(world: World, prompt_id: int) -> None:
+    case_id = case_expecting(world, prompt_id, "Pong")
+    replay = replayed(world, case_id)
+    assert replay["status"] == "failed"
+
+    accepted = world.post(f"/api/v1/replays/{replay['id']}/steps/0/accept")
+
+    assert accepted.status_code == 200
+    assert accepted.json["turns"][0]["steps"][0]["text"] == "Ping"
+    assert accepted.json == world.get(f"/api/v1/test-cases/{case_id}").json
+    assert replayed(world, case_id)["status"] == "passed"
+    assert world.get(f"/api/v1/replays/{replay['id']}").json["status"] == "failed", "it keeps its verdict"
+    entries = world.get("/api/v1/audit-log").json["entries"]
+    assert [e["subject"] for e in entries if e["action"] == "test_case.changed"] == [str(case_id)]
+
+
+@pytest.mark.parametrize("step", ["1", "7", "x", "-1", "9" * 30])
+def test_a_step_that_produced_nothing_can_not_be_accepted(world: World, prompt_id: int, step: str) -> None:
+    replay = replayed(world, case_expecting(world, prompt_id, "Pong"))
+    answer = world.post(f"/api/v1/replays/{replay['id']}/steps/{step}/accept")
+    assert (answer.status_code, answer.json["error"][:3]) == (400, "n: ")
+
+
+def test_a_step_of_a_test_case_that_is_gone_can_not_be_accepted(world: World, prompt_id: int) -> None:
+    case_id = case_expecting(world, prompt_id, "Pong")
+    replay = replayed(world, case_id)
+    world.delete(f"/api/v1/test-cases/{case_id}")
+    assert world.post(f"/api/v1/replays/{replay['id']}/steps/0/accept").status_code == 404
+
+
+def test_nothing_foreign_is_accepted_or_proposed(world: World, prompt_id: int) -> None:
+    case_id, stranger = case_expecting(world, prompt_id, "Pong"), new_world(world.container)
+    replay, session_id = replayed(world, case_id), record(world, prompt_id)
+    assert stranger.post(f"/api/v1/replays/{replay['id']}/steps/0/accept").status_code == 404
+    assert stranger.get(f"/api/v1/sessions/{session_id}/test-case-proposal").status_code == 404
+    assert world.get(f"/api/v1/test-cases/{case_id}").json["turns"][0]["steps"][0]["text"] == "Pong"

@@ -1,0 +1,76 @@
+"""The UI can do nothing that the API can't: each form of the pages has an address of the API that does the same."""
+
+from __future__ import annotations
+
+from app.web.page import Page
+from app.web.routes import ROUTES
+from tests.support.api_routes import api_routes
+from tests.support.world import World
+
+PROMPT, CASE, REPLAY = "/api/v1/prompts/{prompt_id}", "/api/v1/test-cases/{test_case_id}", "/api/v1/replays/{replay_id}"
+# What a page's form does, by the page: the API's routes for it.
+SAME: dict[str, set[str]] = {
+    "NewPrompt": {"POST /api/v1/prompts"},
+    "PromptEditorView": {f"PATCH {PROMPT}", f"POST {PROMPT}/commit", "POST /api/v1/prompts/run"},
+    "PromptPreview": {f"POST {PROMPT}/preview"},
+    "Archive": {f"DELETE {PROMPT}"},
+    "Restore": {f"POST {PROMPT}/versions/{{commit_hash}}/restore"},
+    "TestCases": {f"POST {PROMPT}/replays"},
+    "WriteTestCase": {f"POST {PROMPT}/test-cases"},
+    "SessionTestCase": {"POST /api/v1/sessions/{session_id}/test-cases"},
+    "TestCaseView": {f"PATCH {CASE}"},
+    "ReplayTestCase": {f"POST {CASE}/replays"},
+    "CopyTestCase": {f"POST {CASE}/copy"},
+    "DeleteTestCase": {f"DELETE {CASE}"},
+    "CancelReplay": {f"POST {REPLAY}/cancel"},
+    "JudgeStep": {f"PATCH {REPLAY}/steps/{{step}}"},
+    "AcceptStep": {f"POST {REPLAY}/steps/{{step}}/accept"},
+    "GettingStarted": {"POST /api/v1/api-keys"},
+    "Keys": {"POST /api/v1/api-keys"},
+    "RevokeKey": {"DELETE /api/v1/api-keys/{key_id}"},
+    "Members": {"POST /api/v1/invitations"},
+    "Member": {"PATCH /api/v1/members/{user_id}"},
+    "RemoveMember": {"DELETE /api/v1/members/{user_id}"},
+    "WithdrawInvitation": {"DELETE /api/v1/invitations/{invitation_id}"},
+    "Models": {"POST /api/v1/models"},
+    "Model": {"PATCH /api/v1/models/{model_id}"},
+    "RemoveModel": {"DELETE /api/v1/models/{model_id}"},
+    "Credentials": {"PUT /api/v1/credentials/{vendor}"},
+    "CheckCredential": {"POST /api/v1/credentials/{vendor}/check"},
+    "ClearCredential": {"DELETE /api/v1/credentials/{vendor}"},
+    "DataPolicySettings": {"PUT /api/v1/data-policy"},
+    "ProjectSettings": {"PATCH /api/v1/projects/{project_id}", "POST /api/v1/projects"},
+}
+# What a page shows, where that is not what another route of the same resource answers.
+SHOWN: dict[str, set[str]] = {
+    "SessionTestCase": {"GET /api/v1/sessions/{session_id}/test-case-proposal"},
+    "PromptLogs": {f"GET {PROMPT}/logs"},
+    "Export": {f"GET {PROMPT}/exports/{{kind}}"},
+    "RunView": {"GET /api/v1/runs/{run_id}"},
+    "RejectedSpans": {"GET /api/v1/rejected-spans"},
+    "UsageCsv": {"GET /api/v1/usage"},
+    "Members": {"GET /api/v1/members", "GET /api/v1/invitations"},
+    "Models": {"GET /api/v1/models"},
+    "Credentials": {"GET /api/v1/credentials"},
+    "ProjectSettings": {"GET /api/v1/projects"},
+    "Audit": {"GET /api/v1/audit-log"},
+}
+# A person's own: who they are and how they prove it. Keys are no persons.
+OF_A_PERSON = {"SignIn", "SignOut", "Join", "Account"}
+
+
+def forms() -> dict[str, type[Page]]:
+    return {page.__name__: page for _, page in ROUTES if hasattr(page, "on_post")}
+
+
+def test_every_form_has_its_route() -> None:
+    missing = forms().keys() - SAME.keys() - OF_A_PERSON
+    assert missing == set(), "name the API's route for these, after making it"
+    assert SAME.keys() | OF_A_PERSON == forms().keys()
+
+
+def test_the_routes_are_there(world: World) -> None:
+    routes = {str(route) for route in api_routes(world.client.app)}
+    named = set().union(*SAME.values(), *SHOWN.values())
+    assert named - routes == set()
+    assert SHOWN.keys() <= {page.__name__ for _, page in ROUTES}

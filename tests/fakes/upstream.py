@@ -192,6 +192,8 @@ async def _send_stream(writer: asyncio.StreamWriter, events: AsyncIterator[bytes
     async for event in events:
         if reply.cut and sent >= reply.cut_after:
             return False
+        while reply.held and sent >= reply.cut_after and not reply.held.is_set():
+            await asyncio.sleep(0.01)
         writer.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
         await writer.drain()
         sent += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,8 +17,8 @@ class Reply:
     """What to answer: an answer with these parts, or (`status` not 200) a failure.
 
     `signature` is Google's for a tool call; `echo_key` puts the caller's key into the failure's message; `cut`
-    ends the connection midway, in a stream after `cut_after` events; `hang` never answers; `latency_s` is
-    instead of the server's own.
+    ends the connection midway, in a stream after `cut_after` events; with `held` what comes after so many waits until
+    it is set; `hang` never answers; `latency_s` is instead of the server's own.
     """
 
     text: str | None = None
@@ -36,6 +37,7 @@ class Reply:
     echo_key: bool = False
     cut: bool = False
     cut_after: int = 3
+    held: threading.Event | None = None
     hang: bool = False
     latency_s: float | None = None
     per_event_s: float = 0.0

@@ -96,8 +96,9 @@ def test_a_second_read_of_a_version_hits_the_cache(world: World) -> None:
 def test_refused_calls_are_counted(tmp_path: Path) -> None:
     with running(replace(settings_for(tmp_path), rate_limit=2)) as container:
         world = new_world(container)
-        statuses = [world.get("/api/v1/prompts").status_code for _ in range(3)]
-        assert statuses == [200, 200, 429]
+        answers = [world.get("/api/v1/prompts") for _ in range(3)]
+        assert [answer.status_code for answer in answers] == [200, 200, 429]
+        assert 0 < int(answers[2].headers["retry-after"]) <= 60
         assert counts(world, registry.RATE_LIMITED) == {(): 1}
 
 

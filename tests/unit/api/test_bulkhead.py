@@ -9,6 +9,7 @@ from falcon.testing import TestClient
 
 from app.api import errors
 from app.api.middleware.bulkhead import Bulkhead
+from app.api.runs import RunEvents, RunPrompt
 
 LONG_S = 30
 
@@ -98,3 +99,8 @@ def test_a_stream_keeps_its_place_until_it_is_closed(app, client):
         stream.close()
 
     assert client.simulate_get("/stream").text == "onetwo"
+
+
+@pytest.mark.parametrize(("resource", "method"), [(RunPrompt, "POST"), (RunEvents, "GET")])
+def test_whoever_waits_for_a_run_or_follows_it_takes_a_place(resource, method):
+    assert method in resource.waits

@@ -67,6 +67,7 @@ class EditorPage:
     etag: str
     fields: PromptFields
     models: list[tuple[str, str]]
+    fallbacks: list[tuple[str, str]]
     preview: Preview
     unsaved: bool = False
     problem: str = ""
@@ -117,6 +118,7 @@ def editor_page(
         etag=view.etag or "",
         fields=fields.with_blanks(),
         models=_models(models, fields.model),
+        fallbacks=[("", "None: the run fails"), *_models(models, fields.fallback)],
         preview=preview,
         unsaved=fields != stored,
         problem=sent.problem if sent else "",
@@ -157,7 +159,7 @@ def _state(newest: str | None, *, committed: bool) -> tuple[str, str]:
 
 def _models(models: Sequence[LanguageModel], current: str) -> list[tuple[str, str]]:
     names = [(model.name, f"{model.name}, {model.vendor}") for model in models if model.usable]
-    return names if current in dict(names) else [(current, f"{current}, not enabled"), *names]
+    return names if current in {"", *dict(names)} else [(current, f"{current}, not enabled"), *names]
 
 
 def _newer(stored: PromptFields, sent: PromptFields) -> Newer:
@@ -165,6 +167,7 @@ def _newer(stored: PromptFields, sent: PromptFields) -> Newer:
     words = {
         "name": "the name",
         "model": "the model",
+        "fallback": "the second model",
         "config": "parameters or tools",
         "assertion_type": "how answers are checked",
         "assertion_value": "what answers must say",

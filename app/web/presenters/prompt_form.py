@@ -37,11 +37,15 @@ class PlaceholderFields:
 
 @dataclass(frozen=True, slots=True)
 class PromptFields:
-    """What stands in the editor. `config` has a text for each of `CONFIG`, "" for the model's default."""
+    """What stands in the editor. `config` has a text for each of `CONFIG`, "" for the model's default.
+
+    `fallback` is the model that is asked when `model` fails, "" for none.
+    """
 
     name: str
     value: str
     model: str
+    fallback: str
     config: dict[str, str]
     assertion_type: str
     assertion_value: str
@@ -63,6 +67,7 @@ def fields_of(view: PromptView) -> PromptFields:
         name=view.head.name,
         value=content.value,
         model=content.model.name,
+        fallback=content.fallback.name if content.fallback else "",
         config={key: _config_text(key, content.config.get(key)) for key in CONFIG},
         assertion_type=view.head.assertion_type,
         assertion_value=view.head.assertion_value,
@@ -86,6 +91,7 @@ def fields_sent(form: Form) -> PromptFields:
         name=form.text("name"),
         value=form.text("value"),
         model=form.text("model"),
+        fallback=form.text("fallback"),
         config={key: form.text(key) for key in CONFIG},
         assertion_type=form.text("assertion_type", "STRICT"),
         assertion_value=form.text("assertion_value"),
@@ -93,8 +99,8 @@ def fields_sent(form: Form) -> PromptFields:
     )
 
 
-def change_body(fields: PromptFields, current_model: str) -> dict[str, Any]:
-    """The body of the API's change. A model that stays is not named: it may have been disabled since.
+def change_body(fields: PromptFields, stored: PromptFields) -> dict[str, Any]:
+    """The body of the API's change. Models that stay are not named: they may have been disabled since.
 
     `Invalid` for what is no number or no JSON.
     """
@@ -106,7 +112,11 @@ def change_body(fields: PromptFields, current_model: str) -> dict[str, Any]:
         "assertionType": fields.assertion_type,
         "assertionValue": fields.assertion_value,
     }
-    return body if fields.model == current_model else body | {"languageModelName": fields.model}
+    models = {"languageModelName": "model", "fallbackModelName": "fallback"}
+    changed = {
+        key: getattr(fields, name) for key, name in models.items() if getattr(fields, name) != getattr(stored, name)
+    }
+    return body | changed
 
 
 def selections_sent(form: Form) -> dict[str, str]:

@@ -101,6 +101,7 @@ class VersionPage:
     value: str
     format: str
     model: str
+    fallback: str
     parameters: str
     placeholders: list[tuple[str, str, list[tuple[str, str, bool]]]]
 
@@ -118,6 +119,7 @@ def version_page(head: VersionHead, content: PromptContent, base: str) -> Versio
         value=content.value,
         format=content.instruction_format,
         model=f"{content.model.name}, {content.model.vendor}",
+        fallback=f"{content.fallback.name}, {content.fallback.vendor}" if content.fallback else "",
         parameters=pretty(content.config) if content.config else "",
         placeholders=[
             (one.key, one.description, [(value.name, value.content, value.is_default) for value in one.values])
@@ -179,4 +181,5 @@ def _words(content: PromptContent) -> str:
 
 
 def _parameters(content: PromptContent) -> dict[str, object]:
-    return {"model": content.model.name, "vendor": content.model.vendor, **content.config}
+    second = {"whenItFails": content.fallback.name} if content.fallback else {}
+    return {"model": content.model.name, "vendor": content.model.vendor, **second, **content.config}

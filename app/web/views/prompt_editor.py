@@ -36,10 +36,10 @@ class _Editing(Page):
     def draft(self, ids: Ids) -> PromptView:
         return self.services.prompts.get(project_id=ids.project_id, prompt_id=ids.prompt_id, productive=False)
 
-    def rendered(self, ids: Ids, fields: PromptFields, selections: dict[str, str], model: str) -> Preview:
+    def rendered(self, ids: Ids, fields: PromptFields, selections: dict[str, str], stored: PromptFields) -> Preview:
         """What the fields would render to, or why they can't."""
         try:
-            change = load(DraftChangeSchema(), change_body(fields, model))
+            change = load(DraftChangeSchema(), change_body(fields, stored))
             made = self.services.prompt_editor.preview(
                 project_id=ids.project_id, prompt_id=ids.prompt_id, change=change, selections=selections
             )
@@ -56,7 +56,7 @@ class PromptPreview(_Editing):
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int) -> None:
         visit: Visit = req.context.visit
         ids, fields = Ids(project_id, prompt_id), fields_sent(visit.form)
-        preview = self.rendered(ids, fields, selections_sent(visit.form), self.draft(ids).content.model.name)
+        preview = self.rendered(ids, fields, selections_sent(visit.form), fields_of(self.draft(ids)))
         self.show(req, resp, "prompt_preview.html", {"preview": preview})
 
 
@@ -86,7 +86,7 @@ class PromptEditorView(_Editing):
         view, fields, etag = self.draft(ids), fields_sent(visit.form), visit.form.text("etag")
         if fields == fields_of(view) and etag == view.etag:
             return view
-        change = load(DraftChangeSchema(), change_body(fields, view.content.model.name))
+        change = load(DraftChangeSchema(), change_body(fields, fields_of(view)))
         return self.services.prompt_editor.change(
             project_id=ids.project_id, prompt_id=ids.prompt_id, change=change, if_match=[etag], actor=visit.actor
         )
@@ -126,7 +126,7 @@ class PromptEditorView(_Editing):
             view,
             self._newest(ids),
             self.services.models.list(organization_id=visit.organization_id),
-            self.rendered(ids, fields, selections, view.content.model.name),
+            self.rendered(ids, fields, selections, fields_of(view)),
             project_path(ids.project_id),
             sent=sent,
             run=run,

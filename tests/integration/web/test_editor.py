@@ -204,3 +204,43 @@ def test_a_version_that_is_not_there_is_not_compared(world: World, admin: Browse
     assert admin.open(path).status_code == 200
     assert admin.open(f"{path}?from={'0' * 64}").status_code == 404
     assert admin.open(f"{path}?from=<b>").status_code == 404
+
+
+def second_model(world: World) -> str:
+    own = {"name": f"second-{world.organization_id}", "baseUrl": "http://127.0.0.1:9/v1"}
+    return str(world.post("/api/v1/models", json=own).json["name"])
+
+
+def test_a_second_model_is_chosen_shown_and_taken_away(world: World, admin: Browser) -> None:
+    prompt_id, second = world.prompt(), second_model(world)
+
+    assert edit(admin, prompt_id, fallback=second).status_code == 303
+
+    assert world.get(f"/api/v1/prompts/{prompt_id}").json["fallbackModelName"] == second
+    edit(admin, prompt_id, fallback=second, do="commit")
+    assert f'<option value="{second}" selected>' in admin.page
+    committed = world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"]
+    admin.open(f"{admin.base}/prompts/{prompt_id}/versions/{committed}")
+    assert f"When it fails{second}" in admin.text
+
+    edit(admin, prompt_id, fallback="")
+    assert draft(world, prompt_id).content.fallback is None
+    admin.open(f"{admin.base}/prompts/{prompt_id}/compare?from={committed}")
+    assert "whenItFails" in admin.text
+
+
+def test_the_model_itself_is_no_second_one(world: World, admin: Browser) -> None:
+    assert edit(admin, world.prompt(), fallback="echo").status_code == 400
+    assert "another model than the prompt's own" in admin.text
+
+
+def test_a_second_model_that_was_disabled_since_stays_until_it_is_changed(world: World, admin: Browser) -> None:
+    prompt_id, second = world.prompt(), second_model(world)
+    edit(admin, prompt_id, fallback=second)
+    [model] = [one for one in world.get("/api/v1/models").json["models"] if one["name"] == second]
+    world.patch(f"/api/v1/models/{model['id']}", json={"enabled": False})
+
+    assert edit(admin, prompt_id, fallback=second, value="Be kind.").status_code == 303
+
+    admin.open(f"{admin.base}/prompts/{prompt_id}/edit")
+    assert f"{second}, not enabled" in admin.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -46,6 +47,7 @@ def form_of(fields: PromptFields) -> Form:
         "name": [fields.name],
         "value": [fields.value],
         "model": [fields.model],
+        "fallback": [fields.fallback],
         "assertion_type": [fields.assertion_type],
         "assertion_value": [fields.assertion_value],
     }
@@ -68,14 +70,21 @@ def test_a_form_sent_back_unchanged_says_the_same(
     fields = fields_of(view(config, placeholders))
 
     assert fields_sent(form_of(fields)) == fields
-    body = change_body(fields, "echo")
+    body = change_body(fields, fields)
     assert body["languageModelConfig"] == config
     assert body["placeholders"] == placeholders_json(placeholders)
-    assert "languageModelName" not in body
+    assert not body.keys() & {"languageModelName", "fallbackModelName"}
 
 
 def test_another_model_is_named() -> None:
-    assert change_body(fields_of(view({}, ())), "other")["languageModelName"] == "echo"
+    stored = fields_of(view({}, ()))
+    body = change_body(replace(stored, model="other", fallback="second"), stored)
+    assert (body["languageModelName"], body["fallbackModelName"]) == ("other", "second")
+
+
+def test_no_second_model_any_more_is_said() -> None:
+    stored = fields_of(view({}, ()))
+    assert change_body(stored, replace(stored, fallback="second"))["fallbackModelName"] == ""
 
 
 def test_a_default_follows_its_value_when_rows_before_it_are_emptied() -> None:
@@ -104,7 +113,7 @@ def test_what_is_no_number_and_no_json_is_named(key: str, text: str) -> None:
     fields = fields_sent(Form({key: [text]}))
 
     with pytest.raises(Invalid, match=rf"languageModelConfig\.{key}: Must be"):
-        change_body(fields, "")
+        change_body(fields, fields)
 
 
 def test_only_chosen_values_are_selected() -> None:

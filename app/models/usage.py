@@ -17,6 +17,7 @@ from sqlalchemy import (
     Integer,
     Table,
     UniqueConstraint,
+    bindparam,
     case,
     func,
     select,
@@ -106,18 +107,8 @@ GROUPS: dict[str, tuple[ColumnElement[Any], ...]] = {
 
 def count_run(connection: Connection, *, run_id: int, spent: Spent, now: datetime) -> None:
     """Add an ended run to its day; last in its transaction, as others wait for this row."""
-    c = runs.c
-    of = select(c.project_id, c.prompt_id, c.commit_hash, c.language_model_id, c.api_key_id, c.source)
-    run = connection.execute(of.where(c.id == run_id)).one()._asdict()
-    values = {
-        **run,
-        "commit_hash": run["commit_hash"] or "",
-        "api_key_id": run["api_key_id"] or 0,
-        "day": now.date(),
-        "slot": run_id % SLOTS,
-        **asdict(spent),
-    }
-    connection.execute(_adding(connection, values))
+    adding = _ADD_ON_SQLITE if connection.dialect.name == "sqlite" else _ADD_ON_MYSQL
+    connection.execute(adding, {"run_id": run_id, "day": now.date(), "slot": run_id % SLOTS, **asdict(spent)})
 
 
 def sum_usage(
@@ -167,13 +158,30 @@ def sum_replays(connection: Connection, *, project_id: int, since: datetime, unt
     return [dict(row) for row in connection.execute(statement).mappings()]
 
 
-def _adding(connection: Connection, values: dict[str, Any]) -> Insert:
-    if connection.dialect.name == "sqlite":
-        lite = sqlite_insert(usage_daily).values(values)
-        sums = {name: usage_daily.c[name] + lite.excluded[name] for name in SUMS}
-        return lite.on_conflict_do_update(index_elements=list(_KEY), set_=sums)
-    mine = mysql_insert(usage_daily).values(values)
-    return mine.on_duplicate_key_update({name: usage_daily.c[name] + mine.inserted[name] for name in SUMS})
-
-
 _KEY = ("project_id", "day", "prompt_id", "commit_hash", "language_model_id", "api_key_id", "source", "slot")
+# Built once, as every run ends with it: what belongs to the key is in the run's own row.
+_ADDED = select(
+    runs.c.project_id,
+    bindparam("day", type_=Date),
+    runs.c.prompt_id,
+    func.coalesce(runs.c.commit_hash, ""),
+    runs.c.language_model_id,
+    func.coalesce(runs.c.api_key_id, 0),
+    runs.c.source,
+    bindparam("slot", type_=Integer),
+    *(bindparam(name, type_=usage_daily.c[name].type) for name in SUMS),
+).where(runs.c.id == bindparam("run_id"))
+
+
+def _adding_on_sqlite() -> Insert:
+    adding = sqlite_insert(usage_daily).from_select([*_KEY, *SUMS], _ADDED)
+    sums = {name: usage_daily.c[name] + adding.excluded[name] for name in SUMS}
+    return adding.on_conflict_do_update(index_elements=list(_KEY), set_=sums)
+
+
+def _adding_on_mysql() -> Insert:
+    adding = mysql_insert(usage_daily).from_select([*_KEY, *SUMS], _ADDED)
+    return adding.on_duplicate_key_update({name: usage_daily.c[name] + adding.inserted[name] for name in SUMS})
+
+
+_ADD_ON_SQLITE, _ADD_ON_MYSQL = _adding_on_sqlite(), _adding_on_mysql()

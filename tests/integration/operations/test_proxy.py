@@ -13,13 +13,14 @@ from tests.support.waiting import LOOPBACK, free_port
 
 pytestmark = pytest.mark.skipif(shutil.which("caddy") is None, reason="Caddy is not installed")
 MIB = 1024 * 1024
+METRICS_TOKEN = "metrics-token"
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """Speaks to Caddy in front of a Reprise, as the demo project."""
     home, port = tmp_path_factory.mktemp("proxy"), free_port()
-    with EmbeddedServer(home) as server:
+    with EmbeddedServer(home, {"REPRISE_METRICS_TOKEN": METRICS_TOKEN}) as server:
         settings = {
             "REPRISE_SITE": f"http://{LOOPBACK}:{port}",
             "REPRISE_WEB_HOST": "localhost",
@@ -53,10 +54,10 @@ def test_the_api_and_the_pages_answer(client: Client) -> None:
 
 
 def test_metrics_are_for_inside(client: Client) -> None:
-    assert client.get("/metrics").status == 404
+    assert client.get("/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}).status == 404
 
 
-def test_batches_over_their_size_end_at_the_door(client: Client) -> None:
+def test_batches_over_their_size_are_refused_for_good(client: Client) -> None:
     try:
         answer = client.post(
             "/api/public/otel/v1/traces", body=bytes(21 * MIB), headers={"Content-Type": "application/json"}

@@ -76,6 +76,7 @@ def bootstrap(
         ),
         run_follower=Follower(
             client=parts.redis.waiting,
+            masking=services.runs.masking,
             read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
             wait_s=settings.run_wait_s,
         ),

@@ -24,6 +24,7 @@ from app.services.export import ExportService
 from app.services.ingest import IngestService
 from app.services.keys import KeyService
 from app.services.logs import LogService
+from app.services.masking import MaskingRules
 from app.services.metrics import MetricsService
 from app.services.models import ModelService
 from app.services.overview import OverviewService
@@ -41,6 +42,7 @@ from app.services.replays import ReplayService
 from app.services.retention import RetentionService
 from app.services.runs import RunService
 from app.services.runs.wiring import build_runs
+from app.services.seal import Seal
 from app.services.sessions import SessionService
 from app.services.setup import SetupService
 from app.services.sign_ins import SignInService
@@ -175,6 +177,7 @@ class Services:
             client=parts.redis.commands,
             call_timeout_s=parts.settings.run_call_s,
             metrics=parts.metrics,
+            rules=self.masking,
         )
 
     @cached_property
@@ -191,6 +194,7 @@ class Services:
             batch_bytes=parts.settings.trace_bytes,
             span_bytes=parts.settings.span_bytes,
             metrics=parts.metrics,
+            rules=self.masking,
         )
 
     @cached_property
@@ -203,7 +207,13 @@ class Services:
 
     @cached_property
     def data_policies(self) -> DataPolicyService:
-        return DataPolicyService(database=self._parts.database, now=self._parts.now)
+        parts = self._parts
+        can_seal = bool(parts.settings.secret_key) or parts.settings.embedded
+        return DataPolicyService(database=parts.database, now=parts.now, rules=self.masking, can_seal=can_seal)
+
+    @cached_property
+    def masking(self) -> MaskingRules:
+        return MaskingRules(self._parts.database, Seal(self._parts.settings.secret_key))
 
     @cached_property
     def retention(self) -> RetentionService:
@@ -246,6 +256,7 @@ class Services:
             providers=parts.providers,
             call_timeout_s=parts.settings.run_call_s,
             metrics=parts.metrics,
+            rules=self.masking,
         )
 
     @cached_property

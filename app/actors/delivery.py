@@ -11,21 +11,28 @@ from app.actors.store_spans import BatchActor
 from app.broker import WakingBroker
 from app.errors import Unavailable
 from app.limits.mailbox import Mailbox
+from app.services.ingest import SEALED
+from app.services.masking import MaskingRules
 
 # A joined batch that is not stored by then may have lost its worker: it is sent again by whoever waits for it.
 JOIN_S = 2
 
 
 class BatchDelivery:
-    def __init__(self, *, broker: WakingBroker, actor: BatchActor, mailbox: Mailbox, wait_s: int) -> None:
+    def __init__(
+        self, *, broker: WakingBroker, actor: BatchActor, mailbox: Mailbox, rules: MaskingRules, wait_s: int
+    ) -> None:
         self._broker = broker
         self._actor = actor
         self._mailbox = mailbox
+        self._rules = rules
         self._wait_s = wait_s
 
     def deliver(self, project_id: int, body: bytes, encoding: str) -> dict[str, object]:
         """The receipt of `IngestService.store_claimed`; `Unavailable` when there is none in time."""
         key = self._mailbox.key_of(project_id, encoding, body)
+        if self._rules.of(project_id):
+            body, encoding = self._rules.seal.close(body), SEALED + encoding
         ticket = uuid.uuid4().hex
         message = self._actor.message(project_id, key, ticket, encoding)
         deadline = time.monotonic() + self._wait_s

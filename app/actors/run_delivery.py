@@ -42,7 +42,10 @@ class RunDelivery:
                 raise Unavailable(NOT_SENT) from error
 
     def finished(self, started: Started) -> RunRow:
-        """The run when it has ended, well or not; `WaitTimeout` when that takes too long, and it goes on."""
+        """The run when it has ended, well or not; `WaitTimeout` when that takes too long, and it goes on.
+
+        Who began it gets what the model said, who repeats the request what is stored of that.
+        """
         deadline = time.monotonic() + self._wait_s
         self._ends.listen()
         if not started.joined:
@@ -53,7 +56,7 @@ class RunDelivery:
                     f"The run takes longer than {self._wait_s:g} s. It goes on: see GET /api/v1/runs/{row.id}."
                 )
             self._ends.wait(row.id, min(LOOK_S, deadline - time.monotonic()))
-        return row
+        return row if started.joined else self._runs.masking.as_said(row)
 
     def sweep(self) -> None:
         """For the clock: see after runs that were left behind."""

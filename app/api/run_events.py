@@ -43,7 +43,12 @@ def send_events(
     resp.content_type = EVENT_STREAM
     resp.cache_control = ["no-store"]
     resp.set_header("X-Accel-Buffering", "no")  # nginx would hold events back
-    seen = follower.follow(project_id=started.project_id, run_id=started.run_id, after=after or BEGINNING)
+    seen = follower.follow(
+        project_id=started.project_id,
+        run_id=started.run_id,
+        after=after or BEGINNING,
+        api_key_id=req.context.key.id,
+    )
     resp.stream = _events(seen, started.run_id, req.path)
 
 

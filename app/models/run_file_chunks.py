@@ -1,4 +1,4 @@
-"""Files of runs, from the request to the model call, in pieces that fit any server's packet limit."""
+"""What a run needs until it ends: its files, and, sealed, what was asked, in pieces that fit any packet limit."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ def add_files(connection: Connection, *, run_id: int, contents: Sequence[bytes])
 
 def read_files(connection: Connection, *, run_id: int, count: int) -> list[bytes]:
     """The contents of the run's `count` files, in order."""
+    return [read_file(connection, run_id=run_id, position=position) for position in range(count)]
+
+
+def read_file(connection: Connection, *, run_id: int, position: int) -> bytes:
     c = run_file_chunks.c
-    contents = []
-    for position in range(count):
-        pieces = select(c.content).where(c.run_id == run_id, c.position == position).order_by(c.chunk)
-        contents.append(b"".join(connection.scalars(pieces)))
-    return contents
+    pieces = select(c.content).where(c.run_id == run_id, c.position == position).order_by(c.chunk)
+    return b"".join(connection.scalars(pieces))
 
 
 def delete_files(connection: Connection, *, run_id: int) -> None:

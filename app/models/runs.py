@@ -62,6 +62,7 @@ class RunRow:
     project_id: int
     organization_id: int
     prompt_id: int
+    api_key_id: int | None
     source: str
     status: RunStatus
     commit_hash: str | None

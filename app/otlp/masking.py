@@ -66,6 +66,17 @@ class Masking:
             text = pattern.sub(replacement, text.encode(errors="replace").decode())
         return text
 
+    def at(self, value: Any, *places: Sequence[str]) -> Any:
+        """A value that stands at these places, masked. A place is the tokens of a pointer; `*` in it is any of them.
+
+        May raise RecursionError.
+        """
+        for tokens, replacement in self._pointers:
+            for place in places:
+                if _meet(tokens, place):
+                    value = _point(value, tokens[len(place) :], replacement)
+        return self._leaves(value)
+
     def span(self, raw: bytes) -> bytes:
         """A span's JSON, masked; the very same bytes when no rule found anything. ValueError when it is no JSON."""
         fields = parse_json(raw)
@@ -100,11 +111,7 @@ class Masking:
         before = any_value(value)
         # JSON in a string is masked as JSON: its escapes would hide from a pattern, and a pattern could break it.
         inner, is_json = _json_within(before)
-        after = inner
-        for (first, *rest), replacement in self._pointers:
-            if first == key:
-                after = _point(after, rest, replacement)
-        after = self._leaves(after)
+        after = self.at(inner, (str(key),))
         if after == inner:
             return value
         if key == CONVERSATION_ID:
@@ -133,6 +140,12 @@ def _tokens(pointer: str) -> tuple[str, ...]:
     if not pointer.startswith("/") or pointer == "/":
         raise ValueError("a JSON pointer is / and an attribute's key, then / and each step into its value")
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/"))
+
+
+def _meet(tokens: Sequence[str], place: Sequence[str]) -> bool:
+    """Whether the pointer names what stands there, or something around it or within."""
+    steps = zip(tokens[1:], place[1:], strict=False)
+    return tokens[0] == place[0] and all(EVERY in (token, step) or token == step for token, step in steps)
 
 
 def _point(value: Any, tokens: Sequence[str], replacement: str) -> Any:

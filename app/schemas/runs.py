@@ -101,6 +101,8 @@ def answer_json(row: RunRow) -> dict[str, Any]:
         answer["fallback"] = True
     if row.nok:
         answer["status"] = row.nok
+    if "masked" in outcome:
+        answer["masked"] = True
     return answer | {key: outcome[key] for key in ("chainOfThoughts", "toolCalls") if key in outcome}
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from app.db import Database
-from app.errors import NotFound
+from app.errors import Invalid, NotFound
 from app.models import audit_log, data_policies, organizations
 from app.models.audit_log import SYSTEM, Actor
 from app.models.data_policies import DataPolicy
 from app.otlp.masking import Masking, Rule
+from app.services.masking import MaskingRules
+from app.services.seal import NO_KEY
 from app.timestamps import Now
 
 
@@ -17,6 +19,8 @@ from app.timestamps import Now
 class DataPolicyService:
     database: Database
     now: Now
+    rules: MaskingRules
+    can_seal: bool
 
     def get(self, *, project_id: int) -> DataPolicy:
         with self.database.read() as connection:
@@ -24,7 +28,8 @@ class DataPolicyService:
 
     def put(self, *, project_id: int, policy: DataPolicy, actor: Actor = SYSTEM) -> None:
         """`Invalid` for a rule that can't be used. What is stored already is not masked after the event."""
-        Masking([Rule(**rule) for rule in policy.masking])
+        if Masking([Rule(**rule) for rule in policy.masking]) and not self.can_seal:
+            raise Invalid(f"masking: {NO_KEY}")
         with self.database.write() as connection:
             project = organizations.find_project(connection, project_id)
             if project is None:
@@ -40,3 +45,4 @@ class DataPolicyService:
                 details=asdict(policy),
                 now=self.now(),
             )
+        self.rules.forget(project_id)

@@ -28,6 +28,8 @@ from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
 
+# Begins the encoding of a batch that waits sealed, as all do whose project masks.
+SEALED = "sealed:"
 Outcome = Literal["stored", "invalid", "too_large", "unsupported", "unavailable"]
 
 
@@ -44,7 +46,15 @@ class Receipt:
 
 class IngestService:
     def __init__(
-        self, *, database: Database, mailbox: Mailbox, now: Now, batch_bytes: int, span_bytes: int, metrics: Metrics
+        self,
+        *,
+        database: Database,
+        mailbox: Mailbox,
+        now: Now,
+        batch_bytes: int,
+        span_bytes: int,
+        metrics: Metrics,
+        rules: MaskingRules,
     ) -> None:
         self._database = database
         self._mailbox = mailbox
@@ -53,13 +63,15 @@ class IngestService:
         self._span_bytes = span_bytes
         self._metrics = metrics
         self._known = KnownPrompts(database)
-        self._masking = MaskingRules(database)
+        self._masking = rules
 
     def store_claimed(self, project_id: int, key: str, ticket: str, encoding: str) -> dict[str, object]:
         """Store the batch that waits under `ticket`; the receipt as JSON for the request that waits for it."""
         body = self._mailbox.body(ticket)
         if body is None:
             return asdict(Receipt("unavailable", message="The batch was lost before it was stored; send it again."))
+        if encoding.startswith(SEALED):
+            body, encoding = self._masking.seal.open(body), encoding.removeprefix(SEALED)
         receipt = self.store(project_id, body, encoding, seen=self._mailbox.stored_before(key))
         self._mailbox.done(key, ticket, stored=receipt.outcome == "stored")
         return asdict(receipt)

@@ -1,4 +1,4 @@
-"""The masking rules of projects, remembered for some seconds: ingest asks for every batch."""
+"""The masking rules of projects, remembered for some seconds: every batch and every run asks for them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from dataclasses import replace
 import msgspec
 
 from app.db import Database
+from app.errors import Unavailable
 from app.models import data_policies
 from app.otlp.masking import Masking, Rule
 from app.otlp.rejections import Rejection
 from app.otlp.span import Span
 from app.otlp.validate import ResourceAttributes, span_of
+from app.services.seal import NO_KEY, Seal
 
 # A change of the rules holds everywhere after this.
 REMEMBERED_S = 5.0
@@ -24,20 +26,31 @@ Batch = tuple[list[Span], list[Rejection]]
 
 
 class MaskingRules:
-    def __init__(self, database: Database, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    """`seal` is for what must wait unmasked: a project that has rules has nothing in work in the clear."""
+
+    def __init__(self, database: Database, seal: Seal, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._database = database
+        self.seal = seal
         self._monotonic = monotonic
         self._known: dict[int, tuple[float, Masking]] = {}
 
     def of(self, project_id: int) -> Masking:
-        """`Unavailable` when they can't be read: nothing is stored that they might have masked."""
+        """False where there are none. `Unavailable` when they, or the key to seal with, can't be had: nothing is
+        stored that they might have masked.
+        """
         known = self._known.get(project_id)
         if known is None or self._monotonic() - known[0] > REMEMBERED_S:
             with self._database.read() as connection:
                 policy = data_policies.find_policy(connection, project_id=project_id)
             known = (self._monotonic(), Masking([Rule(**rule) for rule in policy.masking]))
             self._known[project_id] = known
+        if known[1] and not self.seal:
+            raise Unavailable(NO_KEY)
         return known[1]
+
+    def forget(self, project_id: int) -> None:
+        """Read them anew when they are asked for next."""
+        self._known.pop(project_id, None)
 
     def apply(self, project_id: int, spans: Sequence[Span], rejected: Sequence[Rejection]) -> Batch:
         """A batch as it may be stored; the very same without rules."""

@@ -29,6 +29,9 @@ from app.replay.judge import ModelJudge
 from app.replay.ports import Judgement, JudgePort, Ports
 from app.replay.types import ReplayResult, TestCase
 from app.services.credentials import CredentialService
+from app.services.masked_replays import masked_replay
+from app.services.masked_words import MaskedWords
+from app.services.masking import MaskingRules
 from app.services.models import ModelService
 from app.services.prompt_content import PromptContent, parse_placeholders
 from app.services.prompt_reader import PromptReader
@@ -74,6 +77,7 @@ class ReplayPlayer:
     providers: ModelPort
     call_timeout_s: float
     metrics: Metrics
+    rules: MaskingRules
     beat_s: float = BEAT_S
     sleep: Callable[[float], None] = time.sleep
 
@@ -181,13 +185,15 @@ class ReplayPlayer:
         """End the replay, unless it was cancelled meanwhile: then what was found is kept with it."""
 
         def work(connection: Connection) -> bool:
-            if replay_claims.finish_replay(connection, replay_id=row.id, token=token, values=values, now=self.now()):
+            if replay_claims.finish_replay(connection, replay_id=row.id, token=token, values=kept, now=self.now()):
                 return True
-            settled = {name: value for name, value in values.items() if name != "status"}
+            settled = {name: value for name, value in kept.items() if name != "status"}
             return replay_claims.settle_cancelled(connection, replay_id=row.id, token=token, values=settled)
 
         for attempt in range(1, STORE_TRIES + 1):
             try:
+                masking = self.rules.of(row.project_id)
+                kept = masked_replay(values, MaskedWords(masking)) if masking else values
                 stored = self.database.retrying(work)
                 log.info("replay", replay_id=row.id, status=values["status"], attempt=row.attempts, stored=stored)
                 self.metrics.count(REPLAYS, values["status"])

@@ -16,6 +16,7 @@ RunAnswer = shape(
         "response_time_ms": integer(),
         "placeholders": one(Resolved),
         "status": text(required=False),
+        "masked": boolean(required=False),
         "chainOfThoughts": text(required=False),
         "toolCalls": many(ToolCall, required=False),
     },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -21,12 +21,14 @@ from app.metrics.registry import RUNS
 from app.models import idempotency_keys, run_file_chunks, runs, usage
 from app.models.language_models import LanguageModel
 from app.models.runs import Claim, RunRow
+from app.providers.types import OnEvent
 from app.services.credentials import CredentialService
 from app.services.models import ModelService
 from app.services.runs.calling import Call, Caller, Candidate
 from app.services.runs.failures import INTERNAL, NOT_CALLED, failed, failed_by
 from app.services.runs.heartbeat import Heartbeat
 from app.services.runs.live import LiveRuns
+from app.services.runs.masking import RunMasking
 from app.services.runs.outcome import answered, spent_by
 from app.services.runs.snapshot import render, without_text
 from app.timestamps import Now
@@ -49,6 +51,7 @@ class Executor:
     caller: Caller
     heartbeat: Heartbeat
     live: LiveRuns
+    masking: RunMasking
     metrics: Metrics
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -71,11 +74,13 @@ class Executor:
 
     def _work(self, row: RunRow) -> dict[str, Any]:
         """The columns to store: an answer, or the failure that the vendor or the configuration is to blame for."""
-        instruction = render(row.request)
-        values: dict[str, Any] = {"instruction": instruction, "request": without_text(row)}
+        values: dict[str, Any] = {}
         started = self.monotonic()
         try:
-            values |= self._answer(row, instruction)
+            asked = self._patiently(lambda: self.masking.asked(row))
+            instruction = render(asked.request)
+            values = {"instruction": instruction, "request": without_text(asked)}
+            values |= self._answer(asked, instruction)
         except RepriseError as error:
             values |= failed_by(error)
         values.setdefault("response_time_ms", round((self.monotonic() - started) * 1000))
@@ -92,17 +97,20 @@ class Executor:
     def _answer(self, row: RunRow, instruction: str) -> dict[str, Any]:
         call = self._patiently(lambda: self._prepared(row, instruction))
         started = self.monotonic()
-        with self.live.of(row.id) if row.request.get("stream") else nullcontext() as note:
+        with self._live(row) as note:
             said = self.caller.call(call, note)
         took_ms = round((self.monotonic() - started) * 1000)
         return answered(said.answer, said.config, said.model, said.first_error) | {"response_time_ms": took_ms}
+
+    def _live(self, row: RunRow) -> AbstractContextManager[OnEvent | None]:
+        return self.live.of(row.id, self.masking.piece_seal(row)) if row.request.get("stream") else nullcontext()
 
     def _prepared(self, row: RunRow, instruction: str) -> Call:
         second_id = row.request.get("fallbackModelId")
         with self.database.read() as connection:
             first = self._model(connection, row, row.language_model_id)
             second = self._model(connection, row, second_id) if second_id else None
-            contents = run_file_chunks.read_files(connection, run_id=row.id, count=len(row.request["files"]))
+            contents = self.masking.contents(connection, row)
         described = zip(row.request["files"], contents, strict=True)
         files = tuple(File(file["fileName"], file["contentType"], content) for file, content in described)
         messages = (Message("system", instruction), Message("user", row.question, files=files))
@@ -120,8 +128,10 @@ class Executor:
         return Candidate(model, credential)
 
     def _store(self, row: RunRow, claim: Claim, values: dict[str, Any]) -> bool:
+        kept = self._patiently(lambda: self.masking.ended(row, values))
+
         def store(connection: Connection) -> bool:
-            return finish(connection, claim, values, self.now())
+            return finish(connection, claim, kept, self.now())
 
         ended = self._patiently(lambda: self.database.retrying(store))
         if row.request.get("stream"):

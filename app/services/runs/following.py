@@ -12,7 +12,8 @@ import structlog
 
 from app.errors import WaitTimeout
 from app.models.runs import RunRow
-from app.services.runs.live import DATA, END, KIND, key_of
+from app.services.runs.live import DATA, END, KIND, SEALED, key_of
+from app.services.runs.masking import RunMasking
 
 log = structlog.get_logger(__name__)
 
@@ -25,7 +26,7 @@ BEGINNING = "0-0"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`id` is that of the entry in Redis; `data` is JSON."""
+    """`id` is that of the entry in Redis; `data` is JSON, empty where it is not for the one who follows."""
 
     id: str
     kind: str
@@ -47,27 +48,33 @@ class Follower:
     """`client` may block; `read_run` takes a project's and a run's id."""
 
     client: redis.Redis
+    masking: RunMasking
     read_run: Callable[[int, int], RunRow]
     wait_s: float
     look_s: float = LOOK_S
     pause_s: float = PAUSE_S
 
-    def follow(self, *, project_id: int, run_id: int, after: str = BEGINNING) -> Iterator[Seen]:
+    def follow(
+        self, *, project_id: int, run_id: int, after: str = BEGINNING, api_key_id: int | None = None
+    ) -> Iterator[Seen]:
         """The pieces after `after`, and at last the row, ended.
 
+        Where the project masks, the API key that began the run gets what the model said; others the row as it is
+        stored, and no pieces.
         Whatever Redis has lost is missing from the pieces and never from the row. `WaitTimeout` when the end takes
         too long, and the run goes on.
         """
         deadline = time.monotonic() + self.wait_s
         row = self.read_run(project_id, run_id)
+        own = api_key_id is not None and api_key_id == row.api_key_id
         while True:
-            pieces = self._read(run_id, after, 0.0 if row.finished else min(self.look_s, self.wait_s))
+            pieces = self._read(run_id, after, 0.0 if row.finished else min(self.look_s, self.wait_s), own)
             written = [piece for piece in pieces if piece.kind != END]
-            yield from written
+            yield from (piece if piece.data else SILENCE for piece in written)
             after = written[-1].id if written else after
             if len(written) < len(pieces) or not pieces:
                 if row.finished:
-                    yield row
+                    yield self.masking.as_said(row) if own else row
                     return
                 row = self.read_run(project_id, run_id)
             if not row.finished and time.monotonic() >= deadline:
@@ -77,7 +84,7 @@ class Follower:
             if not pieces and not row.finished:
                 yield SILENCE
 
-    def _read(self, run_id: int, after: str, wait_s: float) -> list[Piece]:
+    def _read(self, run_id: int, after: str, wait_s: float, own: bool) -> list[Piece]:
         """What there is after `after`; waits for the first piece of it, and none when there is none in time."""
         key = key_of(run_id)
         try:
@@ -87,8 +94,10 @@ class Follower:
             time.sleep(min(self.pause_s, wait_s))
             return []
         streams: list[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]] = found  # type: ignore[assignment]
-        return [_piece(number, fields) for _, entries in streams for number, fields in entries]
+        return [self._piece(number, fields, own) for _, entries in streams for number, fields in entries]
 
-
-def _piece(number: bytes, fields: dict[bytes, bytes]) -> Piece:
-    return Piece(number.decode(), fields[KIND.encode()].decode(), fields[DATA.encode()])
+    def _piece(self, number: bytes, fields: dict[bytes, bytes], own: bool) -> Piece:
+        data, sealed = fields.get(DATA.encode(), b""), fields.get(SEALED.encode())
+        if sealed and own:
+            data = self.masking.rules.seal.open(sealed)
+        return Piece(number.decode(), fields[KIND.encode()].decode(), data)

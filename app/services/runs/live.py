@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -27,7 +27,7 @@ ENTRIES_MAX = 50_000
 # Longer than any silence of a model; after the end, long enough to come back.
 TTL_S = 3600
 TTL_ENDED_S = 600
-KIND, DATA, END = "kind", "data", "end"
+KIND, DATA, SEALED, END = "kind", "data", "sealed", "end"
 TEXTS = ("token", "reasoning")
 
 
@@ -40,6 +40,7 @@ class _Feed:
     """One run's pieces: `open` may still grow, `numbered` are not known to be in Redis."""
 
     key: str
+    seal: Callable[[bytes], bytes] | None
     open: list[StreamEvent] = field(default_factory=list)
     numbered: list[tuple[str, dict[str, bytes]]] = field(default_factory=list)
     count: int = 0
@@ -47,7 +48,8 @@ class _Feed:
     def number(self) -> list[tuple[str, dict[str, bytes]]]:
         for event in _merged(self.open):
             self.count += 1
-            self.numbered.append((f"{self.count}-0", {KIND: event.kind.encode(), DATA: _data(event)}))
+            data = {SEALED: self.seal(_data(event))} if self.seal else {DATA: _data(event)}
+            self.numbered.append((f"{self.count}-0", {KIND: event.kind.encode(), **data}))
         self.open = []
         return self.numbered
 
@@ -67,9 +69,9 @@ class LiveRuns:
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def of(self, run_id: int) -> Iterator[OnEvent]:
-        """What to hand the run's events to; at the end of the block all of them have been sent."""
-        feed = _Feed(key_of(run_id))
+    def of(self, run_id: int, seal: Callable[[bytes], bytes] | None = None) -> Iterator[OnEvent]:
+        """What to hand the run's events to; at the end of the block all of them have been sent, sealed with `seal`."""
+        feed = _Feed(key_of(run_id), seal)
 
         def note(event: StreamEvent) -> None:
             with self._lock:

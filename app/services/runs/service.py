@@ -63,6 +63,11 @@ class RunService:
         return self._ends
 
     @property
+    def masking(self) -> RunMasking:
+        """What knows, where what is stored is masked, what was really said."""
+        return self._masking
+
+    @property
     def call_timeout_s(self) -> float:
         """How long one run's model call may take, retries included."""
         return self._executor.caller.timeout_s
@@ -121,10 +126,6 @@ class RunService:
             yield
         finally:
             self._turns.release()
-
-    def as_said(self, row: RunRow) -> RunRow:
-        """For the caller who waited: what the model really said, where what is stored of it is masked."""
-        return self._masking.as_said(row)
 
     def execute(self, run_id: int) -> bool:
         """Execute a queued run; whether it is finished now, by whomever. Whoever waits for it is told."""

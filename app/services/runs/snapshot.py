@@ -65,5 +65,5 @@ def model_request(
 
 
 def without_text(row: RunRow) -> dict[str, Any]:
-    """The `request` once the instruction itself is stored."""
-    return {key: value for key, value in row.request.items() if key != "text"}
+    """The `request` of a run that has ended: the instruction itself is stored, and nothing is sealed any more."""
+    return {key: value for key, value in row.request.items() if key not in ("text", "sealed")}

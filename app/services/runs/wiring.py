@@ -8,6 +8,7 @@ from app.db import Database
 from app.metrics import Metrics
 from app.providers.router import Providers
 from app.services.credentials import CredentialService
+from app.services.masking import MaskingRules
 from app.services.models import ModelService
 from app.services.prompts import PromptService
 from app.services.runs.calling import Caller
@@ -15,6 +16,7 @@ from app.services.runs.ends import RunEnds
 from app.services.runs.execution import Executor
 from app.services.runs.heartbeat import BEAT_S, Heartbeat
 from app.services.runs.live import LiveRuns
+from app.services.runs.masking import RunMasking
 from app.services.runs.service import RunService
 from app.services.runs.sweeper import Sweeper
 from app.timestamps import Now
@@ -31,8 +33,10 @@ def build_runs(
     client: redis.Redis,
     call_timeout_s: float,
     metrics: Metrics,
+    rules: MaskingRules,
     beat_s: float = BEAT_S,
 ) -> RunService:
+    masking = RunMasking(database=database, rules=rules, client=client)
     executor = Executor(
         database=database,
         now=now,
@@ -41,6 +45,7 @@ def build_runs(
         caller=Caller(providers=providers, timeout_s=call_timeout_s),
         heartbeat=Heartbeat(database=database, now=now, every_s=beat_s),
         live=LiveRuns(client),
+        masking=masking,
         metrics=metrics,
     )
     sweeper = Sweeper(database=database, now=now, metrics=metrics)
@@ -50,6 +55,7 @@ def build_runs(
         prompts=prompts,
         providers=providers,
         executor=executor,
+        masking=masking,
         sweeper=sweeper,
         ends=RunEnds(client),
     )

@@ -29,6 +29,7 @@ def test_a_batch_is_stored_once_however_the_clock_jumps(world: World, jump: time
         batch_bytes=settings.trace_bytes,
         span_bytes=settings.span_bytes,
         metrics=world.container.metrics,
+        rules=world.container.services.masking,
     )
     prompt_id = world.prompt()
     first = conversation(prompt_id, "c", TURNS[:1], start_ns=1_760_000_000_000_000_000)

@@ -5,30 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
-from sqlalchemy import text
 
 from app.errors import NotFound
-from app.models import metadata
 from app.models.audit_log import audit_log
 from app.services.known_prompts import KnownPrompts
 from app.services.recorded_export import export as conversation
 from tests.integration.data.conftest import counts
 from tests.support.everything import MARK, TURNS, everything
 from tests.support.exports import export, span
+from tests.support.readable import tables_with
 from tests.support.world import World
-
-
-def said(world: World, word: str) -> list[str]:
-    """The tables in which the word stands."""
-    found = []
-    with world.container.database.read() as connection:
-        for table in metadata.sorted_tables:
-            rows = connection.execute(text(f"SELECT * FROM {table.name}")).all()
-            if any(
-                word in str(row) or word.encode() in b"".join(v for v in row if isinstance(v, bytes)) for row in rows
-            ):
-                found.append(table.name)
-    return found
 
 
 def mine(world: World, word: str) -> str:
@@ -78,11 +64,12 @@ def test_a_session_that_was_deleted_can_be_sent_again(world: World) -> None:
 def test_nothing_of_an_erased_prompt_is_left_in_any_table(world: World) -> None:
     word = f"secret{world.project_id}word"
     prompt_id = mine(world, word)
-    assert {"spans", "runs", "prompts", "prompt_versions", "rejected_spans", "test_cases"} <= set(said(world, word))
+    filled = {"spans", "runs", "prompts", "prompt_versions", "rejected_spans", "test_cases"}
+    assert filled <= set(tables_with(world, word))
 
     world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
 
-    assert said(world, word) == []
+    assert tables_with(world, word) == []
     assert world.get(f"/api/v1/prompts/{prompt_id}").status_code == 404
     assert world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": "?"}).status_code == 404
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 import pytest
 from falcon.testing import Result
 
-from tests.integration.data.test_deletion import said
+from app.errors import Unavailable
 from tests.support.exports import export, span
+from tests.support.readable import keys_with, readable, tables_with
 from tests.support.world import World
 
 MASKING = [
@@ -36,16 +38,55 @@ def test_what_is_masked_is_in_no_table(world: World) -> None:
     assert world.send(export(span(attributes))).json == {"partialSuccess": {}}
     assert world.send(export(span({"service.prompt.id": 2**62}, name=f"mail {secret}"))).status_code == 400
 
-    assert said(world, secret) == []
+    assert readable(world, secret) == []
     [entry] = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
     assert entry["preview"] == "I am [mail]"
     assert entry["conversationId"].startswith("masked-")
 
 
+@pytest.mark.parametrize("headers", [{}, {"Content-Encoding": "gzip"}], ids=["plain", "gzip"])
+@pytest.mark.parametrize("masks", [True, False])
+def test_a_batch_waits_sealed_where_the_project_masks(
+    world: World, monkeypatch: pytest.MonkeyPatch, masks: bool, headers: dict[str, str]
+) -> None:
+    prompt_id, word = world.prompt(), f"word{world.project_id}"
+    put(world, {"masking": MASKING if masks else []})
+    broker, waiting = world.container.broker, []
+    enqueue = broker.enqueue
+
+    def look(message: Any, **kwargs: Any) -> Any:
+        # Compressed it could be read, too: what can't be is no longer what was sent.
+        ticket = message.args[2]
+        waiting.append(world.container.mailbox.body(ticket))
+        return enqueue(message, **kwargs)
+
+    monkeypatch.setattr(broker, "enqueue", look)
+    body = export(span({"service.prompt.id": prompt_id, "note": word}))
+    sent = gzip.compress(body) if headers else body
+
+    assert world.send(sent, **{name.replace("-", "_"): value for name, value in headers.items()}).status_code == 200
+    assert ([sent] == waiting) is not masks
+    assert word.encode() not in waiting[0] or not masks
+    assert keys_with(world, word) == []
+    assert tables_with(world, word) == ["spans"]
+
+
+def test_a_batch_is_refused_while_the_rules_can_not_be_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    word = f"word{world.project_id}"
+    batch = export(span({"service.prompt.id": world.prompt(), "note": word}))
+
+    def away(_project_id: int) -> None:
+        raise Unavailable("The database is not available; try again.")
+
+    monkeypatch.setattr(world.container.services.masking, "of", away)
+    assert world.send(batch).status_code == 503
+    assert readable(world, word) == []
+
+
 def test_without_rules_every_byte_is_stored_as_it_came(world: World) -> None:
     word = f"plain{world.project_id}@example.org"
     world.send(export(span({"service.prompt.id": world.prompt(), "note": word})))
-    assert "spans" in said(world, word)
+    assert "spans" in tables_with(world, word)
 
 
 def test_a_policy_is_read_as_it_was_set_and_forgotten_as_a_whole(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -19,15 +20,20 @@ if TYPE_CHECKING:
 def init(demo: bool) -> None:
     """Make schema, organization, project and a first API key; what is there already stays.
 
-    A new key is printed, this once, and written to dev.env in REPRISE_HOME.
+    A new key is printed, this once, with a link that signs the administrator in; both are written to dev.env in
+    REPRISE_HOME.
     """
     settings = context.load()
-    seed, _ = prepare(settings, demo=demo, new_key=False)
+    settings.home.mkdir(parents=True, exist_ok=True)
+    if not os.access(settings.home, os.W_OK):
+        raise click.ClickException(f"REPRISE_HOME: can't write to {settings.home}")
+    seed, admin = prepare(settings, demo=demo, new_key=False)
     click.echo(f"Project {seed.project_id}" + (f", demo prompt {seed.prompt_id}" if seed.prompt_id else ""))
     if seed.api_key and seed.key_is_new:
         click.echo(f"API key {seed.api_key}")
     else:
         click.echo("It has an API key already: `reprise keys create` makes more.")
+    click.echo(f"Sign in as {admin.email}, within a day: {base_url(settings)}{admin.path}")
 
 
 def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Admin]:

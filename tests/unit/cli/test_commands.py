@@ -1,5 +1,6 @@
 """The command line on a folder of its own: each command's output, errors in one line, exit codes."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -37,9 +38,24 @@ def test_help_loads_nothing_heavy() -> None:
 def test_init_makes_a_project_and_prints_its_key_once(reprise: Reprise, tmp_path: Path) -> None:
     first, second = reprise("init"), reprise("init")
     key = home.read_dev_env(tmp_path)["API_KEY"]
-    assert first.output == f"Project 1\nAPI key {key}\n"
-    assert second.output == "Project 1\nIt has an API key already: `reprise keys create` makes more.\n"
+    assert first.output.startswith(f"Project 1\nAPI key {key}\n")
+    assert second.output.startswith("Project 1\nIt has an API key already: `reprise keys create` makes more.\n")
     assert home.read_dev_env(tmp_path)["API_KEY"] == key
+
+
+def test_init_prints_a_link_that_signs_in(reprise: Reprise) -> None:
+    link = re.search(r"^Sign in as admin@\S+, within a day: (http\S+)$", reprise("init").output, re.M)
+    assert link
+    assert link[1].startswith("http://127.0.0.1:8000/")
+
+
+def test_init_makes_nothing_where_it_could_not_keep_the_key(
+    reprise: Reprise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)
+    failed = reprise("init")
+    assert (failed.exit_code, failed.output) == (1, f"Error: REPRISE_HOME: can't write to {tmp_path}\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_init_makes_no_key_for_a_project_that_has_one_although_dev_env_is_gone(

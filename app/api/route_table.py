@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import falcon
-from falcon.routing import map_http_methods
+from falcon.routing import IntConverter, map_http_methods
 
 _PARAMETER = re.compile(r"{(?P<name>\w+)(?::(?P<converter>\w+)(?:\([^)]*\))?)?}")
 
@@ -23,11 +23,19 @@ class Route:
     responders: Mapping[str, Callable[..., None]]
 
 
+class Digits(IntConverter):
+    """Falcon's own takes "1_0", "+1" and the digits of every script, too: all further addresses of one thing."""
+
+    def convert(self, value: str) -> int | None:
+        return super().convert(value) if value.isascii() and value.isdigit() else None
+
+
 class RoutedApp(falcon.App[falcon.Request, falcon.Response]):
     """A Falcon app with `routes`, in the order in which they were added."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self.router_options.converters["int"] = Digits
         self.routes: list[Route] = []
 
     def add_route(self, uri_template: str, resource: object, **options: Any) -> None:

@@ -202,6 +202,14 @@ def test_ids_that_are_none_are_not_found(world: World, which: str) -> None:
     assert list(answer.json) == ["error"]
 
 
+@pytest.mark.parametrize("prefix", ["+", "0_", "\u0660", "%20"])
+def test_what_python_alone_reads_as_an_id_is_none(world: World, prefix: str) -> None:
+    prompt_id = world.prompt()
+
+    assert world.get(f"{PROMPTS}/{prefix}{prompt_id}").status_code == 404
+    assert world.get(f"{PROMPTS}/{prompt_id}").status_code == 200
+
+
 @pytest.mark.parametrize("which", ["x", "%00", "%ff%ed%a0%80", "A" * 64, "0" * 64, "🦊"])
 def test_hashes_that_are_none_are_not_found(world: World, which: str) -> None:
     path = f"{PROMPTS}/{world.prompt()}"

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from typing import Any, Protocol
 
 import falcon
 import orjson
+from gunicorn.http.errors import ParseException
 
 from app.errors import Invalid, TooLarge, UnsupportedMediaType
 
 CHUNK = 64 * 1024
+# How much of a refused body is read on and for how long, and how long its sender may pause.
+REST_BYTES = 64 * 1024 * 1024
+REST_S = 10.0
+PAUSE_S = 1.0
 
 
 class Readable(Protocol):
@@ -20,12 +27,10 @@ def read_capped(req: falcon.Request, limit: int) -> bytes:
     """The whole body; `TooLarge` as soon as it is known to pass `limit` bytes. Chunked bodies have no length."""
     if (req.content_length or 0) > limit:
         raise TooLarge(f"The body is over the limit of {limit} bytes.")
-    stream: Readable = req.stream if req.content_length is None else req.bounded_stream
-    if req.content_length is None and not req.env.get("wsgi.input_terminated"):
-        return b""
+    stream = _stream(req)
     parts: list[bytes] = []
     size = 0
-    while chunk := stream.read(CHUNK):
+    while chunk := _read(stream):
         size += len(chunk)
         if size > limit:
             raise TooLarge(f"The body is over the limit of {limit} bytes.")
@@ -33,6 +38,40 @@ def read_capped(req: falcon.Request, limit: int) -> bytes:
     if req.content_length is not None and size < req.content_length:
         raise Invalid("The body ended before its Content-Length.")
     return b"".join(parts)
+
+
+def discard_rest(req: falcon.Request) -> None:
+    """Read what is left of a refused body: a caller who is cut off while sending never sees the answer.
+
+    To exporters of traces that is a lost connection, and they send again what was refused for good.
+    """
+    caller = req.env.get("gunicorn.socket")
+    if isinstance(caller, socket.socket):
+        caller.settimeout(PAUSE_S)
+    stream, left, end = _stream(req), REST_BYTES, time.monotonic() + REST_S
+    try:
+        while left > 0 and time.monotonic() < end and (chunk := _read(stream)):
+            left -= len(chunk)
+    except Invalid:
+        return  # Who sends it is gone, too slow, or breaks the protocol: the server closes the connection.
+    finally:
+        if isinstance(caller, socket.socket):
+            caller.settimeout(None)
+
+
+def _stream(req: falcon.Request) -> Readable:
+    """Chunked bodies have no length, and end where the server says so."""
+    if req.content_length is None and req.env.get("wsgi.input_terminated"):
+        return req.stream
+    return req.bounded_stream
+
+
+def _read(stream: Readable) -> bytes:
+    """The next bytes, b"" at the end; `Invalid` when the connection or its chunks break before."""
+    try:
+        return stream.read(CHUNK)
+    except (OSError, ParseException) as error:
+        raise Invalid(f"The body can't be read to its end: {error}") from error
 
 
 def read_json(req: falcon.Request, limit: int, *, optional: bool = False) -> Any:

@@ -79,7 +79,7 @@ class Settings:
     secret_key: str = setting(
         "REPRISE_SECRET_KEY",
         "",
-        "Encrypts stored vendor credentials and signs sessions; embedded mode makes its own",
+        "Encrypts stored vendor credentials and what is in work where a project masks; embedded mode makes its own",
         secret=True,
     )
     metrics_token: str = setting(

@@ -79,7 +79,9 @@ class Caller:
             if call.second is None or said or left_s <= 0:
                 raise
             failed = error
-        log.warning("run_falls_back", model=call.first.model.name, to=call.second.model.name, error=str(failed))
+        log.warning(
+            "run_falls_back", model=call.first.model.name, to=call.second.model.name, error=type(failed).__name__
+        )
         return self._ask_second(call, call.second, failed, left_s, heard)
 
     def _ask_second(

@@ -135,3 +135,31 @@ def test_nothing_of_a_secret_is_left_whatever_stands_around_it(before: str, afte
     secret = "s3cr3t-t0ken"
     nested = json.dumps({"k": [before + secret + after, json.dumps({"k": before + secret})]})
     assert secret not in json.dumps(masked([Rule("pattern", secret)], {"a": nested, "b": before + secret + after}))
+
+
+CONTENT = ("messages", "*", "content")
+
+
+@pytest.mark.parametrize(
+    ("pointer", "found"),
+    [
+        ("/messages", MASK),
+        ("/messages/*/content", MASK),
+        ("/messages/7/content", MASK),
+        ("/messages/*/content/to", '{"to":"[masked]","cc":"Bob"}'),
+        ("/messages/*/content/*", '{"to":"[masked]","cc":"[masked]"}'),
+        ("/messages/*/content/bcc", '{"to":"Ada","cc":"Bob"}'),
+        ("/messages/*/name", '{"to":"Ada","cc":"Bob"}'),
+        ("/other/*/content", '{"to":"Ada","cc":"Bob"}'),
+        ("/*/*/content", '{"to":"Ada","cc":"Bob"}'),
+    ],
+)
+def test_a_pointer_masks_a_value_whose_place_it_names_encloses_or_leads_into(pointer: str, found: str) -> None:
+    rules = Masking([Rule("pointer", pointer)])
+    assert rules.at('{"to":"Ada","cc":"Bob"}', CONTENT) == found
+    assert rules.at('{"to":"Ada","cc":"Bob"}', ("elsewhere",), CONTENT) == found
+
+
+def test_a_value_without_a_place_is_masked_by_patterns_alone() -> None:
+    rules = Masking([Rule("pointer", "/messages"), EMAIL])
+    assert rules.at({"to": ADA, "of": [f"{ADA}, Ada"]}) == {"to": MASK, "of": [f"{MASK}, Ada"]}

@@ -83,6 +83,22 @@ def test_a_key_is_created_listed_and_revoked(reprise: Reprise) -> None:
     assert key_of(reprise("keys", "list").output)[1][4] == "revoked"
 
 
+def test_a_key_administers_only_when_that_is_asked_for(reprise: Reprise) -> None:
+    reprise("init")
+    reprise("keys", "create", "app")
+    reprise("keys", "create", "terraform", "--scope", "admin")
+    scopes = [key[3] for key in key_of(reprise("keys", "list").output)]
+    assert scopes[1:] == ["ingest,read,run,write", "admin"]
+
+
+def test_a_sign_in_link_is_for_who_is_there(reprise: Reprise, tmp_path: Path) -> None:
+    reprise("init")
+    email = home.read_dev_env(tmp_path)["ADMIN_EMAIL"]
+    assert reprise("sign-in-link", email).output.startswith("http://127.0.0.1:8000/sign-in/link?token=")
+    failed = reprise("sign-in-link", "nobody@example.org")
+    assert (failed.exit_code, failed.output) == (1, "Error: email: There is no user nobody@example.org.\n")
+
+
 def test_revoking_an_unknown_key_is_one_line_and_exit_code_1(reprise: Reprise) -> None:
     reprise("init")
     failed = reprise("keys", "revoke", "99")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from falcon.testing import Result, TestClient
-from sqlalchemy import event, select, text
+from sqlalchemy import Engine, event, select, text
 
 from app.api.app import build_app
 from app.bootstrap import Container
@@ -54,6 +54,7 @@ class Bench:
 
     def pages(self) -> dict[str, Callable[[], object]]:
         log = f"/api/v1/prompts/{self.maker.prompt_ids[0]}/logs"
+        since = self.container.now() - timedelta(days=89)
         few = f"/api/v1/prompts/{self.maker.prompt_ids[-1]}/logs?type=run&search=nowhere&limit=50"
         cursor = self.get(f"{log}?limit=200").json["nextCursor"]
         for _ in range(10):
@@ -67,6 +68,7 @@ class Bench:
             "log, a search that finds nothing": lambda: self.get(f"{log}?search=nowhere&limit=50"),
             "session of 100 turns": lambda: self.get(f"/api/v1/sessions/{self.long_session}"),
             "log, runs of a prompt with few": lambda: self.get(few),
+            "usage of 90 days by model": lambda: self.get(f"/api/v1/usage?from={since:%F}&groupBy=model"),
             "rejected spans": lambda: self.get("/api/v1/rejected-spans?limit=50"),
         }
 
@@ -93,17 +95,18 @@ class Bench:
         def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
             found.append((statement, parameters))
 
-        engine = self.container.database.engine
-        event.listen(engine, "before_cursor_execute", note)
+        event.listen(Engine, "before_cursor_execute", note)
         page()
-        event.remove(engine, "before_cursor_execute", note)
+        event.remove(Engine, "before_cursor_execute", note)
+        if not found:
+            raise SystemExit("The page executed nothing that could be explained.")
         return found
 
     def explain(self) -> None:
         print("\nHow the server finds the rows (table: index, rows it expects to read)")
         with self.container.database.read() as connection:
             for name, listed in self.statements.items():
-                for statement, parameters in listed:
+                for statement, parameters in dict(listed).items():
                     plan = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings()
                     steps = [f"{row['table']}: {row['key'] or 'NO INDEX'}, {row['rows']}" for row in plan]
                     print(f"  {name:34} {'; '.join(steps)}")

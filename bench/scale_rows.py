@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 
 from sqlalchemy import insert
 
 from app.db import Database
-from app.models import sessions, spans, turns
+from app.models import sessions, spans, turns, usage
 from app.models.runs import runs
 from app.models.sessions import SessionRow
 from app.models.turns import TurnRow
@@ -52,7 +53,9 @@ class Maker:
         return rows[0].session_key.hex()
 
     def runs(self, count: int, model_id: int) -> None:
+        """Write runs, and what they add to the usage of their days."""
         now = datetime.now(UTC)
+        days: Counter[tuple[date, int, int]] = Counter()
         for start in range(0, count, 2000):
             values = [
                 {
@@ -70,6 +73,22 @@ class Maker:
             ]
             with self.database.write() as connection:
                 connection.execute(insert(runs), values)
+            days.update(
+                (run["created_at"].date(), run["prompt_id"], place % usage.SLOTS) for place, run in enumerate(values)
+            )
+        spent = [
+            {
+                "day": day,
+                "prompt_id": prompt_id,
+                "slot": slot,
+                **asdict(usage.Spent(runs=made, prompt_tokens=900 * made)),
+            }
+            for (day, prompt_id, slot), made in days.items()
+        ]
+        named = {"project_id": self.project_id, "language_model_id": model_id, "api_key_id": 0, "source": "api"}
+        with self.database.write() as connection:
+            # A commit's place says which call wrote the row: each brings rows of its own.
+            connection.execute(insert(usage.usage_daily), [row | named | {"commit_hash": str(count)} for row in spent])
 
     def _prompt(self) -> int:
         return self.prompt_ids[0] if secrets.randbits(1) else secrets.choice(self.prompt_ids)

@@ -85,15 +85,20 @@ def page_of_runs(
     ours = func.coalesce(c.project_id, 0) == project_id
     statement = (
         select(*_COLUMNS)
-        .where(c.prompt_id == prompt_id, ours, *_conditions(wanted))
+        .where(c.prompt_id == prompt_id, ours, *_within(wanted, before), *_like(wanted))
         .order_by(c.created_at.desc(), c.id.desc())
         .limit(limit)
     )
-    if before is not None:
-        # The first condition is implied by the second; it alone lets MySQL start in the index at the right place.
-        when, run_id = before
-        statement = statement.where(c.created_at <= when, or_(c.created_at < when, c.id < run_id))
     return [RunEntry(*row) for row in connection.execute(statement)]
+
+
+def nth_created_at(
+    connection: Connection, *, prompt_id: int, nth: int, wanted: RunFilter, before: tuple[datetime, int] | None
+) -> datetime | None:
+    """When the nth of the prompt's runs between the times was asked for; None if there are fewer."""
+    c = runs.c
+    statement = select(c.created_at).where(c.prompt_id == prompt_id, *_within(wanted, before))
+    return connection.scalar(statement.order_by(c.created_at.desc(), c.id.desc()).offset(nth - 1).limit(1))
 
 
 _STATUS: dict[str, ColumnElement[bool]] = {
@@ -104,13 +109,23 @@ _STATUS: dict[str, ColumnElement[bool]] = {
 }
 
 
-def _conditions(wanted: RunFilter) -> list[ColumnElement[bool]]:
+def _within(wanted: RunFilter, before: tuple[datetime, int] | None) -> list[ColumnElement[bool]]:
     c = runs.c
     conditions: list[ColumnElement[bool]] = []
+    if before is not None:
+        # The first condition is implied by the second; it alone lets MySQL start in the index at the right place.
+        when, run_id = before
+        conditions += [c.created_at <= when, or_(c.created_at < when, c.id < run_id)]
     if wanted.since is not None:
         conditions.append(c.created_at >= wanted.since)
     if wanted.until is not None:
         conditions.append(c.created_at < wanted.until)
+    return conditions
+
+
+def _like(wanted: RunFilter) -> list[ColumnElement[bool]]:
+    c = runs.c
+    conditions: list[ColumnElement[bool]] = []
     if wanted.search:
         found = (column.icontains(wanted.search, autoescape=True) for column in (c.question, c.answer))
         conditions.append(or_(*found))

@@ -6,7 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, and_, delete, literal, or_, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Index,
+    Table,
+    UniqueConstraint,
+    and_,
+    delete,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from app.models import bulk
 from app.models.base import OPTIONS, BigInt, binary, exact, identifier, metadata
@@ -90,13 +103,7 @@ def list_sessions(
     `search` is a part of the conversation id or of a turn's opening text, any case.
     """
     c = sessions.c
-    statement = _SELECT.where(c.prompt_id == prompt_id)
-    if before is not None:
-        statement = statement.where(or_(c.start_ns < before[0], and_(c.start_ns == before[0], c.id < before[1])))
-    if from_ns is not None:
-        statement = statement.where(c.start_ns >= from_ns)
-    if to_ns is not None:
-        statement = statement.where(c.start_ns < to_ns)
+    statement = _SELECT.where(*_within(prompt_id, before, from_ns, to_ns))
     if search:
         opened = turns.c.opening.icontains(search, autoescape=True)
         # The limit keeps MariaDB from reading all turns there are before it looks at the newest sessions.
@@ -104,6 +111,35 @@ def list_sessions(
         statement = statement.where(or_(c.conversation_id.icontains(search, autoescape=True), found == 1))
     statement = statement.order_by(c.start_ns.desc(), c.id.desc()).limit(limit)
     return [_row(row) for row in connection.execute(statement)]
+
+
+def nth_start_ns(
+    connection: Connection,
+    *,
+    prompt_id: int,
+    nth: int,
+    before: tuple[int, int] | None = None,
+    from_ns: int | None = None,
+    to_ns: int | None = None,
+) -> int | None:
+    """When the nth session that `list_sessions` would list without a search started; None if there are fewer."""
+    c = sessions.c
+    statement = select(c.start_ns).where(*_within(prompt_id, before, from_ns, to_ns))
+    return connection.scalar(statement.order_by(c.start_ns.desc(), c.id.desc()).offset(nth - 1).limit(1))
+
+
+def _within(
+    prompt_id: int, before: tuple[int, int] | None, from_ns: int | None, to_ns: int | None
+) -> list[ColumnElement[bool]]:
+    c = sessions.c
+    conditions = [c.prompt_id == prompt_id]
+    if before is not None:
+        conditions.append(or_(c.start_ns < before[0], and_(c.start_ns == before[0], c.id < before[1])))
+    if from_ns is not None:
+        conditions.append(c.start_ns >= from_ns)
+    if to_ns is not None:
+        conditions.append(c.start_ns < to_ns)
+    return conditions
 
 
 def _row(row: Any) -> SessionRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import secrets
 from datetime import timedelta
@@ -11,7 +12,7 @@ import pytest
 from sqlalchemy import update
 
 from app.models.runs import runs
-from app.services.logs import EPOCH
+from app.services.logs import EPOCH, SEARCH_S, LogFilter, LogService
 from tests.support.exports import export, span
 from tests.support.world import World
 
@@ -45,6 +46,11 @@ def filled(world: World) -> int:
         }
         world.send(export(span(attributes, traceId=secrets.token_hex(16), **times)))
     return prompt_id
+
+
+@pytest.fixture
+def filled_world(world: World) -> tuple[World, int]:
+    return world, filled(world)
 
 
 def listed(world: World, prompt_id: int, **query: Any) -> list[dict[str, Any]]:
@@ -119,6 +125,55 @@ def test_a_run_and_a_session_say_what_they_were(world: World) -> None:
 )
 def test_filters_pick_entries(world: World, query: dict[str, str], found: int) -> None:
     assert len(listed(world, filled(world), **query)) == found
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        LogFilter(search="n"),
+        LogFilter(search="opening 2"),
+        LogFilter(search="n", type="run"),
+        LogFilter(search="n", from_at=EPOCH + timedelta(milliseconds=20), to_at=EPOCH + timedelta(milliseconds=30)),
+        LogFilter(status="ok"),
+        LogFilter(search="nowhere"),
+    ],
+    ids=str,
+)
+def test_a_search_in_pieces_finds_what_a_search_at_once_finds(filled_world, wanted) -> None:
+    world, prompt_id = filled_world
+    # Time is always up: each page is the least that is looked at.
+    clock = itertools.count(step=SEARCH_S)
+
+    def found(window: int, limit: int) -> list[Any]:
+        service = LogService(database=world.container.database, window=window, tick=lambda: next(clock))
+        entries: list[Any] = []
+        cursor = None
+        while True:
+            page = service.page(
+                project_id=world.project_id, prompt_id=prompt_id, wanted=wanted, limit=limit, cursor=cursor
+            )
+            assert len(page.entries) <= limit
+            entries += page.entries
+            if (cursor := page.next_cursor) is None:
+                return entries
+
+    at_once = found(100, 200)
+    for window, limit in itertools.product([1, 2, 3, 100], [1, 3, 200]):
+        assert found(window, limit) == at_once
+
+
+def test_a_search_ends_early_where_it_takes_too_long_and_says_where_to_go_on(filled_world) -> None:
+    world, prompt_id = filled_world
+    clock = itertools.count(step=SEARCH_S / 2)
+    service = LogService(database=world.container.database, window=1, tick=lambda: next(clock))
+    asked: dict[str, Any] = {"project_id": world.project_id, "prompt_id": prompt_id, "limit": 50}
+    first = service.page(**asked, wanted=LogFilter(search="opening 0"), cursor=None)
+    patient = LogService(database=world.container.database)
+    rest = patient.page(**asked, wanted=LogFilter(search="opening 0"), cursor=first.next_cursor)
+
+    assert first.entries == []
+    assert [entry.preview for entry in rest.entries] == ["Opening 0"]
+    assert rest.next_cursor is None
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,9 @@ class Maker:
         ]
         named = {"project_id": self.project_id, "language_model_id": model_id, "api_key_id": 0, "source": "api"}
         with self.database.write() as connection:
-            # A commit's place says which call wrote the row: each brings rows of its own.
-            connection.execute(insert(usage.usage_daily), [row | named | {"commit_hash": str(count)} for row in spent])
+            # As if a version were committed before each call: no row is there yet.
+            version = {"commit_hash": secrets.token_hex(32)}
+            connection.execute(insert(usage.usage_daily), [row | named | version for row in spent])
 
     def _prompt(self) -> int:
         return self.prompt_ids[0] if secrets.randbits(1) else secrets.choice(self.prompt_ids)

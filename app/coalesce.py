@@ -66,7 +66,9 @@ class Coalescer(Generic[Q, A]):
                 ticket.answer = answer
         except BaseException as error:  # noqa: BLE001 - nobody loses it: each asker raises it
             for ticket in together:
-                ticket.error = error
+                # What ends the leader's thread (its time limit, say) is no concern of the others'.
+                mine = ticket is own or isinstance(error, Exception)
+                ticket.error = error if mine else Unavailable("The question was given up; try again.")
         finally:
             with self._lock:
                 self._under_way = bool(self._waiting)

@@ -10,6 +10,10 @@ from app.errors import Unavailable
 from tests.support.waiting import wait_until
 
 
+class TimeIsUp(BaseException):
+    """Raised in a thread from outside, as Dramatiq does."""
+
+
 class Gated:
     """Answers each question with its double; holds every time that it is asked until it is let go."""
 
@@ -22,6 +26,8 @@ class Gated:
         self.gate.acquire()
         if "bad" in questions:
             raise ValueError("no answer")
+        if "late" in questions:
+            raise TimeIsUp
         return [question * 2 for question in questions]
 
 
@@ -95,6 +101,22 @@ def test_no_more_than_so_many_go_together(pool, source):
 
     assert [result.result() for result in results] == [number * 2 for number in range(11)]
     assert [len(together) for together in source.asked] == [1, 4, 4, 2]
+
+
+def test_what_ends_the_thread_of_who_asks_for_all_ends_no_other(pool, source, double):
+    first = pool.submit(double, 0)
+    until_asked(source)
+    late = pool.submit(double, "late")
+    until_waiting(double, 1)
+    beside = pool.submit(double, "beside")
+    until_waiting(double, 2)
+    source.gate.release(2)
+
+    assert first.result(10) == 0
+    with pytest.raises(TimeIsUp):
+        late.result(10)
+    with pytest.raises(Unavailable):
+        beside.result(10)
 
 
 def test_an_error_reaches_all_who_asked_together_and_nobody_else(pool, source, double):

@@ -123,6 +123,35 @@ def test_a_stopping_worker_leaves_messages_to_others(broker: WakingBroker, clien
         other.close()
 
 
+def test_messages_that_are_done_together_are_gone(broker: WakingBroker, client: fakeredis.FakeRedis) -> None:
+    all_begun = threading.Barrier(8)
+    actor = store(broker, lambda: all_begun.wait(30))
+    for _ in range(24):
+        actor.send()
+    worker = dramatiq.Worker(broker, worker_threads=8)
+    worker.start()
+    try:
+        wait_until(lambda: not client.hlen("dramatiq:spans.msgs"), "the end of all messages")
+        assert (spans(client).waiting, spans(client).taken) == (0, 0)
+    finally:
+        worker.stop()
+
+
+def test_a_late_worker_takes_no_message_from_the_one_who_has_it_now(
+    broker: WakingBroker, client: fakeredis.FakeRedis
+) -> None:
+    # Given a message that was taken for a dead worker's, and handed to another
+    store(broker).send()
+    late = next(broker.consume("spans", prefetch=2))
+    assert late is not None
+    client.delete(f"dramatiq:__acks__.{broker.broker_id}.spans")
+    # When the first is done with it after all
+    consumer = broker.consume("spans", prefetch=2)
+    consumer.ack(late)
+    # Then the other still has it
+    assert client.hlen("dramatiq:spans.msgs") == 1
+
+
 def fails() -> None:
     raise ValueError
 

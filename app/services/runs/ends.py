@@ -5,9 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Sequence
 
 import redis
 import structlog
+
+from app.coalesce import Coalescer
+from app.errors import Unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -22,10 +26,12 @@ class RunEnds:
     """A word to be quick, not to be sure: what Redis loses is found in the run's row, which is looked at anyway.
 
     A thousand who wait share one connection; each waits on a condition of its own, so that none blocks on Redis.
+    Ends that come at the same time are one message.
     """
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
+        self._announce: Coalescer[int, None] = Coalescer(self._publish)
         self._lock = threading.Lock()
         self._listening = threading.Event()
         self._thread: threading.Thread | None = None
@@ -39,9 +45,13 @@ class RunEnds:
 
     def announce(self, run_id: int) -> None:
         try:
-            self._client.publish(CHANNEL, run_id)
-        except redis.RedisError as error:
+            self._announce(run_id)
+        except (redis.RedisError, Unavailable) as error:
             log.warning("run_end_not_announced", run_id=run_id, error=str(error))
+
+    def _publish(self, run_ids: Sequence[int]) -> list[None]:
+        self._client.publish(CHANNEL, " ".join(map(str, run_ids)))
+        return [None] * len(run_ids)
 
     def listen(self) -> None:
         """To be called before the run is sent: what is published earlier is not heard."""
@@ -75,15 +85,16 @@ class RunEnds:
                     while not self._closed:
                         message = channel.get_message(timeout=PAUSE_S)
                         if message is not None:
-                            self._note(int(message["data"]))
+                            self._note(map(int, message["data"].split()))
             except redis.RedisError as error:
                 log.warning("run_ends_not_heard", error=str(error))
                 time.sleep(PAUSE_S)
 
-    def _note(self, run_id: int) -> None:
+    def _note(self, run_ids: Iterable[int]) -> None:
         with self._lock:
-            self._ended[run_id] = None
-            if len(self._ended) > REMEMBERED:
+            for run_id in run_ids:
+                self._ended[run_id] = None
+                for told in self._waiting.get(run_id, ()):
+                    told.set()
+            while len(self._ended) > REMEMBERED:
                 self._ended.popitem(last=False)
-            for told in self._waiting.get(run_id, ()):
-                told.set()

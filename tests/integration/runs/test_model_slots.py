@@ -18,7 +18,7 @@ MODEL = "OPENAI gpt-4o-mini"
 @pytest.fixture
 def client(container):
     """Of each backend in turn."""
-    container.redis.commands.delete(f"reprise:slots:{MODEL}")
+    container.redis.commands.delete(f"reprise:slots:{MODEL}", f"reprise:slots:{MODEL}-other")
     return container.redis.commands
 
 
@@ -37,6 +37,30 @@ def test_processes_together_make_no_more_calls_than_the_limit(client):
     with ThreadPoolExecutor(12) as pool:
         list(pool.map(call, range(24)))
     assert most == 3
+
+
+def test_calls_of_several_models_that_begin_together_are_counted_each_for_its_own(client):
+    slots, others = ModelSlots(client, at_once=2), f"{MODEL}-other"
+    begun, leave = threading.Semaphore(0), threading.Event()
+
+    def call(model):
+        try:
+            with slots.of(model, 0.01):
+                begun.release()
+                return leave.wait(10)
+        except ProviderTimeout:
+            begun.release()
+            return False
+
+    with ThreadPoolExecutor(16) as pool:
+        calls = {model: [pool.submit(call, model) for _ in range(8)] for model in (MODEL, others)}
+        for _ in range(16):
+            assert begun.acquire(timeout=10)
+        leave.set()
+        assert [sum(one.result() for one in calls[model]) for model in (MODEL, others)] == [2, 2]
+    with ExitStack() as places:
+        for model in (MODEL, MODEL, others, others):
+            places.enter_context(slots.of(model, 0.01))
 
 
 def test_a_call_waits_for_a_place_inside_its_time(client):

@@ -39,6 +39,15 @@ def test_an_end_that_comes_before_the_wait_is_remembered(server):
     assert web.wait(7, 0)
 
 
+def test_all_ends_that_are_announced_at_once_are_heard(server):
+    worker, web = ends(server), ends(server)
+    with ThreadPoolExecutor(40) as pool:
+        waiting = [pool.submit(web.wait, run_id, LONG_S) for run_id in range(20)]
+        list(pool.map(worker.announce, range(20)))
+
+        assert [one.result(LONG_S) for one in waiting] == [True] * 20
+
+
 def test_the_end_of_another_run_wakes_nobody(server):
     web = ends(server)
     web.announce(8)

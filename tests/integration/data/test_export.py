@@ -13,7 +13,8 @@ import falcon.testing
 import pytest
 from sqlalchemy import event
 
-from app.api.exports import AT_ONCE
+from app.api.exports import AT_ONCE, PIECE, STALLED_S
+from app.errors import Unavailable
 from app.services import export as service
 from app.services.recorded_export import export as conversation
 from app.timestamps import iso
@@ -136,6 +137,40 @@ def test_between_two_records_no_connection_is_in_use(world: World) -> None:
     assert list(body) == []
 
 
+def test_a_long_record_goes_out_in_pieces(world: World) -> None:
+    body = {"name": "Long", "value": "x" * LARGE, "commit": False}
+    prompt_id = world.post("/api/v1/prompts", json=body).json["prompt"]["id"]
+    world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": "y", "productive": False})
+
+    pieces = list(begun(world, path_of("runs", prompt_id)))
+
+    assert len(pieces) > LARGE // PIECE
+    assert max(map(len, pieces)) == PIECE
+    [run] = [json.loads(line) for line in b"".join(pieces).splitlines()]
+    assert "x" * LARGE in run["instruction"]
+
+
+def test_who_takes_nothing_is_cut_off_in_the_end(world: World) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        begun(world, path_of("runs", world.prompt()), **{"gunicorn.socket": here}).close()
+        assert here.gettimeout() == STALLED_S
+
+
+def test_a_fault_midway_ends_the_answer_instead_of_looking_whole(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = begun(world, path_of("sessions", seven_sessions(world)))
+    next(body)
+
+    def away(**_asked: object) -> None:
+        raise Unavailable("The database is not available; try again.")
+
+    monkeypatch.setattr(world.container.services.sessions, "get", away)
+
+    with pytest.raises(Unavailable):
+        list(body)
+    body.close()
+
+
 def test_it_counts_as_one_request(world: World) -> None:
     prompt_id = seven_sessions(world)
     answers = [world.get(path_of("sessions", prompt_id)) for _ in range(2)]
@@ -187,9 +222,9 @@ def seven_sessions(world: World) -> int:
     return prompt_id
 
 
-def begun(world: World, path: str) -> Any:
+def begun(world: World, path: str, **environment: Any) -> Any:
     """The body of an answer of which nothing has been taken yet."""
-    environ = falcon.testing.create_environ(path, headers=world.headers)
+    environ = falcon.testing.create_environ(path, headers=world.headers) | environment
     return Body(world.client.app(environ, lambda *_args: None))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -85,6 +86,33 @@ def test_a_key_is_made_shown_once_and_revoked_in_a_dialog(site: Site, look: Look
         expect(page.locator(".flash")).to_have_text("The key is revoked.")
         expect(page.locator("#secret")).to_have_count(0)
         assert page.locator("tr", has_text="Checkout").get_by_text("revoked").is_visible()
+
+
+def test_a_key_that_administers_is_ticked_and_told_apart(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = visit.page
+        visit.open(f"{site.base}/settings/keys")
+        page.get_by_label("Name").fill("Setup")
+        page.get_by_label("May change the organization’s settings").check()
+        page.get_by_role("button", name="Create key").click()
+        secret = page.locator("#secret").inner_text()
+
+        assert site.server.client(secret).get("/api/v1/members").status == 200
+        assert site.client.get("/api/v1/members").status == 403
+        expect(page.locator("tr", has_text="Setup")).to_contain_text("admin")
+        expect(page.get_by_label("May change the organization’s settings")).not_to_be_checked()
+
+
+def test_the_log_is_taken_along_as_files(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = visit.page
+        visit.open(f"{site.base}/prompts/{site.prompt_id}/logs")
+        with page.expect_download() as taken:
+            page.get_by_role("link", name="Export sessions").click()
+
+        assert taken.value.suggested_filename == f"sessions-{site.prompt_id}.jsonl"
+        [line] = taken.value.path().read_text(encoding="utf-8").splitlines()
+        assert json.loads(line)["id"] == site.session_id
 
 
 def test_a_member_is_invited_and_joins(site: Site, look: Look) -> None:

@@ -84,6 +84,19 @@ def test_a_run_shows_exactly_what_the_model_received(site: Site, look: Look) -> 
         expect(page.locator("dl.facts").first).to_contain_text("this site")
 
 
+def test_a_second_model_is_asked_when_the_first_fails(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = make_prompt(site, visit, "Backed up", "Be kind.", model="gpt-4o-mini")
+        page.get_by_label("When it fails, ask").select_option("echo")
+        page.get_by_label("Question").fill("Are you there?")
+        page.get_by_role("button", name="Save and run the draft").click()
+
+        expect(page.locator("#result .answer-text")).to_contain_text("Are you there?")
+        expect(page.get_by_label("When it fails, ask")).to_have_value("echo")
+        page.get_by_role("link", name="Open the run").click()
+        expect(page.locator("dl.facts").first).to_contain_text("echo")
+
+
 def test_of_two_editors_the_second_is_told_and_loses_nothing(site: Site, look: Look) -> None:
     with look() as first, look() as second:
         page = make_prompt(site, first, "Shared", "One\nTwo\nThree")

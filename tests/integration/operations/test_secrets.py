@@ -23,6 +23,7 @@ from tests.support.remote_project import RemoteProject
 from tests.support.waiting import wait_until
 
 VENDOR_KEY = "sk-" + secrets.token_hex(20)
+STORED_KEY = "sk-" + secrets.token_hex(20)
 METRICS_TOKEN = secrets.token_hex(20)
 WRONG_PASSWORD = "not-the-password-" + secrets.token_hex(8)
 WRONG_KEY = "rp_" + secrets.token_urlsafe(32)
@@ -86,6 +87,8 @@ def test_no_log_has_a_secret_in_it(watched: Watched, upstream: Upstream) -> None
     project = RemoteProject(server.url, made["key"])
 
     everything(project)
+    administrator = RemoteProject.administering(server)
+    invited = administer(administrator)
     said = model_calls(project, upstream)
     refused_key(server.url)
     cookie = browse(server.url, kept["ADMIN_EMAIL"], kept["ADMIN_PASSWORD"])
@@ -98,6 +101,9 @@ def test_no_log_has_a_secret_in_it(watched: Watched, upstream: Upstream) -> None
         "the API key": made["key"],
         "the demo key": kept["API_KEY"],
         "the vendor's key": VENDOR_KEY,
+        "a stored key": STORED_KEY,
+        "the administrator's key": administrator.session.headers["Authorization"].removeprefix("Bearer "),
+        "the invitation by program": invited,
         "the token of the metrics": METRICS_TOKEN,
         "the password": kept["ADMIN_PASSWORD"],
         "a wrong password": WRONG_PASSWORD,
@@ -112,6 +118,21 @@ def test_no_log_has_a_secret_in_it(watched: Watched, upstream: Upstream) -> None
     assert [name for name, secret in hidden.items() if secret in said] == []
     # The logs are those of the requests above, and at debug level.
     assert logs.count('"event": "request"') > 10
+
+
+def administer(project: RemoteProject) -> str:
+    """Store a vendor's key, in ways that are taken and refused; the token of an invitation."""
+    for body, status in (
+        ({"apiKey": STORED_KEY}, 200),
+        ({"apiKey": STORED_KEY, "baseUrl": "?"}, 400),
+        (STORED_KEY, 400),
+    ):
+        answer = project.ask("PUT", "/api/v1/credentials/GOOGLE", json=body)
+        assert (answer.status_code, STORED_KEY in answer.text) == (status, False)
+    made = project.post("/api/v1/invitations", json={"email": "by.program@example.org", "role": "viewer"})
+    assert project.get(made.json["path"]).status_code == 200
+    token: str = made.json["path"].removeprefix("/join/")
+    return token
 
 
 def model_calls(project: RemoteProject, upstream: Upstream) -> str:

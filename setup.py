@@ -36,7 +36,7 @@ setup(
         "msgspec>=0.22,<0.23",
         "orjson>=3.11,<4",
         "prometheus-client>=0.25,<1",
-        "redis>=8,<9",
+        "redis[hiredis]>=8,<9",
         "rich>=14,<16",
         "sqlalchemy>=2.1,<2.2",
         "structlog>=25.5",

@@ -103,12 +103,12 @@ def reference(name: str, target: str, *, nullable: bool = False) -> Column[Any]:
     return Column(name, BigInt, ForeignKey(f"{target}.id"), nullable=nullable)
 
 
-def database_now(connection: Connection) -> datetime:
-    """The time by the one clock that all processes share: what has to outlast a jump of theirs goes by it."""
+def earlier_now(connection: Connection, now: datetime) -> datetime:
+    """By our clock (`now`) or by the database's, whichever is behind: for what must not end because one is ahead."""
     if connection.dialect.name == "sqlite":
-        return datetime.now(UTC)
-    now: datetime = connection.execute(select(func.utc_timestamp(3, type_=DateTime))).scalar_one()
-    return now.replace(tzinfo=UTC)
+        return min(now, datetime.now(UTC))
+    of_database: datetime = connection.execute(select(func.utc_timestamp(3, type_=DateTime))).scalar_one()
+    return min(now, of_database.replace(tzinfo=UTC))
 
 
 def insert_ignore(table: Table, connection: Connection) -> Insert:

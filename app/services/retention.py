@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.models import data_policies, removal
-from app.models.base import database_now
+from app.models.base import earlier_now
 from app.models.data_policies import DataPolicy
 from app.services.removal import Remover, Step
 from app.timestamps import Now
@@ -24,15 +24,12 @@ BUDGET_S = 3.0
 
 @dataclass(slots=True, kw_only=True)
 class RetentionService:
-    """Test cases have copies of what they need, so they stay whatever goes.
-
-    What is gone is gone: a clock that is ahead, be it ours or the database's, removes nothing early.
-    """
+    """Test cases have copies of what they need, so they stay whatever goes."""
 
     database: Database
     now: Now
     remover: Remover
-    database_now: Callable[[Connection], datetime] = database_now
+    earlier_now: Callable[[Connection, datetime], datetime] = earlier_now
     budget_s: float = BUDGET_S
     _last: int = field(default=0, init=False)
 
@@ -41,7 +38,7 @@ class RetentionService:
         until = self.remover.monotonic() + self.budget_s
         with self.database.read() as connection:
             policies = data_policies.list_policies(connection)
-            now = min(self.now(), self.database_now(connection))
+            now = self.earlier_now(connection, self.now())
         removed = 0
         # Whose turn it was when the time was up is first no more.
         for project_id in sorted(policies, key=lambda id_: (id_ <= self._last, id_)):

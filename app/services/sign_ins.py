@@ -13,6 +13,7 @@ from app.errors import Invalid, RateLimited, Unauthorized
 from app.limits.rate import Allowance, RateLimiter
 from app.models import memberships, sign_ins, users
 from app.models.audit_log import Actor
+from app.models.base import earlier_now
 from app.models.memberships import Role
 from app.models.sign_ins import SignedIn
 from app.services.passwords import Passwords
@@ -74,7 +75,7 @@ class SignInService:
         """A new session of the user, whose right to it is known; its token."""
         token, now = new_token(), self._now()
         with self._database.write() as connection:
-            sign_ins.remove_expired(connection, now=now)
+            sign_ins.remove_expired(connection, now=earlier_now(connection, now))
             sign_ins.add_sign_in(
                 connection, user_id=user_id, kind="session", digest=digest(token), now=now, expires_at=now + SESSION
             )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
+
+from app.services.runs.sweeper import STALE_S
+from tests.support.world import World
 
 ROUND_S = 5.0
 
@@ -28,3 +32,9 @@ def sweep_for(sweeper: Sweeping, clock: Clock, seconds: float) -> dict[float, li
         clock.at += ROUND_S
         sent[clock.at] = sweeper.sweep()
     return sent
+
+
+def sweep_runs(world: World, seconds: float = STALE_S) -> None:
+    """What a clock process of its own does of runs in that time, and a little more."""
+    clock = Clock()
+    sweep_for(replace(world.container.services.runs._sweeper, monotonic=clock), clock, seconds + ROUND_S)

@@ -16,8 +16,6 @@ from sqlalchemy import Connection
 from app.chat import File, Message
 from app.db import Database
 from app.errors import ProviderError, RepriseError, Unavailable
-from app.metrics import Metrics
-from app.metrics.registry import RUNS
 from app.models import idempotency_keys, run_file_chunks, runs, usage
 from app.models.language_models import LanguageModel
 from app.models.runs import Claim, RunRow
@@ -31,6 +29,7 @@ from app.services.runs.live import LiveRuns
 from app.services.runs.masking import RunMasking
 from app.services.runs.outcome import answered, spent_by
 from app.services.runs.snapshot import render, without_text
+from app.services.runs.telling import Telling
 from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
@@ -52,7 +51,7 @@ class Executor:
     heartbeat: Heartbeat
     live: LiveRuns
     masking: RunMasking
-    metrics: Metrics
+    telling: Telling
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
@@ -65,22 +64,25 @@ class Executor:
         claim = Claim(run_id, token, now)
         with self.heartbeat.of(run_id, token):
             try:
-                values = self._work(row)
+                model_name, values = self._work(row)
             except BaseException as error:
                 # A bug, or the actor's time limit: the run must not look as if it were still in work.
-                self._store(row, claim, failed(INTERNAL, f"{type(error).__name__} while the run was executed."))
+                values = failed(INTERNAL, f"{type(error).__name__} while the run was executed.")
+                self._store(row, claim, row.model_name, values)
                 raise
-            return self._store(row, claim, values)
+            return self._store(row, claim, model_name, values)
 
-    def _work(self, row: RunRow) -> dict[str, Any]:
-        """The columns to store: an answer, or the failure that the vendor or the configuration is to blame for."""
-        values: dict[str, Any] = {}
+    def _work(self, row: RunRow) -> tuple[str, dict[str, Any]]:
+        """The name of the model that answered, or was to, and the columns to store: an answer, or the failure that
+        the vendor or the configuration is to blame for."""
+        model_name, values = row.model_name, dict[str, Any]()
         started = self.monotonic()
         try:
             asked = self._patiently(lambda: self.masking.asked(row))
             instruction = render(asked.request)
             values = {"instruction": instruction, "request": without_text(asked)}
-            values |= self._answer(asked, instruction)
+            model_name, answer = self._answer(asked, instruction)
+            values |= answer
         except RepriseError as error:
             values |= failed_by(error)
         values.setdefault("response_time_ms", round((self.monotonic() - started) * 1000))
@@ -89,18 +91,19 @@ class Executor:
             run_id=row.id,
             status=values["status"],
             error_kind=values.get("error_kind"),
-            model=row.model_name,
+            model=model_name,
             response_time_ms=values["response_time_ms"],
         )
-        return values
+        return model_name, values
 
-    def _answer(self, row: RunRow, instruction: str) -> dict[str, Any]:
+    def _answer(self, row: RunRow, instruction: str) -> tuple[str, dict[str, Any]]:
         call = self._patiently(lambda: self._prepared(row, instruction))
         started = self.monotonic()
         with self._live(row) as note:
             said = self.caller.call(call, note)
         took_ms = round((self.monotonic() - started) * 1000)
-        return answered(said.answer, said.config, said.model, said.first_error) | {"response_time_ms": took_ms}
+        values = answered(said.answer, said.config, said.model, said.first_error)
+        return said.model.name, values | {"response_time_ms": took_ms}
 
     def _live(self, row: RunRow) -> AbstractContextManager[OnEvent | None]:
         return self.live.of(row.id, self.masking.piece_seal(row)) if row.request.get("stream") else nullcontext()
@@ -127,19 +130,17 @@ class Executor:
             return Candidate(model, None, refused)
         return Candidate(model, credential)
 
-    def _store(self, row: RunRow, claim: Claim, values: dict[str, Any]) -> bool:
+    def _store(self, row: RunRow, claim: Claim, model_name: str, values: dict[str, Any]) -> bool:
         kept = self._patiently(lambda: self.masking.ended(row, values))
 
         def store(connection: Connection) -> bool:
             return finish(connection, claim, kept, self.now())
 
         ended = self._patiently(lambda: self.database.retrying(store))
-        if row.request.get("stream"):
-            self.live.end(row.id)
         if not ended:
             log.warning("run_came_too_late", run_id=claim.run_id, status=values["status"])
             return False
-        self.metrics.count(RUNS, row.model_name, values.get("error_kind") or ("nok" if values.get("nok") else "ok"))
+        self.telling.ended(row, model_name, values.get("error_kind") or ("nok" if values.get("nok") else "ok"))
         return True
 
     def _patiently(self, work: Callable[[], T]) -> T:

@@ -14,6 +14,7 @@ from app.chat import Message
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound, Unavailable
 from app.models import idempotency_keys, run_file_chunks, runs
+from app.models.base import earlier_now
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
 from app.providers.router import Providers
@@ -24,7 +25,7 @@ from app.services.runs.execution import Executor
 from app.services.runs.failures import NOT_SENT
 from app.services.runs.masking import RunMasking
 from app.services.runs.snapshot import model_request, snapshot
-from app.services.runs.sweeper import KEY_TTL, Sweeper, give_up
+from app.services.runs.sweeper import KEY_TTL, Sweeper
 from app.timestamps import Now
 
 # Runs begun, and answers read, at one time in a process: of a thousand that come together, more would only make
@@ -129,14 +130,17 @@ class RunService:
 
     def execute(self, run_id: int) -> bool:
         """Execute a queued run; whether it is finished now, by whomever. Whoever waits for it is told."""
-        finished = self._executor.execute(run_id) or self._is_finished(run_id)
+        if self._executor.execute(run_id):
+            return True
+        finished = self._is_finished(run_id)
         if finished:
+            # Its worker may have died before it told anybody.
             self._ends.announce(run_id)
         return finished
 
     def give_up(self, run_id: int) -> bool:
         """End a run whose message could not be sent; False when it was, and somebody works on the run."""
-        return give_up(self._database, run_id, NOT_SENT, self._now)
+        return self._sweeper.give_up(run_id, NOT_SENT)
 
     def sweep(self) -> list[int]:
         """See `Sweeper.sweep`."""
@@ -153,8 +157,8 @@ class RunService:
             kept = idempotency_keys.find_key(
                 connection, api_key_id=idempotency.api_key_id, key_digest=idempotency.key_digest
             )
-        if kept is None or kept.created_at <= self._now() - KEY_TTL:
-            return None
+            if kept is None or kept.created_at <= earlier_now(connection, self._now()) - KEY_TTL:
+                return None
         if kept.body_digest != idempotency.body_digest:
             raise Conflict("This Idempotency-Key came with another body before.")
         return Started(kept.run_id, project_id, joined=True)
@@ -188,6 +192,7 @@ class RunService:
         now = self._now()
         run_id = runs.add_run(connection, values=values, now=now)
         if idempotency:
+            now = earlier_now(connection, now)
             key: dict[str, Any] = {"api_key_id": idempotency.api_key_id, "key_digest": idempotency.key_digest}
             idempotency_keys.delete_expired_key(connection, before=now - KEY_TTL, **key)
             idempotency_keys.add_key(connection, body_digest=idempotency.body_digest, run_id=run_id, now=now, **key)

@@ -11,24 +11,22 @@ import structlog
 from sqlalchemy import Connection
 
 from app.db import Database
-from app.metrics import Metrics
-from app.metrics.registry import RUNS
 from app.models import idempotency_keys, runs
+from app.models.base import earlier_now
 from app.models.runs import Claim
+from app.services.left_behind import DOUBT_S, Resending, Watch
 from app.services.runs.execution import clear, finish
 from app.services.runs.failures import EXPIRED, INTERRUPTED, failed
-from app.timestamps import Now
+from app.services.runs.telling import Telling
+from app.timestamps import Now, steady
 
 log = structlog.get_logger(__name__)
 
 # Three beats: a claim that has not moved for so long has lost its worker.
 STALE_S = 30.0
-UNSENT_S = 10
 EXPIRED_AFTER = timedelta(hours=1)
 KEY_TTL = timedelta(hours=24)
 AT_ONCE = 1000
-# Of runs that ended without their worker only ids are at hand.
-UNKNOWN_MODEL = "unknown"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,10 +39,17 @@ class Sweeper:
 
     database: Database
     now: Now
-    metrics: Metrics
+    telling: Telling
     monotonic: Callable[[], float] = time.monotonic
-    _seen: dict[int, tuple[Claim, float]] = field(default_factory=dict, init=False)
-    _sent_at_age_s: dict[int, float] = field(default_factory=dict, init=False)
+    _steady: Now = field(init=False)
+    _claims: Watch[Claim] = field(init=False)
+    _queued: Watch[int] = field(init=False)
+    _resending: Resending = field(default_factory=Resending, init=False)
+
+    def __post_init__(self) -> None:
+        self._steady = steady(self.now, self.monotonic)
+        self._claims = Watch(monotonic=self.monotonic)
+        self._queued = Watch(monotonic=self.monotonic)
 
     def sweep(self) -> list[int]:
         """Mark what is over; the ids of runs whose message is to be sent again."""
@@ -52,57 +57,51 @@ class Sweeper:
         self._forget_keys()
         return self._unsent()
 
+    def give_up(self, run_id: int, reason: str) -> bool:
+        """End a run that nobody has claimed; False when somebody has, and it goes on."""
+        values = failed("not_started", reason)
+
+        def end(connection: Connection) -> bool:
+            ended = runs.finish_queued(connection, run_id=run_id, values=values, now=self.now())
+            if ended:
+                clear(connection, run_id, values, self.now())
+            return ended
+
+        ended = self.database.retrying(end)
+        if ended:
+            self._tell(run_id)
+        return ended
+
     def _interrupt(self) -> None:
         with self.database.read() as connection:
             claims = runs.list_claims(connection)
-        seen, self._seen = self._seen, {}
-        for claim in claims:
-            before, since = seen.get(claim.run_id, (None, 0.0))
-            if before != claim:
-                self._seen[claim.run_id] = (claim, self.monotonic())
-            elif self.monotonic() - since < STALE_S or not self._mark_interrupted(claim):
-                self._seen[claim.run_id] = (claim, since)
+        for claim, age_s in self._claims.look(claims).items():
+            if age_s >= STALE_S:
+                self._mark_interrupted(claim)
 
-    def _mark_interrupted(self, claim: Claim) -> bool:
+    def _mark_interrupted(self, claim: Claim) -> None:
         values = failed("interrupted", INTERRUPTED)
         marked = self.database.retrying(lambda connection: finish(connection, claim, values, self.now(), unmoved=True))
         log.warning("run_interrupted", run_id=claim.run_id, marked=marked)
         if marked:
-            self.metrics.count(RUNS, UNKNOWN_MODEL, "interrupted")
-        return marked
+            self._tell(claim.run_id)
 
     def _unsent(self) -> list[int]:
-        """Ages at which a run is sent again double: most that wait this long have a message, behind many others."""
-        now = self.now()
-        before = now - timedelta(seconds=UNSENT_S)
         with self.database.read() as connection:
-            queued = runs.list_queued(connection, before=before, limit=AT_ONCE)
-        ages = {run_id: (now - created_at).total_seconds() for run_id, created_at in queued}
-        for run_id in [run_id for run_id, age_s in ages.items() if age_s > EXPIRED_AFTER.total_seconds()]:
-            self._expire(run_id)
-            del ages[run_id]
-        due = [run_id for run_id, age_s in ages.items() if age_s >= 2 * self._sent_at_age_s.get(run_id, 0.0)]
-        self._sent_at_age_s = {run_id: at for run_id, at in self._sent_at_age_s.items() if run_id in ages}
-        self._sent_at_age_s |= {run_id: ages[run_id] for run_id in due}
-        return due
+            queued = dict(runs.list_queued(connection, limit=AT_ONCE))
+        ages_s = self._queued.look(queued)
+        old = {run_id for run_id, created_at in queued.items() if self._steady() - created_at > EXPIRED_AFTER}
+        for run_id in old:
+            if ages_s[run_id] >= DOUBT_S:
+                self.give_up(run_id, EXPIRED)
+        return self._resending.due({run_id: age_s for run_id, age_s in ages_s.items() if run_id not in old})
 
-    def _expire(self, run_id: int) -> None:
-        if give_up(self.database, run_id, EXPIRED, self.now):
-            self.metrics.count(RUNS, UNKNOWN_MODEL, "not_started")
+    def _tell(self, run_id: int) -> None:
+        with self.database.read() as connection:
+            row = runs.read_run(connection, run_id=run_id)
+        self.telling.ended(row, row.model_name, row.error_kind or "")
 
     def _forget_keys(self) -> None:
         with self.database.write() as connection:
-            idempotency_keys.delete_expired(connection, before=self.now() - KEY_TTL, limit=AT_ONCE)
-
-
-def give_up(database: Database, run_id: int, reason: str, now: Now) -> bool:
-    """End a run that nobody has claimed; False when somebody has, and it goes on."""
-    values = failed("not_started", reason)
-
-    def end(connection: Connection) -> bool:
-        ended = runs.finish_queued(connection, run_id=run_id, values=values, now=now())
-        if ended:
-            clear(connection, run_id, values, now())
-        return ended
-
-    return database.retrying(end)
+            before = earlier_now(connection, self.now()) - KEY_TTL
+            idempotency_keys.delete_expired(connection, before=before, limit=AT_ONCE)

@@ -19,6 +19,7 @@ from app.services.runs.live import LiveRuns
 from app.services.runs.masking import RunMasking
 from app.services.runs.service import RunService
 from app.services.runs.sweeper import Sweeper
+from app.services.runs.telling import Telling
 from app.timestamps import Now
 
 
@@ -37,6 +38,8 @@ def build_runs(
     beat_s: float = BEAT_S,
 ) -> RunService:
     masking = RunMasking(database=database, rules=rules, client=client)
+    ends, live = RunEnds(client), LiveRuns(client)
+    telling = Telling(metrics, live, ends)
     executor = Executor(
         database=database,
         now=now,
@@ -44,11 +47,11 @@ def build_runs(
         credentials=credentials,
         caller=Caller(providers=providers, timeout_s=call_timeout_s),
         heartbeat=Heartbeat(database=database, now=now, every_s=beat_s),
-        live=LiveRuns(client),
+        live=live,
         masking=masking,
-        metrics=metrics,
+        telling=telling,
     )
-    sweeper = Sweeper(database=database, now=now, metrics=metrics)
+    sweeper = Sweeper(database=database, now=now, telling=telling)
     return RunService(
         database=database,
         now=now,
@@ -57,5 +60,5 @@ def build_runs(
         executor=executor,
         masking=masking,
         sweeper=sweeper,
-        ends=RunEnds(client),
+        ends=ends,
     )

@@ -27,7 +27,7 @@ class Days:
         RetentionService(
             database=database,
             now=lambda: later,
-            database_now=lambda _connection: later,
+            earlier_now=lambda _connection, now: now,
             remover=Remover(database=database, at_once=3, pause_s=0),
             budget_s=60,
         ).apply()

@@ -1,6 +1,7 @@
 """Asynchronous and idempotent runs: one key, one model call, one answer."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -103,6 +104,20 @@ def test_a_sweep_deletes_expired_keys(world):
 
     with world.container.database.read() as connection:
         assert connection.exec_driver_sql("SELECT COUNT(*) FROM idempotency_keys").scalar() == 0
+
+
+@pytest.mark.parametrize("jump", [timedelta(hours=25), timedelta(hours=-1)])
+def test_a_clock_that_jumps_pays_for_nothing_twice(world, monkeypatch, jump):
+    service, prompt_id = world.container.services.runs, prompt(world)
+    first = run(world, prompt_id, headers=key())
+    monkeypatch.setattr(service, "_now", lambda: world.container.now() + jump)
+    replace(service._sweeper, now=service._now).sweep()
+    again = run(world, prompt_id, headers=key())
+    monkeypatch.undo()
+
+    assert (again.status_code, again.headers["X-Run-Id"]) == (200, first.headers["X-Run-Id"])
+    assert run(world, prompt_id, headers=key()).headers["X-Run-Id"] == first.headers["X-Run-Id"]
+    assert world.count("runs") == 1
 
 
 @pytest.mark.parametrize("value", ["", " ", "x" * 256])

@@ -2,10 +2,12 @@
 
 import pytest
 
+from app.metrics.registry import RUNS
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
 from tests.integration.runs.test_runs_streaming import events, said, stream
+from tests.support.counting import Since
 
 FIRST, SECOND = MODELS["OPENAI"], MODELS["ANTHROPIC"]
 DOWN = Reply(status=400, message="No luck")
@@ -33,6 +35,14 @@ def test_the_second_answers_when_the_first_fails_and_the_answer_and_the_record_s
     assert found["languageModel"] == answer.json["model"]
     assert found["fallback"]["firstError"].startswith(f"{FIRST}: ")
     assert "No luck" in found["fallback"]["firstError"]
+
+
+def test_it_is_counted_under_the_model_that_answered(world, upstream, prompt_id):
+    upstream.script(DOWN, Reply(text="From the second."))
+    counted = Since(world, RUNS)
+    run(world, prompt_id)
+
+    assert counted.moved() == {(SECOND, "ok"): 1}
 
 
 def test_it_costs_what_the_model_that_answered_costs(world, upstream, prompt_id):

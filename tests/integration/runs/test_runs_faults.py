@@ -3,16 +3,19 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 import redis
 
 from app.errors import Unavailable, WaitTimeout
 from app.models import runs as run_rows
+from app.services.left_behind import DOUBT_S
 from app.services.runs import RunCommand, Started
-from app.services.runs.sweeper import EXPIRED_AFTER, STALE_S, UNSENT_S
+from app.services.runs.sweeper import EXPIRED_AFTER, STALE_S
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
+from tests.support.sweeping import ROUND_S, Clock, sweep_for, sweep_runs
 from tests.support.waiting import wait_until
 
 QUESTION = "Where is order 7?"
@@ -45,14 +48,6 @@ def make_older(world, run_id, by_s):
         connection.execute(table.update().where(table.c.id == run_id).values(created_at=created_at))
 
 
-class Clock:
-    def __init__(self):
-        self.at = 0.0
-
-    def __call__(self):
-        return self.at
-
-
 def sweeper(world, clock):
     """A clock process of its own, that goes by `clock`."""
     return replace(world.container.services.runs._sweeper, monotonic=clock)
@@ -83,11 +78,9 @@ def test_a_run_whose_worker_died_is_shown_as_interrupted(world):
     clock = Clock()
     clock_process = sweeper(world, clock)
     clock_process.sweep()
-    clock.at += STALE_S - 1
-    clock_process.sweep()
+    sweep_for(clock_process, clock, STALE_S - ROUND_S)
     assert status(world, run_id) == "running"
-    clock.at += 1
-    clock_process.sweep()
+    sweep_for(clock_process, clock, ROUND_S)
 
     found = world.get(f"/api/v1/runs/{run_id}").json
     assert (found["status"], found["error"]["kind"]) == ("failed", "interrupted")
@@ -99,9 +92,9 @@ def test_a_worker_that_beats_is_left_alone(world):
     claim(world, run_id, "alive")
     clock = Clock()
     clock_process = sweeper(world, clock)
+    clock_process.sweep()
     for _ in range(3):
-        clock_process.sweep()
-        clock.at += STALE_S
+        sweep_for(clock_process, clock, STALE_S - ROUND_S)
         with world.container.database.write() as connection:
             table = run_rows.runs
             moved = world.container.now().replace(microsecond=int(clock.at) * 1000)
@@ -114,9 +107,8 @@ def test_two_clocks_do_not_share_their_impatience(world):
     run_id = started(world).run_id
     claim(world, run_id)
     clock = Clock()
-    sweeper(world, clock).sweep()
-    clock.at += STALE_S
-    sweeper(world, clock).sweep()
+    sweep_for(sweeper(world, clock), clock, STALE_S)
+    sweep_for(sweeper(world, clock), clock, STALE_S)
 
     assert status(world, run_id) == "running"
 
@@ -127,44 +119,69 @@ def test_an_answer_after_the_interruption_changes_nothing(world, upstream, servi
     worker = threading.Thread(target=service.execute, args=(run_id,))
     worker.start()
     wait_until(lambda: status(world, run_id) == "running", "the claim")
-    clock = Clock()
-    clock_process = sweeper(world, clock)
-    clock_process.sweep()
-    clock.at += STALE_S
-    clock_process.sweep()
+    sweep_runs(world)
     worker.join()
 
     found = world.get(f"/api/v1/runs/{run_id}").json
     assert (found["status"], found["answer"]) == ("failed", None)
 
 
-def test_a_run_without_a_message_is_sent_again(world, container):
+def test_an_outage_of_the_database_interrupts_nobody(world):
     run_id = started(world).run_id
-    container.run_delivery.sweep()
-    assert status(world, run_id) == "queued"
-    make_older(world, run_id, _seconds(UNSENT_S + 1))
-    container.run_delivery.sweep()
+    claim(world, run_id)
+    clock = Clock()
+    clock_process = sweeper(world, clock)
+    clock_process.sweep()
+    clock.at += 10 * STALE_S
+    clock_process.sweep()
+
+    assert status(world, run_id) == "running", "its worker had no time to beat again"
+
+
+def test_a_clock_that_begins_sends_for_all_that_wait(world, container):
+    run_id = started(world).run_id
+    for waiting in sweeper(world, Clock()).sweep():
+        container.broker.enqueue(container.actors.run_prompt.message(waiting))
 
     wait_until(lambda: status(world, run_id) == "done", "the run")
 
 
 def test_a_run_in_a_long_queue_is_sent_again_at_doubled_ages(world):
+    clock = Clock()
+    clock_process = sweeper(world, clock)
+    clock_process.sweep()
     run_id = started(world).run_id
-    clock_process = sweeper(world, Clock())
-    sent = []
-    for age_s in (11, 12, 21, 23, 40, 50):
-        make_older(world, run_id, _seconds(age_s))
-        sent.append((age_s, run_id in clock_process.sweep()))
+    clock_process.sweep()
 
-    assert [age_s for age_s, again in sent if again] == [11, 23, 50]
+    assert [at for at, sent in sweep_for(clock_process, clock, 100).items() if run_id in sent] == [10, 20, 40, 80]
 
 
 def test_a_run_that_nobody_starts_within_an_hour_fails(world):
     run_id = started(world).run_id
-    make_older(world, run_id, EXPIRED_AFTER + _seconds(1))
+    make_older(world, run_id, EXPIRED_AFTER + timedelta(seconds=1))
+    clock = Clock()
+    clock_process = sweeper(world, clock)
 
-    assert run_id not in sweeper(world, Clock()).sweep()
+    assert run_id not in clock_process.sweep()
+    assert status(world, run_id) == "queued", "its maker's clock may have been wrong"
+    assert not any(run_id in sent for sent in sweep_for(clock_process, clock, DOUBT_S).values())
     assert world.get(f"/api/v1/runs/{run_id}").json["error"]["kind"] == "not_started"
+
+
+@pytest.mark.parametrize("jump", [timedelta(hours=-1), timedelta(days=1)])
+def test_a_clock_that_jumps_ends_no_run(world, service, jump):
+    jumps = iter([timedelta(0)])
+    clock = Clock()
+    clock_process = replace(sweeper(world, clock), now=lambda: world.container.now() + next(jumps, jump))
+    queued, running = started(world).run_id, started(world).run_id
+    clock_process.sweep()
+    sent = sweep_for(clock_process, clock, 2 * DOUBT_S)
+    claim(world, running)
+    clock_process.sweep()
+
+    assert [at for at, ids in sent.items() if queued in ids][:2] == [10, 20]
+    assert (status(world, queued), status(world, running)) == ("queued", "running")
+    assert service.execute(queued)
 
 
 def test_a_run_that_could_not_be_sent_is_never_executed_and_frees_its_key(world, container, monkeypatch, upstream):
@@ -201,11 +218,7 @@ def test_a_waiting_caller_is_told_that_the_run_was_interrupted(world, container,
     claim(world, run_.run_id)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(container.run_delivery.finished, run_)
-        clock = Clock()
-        clock_process = sweeper(world, clock)
-        clock_process.sweep()
-        clock.at += STALE_S
-        clock_process.sweep()
+        sweep_runs(world)
         # The dead worker's message is delivered to another one.
         container.broker.enqueue(container.actors.run_prompt.message(run_.run_id).copy(message_id=f"run-{run_.run_id}"))
         assert waiting.result(timeout=20).error_kind == "interrupted"
@@ -267,10 +280,6 @@ def test_an_answer_waits_for_a_database_that_is_away(world, service, monkeypatch
 def _newest(world):
     with world.container.database.read() as connection:
         return connection.exec_driver_sql("SELECT MAX(id) FROM runs").scalar()
-
-
-def _seconds(count):
-    return EXPIRED_AFTER / 3600 * count
 
 
 def _redis_away(_message):

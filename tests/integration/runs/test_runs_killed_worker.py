@@ -10,13 +10,13 @@ import pytest
 from app import schema
 from app.bootstrap import bootstrap
 from app.services.runs.following import Piece
-from app.services.runs.sweeper import STALE_S
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
 from tests.integration.runs.conftest import KEY
 from tests.support.deployment import ROOT, environment, procfile
 from tests.support.process import ChildProcess
 from tests.support.redis_server import redis_server
+from tests.support.sweeping import sweep_runs
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_world, running, settings_for
 
@@ -61,7 +61,7 @@ def test_a_killed_worker_loses_no_run_and_none_is_called_twice(apart, worker, up
         redis = apart.container.redis.commands
         wait_until(lambda: redis.hlen("dramatiq:runs.msgs") == 0, "the redelivery", timeout_s=90)
         assert run(apart, prompt_id).json["answer"] == "alive"
-        sweep_after_a_while(apart)
+        sweep_runs(apart)
         interrupted = waiting.result(timeout=60)
 
     assert (interrupted.status_code, len(upstream.requests)) == (503, 2)
@@ -86,7 +86,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_stream_ends_it_with_an_error
     first = next(one for one in seen if isinstance(one, Piece))
     assert record_of(apart, run_id)["status"] == "running", "the piece came while the model was writing"
     worker.kill()
-    sweep_after_a_while(apart)
+    sweep_runs(apart)
 
     *_, row = seen
     assert (first.kind, row.error_kind) == ("token", "interrupted")
@@ -97,13 +97,6 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_stream_ends_it_with_an_error
 
 def record_of(world: World, run_id: int) -> dict:
     return world.get(f"/api/v1/runs/{run_id}").json
-
-
-def sweep_after_a_while(world: World) -> None:
-    times = iter([0.0, STALE_S])
-    sweeper = replace(world.container.services.runs._sweeper, monotonic=lambda: next(times))
-    sweeper.sweep()
-    sweeper.sweep()
 
 
 @pytest.mark.usefixtures("needs_redis")

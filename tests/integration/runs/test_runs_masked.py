@@ -12,14 +12,14 @@ from app.models.run_file_chunks import run_file_chunks as table
 from app.services.masking import MaskingRules
 from app.services.runs import RunCommand
 from app.services.runs.following import Piece
-from app.services.runs.sweeper import STALE_S
 from app.services.seal import Seal
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
-from tests.integration.runs.test_runs_faults import Clock, claim, sweeper
+from tests.integration.runs.test_runs_faults import claim
 from tests.integration.runs.test_runs_streaming import events, follow, said
 from tests.support.readable import readable, tables_with
+from tests.support.sweeping import sweep_runs
 from tests.support.waiting import wait_until
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -103,11 +103,7 @@ def test_what_was_sealed_goes_with_the_end_of_the_run_whoever_ends_it(world, sec
 
     world.container.services.runs.execute(finished)
     claim(world, interrupted)
-    clock = Clock()
-    clock_process = sweeper(world, clock)
-    clock_process.sweep()
-    clock.at += STALE_S
-    clock_process.sweep()
+    sweep_runs(world)
     world.container.services.runs.give_up(given_up)
 
     assert chunks(world, finished, interrupted, given_up) == []

@@ -11,7 +11,8 @@ from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.replays import recording
 from tests.integration.runs.asking import prompt, run
-from tests.integration.runs.test_runs_faults import STALE_S, Clock, claim, started, sweeper
+from tests.integration.runs.test_runs_faults import claim, started
+from tests.support.sweeping import sweep_runs
 from tests.support.world import new_world
 
 ANSWERED = Reply(text="one two three", cached=2, reasoning_tokens=1)
@@ -126,11 +127,7 @@ def test_the_model_that_answered_is_the_one_that_is_counted(world, upstream):
 def test_runs_of_interrupted_and_unsent_ends_are_counted_once(world, container):
     interrupted, unsent = started(world).run_id, started(world).run_id
     claim(world, interrupted)
-    clock = Clock()
-    clock_process = sweeper(world, clock)
-    clock_process.sweep()
-    clock.at += STALE_S
-    clock_process.sweep()
+    sweep_runs(world)
     for _ in range(2):
         container.services.runs.give_up(unsent)
         container.services.runs.execute(unsent)

@@ -85,6 +85,17 @@ def test_a_session_ends_after_its_time(world: World, admin: Browser) -> None:
     assert answer.status_code == 303
 
 
+def test_a_clock_that_jumps_signs_nobody_out_for_good(world: World, admin: Browser) -> None:
+    container = world.container
+    late = container.now() + 2 * SESSION
+    later = bootstrap(container.settings, now=lambda: late, database=container.database, redis=container.redis)
+
+    # Who signs in removes what has expired.
+    later.services.sign_ins.sign_in(email=admin.email, password=PASSWORD, address="127.0.0.1")
+
+    assert admin.open(f"{admin.base}/prompts").status_code == 200
+
+
 def test_the_session_cookie_is_out_of_reach_for_scripts_and_other_sites(world: World, admin: Browser) -> None:
     stranger = Browser(world)
     cookie = stranger.sign_in(admin.email).cookies["reprise_session"]

@@ -1,0 +1,96 @@
+"""Whoever waits for a run that its worker left behind is told of its end at once, and it is counted as what it was."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+import redis
+
+from app.metrics.registry import RUNS
+from app.models import runs as run_rows
+from app.providers.types import StreamEvent
+from app.services.runs import RunCommand, Started
+from app.services.runs.following import SILENCE
+from app.services.runs.sweeper import EXPIRED_AFTER
+from tests.integration.runs.asking import prompt, run
+from tests.support.counting import Since
+from tests.support.sweeping import sweep_runs
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def service(world):
+    return world.container.services.runs
+
+
+def begun(world, **fields) -> Started:
+    """A run whose worker died after it had claimed it."""
+    run_ = queued(world, **fields)
+    with world.container.database.write() as connection:
+        run_rows.claim_run(connection, run_id=run_.run_id, token="dead", now=world.container.now())
+    return run_
+
+
+def queued(world, **fields) -> Started:
+    command = RunCommand(prompt_id=prompt(world, model="gpt-4o-mini"), question="Who?", **fields)
+    return world.container.services.runs.start(command, project_id=world.project_id)
+
+
+def test_who_follows_a_run_hears_its_end_although_its_worker_can_tell_no_more(world, service):
+    run_ = begun(world, stream=True)
+    with service._executor.live.of(run_.run_id) as note:
+        note(StreamEvent("token", "I am"))
+    looks = []
+
+    def read_run(project_id, run_id):
+        looks.append(run_id)
+        return service.get(project_id=project_id, run_id=run_id)
+
+    follower = replace(world.container.run_follower, read_run=read_run)
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(list, follower.follow(project_id=world.project_id, run_id=run_.run_id))
+        wait_until(lambda: looks, "the follower to find the run in work")
+        sweep_runs(world)
+        *pieces, end = following.result(timeout=60)
+
+    assert end.error_kind == "interrupted"
+    assert SILENCE not in pieces, "it was told; it did not have to look"
+
+
+def test_who_waits_for_a_run_is_told_that_it_was_interrupted(world, service):
+    run_ = begun(world)
+    service.ends.listen()
+    sweep_runs(world)
+
+    assert service.ends.wait(run_.run_id, timeout_s=30)
+
+
+def test_a_run_that_was_interrupted_is_counted_under_its_model(world):
+    counted = Since(world, RUNS)
+    begun(world)
+    sweep_runs(world)
+
+    assert counted.moved() == {("gpt-4o-mini", "interrupted"): 1}
+
+
+def test_a_run_that_nobody_started_is_counted_under_its_model(world):
+    run_ = queued(world)
+    counted = Since(world, RUNS)
+    table = run_rows.runs
+    with world.container.database.write() as connection:
+        made = world.container.now() - 2 * EXPIRED_AFTER
+        connection.execute(table.update().where(table.c.id == run_.run_id).values(created_at=made))
+    sweep_runs(world, 90)
+
+    assert counted.moved() == {("gpt-4o-mini", "not_started"): 1}
+
+
+def test_a_run_that_could_not_be_sent_is_counted(world, monkeypatch):
+    def away(_message):
+        raise redis.ConnectionError("away")
+
+    counted = Since(world, RUNS)
+    monkeypatch.setattr(world.container.broker, "enqueue", away)
+
+    assert run(world, prompt(world, model="gpt-4o-mini")).status_code == 503
+    assert counted.moved() == {("gpt-4o-mini", "not_started"): 1}

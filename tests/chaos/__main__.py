@@ -13,14 +13,14 @@ from tests.chaos.system import running_system
 from tests.chaos.trial import Trial, run_trial
 
 
-def main(seed: int, rounds: int, only: str) -> int:
+def main(seed: int, rounds: int, only: str, during: float) -> int:
     chosen = [name for name in FAULTS if only in name]
     chosen += random.Random(seed).choices(chosen, k=rounds)
     wrong: list[str] = []
     print(f"seed {seed}\n\n| {' | '.join(Trial.HEADINGS)} |\n|{'---|' * len(Trial.HEADINGS)}")
     with tempfile.TemporaryDirectory(prefix="reprise-chaos-") as folder, running_system(Path(folder)) as system:
         for name in chosen:
-            trial = run_trial(system, name, FAULTS[name], before_s=1, during_s=3, after_s=1)
+            trial = run_trial(system, name, FAULTS[name], before_s=1, during_s=during, after_s=1)
             print(f"| {' | '.join(trial.cells())} |", flush=True)
             wrong += [f"{name}: {each}" for each in trial.wrong]
         [(spans,)] = system.rows("SELECT COUNT(*) FROM {db}.spans")
@@ -33,4 +33,5 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
     parser.add_argument("--rounds", type=int, default=10, help="further faults, chosen at random")
     parser.add_argument("--only", default="", help="only faults whose name has this")
+    parser.add_argument("--during", type=float, default=3, help="seconds that each fault lasts")
     sys.exit(main(**vars(parser.parse_args())))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
+from tests.chaos.clocks import DAY_S, HOUR_S, off
 from tests.chaos.small_disk import filled
 from tests.chaos.system import System
 from tests.support.process import ChildProcess
@@ -87,6 +88,24 @@ def database_slow(system: System) -> Iterator[None]:
         thread.join()
 
 
+def _clocks_off(seconds: int, *whose: str) -> Fault:
+    """Where clocks can't be moved, nothing is wrong."""
+
+    def fault(system: System) -> AbstractContextManager[None]:
+        clocks = [getattr(system.clocks, name) for name in whose] if system.clocks else []
+        return off(*clocks, seconds=seconds)
+
+    return fault
+
+
+CLOCK_FAULTS: dict[str, Fault] = {
+    "all clocks a day ahead": _clocks_off(DAY_S, "web", "workers", "redis"),
+    "all clocks an hour behind": _clocks_off(-HOUR_S, "web", "workers", "redis"),
+    "the web's clock a day ahead": _clocks_off(DAY_S, "web"),
+    "the workers' clocks a day ahead": _clocks_off(DAY_S, "workers"),
+    "the workers' clocks an hour behind": _clocks_off(-HOUR_S, "workers"),
+    "Redis's clock a day ahead": _clocks_off(DAY_S, "redis"),
+}
 FAULTS: dict[str, Fault] = {
     "a web process killed": lambda system: _killed(system.deployment.webs[0]),
     "the spans worker killed": lambda system: _killed(system.deployment.workers["spans"][0]),
@@ -102,4 +121,5 @@ FAULTS: dict[str, Fault] = {
     "MariaDB cut off": lambda system: _paused(system.mariadb),
     "Redis cut off": lambda system: _paused(system.redis),
     "the workers cut off": lambda system: _paused(*(w for each in system.deployment.workers.values() for w in each)),
+    **CLOCK_FAULTS,
 }

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.chaos.clocks import Clocks, clocks_in
 from tests.chaos.small_disk import small_disk
-from tests.support.deployment import Deployment
+from tests.support.deployment import WORKERS, Deployment
 from tests.support.http_client import Answer, Client, serves
 from tests.support.mariadb import MariaDB, mariadb_server
 from tests.support.redis_server import RedisServer, redis_server
@@ -25,6 +26,7 @@ class System:
     redis: RedisServer
     deployment: Deployment
     disk: Path | None
+    clocks: Clocks | None
     database: str
     prompt_id: int
     test_case_id: int
@@ -53,20 +55,25 @@ def _answers_200(url: str) -> bool:
 @contextlib.contextmanager
 def running_system(folder: Path) -> Iterator[System]:
     """Two web processes, one worker process group a queue, a clock; commits are durable."""
+    clocks = clocks_in(folder)
+    by_clock = {"web": clocks.web, **dict.fromkeys((*WORKERS, "clock"), clocks.workers)} if clocks else {}
+    of_kind = {kind: clock.environment for kind, clock in by_clock.items()}
     with (
         small_disk() as disk,
         mariadb_server() as mariadb,
         mariadb.database() as mysql_url,
-        redis_server() as redis,
+        redis_server(environment=clocks.redis.environment if clocks else None) as redis,
         redis.database() as redis_url,
-        Deployment(folder, mysql_url=mysql_url, redis_url=redis_url, web=2, workers=1, settings=SETTINGS) as deployment,
+        Deployment(
+            folder, mysql_url=mysql_url, redis_url=redis_url, web=2, workers=1, settings=SETTINGS, of_kind=of_kind
+        ) as deployment,
     ):
         client = deployment.client()
         prompt_id = _made(client.post("/api/v1/prompts", {"name": "Chaos", "value": "Echo."}))["prompt"]["id"]
         case = {"name": "Chaos", "question": "Who?", "expectedAnswer": "Who?"}
         test_case_id = _made(client.post(f"/api/v1/prompts/{prompt_id}/test-cases", case))["id"]
         name = urlsplit(mysql_url).path.strip("/")
-        yield System(mariadb, redis, deployment, disk, name, prompt_id, test_case_id)
+        yield System(mariadb, redis, deployment, disk, clocks, name, prompt_id, test_case_id)
 
 
 def _made(answer: Answer) -> Any:

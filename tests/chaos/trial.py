@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.chaos.faults import Fault
+from tests.chaos.faults import CLOCK_FAULTS, Fault
 from tests.chaos.load import SPANS, Load, Promised
 from tests.chaos.system import System
 from tests.support.waiting import NotReady, wait_until
@@ -61,7 +61,9 @@ def run_trial(system: System, name: str, fault: Fault, *, before_s: float, durin
     _time_until(lambda: _queues_empty(system), "queues empty", SETTLED_WITHIN_S, quiet, wrong)
     if ready_after_s > READY_WITHIN_S:
         wrong.append(f"ready again only after {ready_after_s:.1f} s")
-    wrong += _lost_or_doubled(system, promised)
+    wrong += _lost_or_doubled(system, promised) + _answered_twice(system)
+    if name in CLOCK_FAULTS and (ended := _states(system, "runs", promised.runs).get("failed")):
+        wrong.append(f"{ended} runs were ended although nobody had died")
     return Trial(
         name,
         len(promised.traces),
@@ -112,6 +114,15 @@ def _lost_or_doubled(system: System, promised: Promised) -> list[str]:
         for table, ids in (("runs", promised.runs), ("replays", promised.replays))
     }
     return wrong + [f"{count} accepted {table} are lost" for table, count in missing.items() if count]
+
+
+def _answered_twice(system: System) -> list[str]:
+    """Every question is asked with a key of its own: to be sent again, if need be, and answered once."""
+    doubled = system.rows(
+        "SELECT question FROM {db}.runs WHERE COALESCE(error_kind, '') <> 'not_started'"
+        " GROUP BY question, prompt_id, source HAVING source = 'api' AND COUNT(*) > 1"
+    )
+    return [f"{len(doubled)} questions were answered twice"] if doubled else []
 
 
 def _states(system: System, table: str, ids: set[int]) -> dict[str, int]:

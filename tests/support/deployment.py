@@ -84,7 +84,7 @@ class Deployment:
     """The Procfile's processes on MySQL and Redis: `web` servers, each on its port, `workers` for every queue, a clock.
 
     They share no folder but `home`, which they only log to; kill, pause and restart them through `webs`, `workers`
-    and `clock`.
+    and `clock`. `of_kind` has further variables for `web`, for the workers of a queue, or for the `clock`.
     """
 
     name = "services"
@@ -98,12 +98,13 @@ class Deployment:
         web: int = 2,
         workers: int = 2,
         settings: Mapping[str, str] | None = None,
+        of_kind: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
         services = {"DATABASE_URL": mysql_url, "REDIS_URL": redis_url, "REPRISE_SECRET_KEY": secrets.token_urlsafe(32)}
         self.env = environment(home, {**services, **(settings or {})})
-        self._commands = procfile()
+        self._commands, self._of_kind = procfile(), of_kind or {}
         self._started = contextlib.ExitStack()
         ports = [free_port() for _ in range(web)]
         self.urls = [f"http://{LOOPBACK}:{port}" for port in ports]
@@ -146,11 +147,11 @@ class Deployment:
             f"web.{number}",
             self._commands["web"],
             log=self.home / f"web.{number}.log",
-            env={**self.env, "PORT": str(port)},
+            env={**self.env, **self._of_kind.get("web", {}), "PORT": str(port)},
             cwd=ROOT,
             ready=lambda: serves(f"http://{LOOPBACK}:{port}"),
         )
 
     def _child(self, kind: str, number: int) -> ChildProcess:
-        name = f"{kind}.{number}"
-        return ChildProcess(name, self._commands[kind], log=self.home / f"{name}.log", env=self.env, cwd=ROOT)
+        name, env = f"{kind}.{number}", {**self.env, **self._of_kind.get(kind, {})}
+        return ChildProcess(name, self._commands[kind], log=self.home / f"{name}.log", env=env, cwd=ROOT)

@@ -1,9 +1,10 @@
 """A throwaway `redis-server` on a free port."""
 
 import contextlib
+import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import redis
@@ -16,9 +17,12 @@ DATABASES = 256
 
 
 class RedisServer(ChildProcess):
-    """Keeps nothing over a restart unless `durable`; then it writes an append-only file."""
+    """Keeps nothing over a restart unless `durable`; then it writes an append-only file.
 
-    def __init__(self, folder: Path, *, durable: bool = False) -> None:
+    `environment` has further variables for it.
+    """
+
+    def __init__(self, folder: Path, *, durable: bool = False, environment: Mapping[str, str] | None = None) -> None:
         self.port = free_port()
         self._free = list(range(DATABASES))
         # fmt: off
@@ -26,7 +30,7 @@ class RedisServer(ChildProcess):
             BINARY, "--port", str(self.port), "--bind", LOOPBACK, "--dir", str(folder), "--save", "",
             "--databases", str(DATABASES), "--maxmemory-policy", "noeviction",
             "--appendonly", "yes" if durable else "no",
-        ], log=folder / "redis.log", ready=self._answers)
+        ], log=folder / "redis.log", ready=self._answers, env={**os.environ, **(environment or {})})
         # fmt: on
 
     def url(self, database: int = 0) -> str:
@@ -61,10 +65,10 @@ def missing() -> str | None:
 
 
 @contextlib.contextmanager
-def redis_server(*, durable: bool = False) -> Iterator[RedisServer]:
+def redis_server(*, durable: bool = False, environment: Mapping[str, str] | None = None) -> Iterator[RedisServer]:
     """A running server; it and its files are gone after the block."""
     with (
         tempfile.TemporaryDirectory(prefix="reprise-redis-") as folder,
-        RedisServer(Path(folder), durable=durable) as server,
+        RedisServer(Path(folder), durable=durable, environment=environment) as server,
     ):
         yield server

@@ -15,7 +15,11 @@ class PromptLogs:
     def __init__(self, *, logs: LogService) -> None:
         self._logs = logs
 
-    @operation("The prompt's log, newest first", query=LogQuerySchema, answers={200: answers.Log})
+    @operation(
+        "The prompt's log, newest first; a search that takes too long ends its page early: go on with nextCursor",
+        query=LogQuerySchema,
+        answers={200: answers.Log},
+    )
     def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         query: LogQuery = load(LogQuerySchema(), req.params)
         page = self._logs.page(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import itertools
 import json
 import re
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from app.services.logs import SEARCH_S
 from app.web.assets import Assets
 from app.web.errors import POLICY
 from tests.integration.web.conftest import HTML, Browser
@@ -183,6 +186,21 @@ def test_ten_thousand_prompts_are_shown_a_page_at_a_time(world: World, admin: Br
 def test_a_search_that_finds_nothing_offers_the_way_back(admin: Browser) -> None:
     admin.open(f"{admin.base}/prompts?search=no+such")
     assert "No prompt's name has “no such” in it" in admin.text
+
+
+def test_a_search_of_a_long_log_offers_to_go_on_where_it_stopped(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    for question in ("An old one", "A newer one"):
+        world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": question, "productive": False})
+    impatient = world.container.services.logs
+    impatient._window, impatient._tick = 1, itertools.count(step=SEARCH_S).__next__
+
+    admin.open(f"{admin.base}/prompts/{prompt_id}/logs?search=old")
+    assert "Nothing like this in the newest part of the log" in admin.text
+    following = re.search(r'href="(\?[^"]*cursor=[^"]*)"', admin.page)[1]  # type: ignore[index]
+    admin.open(f"{admin.base}/prompts/{prompt_id}/logs{html.unescape(following)}")
+
+    assert "An old one" in admin.text
 
 
 @pytest.mark.parametrize("query", ["type=x", "since=x", "status=x", "cursor=x", "cursor="])

@@ -80,7 +80,9 @@ def bootstrap(
             read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
             wait_s=settings.run_wait_s,
         ),
-        replay_delivery=ReplayDelivery(actor=declared.replay, sweeper=ReplaySweeper(database=parts.database, now=now)),
+        replay_delivery=ReplayDelivery(
+            actor=declared.replay, sweeper=ReplaySweeper(database=parts.database, now=now, metrics=parts.metrics)
+        ),
     )
 
 

@@ -10,6 +10,8 @@ from datetime import timedelta
 import structlog
 
 from app.db import Database
+from app.metrics import Metrics
+from app.metrics.registry import REPLAYS
 from app.models import replay_claims
 from app.models.replay_claims import Claim
 from app.models.replays import ReplayRow
@@ -35,6 +37,7 @@ class ReplaySweeper:
 
     database: Database
     now: Now
+    metrics: Metrics
     stale_s: float = STALE_S
     monotonic: Callable[[], float] = time.monotonic
     resending: Resending = field(default_factory=Resending)
@@ -79,7 +82,8 @@ class ReplaySweeper:
             return False
         if interrupted or age_s >= DOUBT_S:
             values = {"status": "error", "error": INTERRUPTED if interrupted else EXPIRED}
-            self.database.retrying(
+            ended = self.database.retrying(
                 lambda connection: replay_claims.end_replay(connection, replay_id=row.id, values=values, now=self.now())
             )
+            self.metrics.count(REPLAYS, "error", by=int(ended))
         return True

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import redis
 
+from app.metrics.registry import REPLAYS
 from app.models import replay_claims
 from app.models.replays import replays as table
 from app.services.left_behind import DOUBT_S, Resending
@@ -18,6 +19,7 @@ from app.services.replay_sweeper import EXPIRED_AFTER, STALE_S, ReplaySweeper
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import THANKS, finished, make_case, prompt, record, replayed, start
+from tests.support.counting import Since
 from tests.support.sweeping import ROUND_S, Clock, sweep_for
 from tests.support.waiting import wait_until
 from tests.support.world import World
@@ -52,8 +54,10 @@ def shown(world: World, replay_id: int) -> dict[str, Any]:
 
 
 def sweeper(world: World, clock: Clock, first: bool = False) -> ReplaySweeper:
-    database, now = world.container.database, world.container.now
-    return ReplaySweeper(database=database, now=now, monotonic=clock, resending=Resending(first))
+    of = world.container
+    return ReplaySweeper(
+        database=of.database, now=of.now, metrics=of.metrics, monotonic=clock, resending=Resending(first)
+    )
 
 
 def test_a_message_that_comes_many_times_plays_once(world: World, case_id: int, upstream: Upstream) -> None:
@@ -103,6 +107,7 @@ def test_a_replay_that_kills_every_worker_ends_as_an_error(world: World, case_id
     replay_id = waiting(world, case_id)
     clock = Clock()
     sweeping = sweeper(world, clock)
+    counted = Since(world, REPLAYS)
     for attempt in range(1, ATTEMPTS_MAX + 1):
         assert claim(world, replay_id).attempts == attempt
         sweeping.sweep()
@@ -111,6 +116,7 @@ def test_a_replay_that_kills_every_worker_ends_as_an_error(world: World, case_id
 
     replay = shown(world, replay_id)
     assert (replay["status"], "interrupted 3 times" in replay["error"]) == ("error", True)
+    assert counted.moved() == {("error",): 1}
     assert replay["finishedAt"]
     assert claim(world, replay_id) is None
 

@@ -93,8 +93,10 @@ def test_a_worker_that_is_told_to_end_hands_its_replay_over(
 
 def sweep_until_sent(world: World, replay_id: int) -> None:
     """What the clock does, without waiting for its next round."""
-    database, now, clock = world.container.database, world.container.now, Clock()
-    sweeper = ReplaySweeper(database=database, now=now, monotonic=clock, resending=Resending(False))
+    of, clock = world.container, Clock()
+    sweeper = ReplaySweeper(
+        database=of.database, now=of.now, metrics=of.metrics, monotonic=clock, resending=Resending(False)
+    )
 
     def freed() -> bool:
         sweeper.sweep()

@@ -127,6 +127,11 @@ def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow 
     return RunRow(*row) if row else None
 
 
+def read_run(connection: Connection, *, run_id: int) -> RunRow:
+    """A run that is there, of whatever project."""
+    return RunRow(*connection.execute(_ROW_OF_RUN, {"run_id": run_id}).one())
+
+
 def is_finished(connection: Connection, *, run_id: int) -> bool:
     """False for a run that is not there, too."""
     status = connection.scalar(_STATUS, {"run_id": run_id})
@@ -138,7 +143,7 @@ def claim_run(connection: Connection, *, run_id: int, token: str, now: datetime)
     values = {"status": "running", "claim": token, "alive_at": now, "started_at": now}
     if connection.execute(_CLAIM_RUN, {"run_id": run_id, **values}).rowcount != 1:
         return None
-    return RunRow(*connection.execute(_ROW_OF_RUN, {"run_id": run_id}).one())
+    return read_run(connection, run_id=run_id)
 
 
 def finish_claimed(
@@ -169,8 +174,8 @@ def list_claims(connection: Connection) -> list[Claim]:
     return [Claim(*row) for row in connection.execute(select(c.id, c.claim, c.alive_at).where(c.status == "running"))]
 
 
-def list_queued(connection: Connection, *, before: datetime, limit: int) -> list[tuple[int, datetime]]:
-    """(id, created at) of runs of all projects that nobody has claimed since `before`, oldest first."""
+def list_queued(connection: Connection, *, limit: int) -> list[tuple[int, datetime]]:
+    """(id, created at) of runs of all projects that nobody has claimed, oldest first."""
     c = runs.c
-    queued = select(c.id, c.created_at).where(c.status == "queued", c.created_at < before)
-    return [(row[0], row[1]) for row in connection.execute(queued.order_by(c.created_at, c.id).limit(limit))]
+    queued = select(c.id, c.created_at).where(c.status == "queued").order_by(c.created_at, c.id)
+    return [(row[0], row[1]) for row in connection.execute(queued.limit(limit))]

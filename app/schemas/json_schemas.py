@@ -45,7 +45,7 @@ class JsonSchemaObject(fields.Field[dict[str, Any]]):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise ValidationError("Must be a JSON Schema, a JSON object.")
-        _check_values(value)
+        check_values(value)
         if value.get("type") != "object":
             raise ValidationError('Must be a JSON Schema with "type": "object".')
         if error := best_match(_VALIDATOR.iter_errors(value)):
@@ -54,7 +54,7 @@ class JsonSchemaObject(fields.Field[dict[str, Any]]):
         return value
 
 
-def _check_values(value: Any) -> None:
+def check_values(value: Any) -> None:
     """No NUL in any text, and no deeper than what every reader of it can walk."""
     level = [value]
     for _ in range(MAX_DEPTH):

@@ -10,6 +10,7 @@ from marshmallow import fields, post_load, validate
 from app.models.test_cases import TestCaseRow
 from app.replay.codec import dump_case
 from app.schemas.base import StrictSchema, Text
+from app.schemas.json_schemas import check_values
 from app.schemas.placeholders import Selections
 from app.services.test_cases import NAME_MAX, Proposal
 from app.timestamps import iso
@@ -32,13 +33,13 @@ class CaseChangeSchema(StrictSchema):
     """A new test case of a session, or a change of one."""
 
     name = Text(minimum=1, maximum=NAME_MAX, trim=True)
-    steps = fields.Raw(allow_none=True)
+    steps = fields.Raw(allow_none=True, validate=check_values)
     order = fields.Raw(allow_none=True)
     history = fields.Raw(allow_none=True)
     on_missing = fields.Raw(data_key="onMissing", attribute="onMissing", allow_none=True)
     included_turns = fields.Raw(data_key="includedTurns", attribute="includedTurns", allow_none=True)
     assertion_type = fields.Raw(data_key="assertionType", attribute="assertionType", allow_none=True)
-    assertion_value = fields.Raw(data_key="assertionValue", attribute="assertionValue", allow_none=True)
+    assertion_value = Text(data_key="assertionValue", attribute="assertionValue", allow_none=True)
 
     @post_load
     def build(self, data: dict[str, Any], **_kwargs: Any) -> CaseChange:

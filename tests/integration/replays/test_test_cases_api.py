@@ -88,6 +88,17 @@ def test_what_turns_recorded_of_their_prompt_is_kept(world: World, prompt_id: in
         ({"steps": [{"turn": 0, "step": 0}]}, "steps.0.check: is required"),
         ({"name": "  "}, "name: "),
         ({"name": "a\0b"}, "name: "),
+        (
+            {"steps": [{"turn": 0, "step": 1, "check": {"answer": "contains", "value": "\0"}}]},
+            "steps: Must not contain",
+        ),
+        ({"steps": [{"turn": 0, "step": 0, "check": {"ignorePaths": ["/\0"]}}]}, "steps: Must not contain"),
+        (
+            {"steps": [{"turn": 0, "step": 1, "check": {"value": json.loads("[" * 65 + "]" * 65)}}]},
+            "steps: Must not be nested",
+        ),
+        ({"assertionValue": "a\0b"}, "assertionValue: "),
+        ({"assertionValue": 1}, "assertionValue: "),
         ({"title": "x"}, "title: Unknown field."),
     ],
 )

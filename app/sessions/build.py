@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from app.sessions.copies import mark_copies
 from app.sessions.facts import PROMPT_VERSION
 from app.sessions.recorded import offered_tools, placeholders, texts
 from app.sessions.spans import StoredSpan, TurnSpan, read_turn
-from app.sessions.steps import shown, step_of
+from app.sessions.steps import in_step_order, shown, step_of
 from app.sessions.types import Turn, Usage
 from app.sessions.warnings import warnings_of
 from app.sessions.words import first_user_text, last_user_text
@@ -17,7 +18,7 @@ CONVERSATION_ID = "gen_ai.conversation.id"
 
 def build_session(turns: Iterable[Sequence[StoredSpan]]) -> tuple[Turn, ...]:
     """The turns of a session from their spans (each at least one), ordered by earliest start, then trace id."""
-    read = [(spans[0].trace_id, read_turn(spans)) for spans in turns if spans]
+    read = [(spans[0].trace_id, _read(spans)) for spans in turns if spans]
     read.sort(key=lambda turn: (turn[1][0].full.start_ns, turn[0]))
     return tuple(_turn(trace_id.hex(), spans, opens_session=place == 0) for place, (trace_id, spans) in enumerate(read))
 
@@ -27,7 +28,13 @@ def build_turn(spans: Sequence[StoredSpan], *, opens_session: bool = True) -> Tu
 
     The turn that opens a session shows the first user text of its first model call, later ones the last.
     """
-    return _turn(spans[0].trace_id.hex(), read_turn(spans), opens_session=opens_session)
+    return _turn(spans[0].trace_id.hex(), _read(spans), opens_session=opens_session)
+
+
+def _read(spans: Sequence[StoredSpan]) -> list[TurnSpan]:
+    read = read_turn(spans)
+    mark_copies(read)
+    return read
 
 
 def _turn(trace_id: str, spans: list[TurnSpan], *, opens_session: bool) -> Turn:
@@ -40,7 +47,7 @@ def _turn(trace_id: str, spans: list[TurnSpan], *, opens_session: bool) -> Turn:
         start_ns=spans[0].full.start_ns,
         end_ns=max(span.full.end_ns for span in spans),
         user=user,
-        steps=tuple(step for span in spans if (step := step_of(span)) is not None),
+        steps=tuple(step for span in in_step_order(spans) if (step := step_of(span)) is not None),
         placeholders=placeholders(spans),
         offered_tools=offered_tools(spans),
         prompt_version=next(iter(versions), None),

@@ -11,6 +11,8 @@ from app.sessions.spans import TurnSpan
 
 PLACEHOLDERS = "service.prompt.placeholders"
 OFFERED = "service.tools.offered"
+_GROUPS = ("function_declarations", "functionDeclarations")
+_WRAPPERS = ("function", "toolSpec")
 _SCHEMAS = ("parameters", "inputSchema", "input_schema", "parameters_json_schema", "parametersJsonSchema")
 
 Tools = tuple[str | dict[str, Any], ...]
@@ -44,7 +46,14 @@ def offered_tools(spans: list[TurnSpan]) -> Tools | None:
 
 
 def _tools(entries: list[Any]) -> Tools:
-    return tuple(tool for entry in entries if (tool := _tool(entry)) is not None)
+    return tuple(tool for entry in entries for one in _ungrouped(entry) if (tool := _tool(one)) is not None)
+
+
+def _ungrouped(entry: Any) -> list[Any]:
+    """Gemini declares functions in groups."""
+    group = json_container(entry)
+    found = [group.get(key) for key in _GROUPS] if isinstance(group, dict) else []
+    return next((inner for inner in found if isinstance(inner, list)), [entry])
 
 
 def _tool(entry: Any) -> str | dict[str, Any] | None:
@@ -52,8 +61,7 @@ def _tool(entry: Any) -> str | dict[str, Any] | None:
     found = json_container(entry)
     if not isinstance(found, dict):
         return entry if isinstance(entry, str) and entry else None
-    inner = found.get("function")
-    fields = inner if isinstance(inner, dict) else found
+    fields = next((found[key] for key in _WRAPPERS if isinstance(found.get(key), dict)), found)
     name = fields.get("name")
     if not isinstance(name, str) or not name:
         return None
@@ -62,7 +70,7 @@ def _tool(entry: Any) -> str | dict[str, Any] | None:
         tool["description"] = fields["description"]
     schema = next((json_or_text(fields[key]) for key in _SCHEMAS if fields.get(key) is not None), None)
     if isinstance(schema, dict):
-        tool["parameters"] = schema.get("jsonSchema", schema)
+        tool["parameters"] = next((schema[key] for key in ("jsonSchema", "json") if key in schema), schema)
     return tool
 
 

@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from app.sessions.spans import TurnSpan
 from app.sessions.types import ShownSpan, Step, Usage
 from app.sessions.words import answer_text, reasoning, text_beside_tools
+
+
+def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
+    """The spans as given, but a model call that ran tools within itself after the last of these.
+
+    A library that calls the tools by itself (google-genai) records one model call around them: it answers at its end.
+    """
+    parents = {span.span_id: span.full.parent_span_id or "" for span in spans}
+    last_tool: dict[str, int] = {}
+    for place in reversed(range(len(spans))):
+        at = parents[spans[place].span_id] if spans[place].is_tool else ""
+        while at in parents and at not in last_tool:
+            last_tool[at] = place
+            at = parents[at]
+
+    def key(place: int) -> tuple[int, bool]:
+        said_at = max(place, last_tool.get(spans[place].span_id, 0)) if spans[place].is_chat else place
+        return said_at, said_at != place
+
+    return [spans[place] for place in sorted(range(len(spans)), key=key)]
 
 
 def step_of(span: TurnSpan) -> Step | None:
@@ -32,7 +53,7 @@ def tool_error(span: TurnSpan) -> str | None:
     recorded = span.full.failed or span.full.attributes.get("error.type")
     if not recorded and (result is not None or exception(span) is None):
         return None
-    if result is not None and result != "":
+    if result not in (None, "", {}, []):
         return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
     return span_error(span)
 

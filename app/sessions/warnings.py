@@ -30,7 +30,7 @@ def warnings_of(
     cut = sum(any(_is_cut(span.full.attributes.get(key)) for key in _CUT_KEYS) for span in spans)
     if cut:
         yield f"JSON is cut off in {_spans(cut)}: raise the SDK's attribute length limit to see all that was said."
-    elif chats and user is None and not any(span.outputs for span in chats):
+    elif chats and user is None and not any(message.text for span in chats for message in span.outputs or ()):
         yield "No message content was recorded: turn on content capture in the instrumentation."
     if names := [call.name for call in _without_span(spans, chats)]:
         yield f"Tool calls without a span of their own can't be checked: {_listed(names)}."
@@ -43,12 +43,15 @@ def warnings_of(
 
 
 def _without_span(spans: list[TurnSpan], chats: list[TurnSpan]) -> list[ToolCall]:
-    """Calls in the model's output that no tool span took up, by call id, or by name where spans have no id."""
+    """Calls in the model's output that no tool span took up, by call id, or by name where a span has none of theirs."""
     tools = [span.tool for span in spans if span.is_tool and span.tool]
+    calls = [call for chat in chats for message in chat.outputs or () for call in message.calls]
     ids = {tool.call_id for tool in tools if tool.call_id}
-    unnamed = Counter(tool.name for tool in tools if not tool.call_id)
+    # OpenAI's Responses have two ids for a call: a library may record one, and the tool's span the other.
+    asked = {call.id for call in calls if call.id}
+    unnamed = Counter(tool.name for tool in tools if tool.call_id not in asked)
     missing = []
-    for call in (call for chat in chats for message in chat.outputs or () for call in message.calls):
+    for call in calls:
         if call.id and call.id in ids:
             continue
         if unnamed[call.name]:
@@ -59,7 +62,10 @@ def _without_span(spans: list[TurnSpan], chats: list[TurnSpan]) -> list[ToolCall
 
 
 def _is_cut(value: Any) -> bool:
-    return isinstance(value, str) and value.lstrip().startswith(("[", "{")) and json_container(value) is None
+    if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")) or json_container(value) is not None:
+        return False
+    # Python's text of a dict is no JSON either, but whole.
+    return value.count("{") != value.count("}") or value.count("[") != value.count("]")
 
 
 def _listed(names: list[str]) -> str:

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from app.otlp.normalise.code_function import CodeFunction
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
-from app.otlp.normalise.genai import BareTool, GenAI
+from app.otlp.normalise.genai import BareTool, GenAI, NamedTool
 from app.otlp.normalise.genai_events import GenAIEvents
 from app.otlp.normalise.google_adk import GoogleADK
 from app.otlp.normalise.indexed import Indexed, Whole
+from app.otlp.normalise.logfire_agents import LogfireAgents
 from app.otlp.normalise.messages import Message, Messages
 from app.otlp.normalise.openinference import OpenInference
 from app.otlp.normalise.openllmetry import OpenLLMetry
@@ -19,16 +21,19 @@ from app.otlp.normalise.pydantic_ai import PydanticAI
 from app.otlp.normalise.vercel import VercelAI
 
 CONVENTIONS: tuple[Convention, ...] = (
+    GoogleADK(),
     GenAI(),
     VercelAI(),
     OpenInference(),
     OpenLLMetry(),
+    LogfireAgents(),
     PydanticAI(),
-    GoogleADK(),
+    CodeFunction(),
     *PLATFORMS,
     Indexed(),
     Whole(),
     BareTool(),
+    NamedTool(),
     GenAIEvents(),
 )
 _MARKERS = frozenset[str]().union(*(convention.markers for convention in CONVENTIONS))

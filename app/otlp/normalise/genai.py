@@ -6,12 +6,14 @@ from typing import Any
 
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.messages import Messages, read_messages
-from app.otlp.text import json_container, json_or_text
+from app.otlp.normalise.toolio import plain_arguments, recorded_arguments, recorded_result, result_in_block
+from app.otlp.text import json_container
 
 # The conventions' own name first, then what libraries used before there was one.
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.input")
 _RESULTS = ("gen_ai.tool.call.result", "gen_ai.tool.result", "gen_ai.tool.output", "gen_ai.tool.message")
 # Semantic Kernel's names for what the conventions call chat and text_completion.
+_TOOL_SPAN = "execute_tool "
 _ALIASES = {"chat.completions": CHAT, "text.completions": "text_completion"}
 
 
@@ -29,6 +31,7 @@ class GenAI(Convention):
             "gen_ai.output.messages",
             "gen_ai.usage.input_tokens",
             "gen_ai.tool.definitions",
+            "gen_ai.agent.tools",
         }
     )
 
@@ -55,16 +58,31 @@ class GenAI(Convention):
         return read_messages(span.first("gen_ai.output.messages"), "assistant")
 
     def tool(self, span: SpanView) -> ToolUse | None:
+        # OpenLLMetry copies what its wrappers of functions record to the conventions' names.
+        wrapped = "traceloop.entity.input" in span.attributes
+        arguments, result = span.first(*_ARGUMENTS), span.first(*_RESULTS)
         return ToolUse(
             span.text("gen_ai.tool.name"),
             span.text("gen_ai.tool.call.id"),
-            json_or_text(span.first(*_ARGUMENTS)),
-            json_or_text(span.first(*_RESULTS)),
+            recorded_arguments(arguments) if wrapped else plain_arguments(arguments),
+            recorded_result(result) if wrapped else result_in_block(result),
         )
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        found = json_container(span.first("gen_ai.tool.definitions"))
+        found = json_container(span.first("gen_ai.tool.definitions", "gen_ai.agent.tools"))
         return found if isinstance(found, list) else None
+
+
+class NamedTool(Convention):
+    """A span with a tool's name alone: one that ended before its attributes were set (Google's ADK, when it fails)."""
+
+    name = "gen_ai.named_tool"
+
+    def operation(self, span: SpanView) -> str | None:
+        return TOOL if span.name.startswith(_TOOL_SPAN) else None
+
+    def tool(self, span: SpanView) -> ToolUse | None:
+        return ToolUse(span.name.removeprefix(_TOOL_SPAN)) if span.name.startswith(_TOOL_SPAN) else None
 
 
 class BareTool(Convention):

@@ -6,7 +6,8 @@ from typing import Any
 
 from app.otlp.normalise.convention import TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.messages import Messages, read_messages, read_text, role_of_event
-from app.otlp.text import json_container, json_or_text, unwrapped_json
+from app.otlp.normalise.toolio import result_in_block
+from app.otlp.text import json_container, json_or_text
 
 _DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.inference.operation_details")
 _BODY = ("gen_ai.event.content", "body", "event_body", "event.body")
@@ -28,7 +29,7 @@ class GenAIEvents(Convention):
         given = _content(span, ("gen_ai.choice",), ("message", "content"))
         if asked is None and given is None:
             return _detailed_tool(span)
-        return ToolUse(None, None, json_or_text(asked), _result(given))
+        return ToolUse(None, None, json_or_text(asked), result_in_block(given))
 
 
 def _detailed(span: SpanView, key: str, role: str) -> Messages | None:
@@ -39,14 +40,15 @@ def _detailed(span: SpanView, key: str, role: str) -> Messages | None:
 
 
 def _detailed_tool(span: SpanView) -> ToolUse | None:
-    """Strands puts a tool's call and response in the parts of the details event."""
+    """Strands puts a tool's call and response in the parts of details events, in one or in one each."""
+    call: dict[str, Any] = {}
+    response: dict[str, Any] = {}
     for name, attributes in span.events:
         if name in _DETAILS:
-            call = _part(attributes.get("gen_ai.input.messages"), "tool_call")
-            response = _part(attributes.get("gen_ai.output.messages"), "tool_call_response")
-            result = response.get("response", response.get("result"))
-            return ToolUse(None, None, json_or_text(call.get("arguments")), _result(result))
-    return None
+            call = call or _part(attributes.get("gen_ai.input.messages"), "tool_call")
+            response = response or _part(attributes.get("gen_ai.output.messages"), "tool_call_response")
+    result = response.get("response", response.get("result"))
+    return ToolUse(None, None, json_or_text(call.get("arguments")), result_in_block(result))
 
 
 def _part(messages: Any, kind: str) -> dict[str, Any]:
@@ -97,13 +99,3 @@ def _content(span: SpanView, events: tuple[str, ...], keys: tuple[str, ...]) -> 
                 if attributes.get(key) is not None:
                     return attributes[key]
     return None
-
-
-def _result(given: Any) -> Any:
-    """A result; where it is a list of text blocks (Bedrock's form), what they say."""
-    found = json_container(given)
-    if isinstance(found, list) and found and all(isinstance(block, dict) and len(block) == 1 for block in found):
-        blocks = [block.get("text", block.get("json")) for block in found]
-        if len(blocks) == 1 and blocks[0] is not None:
-            return unwrapped_json(blocks[0])
-    return json_or_text(given)

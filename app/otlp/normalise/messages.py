@@ -97,6 +97,8 @@ def _read_item(item: Any, role: str) -> list[Message]:
         inner = item.get(wrapper)
         if isinstance(inner, dict) and "content" not in item:
             return _read_item(inner, _role(item, role))
+    if isinstance(item.get("content"), dict) and "parts" in item["content"]:
+        return _read_item(item["content"], role)
     if "content" not in item and "parts" not in item and item.get("type") in ("function_call", "function_call_output"):
         call = read_call(item)
         return [Message("assistant", calls=(call,)) if call else Message("tool")]

@@ -8,7 +8,7 @@ from typing import Any
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.indexed import gather
 from app.otlp.normalise.messages import Messages, read_messages, read_text
-from app.otlp.normalise.toolio import recorded_arguments, recorded_call_id, recorded_result
+from app.otlp.normalise.toolio import offered_in, recorded_arguments, recorded_call_id, recorded_result
 from app.otlp.text import json_container
 
 _KINDS = {"LLM": CHAT, "TOOL": TOOL, "AGENT": AGENT, "EMBEDDING": "embeddings", "RETRIEVER": "retrieval"}
@@ -43,7 +43,7 @@ class OpenInference(Convention):
 
     def output_messages(self, span: SpanView) -> Messages | None:
         numbered = _numbered(span.attributes, "llm.output_messages.", "assistant")
-        return numbered or read_text(span.first("output.value"), "assistant")
+        return numbered or read_text(_answer(span.first("output.value")), "assistant")
 
     def tool(self, span: SpanView) -> ToolUse | None:
         if self.operation(span) != TOOL:
@@ -58,7 +58,15 @@ class OpenInference(Convention):
     def definitions(self, span: SpanView) -> list[Any] | None:
         schemas = (json_container(_deep(tool, "tool", "json_schema")) for tool in gather(span.attributes, "llm.tools."))
         found = [schema for schema in schemas if isinstance(schema, dict)]
-        return found or None
+        if found or self.operation(span) != CHAT:
+            return found or None
+        return offered_in(span.first("llm.invocation_parameters")) or offered_in(span.first("input.value"))
+
+
+def _answer(output: Any) -> Any:
+    """An output, but for LlamaIndex's preparations of a request, which are marked as model calls too."""
+    found = json_container(output)
+    return None if isinstance(found, dict) and "messages" in found and "tools" in found else output
 
 
 def _numbered(attributes: Mapping[str, Any], prefix: str, role: str) -> Messages | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.indexed import gather
-from app.otlp.normalise.toolio import recorded_arguments, recorded_result
+from app.otlp.normalise.toolio import recorded_arguments, recorded_name, recorded_result
 from app.otlp.text import json_or_text
 
 _KINDS = {"tool": TOOL, "agent": AGENT, "workflow": "invoke_workflow", "task": "task"}
@@ -21,6 +21,8 @@ class OpenLLMetry(Convention):
 
     def operation(self, span: SpanView) -> str | None:
         kind = span.text("traceloop.span.kind")
+        if _runs_a_tool(span):
+            return TOOL
         if kind is not None:
             return _KINDS.get(kind, kind)
         asked = span.text("llm.request.type")
@@ -39,10 +41,12 @@ class OpenLLMetry(Convention):
         return span.count("llm.usage.completion_tokens")
 
     def tool(self, span: SpanView) -> ToolUse | None:
-        if span.first("traceloop.span.kind") != "tool":
+        if not _runs_a_tool(span):
             return None
         return ToolUse(
-            span.text("traceloop.entity.name") or span.name.removesuffix(".tool"),
+            recorded_name(span.first("traceloop.entity.output"))
+            or span.text("traceloop.entity.name")
+            or span.name.removesuffix(".tool"),
             None,
             recorded_arguments(span.first("traceloop.entity.input")),
             recorded_result(span.first("traceloop.entity.output")),
@@ -52,6 +56,11 @@ class OpenLLMetry(Convention):
         functions = gather(span.attributes, "llm.request.functions.")
         found = [_definition(function) for function in functions if function.get("name")]
         return found or None
+
+
+def _runs_a_tool(span: SpanView) -> bool:
+    """LlamaIndex's instrumentation calls everything a task, running a tool too."""
+    return span.text("traceloop.span.kind") == "tool" or span.text("traceloop.entity.name") == "FunctionTool.task"
 
 
 def _definition(function: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from app.otlp.text import json_container, json_or_text
 
 _TEXT = ("text", "input_text", "output_text", "refusal", "message")
 _REASONING = ("reasoning", "thinking", "thought", "summary_text")
-_CALLS = ("tool_call", "tool-call", "tool_use", "function_call", "function", "toolCall", "server_tool_call")
+_CALLS = ("tool_call", "tool-call", "tool_use", "function_call", "function", "toolCall", "toolUse", "server_tool_call")
 _KNOWN = (
     *_TEXT,
     *_REASONING,
@@ -24,7 +24,7 @@ _KNOWN = (
 )
 _NAME = ("name", "toolName", "tool_name")
 _ARGUMENTS = ("arguments", "args", "input", "parameters")
-_ID = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId")
+_ID = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId", "ref")
 
 
 @dataclass(slots=True)
@@ -63,7 +63,8 @@ def _read_part(part: Any, parts: Parts) -> None:
         return
     kind = part.get("type") or part.get("kind") or part.get("part_kind")
     if kind in _REASONING or part.get("thought") is True:
-        _keep(parts.reasoning, _words(part))
+        told = read_parts(_words(part) or part.get("summary"))
+        parts.reasoning += told.texts + told.reasoning
     elif kind in _TEXT or (kind is None and "text" in part):
         _keep(parts.texts, _words(part))
     elif (call := read_call(part)) is not None:
@@ -89,7 +90,7 @@ def read_call(part: Any) -> ToolCall | None:
     """A tool call from its part, list entry or item; None where it is something else."""
     if not isinstance(part, dict):
         return None
-    for wrapper in ("function", "functionCall", "function_call", "toolUse"):
+    for wrapper in ("function", "functionCall", "function_call", "toolUse", "toolRequest"):
         inner = part.get(wrapper)
         if isinstance(inner, dict):
             return _call({**part, **inner})

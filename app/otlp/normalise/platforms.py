@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.messages import Messages, read_text
-from app.otlp.normalise.toolio import recorded_arguments, recorded_result
+from app.otlp.normalise.toolio import offered_in, recorded_arguments, recorded_result
 from app.otlp.text import json_container, json_or_text
 from app.otlp.values import integer
 
-_OPERATIONS = {"generation": CHAT, "llm": CHAT, "chat_model": CHAT, "tool": TOOL, "agent": AGENT}
+_OPERATIONS = {"generation": CHAT, "llm": CHAT, "chat_model": CHAT, "model": CHAT, "tool": TOOL, "agent": AGENT}
 
 
 class Platform(Convention):
@@ -27,15 +29,24 @@ class Platform(Convention):
         return span.text(self._model)
 
     def input_tokens(self, span: SpanView) -> int | None:
-        return self._tokens(span, "input", "input_tokens", "prompt_tokens")
+        return self._tokens(span, "input", "input_tokens", "prompt_tokens", "inputTokens")
 
     def output_tokens(self, span: SpanView) -> int | None:
-        return self._tokens(span, "output", "output_tokens", "completion_tokens")
+        return self._tokens(span, "output", "output_tokens", "completion_tokens", "outputTokens")
 
     def _tokens(self, span: SpanView, *names: str) -> int | None:
         usage = json_container(span.first(self._usage)) if self._usage else None
-        found = (integer(usage.get(name)) for name in names) if isinstance(usage, dict) else ()
-        return next((max(number, 0) for number in found if number is not None), None)
+        if isinstance(usage, dict) and isinstance(usage.get("usage"), dict):
+            usage = usage["usage"]
+        if not isinstance(usage, dict):
+            return None
+        name = next((name for name in names if integer(usage.get(name)) is not None), None)
+        # Langfuse takes the cached and other special ones out of `input` and `output`, and names them `input_…`.
+        parts = [name, *(key for key in usage if key.startswith(f"{name}_"))] if name in ("input", "output") else [name]
+        return sum(max(integer(usage[part]) or 0, 0) for part in parts) if name else None
+
+    def definitions(self, span: SpanView) -> list[Any] | None:
+        return offered_in(span.first(self._given)) if self.operation(span) == CHAT else None
 
     def input_messages(self, span: SpanView) -> Messages | None:
         return read_text(span.first(self._given), "user")
@@ -66,5 +77,13 @@ PLATFORMS = (
         given="mlflow.spanInputs",
         returned="mlflow.spanOutputs",
         usage="mlflow.chat.tokenUsage",
+    ),
+    Platform(
+        "genkit",
+        kind="genkit:metadata:subtype",
+        given="genkit:input",
+        returned="genkit:output",
+        model="genkit:name",
+        usage="genkit:output",
     ),
 )

@@ -6,12 +6,22 @@ from typing import Any
 
 from app.otlp.normalise.convention import CHAT, Convention, SpanView, ToolUse
 from app.otlp.normalise.messages import Messages, read_messages, read_text
+from app.otlp.normalise.toolio import offered_in
 from app.otlp.text import json_container, json_or_text
 
 
 class PydanticAI(Convention):
     name = "pydantic_ai"
-    markers = frozenset({"events", "tool_arguments", "tool_response", "all_messages_events", "request_data"})
+    markers = frozenset(
+        {
+            "events",
+            "tool_arguments",
+            "tool_response",
+            "all_messages_events",
+            "request_data",
+            "model_request_parameters",
+        }
+    )
 
     def operation(self, span: SpanView) -> str | None:
         """Logfire's own OpenAI and Anthropic instrumentation names no operation, but keeps the request."""
@@ -34,6 +44,11 @@ class PydanticAI(Convention):
         response = json_container(span.first("response_data"))
         streamed = response.get("combined_chunk_content") if isinstance(response, dict) else None
         return read_text(streamed, "assistant") if streamed else read_messages(response, "assistant")
+
+    def definitions(self, span: SpanView) -> list[Any] | None:
+        parameters = json_container(span.first("model_request_parameters"))
+        found = parameters.get("function_tools") if isinstance(parameters, dict) else None
+        return found if isinstance(found, list) and found else offered_in(span.first("request_data"))
 
     def tool(self, span: SpanView) -> ToolUse | None:
         return ToolUse(

@@ -1,28 +1,37 @@
-"""What wrappers of functions record of a tool's call, back to the tool's own arguments and result."""
+"""What wrappers of functions and of models record of tools, back to their own arguments, results and definitions."""
 
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from app.otlp.text import json_container, json_or_text, too_deep, unwrapped_json
 
+_MESSAGE = re.compile(r"""content=('(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+") \w+=""")
+
 
 def recorded_arguments(value: Any) -> Any:
-    """Arguments out of `{args, kwargs}`, LangChain's `{inputs, input_str}` and its Python text of a dict."""
-    found = json_or_text(value)
-    if isinstance(found, str):
-        return _python_dict(found)
+    """Arguments out of `{args, kwargs}` or `{kwargs}`, LangChain's `{inputs, input_str}`, the Python text of a dict."""
+    found = plain_arguments(value)
     if not isinstance(found, dict):
         return found
     if "kwargs" in found and ("args" in found or "sanitize_inputs_outputs" in found):
         return _called_with(found.get("args"), found["kwargs"], found)
+    if found.keys() == {"kwargs"} and isinstance(found["kwargs"], dict):
+        return found["kwargs"]
     if "input_str" in found:
         inputs = found.get("inputs")
         return inputs if isinstance(inputs, dict) else recorded_arguments(found["input_str"])
     if isinstance(found.get("arguments"), dict) and "tool_name" in found:
         return found["arguments"]
     return found
+
+
+def plain_arguments(value: Any) -> Any:
+    """Arguments as JSON, or as the Python text of a dict that some libraries write instead."""
+    found = json_or_text(value)
+    return _python_dict(found) if isinstance(found, str) else found
 
 
 def _called_with(args: Any, kwargs: Any, whole: dict[str, Any]) -> Any:
@@ -54,10 +63,46 @@ def _plain(value: Any) -> bool:
     return value is None or isinstance(value, str | bool | float) or (isinstance(value, int) and abs(value) < 2**63)
 
 
+def offered_in(request: Any) -> list[Any] | None:
+    """The tools that a model's recorded request offers: its `tools`, or Langfuse's messages of role tool."""
+    found = json_container(request)
+    if isinstance(found, dict):
+        tools = found.get("tools")
+        return [tool for tool in tools if isinstance(tool, dict)] or None if isinstance(tools, list) else None
+    told = [item["content"] for item in found or () if isinstance(item, dict) and item.get("role") == "tool"]
+    return [content for content in told if isinstance(content, dict) and content.get("type") == "function"] or None
+
+
 def recorded_result(value: Any) -> Any:
-    """A result out of `{output}` and of LangChain's tool message."""
+    """A result out of `{output}`, of LangChain's tool message and of LlamaIndex's tool output."""
     found = _unpacked(value)
+    if isinstance(found, dict) and "raw_output" in found and "tool_name" in found:
+        return found["raw_output"]
     return unwrapped_json(found["content"]) if _is_tool_message(found) else found
+
+
+def result_in_block(value: Any) -> Any:
+    """A result; where it is in a list of one block (Bedrock's form), what the block says."""
+    match json_container(value):
+        case [{"text": said, **others}] | [{"json": said, **others}] if not others and said is not None:
+            return unwrapped_json(said)
+    return json_or_text(_said_by_message(value))
+
+
+def _said_by_message(value: Any) -> Any:
+    """The content in the Python text of a LangChain tool message: `content='18' name='t' tool_call_id='c'`."""
+    found = _MESSAGE.match(value) if isinstance(value, str) and " tool_call_id=" in value else None
+    try:
+        return ast.literal_eval(found[1]) if found else value
+    except (ValueError, SyntaxError):
+        return value
+
+
+def recorded_name(value: Any) -> str | None:
+    """The tool's name in LlamaIndex's tool output."""
+    found = json_container(value)
+    name = found.get("tool_name") if isinstance(found, dict) and "raw_output" in found else None
+    return name if isinstance(name, str) and name else None
 
 
 def recorded_call_id(value: Any) -> str | None:
@@ -69,7 +114,7 @@ def recorded_call_id(value: Any) -> str | None:
 
 def _unpacked(value: Any) -> Any:
     """What is in `{output}`, and in the two forms in which LangChain writes a message: `{kwargs}` and `{data}`."""
-    found = unwrapped_json(value)
+    found = unwrapped_json(_said_by_message(value))
     if isinstance(found, dict) and "output" in found and found.keys() <= {"output", "kwargs", "args"}:
         found = unwrapped_json(found["output"])
     for kind, key in (("constructor", "kwargs"), ("tool", "data")):

@@ -80,4 +80,4 @@ def steps_of(turn: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def turn_of(expected: dict[str, Any], traces: dict[str, str]) -> dict[str, Any]:
-    return expected | {"traceId": traces[expected["traceId"]]}
+    return expected | {"traceId": traces[expected["traceId"]], "offeredTools": names(expected["offeredTools"])}

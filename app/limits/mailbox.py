@@ -2,7 +2,7 @@
 
 Redis is never the only copy of what was acknowledged: a batch is acknowledged after its commit, and an exporter
 sends it again until then. Here it is also known which batches are in work, so that the same body sent again joins
-the one in work, and which were stored lately, which saves the database the attempt to store them again.
+the one in work, and which spans were in those that were stored lately, so that the same body need not be read again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import redis
 from app.errors import Unavailable
 
 BODY_S = 60
-STORED_S = 3600
+# Exporters send again within seconds.
+STORED_S = 120
 QUEUE_KEY = "dramatiq:spans"
 
 
@@ -62,16 +63,16 @@ class Mailbox:
         """What was left under `ticket`; None when it is too old, or Redis has lost it."""
         return self._client.get(_body(ticket))  # type: ignore[return-value]
 
-    def stored_before(self, key: str) -> bool:
-        """Whether the same body was stored lately: a hint that the caller has to check with the database."""
-        return bool(self._client.exists(_stored(key)))
+    def stored_before(self, key: str) -> bytes:
+        """The note of the same body, if it was stored lately: a hint that the caller has to check with the database."""
+        return self._client.get(_stored(key)) or b""  # type: ignore[return-value]
 
-    def done(self, key: str, ticket: str, *, stored: bool) -> None:
-        """Forget the batch; note that it was `stored`, for those who send it again."""
+    def done(self, key: str, ticket: str, *, note: bytes = b"") -> None:
+        """Forget the batch; leave the note for those who send it again."""
         with self._client.pipeline(transaction=False) as pipe:
             pipe.delete(_body(ticket), _message(key))
-            if stored:
-                pipe.set(_stored(key), b"1", ex=STORED_S)
+            if note:
+                pipe.set(_stored(key), note, ex=STORED_S)
             pipe.execute()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Column, Connection, String, Table, UniqueConstraint, and_, select
@@ -54,7 +54,7 @@ def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
 
 
 def stored_keys(
-    connection: Connection, *, project_id: int, keys: Sequence[SpanKey], batch_id: int | None = None
+    connection: Connection, *, project_id: int, keys: Collection[SpanKey], batch_id: int | None = None
 ) -> set[SpanKey]:
     """Those of `keys` that are stored (by the attempt `batch_id`, if given)."""
     wanted = set(keys)

@@ -72,14 +72,21 @@ class IngestService:
             return asdict(Receipt("unavailable", message="The batch was lost before it was stored; send it again."))
         if encoding.startswith(SEALED):
             body, encoding = self._masking.seal.open(body), encoding.removeprefix(SEALED)
-        receipt = self.store(project_id, body, encoding, seen=self._mailbox.stored_before(key))
-        self._mailbox.done(key, ticket, stored=receipt.outcome == "stored")
+        receipt, note = self._store_noted(project_id, body, encoding, self._mailbox.stored_before(key))
+        self._mailbox.done(key, ticket, note=note)
         return asdict(receipt)
 
-    def store(self, project_id: int, body: bytes, encoding: str = "", *, seen: bool = False) -> Receipt:
-        """Store a batch as it came from an exporter; `seen` is a hint that it was stored before."""
+    def store(self, project_id: int, body: bytes, encoding: str = "") -> Receipt:
+        """Store a batch as it came from an exporter."""
+        return self._store_noted(project_id, body, encoding, b"")[0]
+
+    def _store_noted(self, project_id: int, body: bytes, encoding: str, note: bytes) -> tuple[Receipt, bytes]:
+        """The receipt, and the keys of all spans of the batch if it was stored whole; `note` is what it gave before."""
         with self._metrics.timed(BATCH_SECONDS):
-            receipt = self._store(project_id, body, encoding, seen=seen)
+            receipt = self._repeated(project_id, note) if note else None
+            if receipt is None:
+                receipt, note = self._store(project_id, body, encoding)
+        log.info("batch", **asdict(receipt))
         self._metrics.count(BATCHES, receipt.outcome)
         self._metrics.count(BATCH_BYTES, by=len(body))
         for outcome, spans_of_it in (
@@ -88,13 +95,26 @@ class IngestService:
             ("rejected", receipt.rejected),
         ):
             self._metrics.count(SPANS, outcome, by=spans_of_it)
-        return receipt
+        return receipt, note
 
-    def _store(self, project_id: int, body: bytes, encoding: str, *, seen: bool) -> Receipt:
+    def _repeated(self, project_id: int, note: bytes) -> Receipt | None:
+        """The receipt of a batch whose spans are all stored, without a look at it; None if some are not, or no more."""
+        keys = _keys(note)
+        try:
+            with self._database.read() as connection:
+                stored = spans.stored_keys(connection, project_id=project_id, keys=keys)
+        except RepriseError as error:
+            return Receipt("unavailable", message=str(error))
+        if len(stored) < len(keys):
+            return None
+        self._metrics.count(SPANS, "received", by=len(keys))
+        return Receipt("stored", duplicates=len(keys))
+
+    def _store(self, project_id: int, body: bytes, encoding: str) -> tuple[Receipt, bytes]:
         try:
             decoded = decode(inflate(body, encoding, limit=self._batch_bytes))
         except (Invalid, TooLarge, UnsupportedMediaType) as error:
-            return Receipt(_outcome(error), message=str(error))
+            return Receipt(_outcome(error), message=str(error)), b""
         self._metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))
         try:
             # Prompts never leave a project.
@@ -102,13 +122,14 @@ class IngestService:
             kept, foreign = reject_unknown_prompts(decoded.spans, known)
             kept, large = self._reject_large(kept)
             kept, rejected = self._masking.apply(project_id, kept, decoded.rejected + foreign + large)
-            stored = self._write(project_id, kept, seen=seen)
+            stored = self._write(project_id, kept)
             self._keep_rejections(project_id, rejected)
         except RepriseError as error:
-            return Receipt("unavailable", message=str(error))
+            return Receipt("unavailable", message=str(error)), b""
         receipt = Receipt("stored", stored, len(kept) - stored, len(rejected), explain(rejected))
-        log.info("batch", **asdict(receipt))
-        return receipt if kept or not rejected else replace(receipt, outcome="invalid")
+        if rejected:
+            return receipt if kept else replace(receipt, outcome="invalid"), b""
+        return receipt, b"".join(span.trace_id + span.span_id for span in kept)
 
     def _reject_large(self, found: list[Span]) -> tuple[list[Span], list[Rejection]]:
         large = [span for span in found if len(span.raw) > self._span_bytes]
@@ -117,10 +138,8 @@ class IngestService:
         rejections = [too_large(span, self._span_bytes) for span in large]
         return [span for span in found if len(span.raw) <= self._span_bytes], rejections
 
-    def _write(self, project_id: int, found: Sequence[Span], *, seen: bool) -> int:
+    def _write(self, project_id: int, found: Sequence[Span]) -> int:
         """Store what is new, with its turns and sessions; returns how many spans were new."""
-        if seen:
-            found = self._not_stored(project_id, found)
         if not found:
             return 0
         ordered = sorted(found, key=lambda span: (span.trace_id, span.span_id))
@@ -140,12 +159,6 @@ class IngestService:
             return stored
 
         return self._database.retrying(work)
-
-    def _not_stored(self, project_id: int, found: Sequence[Span]) -> list[Span]:
-        keys = [(span.trace_id, span.span_id) for span in found]
-        with self._database.read() as connection:
-            stored = spans.stored_keys(connection, project_id=project_id, keys=keys)
-        return [span for span in found if (span.trace_id, span.span_id) not in stored]
 
     def _keep_rejections(self, project_id: int, rejected: Sequence[Rejection]) -> None:
         if not rejected:
@@ -167,6 +180,10 @@ class IngestService:
 
 def _row(project_id: int, batch_id: int, span: Span) -> spans.NewSpan:
     return (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, span.scope, span.raw)
+
+
+def _keys(note: bytes) -> set[spans.SpanKey]:
+    return {(note[at : at + 16], note[at + 16 : at + 24]) for at in range(0, len(note), 24)}
 
 
 def _new_batch_id(now_s: float) -> int:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from sqlalchemy import delete
 
 from app.limits.mailbox import Mailbox
+from app.models.spans import spans
 from tests.support.deployment import Deployment
 from tests.support.exports import export, span
 from tests.support.http_client import Answer, Client
@@ -194,14 +196,37 @@ def test_a_worker_that_died_after_the_commit_leaves_no_duplicate(world: World) -
     assert world.count("spans") == 1
 
 
-def test_redis_claiming_that_a_batch_was_stored_loses_nothing(world: World) -> None:
+@pytest.mark.parametrize("note", [b"1", bytes(24), bytes(24 * 3000)])
+def test_redis_claiming_that_a_batch_was_stored_loses_nothing(world: World, note: bytes) -> None:
     batch = export(span({"service.prompt.id": world.prompt()}, traceId=secrets.token_hex(16)))
     key = Mailbox.key_of(world.project_id, "", batch)
-    world.container.mailbox.done(key, "ticket", stored=True)
-    assert world.container.mailbox.stored_before(key)
+    world.container.mailbox.done(key, "ticket", note=note)
+    assert world.container.mailbox.stored_before(key) == note
 
     assert world.send(batch).json == {"partialSuccess": {}}
     assert world.count("spans") == 1
+
+
+def test_a_batch_sent_again_after_a_span_of_it_was_removed_is_stored_again(world: World) -> None:
+    prompt_id, trace_id = world.prompt(), secrets.token_hex(16)
+    batch = export(*(span({"service.prompt.id": prompt_id}, traceId=trace_id, spanId=f"{n:016x}") for n in (1, 2)))
+    world.send(batch)
+    with world.container.database.write() as connection:
+        connection.execute(delete(spans).where(spans.c.span_id == bytes.fromhex(f"{2:016x}")))
+
+    assert world.send(batch).json == {"partialSuccess": {}}
+    assert world.count("spans") == 2
+
+
+def test_spans_that_were_refused_are_named_each_time_a_batch_is_sent(world: World) -> None:
+    trace_id = secrets.token_hex(16)
+    good = span({"service.prompt.id": world.prompt()}, traceId=trace_id, spanId="1" * 16)
+    batch = export(good, span({}, traceId=trace_id, spanId="2" * 16))
+
+    first, second = world.send(batch), world.send(batch)
+
+    assert first.json == second.json
+    assert first.json["partialSuccess"]["rejectedSpans"] == "1"
 
 
 def test_a_message_whose_body_redis_has_lost_asks_for_the_batch_again(world: World) -> None:

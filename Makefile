@@ -19,7 +19,7 @@ setup: $(VENV)/test.stamp ## Make the virtual environment, with everything for r
 run: $(VENV)/base.stamp $(if $(DATABASE_URL),$(VENV)/mysql.stamp) ## Serve on PORT; embedded, or on DATABASE_URL and REDIS_URL
 	@exec $(BIN)/reprise serve
 
-test: $(VENV)/test.stamp test-mysql ## Run all tests; ARGS="-k name" to choose, REQUIRE_SERVICES=1 to skip none
+test: $(VENV)/test.stamp test-mysql ## Run all tests; ARGS="-k name" to choose, REQUIRE_SERVICES=1 to fail where a server is missing
 	@exec $(BIN)/python -m pytest $(ARGS)
 
 # The driver compiles only where the headers are; where they are not, the test run's summary says what is left out.
@@ -36,11 +36,11 @@ check: $(VENV)/test.stamp ## Lint, formatting, types, the direction of imports, 
 
 # Asks the advisories' database, so it is no part of check: that must give the same answer tomorrow, and offline.
 audit: build/audit/bin/pip-audit ## Look for known vulnerabilities in all that is pinned; needs the internet
-	build/audit/bin/pip-audit --no-deps --disable-pip --requirement requirements/mysql.txt --requirement requirements/test.txt
+	build/audit/bin/pip-audit --no-deps --disable-pip --requirement requirements/mysql.txt --requirement requirements/test.txt $(ARGS)
 
 build/audit/bin/pip-audit:
 	$(PYTHON) -m venv build/audit
-	build/audit/bin/python -m pip --disable-pip-version-check install --quiet pip-audit
+	build/audit/bin/python -m pip --disable-pip-version-check install --quiet "pip-audit>=2.10,<3"
 
 fuzz: $(VENV)/test.stamp build/fuzz/corpus ## Fuzz what reads trace batches for 10 minutes; ARGS="-max_total_time=60" for another time
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet "atheris>=3,<4"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.db import Database
+from app.limits.epochs import Epochs
 from app.limits.mailbox import Mailbox
 from app.limits.rate import RateLimiter
 from app.metrics import Metrics, MetricStore, registry
@@ -147,11 +148,14 @@ class Services:
     @cached_property
     def prompt_editor(self) -> PromptEditor:
         parts = self._parts
-        return PromptEditor(database=parts.database, now=parts.now, models=self.models, reader=self._reader)
+        return PromptEditor(
+            database=parts.database, now=parts.now, models=self.models, reader=self._reader, epochs=self._epochs
+        )
 
     @cached_property
     def versions(self) -> VersionService:
-        return VersionService(database=self._parts.database, now=self._parts.now, reader=self._reader)
+        parts = self._parts
+        return VersionService(database=parts.database, now=parts.now, reader=self._reader, epochs=self._epochs)
 
     @cached_property
     def credentials(self) -> CredentialService:
@@ -221,7 +225,8 @@ class Services:
 
     @cached_property
     def deletion(self) -> DeletionService:
-        return DeletionService(database=self._parts.database, now=self._parts.now, remover=self._remover)
+        parts = self._parts
+        return DeletionService(database=parts.database, now=parts.now, remover=self._remover, epochs=self._epochs)
 
     @cached_property
     def export(self) -> ExportService:
@@ -297,6 +302,10 @@ class Services:
     @cached_property
     def _reader(self) -> PromptReader:
         return PromptReader(models=self.models, metrics=self._parts.metrics)
+
+    @cached_property
+    def _epochs(self) -> Epochs:
+        return Epochs(self._parts.redis.quick)
 
     @cached_property
     def _remover(self) -> Remover:

@@ -75,6 +75,7 @@ class Prompt:
             prompt_id=prompt_id,
             productive=which.productive,
             commit_hash=which.commit_hash,
+            epoch=req.context.epoch,
         )
         show(resp, view, base=self._base)
 
@@ -124,6 +125,7 @@ class Render:
             selections=asked.selections,
             productive=asked.productive,
             commit_hash=asked.commit_hash,
+            epoch=req.context.epoch,
         )
         resp.media = prompt_records.rendered_record(result)
 

@@ -69,7 +69,13 @@ class RunPrompt:
         body = read_json(req, self._body_bytes)
         command: RunCommand = replace(load(RunRequest(), body), stream=wants_events(req))
         idempotency = _idempotency(req, key.id, body)
-        return self._runs.start(command, project_id=key.project_id, api_key_id=key.id, idempotency=idempotency)
+        return self._runs.start(
+            command,
+            project_id=key.project_id,
+            api_key_id=key.id,
+            idempotency=idempotency,
+            epoch=req.context.epoch,
+        )
 
 
 class RunResource:

@@ -1,4 +1,7 @@
-"""The rate limit per API key: a moving window in Redis that all processes share, asked in one round trip."""
+"""The rate limit per API key: a moving window in Redis that all processes share, asked in one round trip.
+
+The same round trip brings the epoch of the key's project along (see `app/limits/epochs.py`).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import redis
 
 from app.coalesce import Coalescer
 from app.errors import Unavailable
+from app.limits.epochs import EPOCH_S, epoch_key, new_epoch
 
 WINDOW_S = 60
 
@@ -21,7 +25,8 @@ local limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000000
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local answers = {}
-for place, key in ipairs(KEYS) do
+for place = 1, #KEYS / 2 do
+    local key = KEYS[place]
     local oldest = redis.call('LINDEX', key, -1)
     while oldest and (tonumber(oldest) <= now - window or tonumber(oldest) > now) do
         redis.call('RPOP', key)
@@ -29,11 +34,19 @@ for place, key in ipairs(KEYS) do
     end
     local counted = redis.call('LLEN', key)
     local allowed = counted < limit and 1 or 0
-    if allowed == 1 and ARGV[2 + place] == '1' then
+    if allowed == 1 and ARGV[4 + place] == '1' then
         counted = redis.call('LPUSH', key, string.format('%.0f', now))
         redis.call('EXPIRE', key, ARGV[2])
     end
-    answers[place] = {allowed, limit - counted, (tonumber(oldest) or now) + window - now}
+    local project, epoch = KEYS[#KEYS / 2 + place], ''
+    if project ~= '' then
+        epoch = redis.call('GET', project)
+        if not epoch then
+            epoch = ARGV[3]
+            redis.call('SET', project, epoch, 'EX', ARGV[4])
+        end
+    end
+    answers[place] = {allowed, limit - counted, (tonumber(oldest) or now) + window - now, epoch}
 end
 return answers
 """
@@ -41,12 +54,23 @@ return answers
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What the headers of an answer say; `reset_s` is when the oldest counted request leaves the window."""
+    """What the headers of an answer say; `reset_s` is when the oldest counted request leaves the window.
+
+    `epoch` is the project's, empty where none was asked for or Redis did not answer.
+    """
 
     allowed: bool
     limit: int
     remaining: int
     reset_s: int
+    epoch: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    key: int | str
+    counted: bool
+    project_id: int | None
 
 
 class RateLimiter:
@@ -59,28 +83,29 @@ class RateLimiter:
         self._limit = per_minute
         self._script = client.register_script(_ASK)
         self._on_unavailable = on_unavailable
-        self._ask: Coalescer[tuple[int | str, bool], Allowance] = Coalescer(self._ask_redis)
+        self._ask: Coalescer[_Question, Allowance] = Coalescer(self._ask_redis)
 
-    def hit(self, key: int | str) -> Allowance:
+    def hit(self, key: int | str, *, project_id: int | None = None) -> Allowance:
         """Count one request of the key (an API key's id, or another name) and say whether it may go on."""
-        return self._answer(key, counted=True)
+        return self._answer(_Question(key, True, project_id))
 
     def look(self, key: int | str) -> Allowance:
         """Whether a request of the key would go on; counts nothing."""
-        return self._answer(key, counted=False)
+        return self._answer(_Question(key, False, None))
 
-    def _answer(self, key: int | str, *, counted: bool) -> Allowance:
+    def _answer(self, question: _Question) -> Allowance:
         try:
-            return self._ask((key, counted))
+            return self._ask(question)
         except (redis.RedisError, Unavailable):
             self._on_unavailable()
             return Allowance(allowed=True, limit=self._limit, remaining=self._limit, reset_s=0)
 
-    def _ask_redis(self, questions: Sequence[tuple[int | str, bool]]) -> list[Allowance]:
-        """`questions`: a key, and whether the request counts."""
-        keys = [f"rate:{key}" for key, _ in questions]
-        answers = self._script(keys=keys, args=[self._limit, WINDOW_S, *(int(counted) for _, counted in questions)])
+    def _ask_redis(self, questions: Sequence[_Question]) -> list[Allowance]:
+        keys = [f"rate:{one.key}" for one in questions]
+        projects = ["" if one.project_id is None else epoch_key(one.project_id) for one in questions]
+        counted = [int(one.counted) for one in questions]
+        answers = self._script(keys=keys + projects, args=[self._limit, WINDOW_S, new_epoch(), EPOCH_S, *counted])
         return [
-            Allowance(bool(allowed), self._limit, max(0, remaining), math.ceil(reset_us / 1_000_000))
-            for allowed, remaining, reset_us in answers
+            Allowance(bool(allowed), self._limit, max(0, remaining), math.ceil(reset_us / 1_000_000), epoch)
+            for allowed, remaining, reset_us, epoch in answers
         ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -95,7 +94,6 @@ _LIVE = prompts.c.archived_at.is_(None)
 # Built once: every request that reads a prompt asks this.
 _OURS = (prompts.c.id == bindparam("prompt_id"), prompts.c.project_id == bindparam("project_id"), _LIVE)
 _FIND_HEAD = select(*_HEAD).where(*_OURS)
-_FIND_HEADS = select(*_HEAD).where(prompts.c.id.in_(bindparam("prompt_ids", expanding=True)), _LIVE)
 _FIND_PROMPT = select(*_HEAD, *_DRAFT).where(*_OURS)
 
 
@@ -108,11 +106,6 @@ def find_head(connection: Connection, *, project_id: int, prompt_id: int) -> Pro
     """The project's prompt, unless it is archived."""
     row = connection.execute(_FIND_HEAD, {"prompt_id": prompt_id, "project_id": project_id}).one_or_none()
     return PromptHead(*row) if row else None
-
-
-def find_heads(connection: Connection, *, prompt_ids: Collection[int]) -> dict[int, PromptHead]:
-    """Those that are there and not archived, by id, whosever they are: look at `project_id`."""
-    return {row[0]: PromptHead(*row) for row in connection.execute(_FIND_HEADS, {"prompt_ids": list(prompt_ids)})}
 
 
 def find_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False) -> PromptRow | None:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import NotFound
+from app.limits.epochs import Epochs
 from app.models import audit_log, data_policies, erasures, organizations, removal, sessions
 from app.models.audit_log import SYSTEM, Actor
 from app.models.removal import TurnScope
@@ -31,6 +32,7 @@ class DeletionService:
     database: Database
     now: Now
     remover: Remover
+    epochs: Epochs
 
     def delete_session(self, *, project_id: int, session_id: str, actor: Actor = SYSTEM) -> None:
         """`NotFound` as `SessionService.get`. Test cases made from the session keep their copies."""
@@ -50,6 +52,7 @@ class DeletionService:
             if not erasures.mark_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self.now()):
                 raise NotFound("There is no such prompt.")
             self._note(connection, project_id, actor, "prompt.erased", str(prompt_id))
+        self.epochs.end(project_id)
         self._empty_prompt(project_id, prompt_id)
 
     def erase_project(self, *, project_id: int, actor: Actor = SYSTEM) -> None:
@@ -57,6 +60,7 @@ class DeletionService:
         with self.database.write() as connection:
             self._note(connection, project_id, actor, "project.erased", str(project_id))
             prompt_ids = erasures.mark_project(connection, project_id=project_id, now=self.now())
+        self.epochs.end(project_id)
         for prompt_id in prompt_ids or ():
             self._empty_prompt(project_id, prompt_id)
         self._empty_project(project_id)

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import NotFound
+from app.limits.epochs import Epochs
 from app.models import prompts
 from app.models.audit_log import SYSTEM, Actor
 from app.models.language_models import LanguageModel
@@ -25,11 +26,14 @@ from app.timestamps import Now
 
 
 class PromptEditor:
-    def __init__(self, *, database: Database, now: Now, models: ModelService, reader: PromptReader) -> None:
+    def __init__(
+        self, *, database: Database, now: Now, models: ModelService, reader: PromptReader, epochs: Epochs
+    ) -> None:
         self._database = database
         self._now = now
         self._models = models
         self._reader = reader
+        self._epochs = epochs
 
     def create(
         self,
@@ -88,7 +92,9 @@ class PromptEditor:
                 self._note(connection, project_id, actor, "prompt.changed", new.name, changed=", ".join(changed))
             return PromptView(self._reader.head(connection, project_id=project_id, prompt_id=prompt_id), new)
 
-        return self._database.retrying(work)
+        view = self._database.retrying(work)
+        self._epochs.end(project_id)
+        return view
 
     def preview(
         self, *, project_id: int, prompt_id: int, change: DraftChange, selections: Mapping[str, str]
@@ -106,6 +112,7 @@ class PromptEditor:
             if not prompts.archive_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self._now()):
                 raise NotFound("There is no such prompt.")
             self._note(connection, project_id, actor, "prompt.archived", head.name)
+        self._epochs.end(project_id)
 
     def _note(
         self, connection: Connection, project_id: int, actor: Actor, action: str, name: str, **details: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from app.coalesce import Coalescer
 from app.db import Database
 from app.errors import NotFound
 from app.metrics import Metrics, cache_lookups
@@ -18,6 +18,8 @@ from app.services.prompt_content import PromptContent
 from app.services.prompt_reader import PromptReader
 
 CACHED_CHARACTERS = 8_000_000
+# After this a head is asked for again, should whoever changed the prompt have died before it ended the epoch.
+HEAD_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,15 @@ class PromptView:
     def etag(self) -> str | None:
         """The draft's, when the content is the draft."""
         return drafts.etag(self.head) if self.content.commit_hash is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownHead:
+    """What the database said of a prompt after the epoch was seen; `until` is monotonic."""
+
+    head: PromptHead
+    epoch: bytes
+    until: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +60,19 @@ class PromptPage:
 
 
 class PromptService:
-    def __init__(self, *, database: Database, reader: PromptReader, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        reader: PromptReader,
+        metrics: Metrics,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._database = database
         self._reader = reader
-        self._heads: Coalescer[int, PromptHead | None] = Coalescer(self._find_heads)
+        self._monotonic = monotonic
+        self._heads: BoundedCache[_KnownHead] = BoundedCache(CACHED_CHARACTERS)
+        self._on_lookup = cache_lookups(metrics, "prompt_heads")
         self._renderings: BoundedCache[Rendered] = BoundedCache(
             CACHED_CHARACTERS, on_lookup=cache_lookups(metrics, "renderings")
         )
@@ -65,20 +85,39 @@ class PromptService:
         productive: bool,
         commit_hash: str | None = None,
         require_committed: bool = False,
+        epoch: bytes = b"",
     ) -> PromptContent:
         """What runs: the version of `commit_hash`, else the newest one, else (or when not productive) the draft.
 
         `NotFound` for a prompt or version that is not there, and, with `require_committed`, for a productive use
         of a prompt that was never committed.
         """
-        view = self.get(project_id=project_id, prompt_id=prompt_id, productive=productive, commit_hash=commit_hash)
+        view = self.get(
+            project_id=project_id, prompt_id=prompt_id, productive=productive, commit_hash=commit_hash, epoch=epoch
+        )
         if require_committed and productive and view.content.commit_hash is None:
             raise NotFound("The prompt has no committed version: commit it, or send productive: false.")
         return view.content
 
-    def get(self, *, project_id: int, prompt_id: int, productive: bool, commit_hash: str | None = None) -> PromptView:
-        if (productive or commit_hash) and (view := self._remembered(project_id, prompt_id, commit_hash)):
+    def get(
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        productive: bool,
+        commit_hash: str | None = None,
+        epoch: bytes = b"",
+    ) -> PromptView:
+        """The prompt with what runs, or its draft.
+
+        `epoch` is the project's, seen after the request had come: while it lasts, what this process knows of a version
+        is current. Without it the database is asked. A change whose process died, or lost Redis, between its commit
+        and the end of the epoch is seen within `HEAD_S`; nobody was told of it before.
+        """
+        committed = productive or commit_hash is not None
+        if committed and epoch and (view := self._remembered(project_id, prompt_id, commit_hash, epoch)):
             return view
+        asked_at = self._monotonic()
         with self._database.read() as connection:
             head, content = self._reader.read(
                 connection,
@@ -87,6 +126,9 @@ class PromptService:
                 productive=productive,
                 commit_hash=commit_hash,
             )
+        if epoch and content.commit_hash is not None:
+            known = _KnownHead(head, epoch, asked_at + HEAD_S)
+            self._heads.put(prompt_id, known, weight=1000 + len(head.assertion_value))
         return PromptView(head, content)
 
     def render(
@@ -97,23 +139,22 @@ class PromptService:
         selections: Mapping[str, str],
         productive: bool,
         commit_hash: str | None = None,
+        epoch: bytes = b"",
     ) -> RenderedPrompt:
         """`selections` maps a placeholder's key to the name of one of its values."""
         content = self.content(
-            project_id=project_id, prompt_id=prompt_id, productive=productive, commit_hash=commit_hash
+            project_id=project_id, prompt_id=prompt_id, productive=productive, commit_hash=commit_hash, epoch=epoch
         )
         return RenderedPrompt(content, self._render(content, selections))
 
-    def _remembered(self, project_id: int, prompt_id: int, commit_hash: str | None) -> PromptView | None:
-        """The prompt's head is asked for every time, so that a commit is seen at once; a version never changes."""
-        head = self._heads(prompt_id)
-        content = self._reader.remembered(head, commit_hash) if head and head.project_id == project_id else None
-        return PromptView(head, content) if head and content else None
-
-    def _find_heads(self, prompt_ids: Sequence[int]) -> list[PromptHead | None]:
-        with self._database.read() as connection:
-            found = prompts.find_heads(connection, prompt_ids=set(prompt_ids))
-        return [found.get(prompt_id) for prompt_id in prompt_ids]
+    def _remembered(self, project_id: int, prompt_id: int, commit_hash: str | None, epoch: bytes) -> PromptView | None:
+        known = self._heads.get(prompt_id)
+        is_current = known is not None and known.epoch == epoch and self._monotonic() < known.until
+        self._on_lookup(is_current)
+        if known is None or not is_current or known.head.project_id != project_id:
+            return None
+        content = self._reader.remembered(known.head, commit_hash)
+        return PromptView(known.head, content) if content else None
 
     def list(
         self, *, project_id: int, search: str | None = None, before_id: int | None = None, limit: int | None = None

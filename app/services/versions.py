@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import Conflict
+from app.limits.epochs import Epochs
 from app.models import prompt_versions, prompts
 from app.models.audit_log import SYSTEM, Actor
 from app.models.prompt_versions import VersionHead
@@ -27,10 +28,11 @@ class VersionView:
 
 
 class VersionService:
-    def __init__(self, *, database: Database, now: Now, reader: PromptReader) -> None:
+    def __init__(self, *, database: Database, now: Now, reader: PromptReader, epochs: Epochs) -> None:
         self._database = database
         self._now = now
         self._reader = reader
+        self._epochs = epochs
 
     def commit(
         self,
@@ -59,6 +61,7 @@ class VersionService:
             return made
 
         commit_hash = self._database.retrying(work)
+        self._epochs.end(project_id)
         return self.get(project_id=project_id, prompt_id=prompt_id, commit_hash=commit_hash)
 
     def list(self, *, project_id: int, prompt_id: int) -> list[VersionHead]:
@@ -95,7 +98,9 @@ class VersionService:
             self._note(connection, project_id, actor, "prompt.restored", draft.name, version.row.commit_hash)
             return PromptView(self._reader.head(connection, project_id=project_id, prompt_id=prompt_id), draft)
 
-        return self._database.retrying(work)
+        view = self._database.retrying(work)
+        self._epochs.end(project_id)
+        return view
 
     def _note(
         self, connection: Connection, project_id: int, actor: Actor, action: str, name: str, commit_hash: str

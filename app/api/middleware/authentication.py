@@ -6,6 +6,7 @@ import falcon
 
 from app.errors import Forbidden, RateLimited
 from app.limits.rate import RateLimiter
+from app.models.api_keys import ApiKey
 from app.services.keys import KeyService
 
 
@@ -27,12 +28,13 @@ class Authentication:
             return
         key = self._keys.authenticate(req.auth)
         req.context.key = key
-        self._count(resp, key.id)
+        req.context.epoch = self._count(resp, key)
         if (needed := scope_of(resource, req.method)) not in key.scopes:
             raise Forbidden(f"This API key lacks the scope {needed}.")
 
-    def _count(self, resp: falcon.Response, key_id: int) -> None:
-        allowance = self._limiter.hit(key_id)
+    def _count(self, resp: falcon.Response, key: ApiKey) -> bytes:
+        """The epoch of the key's project."""
+        allowance = self._limiter.hit(key.id, project_id=key.project_id)
         resp.set_header("RateLimit-Limit", str(allowance.limit))
         resp.set_header("RateLimit-Remaining", str(allowance.remaining))
         resp.set_header("RateLimit-Reset", str(allowance.reset_s))
@@ -41,6 +43,7 @@ class Authentication:
                 f"Over the rate limit of {allowance.limit} requests per minute and API key.",
                 max(1, allowance.reset_s),
             )
+        return allowance.epoch
 
 
 def scope_of(resource: object, method: str) -> str:

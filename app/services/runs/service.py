@@ -81,14 +81,15 @@ class RunService:
         api_key_id: int | None = None,
         source: str = "api",
         idempotency: Idempotency | None = None,
+        epoch: bytes = b"",
     ) -> Started:
         """Commit the run, or find the one that the same request started before.
 
         Whatever can be refused is refused before anything is written: `NotFound`, `Invalid`, and `Conflict`
-        for an Idempotency-Key that came with another body.
+        for an Idempotency-Key that came with another body. `epoch`: see `PromptService.get`.
         """
         with self._turn():
-            return self._start(command, project_id, api_key_id, source, idempotency)
+            return self._start(command, project_id, api_key_id, source, idempotency, epoch)
 
     def _start(
         self,
@@ -97,11 +98,12 @@ class RunService:
         api_key_id: int | None,
         source: str,
         idempotency: Idempotency | None,
+        epoch: bytes,
     ) -> Started:
         joined = self._joined(project_id, idempotency)
         if joined:
             return joined
-        values, contents = self._accepted(command, project_id)
+        values, contents = self._accepted(command, project_id, epoch)
         values |= {"api_key_id": api_key_id, "source": source}
         try:
             run_id = self._database.retrying(lambda connection: self._write(connection, values, contents, idempotency))
@@ -163,7 +165,7 @@ class RunService:
             raise Conflict("This Idempotency-Key came with another body before.")
         return Started(kept.run_id, project_id, joined=True)
 
-    def _accepted(self, command: RunCommand, project_id: int) -> tuple[dict[str, Any], list[bytes]]:
+    def _accepted(self, command: RunCommand, project_id: int, epoch: bytes) -> tuple[dict[str, Any], list[bytes]]:
         """The row of the request, and the contents that go with it; raises what speaks against it."""
         content = self._prompts.content(
             project_id=project_id,
@@ -171,6 +173,7 @@ class RunService:
             productive=command.productive,
             commit_hash=command.commit_hash,
             require_committed=True,
+            epoch=epoch,
         )
         _check_usable(content.model)
         message = Message("user", command.question, files=command.files)

@@ -4,11 +4,6 @@ from typing import Any
 
 import pytest
 
-from app.metrics import Metrics
-from app.providers import catalogue
-from app.services.models import ModelService
-from app.services.prompt_reader import PromptReader
-from app.services.prompts import PromptService
 from tests.support.world import World
 
 PROMPTS = "/api/v1/prompts"
@@ -84,17 +79,3 @@ def test_a_prompt_never_committed_is_rendered_from_its_draft(world: World) -> No
     answer = world.post(f"{PROMPTS}/{world.prompt()}/render").json
     assert answer["commitHash"] is None
     assert "Be helpful." in answer["instruction"]
-
-
-def test_a_commit_is_seen_by_another_process_at_once(world: World) -> None:
-    """Another process is another reader with caches of its own."""
-    path = f"{PROMPTS}/{world.post(PROMPTS, json={'name': 'n', 'value': 'one'}).json['prompt']['id']}"
-    prompt_id = int(path.rpartition("/")[2])
-    database = world.container.database
-    models = ModelService(database=database, now=world.container.now, catalogue=catalogue.load())
-    other = PromptService(database=database, reader=PromptReader(models=models, metrics=Metrics()), metrics=Metrics())
-    for value in ("two", "three"):
-        world.patch(path, json={"value": value})
-        world.post(f"{path}/commit")
-        content = other.content(project_id=world.project_id, prompt_id=prompt_id, productive=True)
-        assert content.value == value

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import fakeredis
 import pytest
 
+from app.limits.epochs import Epochs
 from app.limits.rate import WINDOW_S, RateLimiter
 
 
@@ -113,3 +114,30 @@ def test_what_is_counted_expires_with_the_window(client):
     limiter(client).hit(7)
 
     assert 0 < client.ttl("rate:7") <= WINDOW_S
+
+
+def test_the_epoch_comes_along_and_stays_until_it_is_ended(client):
+    asked, epochs = limiter(client), Epochs(client)
+    first, others = asked.hit(7, project_id=1).epoch, asked.hit(7, project_id=2).epoch
+
+    assert first
+    assert first == asked.hit(8, project_id=1).epoch != others
+    epochs.end(1)
+    assert asked.hit(9, project_id=1).epoch not in {first, b""}
+    assert asked.hit(9, project_id=2).epoch == others
+
+
+def test_an_epoch_that_redis_has_lost_never_comes_back(client):
+    asked = limiter(client, per_minute=100)
+    seen = set()
+    for _ in range(20):
+        seen.add(asked.hit(7, project_id=1).epoch)
+        client.flushall()
+
+    assert len(seen) == 20
+
+
+def test_without_redis_or_a_project_there_is_no_epoch(server, client):
+    assert limiter(client).hit(7).epoch == b""
+    server.connected = False
+    assert limiter(client).hit(7, project_id=1).epoch == b""

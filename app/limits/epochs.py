@@ -1,0 +1,41 @@
+"""A project's epoch: a random mark in Redis, which a change of any of its prompts replaces.
+
+Whoever saw an epoch before asking the database may take the answer for current while the epoch stays, so that processes
+can keep what they read, and yet see at once what another one has acknowledged. The rate limit brings the epoch along
+with its own round trip.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+import redis
+import structlog
+
+log = structlog.get_logger(__name__)
+
+EPOCH_S = 86_400
+
+
+def epoch_key(project_id: int) -> str:
+    return f"project:{project_id}:epoch"
+
+
+def new_epoch() -> bytes:
+    """Never seen before, also by who remembers what a Redis said that has lost everything since."""
+    return secrets.token_bytes(8)
+
+
+class Epochs:
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+
+    def end(self, project_id: int) -> None:
+        """Tell all processes that prompts of the project have changed; to be called after the commit.
+
+        Without Redis nobody hears of it, nor has an epoch to go by: see `PromptService.get` for what is left.
+        """
+        try:
+            self._client.set(epoch_key(project_id), new_epoch(), ex=EPOCH_S)
+        except redis.RedisError:
+            log.warning("epoch_not_ended", project_id=project_id)

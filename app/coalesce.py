@@ -22,7 +22,7 @@ class Coalescer(Generic[Q, A]):
 
     `ask` takes the questions and gives as many answers, in their order; what it raises, each of the askers gets. An
     answer is never older than its question: nobody joins a question that was sent before. Alone, a caller asks at
-    once. At most `most` questions go together; who waits longer than `wait_s` gets `Unavailable`.
+    once. At most `most` questions go together; who stands in line longer than `wait_s` gets `Unavailable`.
     """
 
     def __init__(self, ask: Callable[[Sequence[Q]], Sequence[A]], *, most: int = MOST, wait_s: float = WAIT_S) -> None:
@@ -47,13 +47,12 @@ class Coalescer(Generic[Q, A]):
         return ticket.result()
 
     def _give_up(self, ticket: _Ticket[Q, A]) -> None:
-        """Leave the line, unless one was called at the last moment."""
+        """Leave the line. Who is asked for already waits on: the answer may be something that is now the caller's."""
         with self._lock:
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
-            elif ticket.called.acquire(blocking=False):
-                return
-        raise Unavailable("What others ask the same thing for takes too long; try again.")
+                raise Unavailable("What others ask the same thing for takes too long; try again.")
+        ticket.called.acquire()
 
     def _lead(self, own: _Ticket[Q, A]) -> None:
         """Ask for oneself and for those who wait, and leave the next question to the first who came meanwhile."""

@@ -1,7 +1,7 @@
 """Questions of many threads, asked together."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
@@ -144,6 +144,20 @@ def test_who_waits_too_long_gives_up_and_keeps_nobody_from_asking(pool, source):
 
     assert [first.result(), double(3)] == [2, 6]
     assert source.asked == [[1], [3]]
+
+
+def test_who_is_asked_for_waits_for_the_answer_however_long_it_takes(pool, source):
+    double = Coalescer(source, wait_s=1)
+    first = pool.submit(double, 0)
+    until_asked(source)
+    others = [pool.submit(double, number) for number in (1, 2)]
+    until_waiting(double, 2)
+    source.gate.release()
+    wait_until(lambda: len(source.asked) == 2, "the question of both")
+
+    assert not wait(others, timeout=1.5).done
+    source.gate.release()
+    assert [first.result(), *(other.result() for other in others)] == [0, 2, 4]
 
 
 def test_too_few_answers_are_an_error_and_not_a_wait_for_ever():

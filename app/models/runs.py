@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -111,7 +111,13 @@ _ROW = (
 _ROW_OF_RUN = _ROW.where(runs.c.id == bindparam("run_id"))
 _FIND_RUN = _ROW_OF_RUN.where(runs.c.project_id == bindparam("of_project"))
 _STATUS = select(runs.c.status).where(runs.c.id == bindparam("run_id"))
-_CLAIM_RUN = update(runs).where(runs.c.id == bindparam("run_id"), runs.c.status == "queued")
+_RUN_IDS = runs.c.id.in_(bindparam("run_ids", expanding=True))
+_FIND_RUNS = _ROW.where(_RUN_IDS)
+# By its index on states it would lock, and wait for, the queued runs that others claim at the same time.
+_CLAIM_RUNS = (
+    update(runs).where(_RUN_IDS, runs.c.status == "queued").with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")
+)
+_CLAIMED = _FIND_RUNS.where(runs.c.claim == bindparam("token"))
 _FINISH_CLAIMED = update(runs).where(
     runs.c.id == bindparam("run_id"), runs.c.status == "running", runs.c.claim == bindparam("token")
 )
@@ -138,12 +144,12 @@ def is_finished(connection: Connection, *, run_id: int) -> bool:
     return status is not None and status not in UNFINISHED
 
 
-def claim_run(connection: Connection, *, run_id: int, token: str, now: datetime) -> RunRow | None:
-    """Make the queued run the caller's own; None when somebody was faster, or there is nothing to do."""
+def claim_runs(connection: Connection, *, run_ids: Sequence[int], token: str, now: datetime) -> list[RunRow]:
+    """Make the queued ones of these runs the caller's own; somebody was faster with those that are missing."""
     values = {"status": "running", "claim": token, "alive_at": now, "started_at": now}
-    if connection.execute(_CLAIM_RUN, {"run_id": run_id, **values}).rowcount != 1:
-        return None
-    return read_run(connection, run_id=run_id)
+    if connection.execute(_CLAIM_RUNS, {"run_ids": run_ids, **values}).rowcount == 0:
+        return []
+    return [RunRow(*row) for row in connection.execute(_CLAIMED, {"run_ids": run_ids, "token": token})]
 
 
 def finish_claimed(

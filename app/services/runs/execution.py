@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
-from uuid import uuid4
 
 import structlog
 from sqlalchemy import Connection
@@ -23,6 +22,7 @@ from app.providers.types import OnEvent
 from app.services.credentials import CredentialService
 from app.services.models import ModelService
 from app.services.runs.calling import Call, Caller, Candidate
+from app.services.runs.claiming import Claiming
 from app.services.runs.failures import INTERNAL, NOT_CALLED, failed, failed_by
 from app.services.runs.heartbeat import Heartbeat
 from app.services.runs.live import LiveRuns
@@ -45,6 +45,7 @@ PAUSE_S = 1.0
 class Executor:
     database: Database
     now: Now
+    claiming: Claiming
     models: ModelService
     credentials: CredentialService
     caller: Caller
@@ -57,12 +58,11 @@ class Executor:
 
     def execute(self, run_id: int) -> bool:
         """Whether this call ended the run: a message that comes twice makes no second answer."""
-        token, now = str(uuid4()), self.now()
-        row = self.database.retrying(lambda connection: runs.claim_run(connection, run_id=run_id, token=token, now=now))
-        if row is None:
+        claimed = self.claiming.claim(run_id)
+        if claimed is None:
             return False
-        claim = Claim(run_id, token, now)
-        with self.heartbeat.of(run_id, token):
+        row, claim = claimed
+        with self.heartbeat.of(run_id, claim.token):
             try:
                 model_name, values = self._work(row)
             except BaseException as error:

@@ -12,6 +12,7 @@ from app.services.masking import MaskingRules
 from app.services.models import ModelService
 from app.services.prompts import PromptService
 from app.services.runs.calling import Caller
+from app.services.runs.claiming import Claiming
 from app.services.runs.ends import RunEnds
 from app.services.runs.execution import Executor
 from app.services.runs.heartbeat import BEAT_S, Heartbeat
@@ -43,6 +44,7 @@ def build_runs(
     executor = Executor(
         database=database,
         now=now,
+        claiming=Claiming(database, now),
         models=models,
         credentials=credentials,
         caller=Caller(providers=providers, timeout_s=call_timeout_s),

@@ -38,7 +38,7 @@ def status(world, run_id):
 
 def claim(world, run_id, token="dead"):
     with world.container.database.write() as connection:
-        return run_rows.claim_run(connection, run_id=run_id, token=token, now=world.container.now())
+        return run_rows.claim_runs(connection, run_ids=[run_id], token=token, now=world.container.now())
 
 
 def make_older(world, run_id, by_s):
@@ -51,6 +51,19 @@ def make_older(world, run_id, by_s):
 def sweeper(world, clock):
     """A clock process of its own, that goes by `clock`."""
     return replace(world.container.services.runs._sweeper, monotonic=clock)
+
+
+def test_of_runs_claimed_together_each_goes_to_one_message_and_none_to_who_comes_late(world, service):
+    first, taken, last = (started(world).run_id for _ in range(3))
+    claim(world, taken)
+    claiming = service._executor.claiming
+
+    claimed = claiming.claim_all([last, taken, first, last, first + 10_000])
+
+    assert [got and got[0].id for got in claimed] == [last, None, first, None, None]
+    assert [got[1].run_id for got in claimed if got] == [last, first]
+    assert {status(world, run_id) for run_id in (first, taken, last)} == {"running"}
+    assert claiming.claim_all([first, taken, last]) == [None] * 3
 
 
 def test_a_message_that_comes_twice_makes_one_call(world, service, upstream):

@@ -15,7 +15,7 @@ def claimed(world, token=TOKEN) -> int:
     command = RunCommand(prompt_id=prompt(world), question="q")
     run_id = world.container.services.runs.start(command, project_id=world.project_id).run_id
     with world.container.database.write() as connection:
-        run_rows.claim_run(connection, run_id=run_id, token=token, now=world.container.now())
+        run_rows.claim_runs(connection, run_ids=[run_id], token=token, now=world.container.now())
     return run_id
 
 

@@ -27,7 +27,7 @@ def begun(world, **fields) -> Started:
     """A run whose worker died after it had claimed it."""
     run_ = queued(world, **fields)
     with world.container.database.write() as connection:
-        run_rows.claim_run(connection, run_id=run_.run_id, token="dead", now=world.container.now())
+        run_rows.claim_runs(connection, run_ids=[run_.run_id], token="dead", now=world.container.now())
     return run_
 
 

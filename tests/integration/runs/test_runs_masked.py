@@ -87,7 +87,7 @@ def test_while_a_run_waits_and_while_it_is_in_work_nothing_of_it_can_be_read(wor
     run_id = accepted(world, secret)
     assert readable(world, secret) == []
 
-    row = claim(world, run_id)
+    [row] = claim(world, run_id)
     assert readable(world, secret) == []
     masking = world.container.services.runs.masking
     assert masking.asked(row).question == f"I am {secret}"

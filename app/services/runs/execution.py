@@ -26,7 +26,7 @@ from app.services.runs.claiming import Claiming
 from app.services.runs.failures import INTERNAL, NOT_CALLED, failed, failed_by
 from app.services.runs.heartbeat import Heartbeat
 from app.services.runs.live import LiveRuns
-from app.services.runs.masking import RunMasking
+from app.services.runs.masking import RunMasking, has_contents
 from app.services.runs.outcome import answered, spent_by
 from app.services.runs.snapshot import render, without_text
 from app.services.runs.telling import Telling
@@ -134,7 +134,7 @@ class Executor:
         kept = self._patiently(lambda: self.masking.ended(row, values))
 
         def store(connection: Connection) -> bool:
-            return finish(connection, claim, kept, self.now())
+            return finish(connection, claim, kept, self.now(), contents=has_contents(row))
 
         ended = self._patiently(lambda: self.database.retrying(store))
         if not ended:
@@ -156,18 +156,28 @@ class Executor:
 
 
 def finish(
-    connection: Connection, claim: Claim, values: dict[str, Any], now: datetime, *, unmoved: bool = False
+    connection: Connection,
+    claim: Claim,
+    values: dict[str, Any],
+    now: datetime,
+    *,
+    unmoved: bool = False,
+    contents: bool = True,
 ) -> bool:
-    """End a claimed run with all that belongs to it; False when it is no longer the claim's to end."""
+    """End a claimed run with all that belongs to it; False when it is no longer the claim's to end.
+
+    `contents`: whether something may be kept beside it.
+    """
     ended = runs.finish_claimed(connection, claim=claim, values=values, now=now, unmoved=unmoved)
     if ended:
-        clear(connection, claim.run_id, values, now)
+        clear(connection, claim.run_id, values, now, contents=contents)
     return ended
 
 
-def clear(connection: Connection, run_id: int, values: dict[str, Any], now: datetime) -> None:
+def clear(connection: Connection, run_id: int, values: dict[str, Any], now: datetime, *, contents: bool = True) -> None:
     """What a finished run needs no more: its files, its key where the model was surely not called. It is counted."""
-    run_file_chunks.delete_files(connection, run_id=run_id)
+    if contents:
+        run_file_chunks.delete_files(connection, run_id=run_id)
     if values.get("error_kind") in NOT_CALLED:
         idempotency_keys.delete_of_run(connection, run_id=run_id)
     usage.count_run(connection, run_id=run_id, spent=spent_by(values), now=now)

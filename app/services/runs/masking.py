@@ -111,6 +111,11 @@ def is_sealed(row: RunRow) -> bool:
     return bool(row.request.get("sealed"))
 
 
+def has_contents(row: RunRow) -> bool:
+    """Whether something is kept beside the run until it ends."""
+    return bool(row.request["files"]) or is_sealed(row)
+
+
 def _key(run_id: int) -> str:
     return f"reprise:run:{run_id}:words"
 

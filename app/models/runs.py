@@ -109,6 +109,7 @@ _ROW = (
 )
 # Built once: every run asks these. (In an UPDATE a parameter may not have the name of a column.)
 _ROW_OF_RUN = _ROW.where(runs.c.id == bindparam("run_id"))
+_ADD_RUN = insert(runs)
 _FIND_RUN = _ROW_OF_RUN.where(runs.c.project_id == bindparam("of_project"))
 _STATUS = select(runs.c.status).where(runs.c.id == bindparam("run_id"))
 _RUN_IDS = runs.c.id.in_(bindparam("run_ids", expanding=True))
@@ -124,13 +125,18 @@ _FINISH_CLAIMED = update(runs).where(
 
 
 def add_run(connection: Connection, *, values: Mapping[str, Any], now: datetime) -> int:
-    statement = insert(runs).values(status="queued", created_at=now, **values)
-    return int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
+    added = connection.execute(_ADD_RUN, {"status": "queued", "created_at": now, **values})
+    return int(added.inserted_primary_key[0])  # type: ignore[index]
 
 
 def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow | None:
     row = connection.execute(_FIND_RUN, {"run_id": run_id, "of_project": project_id}).one_or_none()
     return RunRow(*row) if row else None
+
+
+def find_runs(connection: Connection, *, run_ids: Collection[int]) -> list[RunRow]:
+    """Those that are there, whosever they are: look at `project_id`."""
+    return [RunRow(*row) for row in connection.execute(_FIND_RUNS, {"run_ids": list(run_ids)})]
 
 
 def read_run(connection: Connection, *, run_id: int) -> RunRow:

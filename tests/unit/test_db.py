@@ -54,3 +54,11 @@ def test_it_is_asked_again_when_connections_came_back(database: Database) -> Non
 
     wait_until(answered, "the database to be asked again")
     assert [ask(database) for _ in range(3)] == [7, 7, 7]
+
+
+def test_a_change_of_one_statement_is_kept(database: Database) -> None:
+    database.retrying(lambda connection: connection.execute(text("CREATE TABLE t (n INT)")), single=True)
+    database.retrying(lambda connection: connection.execute(text("INSERT INTO t VALUES (1)")), single=True)
+
+    with database.read() as connection:
+        assert connection.scalar(text("SELECT count(*) FROM t")) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from app.chat import Message
+from app.coalesce import Coalescer
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound, Unavailable
 from app.models import idempotency_keys, run_file_chunks, runs
@@ -28,9 +29,11 @@ from app.services.runs.snapshot import model_request, snapshot
 from app.services.runs.sweeper import KEY_TTL, Sweeper
 from app.timestamps import Now
 
-# Runs begun, and answers read, at one time in a process: of a thousand that come together, more would only make
-# everybody else wait for the interpreter and for a connection.
+# Runs begun at one time in a process: of a thousand that come together, more would only make everybody else wait for
+# the interpreter and for a connection.
 TURNS = 4
+# Answers read in one query, for all who wait for one: a row may be megabytes.
+TOGETHER = 16
 # Far longer than the line of a thousand takes: a database that hangs must not hold everybody behind four for ever.
 TURN_S = 30.0
 
@@ -57,6 +60,7 @@ class RunService:
         self._sweeper = sweeper
         self._ends = ends
         self._turns = threading.BoundedSemaphore(TURNS)
+        self._rows: Coalescer[int, RunRow | None] = Coalescer(self._read_all, most=TOGETHER, wait_s=TURN_S)
 
     @property
     def ends(self) -> RunEnds:
@@ -106,7 +110,10 @@ class RunService:
         values, contents = self._accepted(command, project_id, epoch)
         values |= {"api_key_id": api_key_id, "source": source}
         try:
-            run_id = self._database.retrying(lambda connection: self._write(connection, values, contents, idempotency))
+            run_id = self._database.retrying(
+                lambda connection: self._write(connection, values, contents, idempotency),
+                single=not (idempotency or contents),
+            )
         except IntegrityError:
             joined = self._joined(project_id, idempotency)
             if joined is None:
@@ -115,16 +122,20 @@ class RunService:
         return Started(run_id, project_id)
 
     def get(self, *, project_id: int, run_id: int) -> RunRow:
-        with self._turn(), self._database.read() as connection:
-            row = runs.find_run(connection, project_id=project_id, run_id=run_id)
-        if row is None:
+        row = self._rows(run_id)
+        if row is None or row.project_id != project_id:
             raise NotFound("There is no such run.")
         return row
+
+    def _read_all(self, run_ids: Sequence[int]) -> list[RunRow | None]:
+        with self._database.read() as connection:
+            found = {row.id: row for row in runs.find_runs(connection, run_ids=set(run_ids))}
+        return [found.get(run_id) for run_id in run_ids]
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
         if not self._turns.acquire(timeout=TURN_S):
-            raise Unavailable("Too many runs are begun or read at once; try again.")
+            raise Unavailable("Too many runs are begun at once; try again.")
         try:
             yield
         finally:

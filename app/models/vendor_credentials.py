@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, String, Table, UniqueConstraint, delete, select, update
+from sqlalchemy import Column, Connection, String, Table, UniqueConstraint, bindparam, delete, select, update
 
 from app.models.base import OPTIONS, MediumText, Timestamp, exact, identifier, insert_ignore, metadata, reference
 
@@ -22,12 +23,25 @@ vendor_credentials = Table(
 )
 
 
-def find_credential(connection: Connection, *, organization_id: int, vendor: str) -> tuple[str, str] | None:
-    """(encrypted key, base URL) that the organization stored for the vendor."""
-    c = vendor_credentials.c
-    statement = select(c.encrypted_key, c.base_url).where(c.organization_id == organization_id, c.vendor == vendor)
-    row = connection.execute(statement).one_or_none()
-    return (row[0], row[1]) if row else None
+# Built once: every run asks this.
+_FIND = select(
+    vendor_credentials.c.organization_id,
+    vendor_credentials.c.vendor,
+    vendor_credentials.c.encrypted_key,
+    vendor_credentials.c.base_url,
+).where(
+    vendor_credentials.c.organization_id.in_(bindparam("organization_ids", expanding=True)),
+    vendor_credentials.c.vendor.in_(bindparam("vendors", expanding=True)),
+)
+
+
+def find_credentials(
+    connection: Connection, *, wanted: Collection[tuple[int, str]]
+) -> dict[tuple[int, str], tuple[str, str]]:
+    """{(organization, vendor): (encrypted key, base URL)} of those wanted that are stored, and maybe of others."""
+    organization_ids, vendors = zip(*wanted, strict=True)
+    rows = connection.execute(_FIND, {"organization_ids": organization_ids, "vendors": vendors})
+    return {(row[0], row[1]): (row[2], row[3]) for row in rows}
 
 
 def list_credentials(connection: Connection, *, organization_id: int) -> list[tuple[str, str, str, datetime]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -13,6 +13,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from sqlalchemy import Connection
 
 from app.chat import Message
+from app.coalesce import Coalescer
 from app.db import Database
 from app.errors import Invalid, NotFound, ProviderError
 from app.models import audit_log, vendor_credentials
@@ -58,6 +59,7 @@ class CredentialService:
         self._secret_key = secret_key
         self._from_settings = from_settings
         self._providers = providers
+        self._stored: Coalescer[tuple[int, str], tuple[str, str] | None] = Coalescer(self.find_stored)
 
     def find(self, organization_id: int, vendor: str, *, base_url: str = "") -> Credential | None:
         """What to call the vendor with. `ProviderError`, saying what to set, when there is nothing.
@@ -66,8 +68,7 @@ class CredentialService:
         """
         if vendor == "BUILTIN":
             return None
-        with self._database.read() as connection:
-            stored = vendor_credentials.find_credential(connection, organization_id=organization_id, vendor=vendor)
+        stored = self._stored((organization_id, vendor))
         if stored:
             return Credential(self._decrypt(vendor, stored[0]) or None, stored[1] or None)
         key, url = self._from_settings.get(vendor, ("", ""))
@@ -77,6 +78,12 @@ class CredentialService:
         if key or (vendor == CUSTOM and url):
             return Credential(key or None, url or None)
         raise ProviderError(_nothing_set(vendor))
+
+    def find_stored(self, wanted: Sequence[tuple[int, str]]) -> Sequence[tuple[str, str] | None]:
+        """(encrypted key, base URL) that each organization stored for the vendor named with it."""
+        with self._database.read() as connection:
+            found = vendor_credentials.find_credentials(connection, wanted=set(wanted))
+        return [found.get(one) for one in wanted]
 
     def list(self, organization_id: int) -> list[StoredCredential]:
         """The vendors that can be called, by name."""

@@ -53,6 +53,20 @@ def test_an_own_credential_beats_the_settings_until_it_is_cleared(database, orga
         credentials.clear(organization, "OPENAI")
 
 
+def test_a_credential_of_another_organization_or_vendor_is_nobody_elses(database, organization):
+    with database.write() as connection:
+        other = organizations.add_organization(connection, name="Other", now=NOW)
+    credentials = service(database)
+    credentials.set(organization, "OPENAI", api_key="sk-own")
+    credentials.set(other, "ANTHROPIC", api_key="sk-other")
+
+    found = credentials.find_stored([(organization, "OPENAI"), (organization, "ANTHROPIC"), (other, "ANTHROPIC")])
+
+    assert [stored is not None for stored in found] == [True, False, True]
+    with pytest.raises(ProviderError):
+        credentials.find(organization, "ANTHROPIC")
+
+
 def test_the_key_is_not_in_the_database(database, organization):
     service(database).set(organization, "OPENAI", api_key="sk-own")
     with database.read() as connection:

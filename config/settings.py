@@ -117,7 +117,7 @@ class Settings:
         "REPRISE_RUN_CALL_S", 600, "Seconds the model call of a run may take, its retries included", _positive
     )
     model_concurrency: int = setting(
-        "REPRISE_MODEL_CONCURRENCY", 512, "Calls that one model gets at once, from all processes together", _positive
+        "REPRISE_MODEL_CONCURRENCY", 1024, "Calls that one model gets at once, from all processes together", _positive
     )
     ingest_wait_s: int = setting(
         "REPRISE_INGEST_WAIT_S", 5, "Seconds a batch waits for its commit before 503", _positive

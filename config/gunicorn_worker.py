@@ -1,15 +1,21 @@
-"""gunicorn's threaded worker, which answers what is no proper HTTP as the application answers errors: no page."""
+"""gunicorn's threaded worker, which answers what is no proper HTTP as the application does, and waits for no caller
+for ever: one that goes without a word in the middle of a request would keep its thread.
+"""
 
 from __future__ import annotations
 
 import json
 import socket
+import struct
 import uuid
 from typing import Any
 
-from gunicorn.http import errors
+from gunicorn.http import errors, get_parser
+from gunicorn.http.unreader import SocketUnreader
 from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import ThreadWorker
+
+from config.settings import Settings
 
 STATUS = {
     errors.LimitRequestLine: "414 URI Too Long",
@@ -19,7 +25,37 @@ STATUS = {
 }
 
 
+class Silence(errors.NoMoreData):  # type: ignore[misc]
+    """Nothing came for so long; to gunicorn that is a caller who is gone."""
+
+    def __str__(self) -> str:
+        return "nothing more came."
+
+
+class PatientReader(SocketUnreader):  # type: ignore[misc]
+    """Reads from a socket with SO_RCVTIMEO: that holds for each read alone, so a slow line is no silent one."""
+
+    def chunk(self, size_hint: int | None = None) -> bytes:
+        try:
+            piece: bytes = super().chunk(size_hint)
+        except BlockingIOError as error:
+            raise Silence from error
+        return piece
+
+
 class Worker(ThreadWorker):  # type: ignore[misc]
+    def init_process(self) -> None:
+        self._silence = struct.pack("ll", Settings.load_or_exit().silence_s, 0)
+        super().init_process()
+
+    def enqueue_req(self, conn: Any) -> None:
+        """Before a connection's first request: how long it is read from."""
+        if conn.parser is None and not self.cfg.is_ssl:
+            conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, self._silence)
+            conn.parser = get_parser(self.cfg, conn.sock, conn.client)
+            conn.parser.unreader = PatientReader(conn.sock)
+        super().enqueue_req(conn)
+
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
         """What the application never sees: a broken request line or header, one that is too long."""
         if not isinstance(exc, errors.ParseException) or isinstance(exc, errors.InvalidResponseHeader):

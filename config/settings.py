@@ -125,6 +125,12 @@ class Settings:
     ingest_backlog: int = setting(
         "REPRISE_INGEST_BACKLOG", 200, "Batches waiting to be stored beyond which 503 is answered", _positive
     )
+    silence_s: int = setting(
+        "REPRISE_SILENCE_S",
+        30,
+        "Seconds a caller may pause within a request before it is cut off",
+        _positive,
+    )
     web_processes: int = setting("REPRISE_WEB_PROCESSES", 2, "Web processes; the embedded mode has one", _positive)
     web_threads: int = setting(
         "REPRISE_WEB_THREADS", 1300, "Threads of each web process, started as they are needed", _positive

@@ -25,6 +25,7 @@ from app.api.middleware.bulkhead import Bulkhead
 from app.api.middleware.metrics import RequestMetrics
 from app.api.middleware.request_id import RequestId
 from app.api.middleware.security_headers import SecurityHeaders
+from app.api.middleware.unread_body import UnreadBody
 from app.api.models import Model, Models
 from app.api.openapi import OpenApi
 from app.api.projects import Project, ProjectApiKeys, Projects
@@ -64,6 +65,7 @@ def build_app(container: Container) -> RoutedApp:
     settings, services = container.settings, container.services
     app = RoutedApp(
         middleware=[
+            UnreadBody(),
             RequestMetrics(container.metrics),
             RequestId(),
             SecurityHeaders(),

@@ -10,7 +10,6 @@ import redis
 import structlog
 
 from app import errors
-from app.api.bodies import discard_rest
 from app.api.middleware.request_id import path_for_log
 
 log = structlog.get_logger(__name__)
@@ -101,7 +100,6 @@ def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: 
 
 
 def _body(req: falcon.Request, resp: falcon.Response, message: str) -> None:
-    discard_rest(req)
     body: dict[str, object] = {"error": message}
     if req.path.startswith(TRACES):
         body |= {"message": message, "code": RPC_CODE.get(resp.status_code, 2)}

@@ -1,8 +1,12 @@
 """What goes wrong below the API's calls: bodies nobody wants, connections that break, what is no HTTP at all."""
 
+import gzip
 import http.client
 import json
 import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,19 +20,31 @@ JSON = {"Content-Type": "application/json"}
 Backend = EmbeddedServer | Deployment
 
 
-def say(backend: Backend, request: bytes) -> tuple[int, http.client.HTTPMessage, bytes]:
-    """(status, headers, body) of the answer to these bytes."""
+@contextmanager
+def connected(backend: Backend) -> Iterator[socket.socket]:
     with socket.create_connection((LOOPBACK, urlsplit(backend.url).port or 0), timeout=30) as connection:
-        connection.sendall(request)
-        answer = http.client.HTTPResponse(connection)
+        yield connection
+
+
+def heard(connection: socket.socket) -> tuple[int, http.client.HTTPMessage, bytes]:
+    """(status, headers, body) of the next answer."""
+    with http.client.HTTPResponse(connection) as answer:
         answer.begin()
         return answer.status, answer.headers, answer.read()
 
 
-def head(backend: Backend, *lines: str, path: str = PROMPTS) -> bytes:
-    """The head of a POST with the demo project's key."""
-    known = ("Host: localhost", f"Authorization: Bearer {backend.client().api_key}", "Content-Type: application/json")
-    return "\r\n".join([f"POST {path} HTTP/1.1", *known, *lines, "", ""]).encode()
+def say(backend: Backend, request: bytes) -> tuple[int, http.client.HTTPMessage, bytes]:
+    """(status, headers, body) of the answer to these bytes."""
+    with connected(backend) as connection:
+        connection.sendall(request)
+        return heard(connection)
+
+
+def head(backend: Backend, *lines: str, method: str = "POST", path: str = PROMPTS, key: str = "") -> bytes:
+    """The head of a request with the demo project's key, unless given another."""
+    key = key or backend.client().api_key
+    known = ("Host: localhost", f"Authorization: Bearer {key}", "Content-Type: application/json")
+    return "\r\n".join([f"{method} {path} HTTP/1.1", *known, *lines, "", ""]).encode()
 
 
 @pytest.mark.parametrize(
@@ -101,3 +117,91 @@ def test_what_is_no_http_is_answered_in_the_apis_way(backend: Backend, request_:
     assert (answered, headers["Content-Type"], headers["Connection"]) == (status, "application/json", "close")
     assert headers["X-Request-Id"]
     assert set(json.loads(body)) == {"error"}
+
+
+LARGE = b"Content-Length: 1000000\r\n\r\n" + b" " * 1_000_000
+FORM = b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+CUT = gzip.compress(b"{}" * 1000)[:-9]
+CUT_LENGTH = f"Content-Length: {len(CUT)}"
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (lambda backend: head(backend, key="unknown")[:-2] + LARGE, 401),
+        (lambda backend: head(backend, "Transfer-Encoding: chunked", key="unknown") + b"2\r\n{}\r\n0\r\n\r\n", 401),
+        (lambda backend: head(backend, "Content-Encoding: br", path=TRACES)[:-2] + LARGE, 415),
+        (lambda backend: head(backend, "Content-Encoding: gzip", path=TRACES)[:-2] + LARGE, 400),
+        (lambda backend: head(backend, "Content-Encoding: gzip", CUT_LENGTH, path=TRACES) + CUT, 400),
+        (lambda backend: head(backend, method="DELETE", path=f"{PROMPTS}/999999")[:-2] + LARGE, 404),
+        (lambda backend: head(backend, method="PUT")[:-2] + LARGE, 405),
+        (lambda backend: head(backend, method="GET")[:-2] + LARGE, 200),
+        (lambda _: b"POST /projects/1/prompts/new" + FORM + LARGE, 303),
+        (lambda _: b"POST /sign-in" + FORM.replace(b"application/x", b"text/x") + LARGE, 415),
+    ],
+    ids=["key", "chunks", "br", "no gzip", "cut gzip", "not there", "method", "GET", "signed out", "no form"],
+)
+def test_the_next_request_of_a_connection_is_understood_whatever_became_of_a_body(
+    backend: Backend, request_: Callable[[Backend], bytes], status: int
+) -> None:
+    with connected(backend) as connection:
+        connection.sendall(request_(backend))
+        assert heard(connection)[0] == status
+
+        connection.sendall(head(backend, method="GET", path=f"{PROMPTS}?limit=1"))
+        assert "prompts" in json.loads(heard(connection)[2])
+
+
+@pytest.mark.parametrize("path", [PROMPTS, RUN, TRACES, f"{PROMPTS}/1/render"])
+@pytest.mark.parametrize("body", ["Content-Length: 10\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n5\r\n{}"])
+def test_who_hangs_up_in_the_middle_of_a_body_changes_nothing_and_the_connection_ends(
+    backend: Backend, path: str, body: str
+) -> None:
+    with connected(backend) as connection:
+        connection.sendall(head(backend, path=path)[:-2] + body.encode())
+        connection.shutdown(socket.SHUT_WR)
+
+        assert heard(connection)[0] == 400
+        assert connection.recv(1) == b""
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    with EmbeddedServer(tmp_path_factory.mktemp("impatient"), {"REPRISE_SILENCE_S": "1"}) as server:
+        yield server
+
+
+@pytest.mark.parametrize("body", ["Content-Length: 10\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n5\r\n{}"])
+def test_who_falls_silent_in_the_middle_of_a_body_is_told_and_cut_off(impatient: EmbeddedServer, body: str) -> None:
+    with connected(impatient) as connection:
+        connection.sendall(head(impatient)[:-2] + body.encode())
+
+        status, _, answer = heard(connection)
+        assert (status, json.loads(answer)) == (400, {"error": "The body can't be read to its end: nothing more came."})
+        assert connection.recv(1) == b""
+
+
+def test_who_falls_silent_in_the_middle_of_a_header_is_cut_off(impatient: EmbeddedServer) -> None:
+    with connected(impatient) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHos")
+
+        assert connection.recv(1) == b""
+    assert "Socket error" not in impatient.process.output_tail()
+
+
+def test_a_slow_line_is_no_silent_one(impatient: EmbeddedServer) -> None:
+    with connected(impatient) as connection:
+        connection.sendall(head(impatient, "Content-Length: 3"))
+        for _ in range(3):
+            time.sleep(0.6)
+            connection.sendall(b" ")
+
+        assert "not valid JSON" in json.loads(heard(connection)[2])["error"]
+
+
+def test_a_quiet_connection_is_kept_between_requests(impatient: EmbeddedServer) -> None:
+    with connected(impatient) as connection:
+        for _ in range(2):
+            connection.sendall(head(impatient, method="GET"))
+            assert heard(connection)[0] == 200
+            time.sleep(1.5)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import redis
 
@@ -66,8 +67,7 @@ class Allowance:
     epoch: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(NamedTuple):
     key: int | str
     counted: bool
     project_id: int | None

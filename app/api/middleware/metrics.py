@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from functools import lru_cache
 
 import falcon
 
@@ -26,8 +27,13 @@ class RequestMetrics:
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
         # Methods and routes are ours to name: what callers make up must not become labels.
         method = req.method if req.method in falcon.HTTP_METHODS else "OTHER"
-        route = _CONVERTER.sub("}", req.uri_template or UNMATCHED)
+        route = _route(req.uri_template or UNMATCHED)
         self._metrics.count(HTTP_REQUESTS, method, route, str(resp.status_code))
         self._metrics.observe(HTTP_SECONDS, time.perf_counter() - req.context.counted_from, method, route)
         if resp.status_code == 429:
             self._metrics.count(RATE_LIMITED)
+
+
+@lru_cache
+def _route(template: str) -> str:
+    return _CONVERTER.sub("}", template)

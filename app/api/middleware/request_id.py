@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import secrets
 import time
-import uuid
 
 import falcon
 import structlog
 
-log = structlog.get_logger("request")
+NAME = "request"
+log = structlog.get_logger(NAME)
 _SANE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
 class RequestId:
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         sent = req.get_header("X-Request-Id") or ""
-        request_id = sent if _SANE.fullmatch(sent) else uuid.uuid4().hex
-        structlog.contextvars.clear_contextvars()
+        request_id = sent if _SANE.fullmatch(sent) else secrets.token_hex(16)
         structlog.contextvars.bind_contextvars(request_id=request_id)
         resp.set_header("X-Request-Id", request_id)
         req.context.started = time.monotonic()
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+        # Asked first: what leads to a line is made for every request.
+        if not logging.getLogger(NAME).isEnabledFor(logging.DEBUG):
+            return
         log.debug(
             "request",
             method=req.method,

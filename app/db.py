@@ -110,7 +110,9 @@ class Database:
             return
         engine = build_engine(self.engine.url.render_as_string(hide_password=False), pool_size=1, statement_s=None)
         try:
-            with engine.connect() as connection:
+            with translated():
+                connected = engine.connect()
+            with connected as connection:
                 yield connection
         finally:
             engine.dispose()

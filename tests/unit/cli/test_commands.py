@@ -126,10 +126,23 @@ def test_the_doctor_sends_an_empty_database_to_be_upgraded(reprise: Reprise) -> 
     assert reprise("doctor").exit_code == 0
 
 
-def test_the_doctor_names_a_redis_that_is_away(reprise: Reprise, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def services_away(reprise: Reprise, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MySQL and Redis where nobody listens."""
     pytest.importorskip("MySQLdb", reason="the MySQL driver is compiled only where its headers are")
     monkeypatch.setenv("DATABASE_URL", "mysql://nobody@127.0.0.1:9/none")
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:9/0")
+
+
+@pytest.mark.parametrize("command", ["init", "db upgrade"])
+def test_a_database_that_is_away_is_one_line(reprise: Reprise, services_away: None, command: str) -> None:
+    failed = reprise(*command.split())
+    assert failed.exit_code == 1
+    assert failed.output.splitlines()[-1] == "Error: The database is not available; try again."
+    assert isinstance(failed.exception, SystemExit)
+
+
+def test_the_doctor_names_what_is_away(reprise: Reprise, services_away: None) -> None:
     ill = reprise("doctor")
     assert ill.exit_code == 1
     for check in ("secret key", "database", "Redis"):

@@ -8,7 +8,7 @@ ARGS   ?=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-mysql check audit fuzz bench chaos screenshots lock
+.PHONY: help setup run test test-mysql image-test check audit fuzz bench chaos screenshots lock
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -26,6 +26,10 @@ test: $(VENV)/test.stamp test-mysql ## Run all tests; ARGS="-k name" to choose, 
 test-mysql: $(VENV)/test.stamp
 	@if pkg-config --exists libmariadb 2>/dev/null || pkg-config --exists mysqlclient 2>/dev/null; then \
 		$(MAKE) --no-print-directory $(VENV)/mysql.stamp || test -z "$$REQUIRE_SERVICES"; fi
+
+# COMPOSE names another command for compose; BUILD_ARGS are arguments of the build, such as a mirror's address.
+image-test: $(VENV)/test.stamp ## Build the image and start the compose file with CONTAINER_ENGINE (docker, podman) on loopback
+	@CONTAINER_ENGINE="$${CONTAINER_ENGINE:-docker}" $(BIN)/python -m pytest tests/e2e/containers $(ARGS)
 
 check: $(VENV)/test.stamp ## Lint, formatting, types, the direction of imports, and what is installed against the pins
 	$(BIN)/ruff check .

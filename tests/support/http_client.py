@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.message import Message
@@ -23,11 +24,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Sends requests to the server at `base_url`, with `api_key` as bearer token unless it is empty."""
+    """Sends requests to the server at `base_url`, with `api_key` as bearer token unless it is empty.
+
+    `tls` says whom to trust; without it requests go in the clear.
+    """
 
     base_url: str
     api_key: str = ""
     timeout_s: float = 30
+    tls: ssl.SSLContext | None = None
 
     def request(
         self,
@@ -45,13 +50,19 @@ class Client:
         if payload is not None:
             body = json.dumps(payload).encode()
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection(urlsplit(self.base_url).netloc, timeout=self.timeout_s)
+        connection = self._connection()
         try:
             connection.request(method, path, body, sent)
             answer = connection.getresponse()
             return Answer(answer.status, answer.headers, answer.read())
         finally:
             connection.close()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        address = urlsplit(self.base_url).netloc
+        if self.tls is None:
+            return http.client.HTTPConnection(address, timeout=self.timeout_s)
+        return http.client.HTTPSConnection(address, timeout=self.timeout_s, context=self.tls)
 
     def get(self, path: str, **options: Any) -> Answer:
         return self.request("GET", path, **options)

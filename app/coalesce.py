@@ -31,35 +31,57 @@ class Coalescer(Generic[Q, A]):
         self._wait_s = wait_s
         self._lock = threading.Lock()
         self._waiting: deque[_Ticket[Q, A]] = deque()
-        self._under_way = False
+        self._leader: _Ticket[Q, A] | None = None
 
     def __call__(self, question: Q) -> A:
         ticket: _Ticket[Q, A] = _Ticket(question)
-        with self._lock:
-            if leads := not self._under_way:
-                self._under_way = True
-            else:
-                self._waiting.append(ticket)
-        if not leads and not ticket.called.acquire(timeout=self._wait_s):
-            self._give_up(ticket)
-        if not ticket.answered:
-            self._lead(ticket)
+        try:
+            if not self._is_first(ticket) and not ticket.called.acquire(timeout=self._wait_s):
+                self._give_up(ticket)
+            if not ticket.answered:
+                self._lead(ticket)
+        except BaseException:
+            self._leave(ticket)
+            raise
         return ticket.result()
 
-    def _give_up(self, ticket: _Ticket[Q, A]) -> None:
-        """Leave the line. Who is asked for already waits on: the answer may be something that is now the caller's."""
+    def _is_first(self, ticket: _Ticket[Q, A]) -> bool:
+        """Whether nobody is asking, so that the ticket's caller is to; else it stands in line now."""
+        with self._lock:
+            if self._leader is None:
+                self._leader = ticket
+                return True
+            self._waiting.append(ticket)
+            return False
+
+    def _leave(self, ticket: _Ticket[Q, A]) -> None:
+        """Go without an answer. Whose thread is ended from outside, in line or called to ask, must not stop the line."""
         with self._lock:
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
+            self._hand_on(ticket)
+
+    def _hand_on(self, ticket: _Ticket[Q, A]) -> None:
+        """Leave the next question, if the ticket's caller was to ask, to the first who came meanwhile."""
+        if self._leader is ticket:
+            self._leader = self._waiting.popleft() if self._waiting else None
+            if self._leader:
+                self._leader.called.release()
+
+    def _give_up(self, ticket: _Ticket[Q, A]) -> None:
+        """Who is asked for already waits on: the answer may be something that is now the caller's."""
+        with self._lock:
+            if ticket in self._waiting:
                 raise Unavailable("What others ask the same thing for takes too long; try again.")
         ticket.called.acquire()
 
     def _lead(self, own: _Ticket[Q, A]) -> None:
-        """Ask for oneself and for those who wait, and leave the next question to the first who came meanwhile."""
-        with self._lock:
-            others = [self._waiting.popleft() for _ in range(min(self._most - 1, len(self._waiting)))]
-        together = [own, *others]
+        """Ask for oneself and for those who wait."""
+        together = [own]
         try:
+            with self._lock:
+                while self._waiting and len(together) < self._most:
+                    together.append(self._waiting.popleft())
             answers = self._ask([ticket.question for ticket in together])
             for ticket, answer in zip(together, answers, strict=True):
                 ticket.answer = answer
@@ -70,9 +92,7 @@ class Coalescer(Generic[Q, A]):
                 ticket.error = error if mine else Unavailable("The question was given up; try again.")
         finally:
             with self._lock:
-                self._under_way = bool(self._waiting)
-                if self._waiting:
-                    self._waiting.popleft().called.release()
+                self._hand_on(own)
             for ticket in together:
                 ticket.answered = True
                 ticket.called.release()

@@ -55,7 +55,7 @@ class Coalescer(Generic[Q, A]):
             return False
 
     def _leave(self, ticket: _Ticket[Q, A]) -> None:
-        """Go without an answer. Whose thread is ended from outside, in line or called to ask, must not stop the line."""
+        """Go without an answer: whose thread is ended in the line, or when called to ask, must not stop the others."""
         with self._lock:
             if ticket in self._waiting:
                 self._waiting.remove(ticket)

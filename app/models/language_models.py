@@ -143,12 +143,6 @@ def find_models_named(connection: Connection, *, organization_id: int, name: str
     return [_model(row) for row in connection.execute(found)]
 
 
-def find_default(connection: Connection, *, organization_id: int) -> LanguageModel | None:
-    found = _visible(organization_id).where(model_choices.c.is_default.is_(True), language_models.c.retired.is_(False))
-    row = connection.execute(found.order_by(language_models.c.id).limit(1)).one_or_none()
-    return _model(row) if row else None
-
-
 def put_catalogue(connection: Connection, *, entries: list[dict[str, Any]], now: datetime) -> None:
     """Make the shared models those of `entries` (column names to values): new, changed, or retired."""
     ours = select(language_models).where(language_models.c.organization_id == 0)

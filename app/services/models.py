@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -36,14 +37,16 @@ class ModelService:
         self._cache.clear()
 
     def list(self, *, organization_id: int) -> list[LanguageModel]:
-        """All that the organization can see, disabled and retired ones too, by vendor and name."""
+        """All that the organization can see, disabled and retired ones too, by vendor and name; one is the default."""
         with self._database.read() as connection:
-            return language_models.list_models(connection, organization_id=organization_id)
+            return _list(connection, organization_id)
 
     def get(self, *, organization_id: int, model_id: int) -> LanguageModel:
         """`NotFound` for a model that the organization can't see, or that is retired."""
-        with self._database.read() as connection:
-            return _find(connection, organization_id, model_id)
+        found = self.list(organization_id=organization_id)
+        if model := next((each for each in found if each.id == model_id and not each.retired), None):
+            return model
+        raise NotFound("There is no such model.")
 
     def cheapest(self, *, organization_id: int, vendor: str) -> LanguageModel:
         """The usable model of the vendor that costs the least to ask; `Conflict` when it has none."""
@@ -101,23 +104,24 @@ class ModelService:
     ) -> LanguageModel:
         """The usable model of that name, the default for None; `Invalid`, naming the `field`, when there is none."""
         if name is None:
-            return self._default(connection, organization_id)
+            if model := next((each for each in _list(connection, organization_id) if each.is_default), None):
+                return model
+            raise Invalid("languageModelName: This organization has no default model; name the one to use.")
         found = language_models.find_models_named(connection, organization_id=organization_id, name=name)
         usable = [model for model in found if model.usable and model.name == name]
         if not usable:
             raise Invalid(f"{field}: The model {name!r} is not enabled for this organization.")
         return usable[0]
 
-    def _default(self, connection: Connection, organization_id: int) -> LanguageModel:
-        """The organization's choice, else the builtin model that needs no credential (decisions.md §8)."""
-        chosen = language_models.find_default(connection, organization_id=organization_id)
-        if chosen and chosen.usable:
-            return chosen
-        found = language_models.find_models_named(connection, organization_id=organization_id, name=FALLBACK)
-        for model in found:
-            if model.usable and model.vendor == "BUILTIN":
-                return model
-        raise Invalid("languageModelName: This organization has no default model; name the one to use.")
+
+def _list(connection: Connection, organization_id: int) -> list[LanguageModel]:
+    """With one default: the organization's choice, else the builtin that needs no credential (decisions.md §8)."""
+    found = language_models.list_models(connection, organization_id=organization_id)
+    usable = [model for model in found if model.usable]
+    default = next((model for model in usable if model.is_default), None) or next(
+        (model for model in usable if (model.vendor, model.name) == ("BUILTIN", FALLBACK)), None
+    )
+    return [replace(model, is_default=model is default) for model in found]
 
 
 def _find(connection: Connection, organization_id: int, model_id: int) -> LanguageModel:

@@ -34,7 +34,7 @@ def audit(world: World) -> list[tuple[str, str, dict[str, Any]]]:
 
 def test_the_catalogue_is_listed_with_what_is_enabled(world: World) -> None:
     echo = named(world, "echo")
-    assert (echo["vendor"], echo["enabled"], echo["isDefault"], echo["own"]) == ("BUILTIN", True, False, False)
+    assert (echo["vendor"], echo["enabled"], echo["isDefault"], echo["own"]) == ("BUILTIN", True, True, False)
     assert world.get(f"{PATH}/{echo['id']}").json == echo
 
 

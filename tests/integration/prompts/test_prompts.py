@@ -226,6 +226,22 @@ def test_the_chosen_default_model_is_taken(world: World) -> None:
     assert sum(m.is_default for m in models.list(organization_id=world.organization_id)) == 1
 
 
+def test_the_default_model_is_told_before_anybody_chose_one_and_when_it_was_disabled(world: World) -> None:
+    models = world.container.services.models
+    by_name = {m.name: m.id for m in models.list(organization_id=world.organization_id)}
+
+    def default() -> list[str]:
+        return [m.name for m in models.list(organization_id=world.organization_id) if m.is_default]
+
+    assert default() == ["echo"]
+    models.choose(organization_id=world.organization_id, model_id=by_name["gpt-4o"], is_default=True)
+    assert default() == ["gpt-4o"]
+    models.choose(organization_id=world.organization_id, model_id=by_name["gpt-4o"], disabled=True)
+    assert default() == ["echo"]
+    models.choose(organization_id=world.organization_id, model_id=by_name["echo"], disabled=True)
+    assert default() == []
+
+
 def test_the_list_counts_each_prompts_test_cases(world: World) -> None:
     with_cases, without = (create(world, name=name)["prompt"]["id"] for name in ("one", "two"))
     with world.container.database.write() as connection:

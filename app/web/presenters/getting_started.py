@@ -38,7 +38,7 @@ def start_page(
 ) -> StartPage:
     logs = f"{base}/prompts/{prompt.id}/logs" if prompt else ""
     steps = [
-        ("key", "Make an API key", "Your application shows it with every call.", progress.has_key, "", ""),
+        ("key", "Make an API key", "Your application sends it with every call.", progress.has_key, "", ""),
         (
             "run",
             "Run a prompt",

@@ -12,6 +12,7 @@ from app.web.presenters.diffs import DiffRow, diff_rows
 from app.web.presenters.prompt_form import PromptFields, choices_of, fields_of
 from app.web.presenters.runs import RunResult, run_result
 from app.web.presenters.tabs import Tab, prompt_tabs
+from app.web.presenters.vendors import with_vendor
 
 EFFORTS = [("", "Model's default"), *((one, one) for one in ("none", "minimal", "low", "medium", "high", "xhigh"))]
 RESPONSES = [("", "Text"), ("json_object", "JSON object"), ("json_schema", "JSON by a schema")]
@@ -158,7 +159,7 @@ def _state(newest: str | None, *, committed: bool) -> tuple[str, str]:
 
 
 def _models(models: Sequence[LanguageModel], current: str) -> list[tuple[str, str]]:
-    names = [(model.name, f"{model.name}, {model.vendor}") for model in models if model.usable]
+    names = [(model.name, with_vendor(model.name, model.vendor)) for model in models if model.usable]
     return names if current in {"", *dict(names)} else [(current, f"{current}, not enabled"), *names]
 
 

@@ -12,6 +12,7 @@ from app.services.overview import Activity
 from app.services.prompts import PromptPage
 from app.web.filters import plural
 from app.web.presenters.lists import first_link, next_link
+from app.web.presenters.vendors import with_vendor
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +98,4 @@ def model_choices(models: Sequence[LanguageModel]) -> list[tuple[str, str]]:
     """The models that can be used, the organization's default first."""
     usable = [model for model in models if model.usable]
     default = next((f"Default ({model.name})" for model in usable if model.is_default), "Default model")
-    return [("", default), *((model.name, f"{model.name}, {model.vendor}") for model in usable)]
+    return [("", default), *((model.name, with_vendor(model.name, model.vendor)) for model in usable)]

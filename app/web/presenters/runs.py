@@ -8,6 +8,7 @@ from typing import Any
 
 from app.models.runs import RunRow
 from app.web.filters import pretty, size
+from app.web.presenters.vendors import with_vendor
 
 STATES = {"queued": ("waiting", "accent"), "running": ("running", "accent"), "failed": ("failed", "bad")}
 KINDS = {
@@ -97,7 +98,7 @@ def run_page(row: RunRow, prompt_name: str, base: str) -> RunPage:
         commit_hash=row.commit_hash,
         version_href=f"{prompt}/versions/{row.commit_hash}" if row.commit_hash else f"{prompt}/edit",
         source=SOURCES.get(row.source, row.source),
-        model=f"{row.model_name}, {row.vendor}",
+        model=with_vendor(row.model_name, row.vendor),
         created_at=row.created_at,
         waited_ms=(row.started_at - row.created_at).total_seconds() * 1000 if row.started_at else None,
         config=pretty(row.request["config"]) if row.request["config"] else "",

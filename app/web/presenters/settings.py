@@ -16,6 +16,7 @@ from app.services.keys import DEFAULT_SCOPES
 from app.services.logs import Page
 from app.web.presenters.lists import first_link, next_link
 from app.web.presenters.tabs import Tab, settings_tabs
+from app.web.presenters.vendors import VENDORS
 
 EXPIRIES = [("", "Never"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year")]
 ROLES = [
@@ -23,14 +24,6 @@ ROLES = [
     ("member", "Member: edits and runs"),
     ("admin", "Admin: changes settings too"),
 ]
-VENDORS = {
-    "ANTHROPIC": "Anthropic",
-    "BUILTIN": "Built in",
-    "CUSTOM_OPENAI_COMPATIBLE": "OpenAI-compatible endpoints",
-    "DEEPSEEK": "DeepSeek",
-    "GOOGLE": "Google",
-    "OPENAI": "OpenAI",
-}
 ACTIONS = {
     "api_key.created": "Created the API key",
     "api_key.revoked": "Revoked the API key",

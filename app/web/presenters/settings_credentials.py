@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.services.credentials import StoredCredential
-from app.web.presenters.settings import VENDORS
 from app.web.presenters.tabs import Tab, settings_tabs
+from app.web.presenters.vendors import VENDORS
 from config.settings import VENDOR_VARIABLES
 
 

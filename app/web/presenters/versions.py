@@ -13,6 +13,7 @@ from app.services.replay_history import DraftHistory
 from app.web.filters import pretty
 from app.web.presenters.diffs import DiffRow, diff_json, diff_rows
 from app.web.presenters.tabs import Tab, prompt_tabs
+from app.web.presenters.vendors import with_vendor
 
 DRAFT = "draft"
 
@@ -118,8 +119,8 @@ def version_page(head: VersionHead, content: PromptContent, base: str) -> Versio
         parent_compare=compare,
         value=content.value,
         format=content.instruction_format,
-        model=f"{content.model.name}, {content.model.vendor}",
-        fallback=f"{content.fallback.name}, {content.fallback.vendor}" if content.fallback else "",
+        model=with_vendor(content.model.name, content.model.vendor),
+        fallback=with_vendor(content.fallback.name, content.fallback.vendor) if content.fallback else "",
         parameters=pretty(content.config) if content.config else "",
         placeholders=[
             (one.key, one.description, [(value.name, value.content, value.is_default) for value in one.values])

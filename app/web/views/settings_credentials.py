@@ -7,8 +7,8 @@ import falcon
 from app.errors import Conflict, Invalid, NotFound, ProviderError
 from app.web.cookies import Flash
 from app.web.presenters.confirm import Confirm
-from app.web.presenters.settings import VENDORS
 from app.web.presenters.settings_credentials import credentials_page
+from app.web.presenters.vendors import VENDORS
 from app.web.shell import project_path
 from app.web.views.settings_keys import SettingsPage
 from app.web.visit import Visit

@@ -9,12 +9,13 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.ui.conftest import JSON, Look, Site, trace
+from tests.support.exports import TRACE_ID
 
 pytestmark = pytest.mark.browser
 
 
 def test_the_link_that_serve_prints_signs_in(site: Site, look: Look) -> None:
-    link = re.search(r"Sign-in\s+(\S+)", site.server.process.output_tail())
+    link = re.search(r"Sign-in\s+(\S+)", (site.server.home / "serve.log").read_text())
     assert link
     with look(storage_state=None) as visit:
         visit.page.goto(link[1])
@@ -166,3 +167,46 @@ def test_what_is_not_there_is_told_as_a_page(site: Site, look: Look) -> None:
         assert visit.accessibility_problems() == []
         # The browser itself notes the status of the page.
         visit.wrong[:] = [said for said in visit.wrong if "404" not in said]
+
+
+def test_a_search_of_older_entries_ends_with_the_way_back(site: Site, look: Look) -> None:
+    for question in ("An older question", "A newer question"):
+        site.client.post("/api/v1/prompts/run", {"id": site.prompt_id, "question": question})
+    logs = f"/prompts/{site.prompt_id}/logs"
+    newest = site.client.get(f"/api/v1{logs}?limit=1").json()
+    with look() as visit:
+        visit.open(f"{site.base}{logs}?search=a+newer+question&cursor={newest['nextCursor']}")
+        expect(visit.page.get_by_text("Nothing older in the log is like this")).to_be_visible()
+        assert visit.accessibility_problems() == []
+
+        visit.page.get_by_role("link", name="Back to the newest").click()
+        expect(visit.page.locator("tbody th")).to_contain_text("A newer question")
+
+
+def test_what_a_rule_masks_is_masked_wherever_it_is_shown(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = visit.page
+        visit.open(f"{site.base}/settings/data")
+        page.get_by_label("Pattern or place of rule 1").fill(r"card \d{4}")
+        page.get_by_label("Replacement of rule 1").fill("[a card]")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".flash")).to_be_visible()
+
+        run = site.client.post("/api/v1/prompts/run", {"id": site.prompt_id, "question": "My card 4711?"})
+        assert run.json()["answer"] == "My card 4711?"
+        said = trace(site.prompt_id).replace(b"<script>", b"card 0815 ").replace(TRACE_ID.encode(), b"d" * 32)
+        assert site.client.request("POST", "/api/public/otel/v1/traces", body=said, headers=JSON).status == 200
+
+        visit.open(f"{site.base}/runs/{run.headers['X-Run-Id']}")
+        assert visit.page.get_by_text("My [a card]?").count() >= 2
+        assert not visit.says("4711")
+        visit.open(f"{site.base}/prompts/{site.prompt_id}/logs?type=otel")
+        page.locator("tbody th a").first.click()
+        expect(page.get_by_role("heading", name="Session")).to_be_visible()
+        assert visit.says("[a card]")
+        assert not visit.says("0815")
+
+        visit.open(f"{site.base}/settings/data")
+        page.get_by_label("Pattern or place of rule 1").fill("")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".flash")).to_be_visible()

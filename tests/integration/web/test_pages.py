@@ -188,19 +188,42 @@ def test_a_search_that_finds_nothing_offers_the_way_back(admin: Browser) -> None
     assert "No prompt's name has “no such” in it" in admin.text
 
 
+@pytest.fixture
+def impatient(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search of the log looks at one entry, then its time is over; the service is shared by all tests."""
+    logs = world.container.services.logs
+    monkeypatch.setattr(logs, "_window", 1)
+    monkeypatch.setattr(logs, "_tick", itertools.count(step=SEARCH_S).__next__)
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_search_of_a_long_log_offers_to_go_on_where_it_stopped(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
-    for question in ("An old one", "A newer one"):
+    for question in ("A very old one", "Between them", "A newer one"):
         world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": question, "productive": False})
-    impatient = world.container.services.logs
-    impatient._window, impatient._tick = 1, itertools.count(step=SEARCH_S).__next__
+
+    def go_on() -> None:
+        following = re.search(r'rel="next" href="([^"]*)"', admin.page)[1]  # type: ignore[index]
+        admin.open(f"{admin.base}/prompts/{prompt_id}/logs{html.unescape(following)}")
 
     admin.open(f"{admin.base}/prompts/{prompt_id}/logs?search=old")
     assert "Nothing like this in the newest part of the log" in admin.text
-    following = re.search(r'href="(\?[^"]*cursor=[^"]*)"', admin.page)[1]  # type: ignore[index]
-    admin.open(f"{admin.base}/prompts/{prompt_id}/logs{html.unescape(following)}")
+    go_on()
+    assert "Nothing like this in this part of the log" in admin.text
+    go_on()
+    assert "A very old one" in admin.text
 
-    assert "An old one" in admin.text
+
+def test_a_search_that_went_on_in_vain_says_so_and_leads_back(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    for question in ("An old one", "A newer one"):
+        world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": question, "productive": False})
+    cursor = world.get(f"/api/v1/prompts/{prompt_id}/logs?limit=1").json["nextCursor"]
+
+    admin.open(f"{admin.base}/prompts/{prompt_id}/logs?search=newer&cursor={cursor}")
+
+    assert "Nothing older in the log is like this" in admin.text
+    assert 'href="?search=newer">Back to the newest' in admin.page
 
 
 @pytest.mark.parametrize("query", ["type=x", "since=x", "status=x", "cursor=x", "cursor="])

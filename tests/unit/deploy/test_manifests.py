@@ -119,7 +119,7 @@ def test_the_image_runs_as_nobody_special_and_is_checked() -> None:
 def test_what_apt_and_pip_fetched_stays_out_of_the_layers() -> None:
     for line in instructions("RUN"):
         assert "apt-get install" not in line or (
-            "--no-install-recommends" in line and "rm -rf /var/lib/apt/lists/*" in line
+            "--no-install-recommends" in line and "rm -rf /var/lib/apt/lists/* /var/cache/apt/*" in line
         )
     assert "PIP_NO_CACHE_DIR=1" in DOCKERFILE
 
@@ -159,6 +159,11 @@ def test_pods_have_no_more_rights_than_they_need(name: str) -> None:
 def test_processes_get_the_time_they_need_to_stop(name: str) -> None:
     assert pods()[name]["terminationGracePeriodSeconds"] > STOP_S[name]
     assert int(OURS[name]["stop_grace_period"].removesuffix("s")) > STOP_S[name]
+
+
+def test_web_has_room_for_all_its_threads() -> None:
+    defaults = {field.metadata["env"]: field.default for field in declared()}
+    assert OURS["web"]["pids_limit"] > defaults["REPRISE_WEB_PROCESSES"] * defaults["REPRISE_WEB_THREADS"]
 
 
 def test_web_joins_when_ready_and_leaves_before_it_stops() -> None:

@@ -161,6 +161,13 @@ def test_processes_get_the_time_they_need_to_stop(name: str) -> None:
     assert int(OURS[name]["stop_grace_period"].removesuffix("s")) > STOP_S[name]
 
 
+def test_a_release_whose_workers_end_at_once_is_not_rolled_out() -> None:
+    for queue in QUEUES:
+        [deployment] = [one for one in of_kind("Deployment") if one["metadata"]["name"] == queue]
+        assert deployment["spec"]["minReadySeconds"] >= 10
+        assert deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+
+
 def test_web_has_room_for_all_its_threads() -> None:
     defaults = {field.metadata["env"]: field.default for field in declared()}
     assert OURS["web"]["pids_limit"] > defaults["REPRISE_WEB_PROCESSES"] * defaults["REPRISE_WEB_THREADS"]
@@ -171,7 +178,8 @@ def test_web_joins_when_ready_and_leaves_before_it_stops() -> None:
     assert web["startupProbe"]["httpGet"]["path"] == "/health/ready"
     assert web["livenessProbe"]["httpGet"]["path"] == "/health/live"
     assert web["readinessProbe"]["httpGet"]["path"] == "/health/live"
-    assert web["lifecycle"]["preStop"]
+    leaving_s = int(web["lifecycle"]["preStop"]["exec"]["command"][1])
+    assert pods()["web"]["terminationGracePeriodSeconds"] > leaving_s + STOP_S["web"]
 
 
 def test_selectors_find_their_pods() -> None:
@@ -191,6 +199,13 @@ def test_workers_scale_on_the_age_of_their_queue() -> None:
     assert all(
         "replicas" not in one["spec"] for one in of_kind("Deployment") if one["metadata"]["name"] in {*scaled, "web"}
     )
+
+
+def test_no_fallback_that_keda_refuses() -> None:
+    """Before 2.18: "Fallback can only be enabled for triggers with metric of type AverageValue"."""
+    for one in of_kind("ScaledObject"):
+        assert one["spec"]["triggers"][0]["metricType"] == "Value"
+        assert "fallback" not in one["spec"]
 
 
 def test_two_of_every_worker_keep_a_queue_served_while_one_is_replaced() -> None:

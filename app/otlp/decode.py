@@ -61,9 +61,9 @@ def _export(body: Body) -> Export:
     try:
         return _decode_export(body)
     except msgspec.ValidationError as error:
-        raise Invalid(f"this is no OTLP trace export: {error}") from None
+        raise Invalid(f"This is no OTLP trace export: {error}") from None
     except RecursionError:
-        raise Invalid("the body is nested too deeply to be an OTLP trace export") from None
+        raise Invalid("The body is nested too deeply to be an OTLP trace export") from None
     except msgspec.DecodeError as error:
         return _repaired_export(body, error)
 
@@ -71,5 +71,5 @@ def _export(body: Body) -> Export:
 def _repaired_export(body: Body, cause: Exception) -> Export:
     repaired = without_lone_surrogates(body)
     if repaired == body:
-        raise Invalid(f"the body is not valid JSON: {cause}") from None
+        raise Invalid(f"The body is not valid JSON: {cause}") from None
     return _export(repaired)

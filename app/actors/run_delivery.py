@@ -64,6 +64,6 @@ class RunDelivery:
             log.info("run_sent_again", run_id=run_id)
             self._broker.enqueue(self._message(run_id))
 
-    def _message(self, run_id: int) -> Message[bool]:
+    def _message(self, run_id: int) -> Message[None]:
         """Every message of a run has the same id: one that was sent again is known for the same."""
         return self._actor.message(run_id).copy(message_id=f"run-{run_id}")

@@ -12,14 +12,14 @@ from app.broker import MAX_AGE_MS
 if TYPE_CHECKING:
     from app.bootstrap import Services
 
-RunActor = dramatiq.Actor[[int], bool]
+RunActor = dramatiq.Actor[[int], None]
 
 # What the claim, the files and the storing of an answer may add to the model call.
 AROUND_THE_CALL_S = 120
 
 
 def declare(broker: RedisBroker, services: Services) -> RunActor:
-    """Returns whether the run is finished. Retried while the database is away; the row allows one try."""
+    """Retried while the database is away; the row allows one try."""
 
     @dramatiq.actor(
         broker=broker,
@@ -30,7 +30,7 @@ def declare(broker: RedisBroker, services: Services) -> RunActor:
         time_limit=(services.runs.call_timeout_s + AROUND_THE_CALL_S) * 1000,
         max_age=MAX_AGE_MS,
     )
-    def run_prompt(run_id: int) -> bool:
-        return services.runs.execute(run_id)
+    def run_prompt(run_id: int) -> None:
+        services.runs.execute(run_id)
 
     return run_prompt

@@ -76,6 +76,14 @@ def test_a_message_that_comes_twice_makes_one_call(world, service, upstream):
     assert status(world, run_id) == "done"
 
 
+def test_its_actor_gives_dramatiq_nothing_to_warn_of(world, container):
+    """Of a value that nobody keeps Dramatiq writes a line to the log, for each run."""
+    run_id = started(world).run_id
+
+    assert container.actors.run_prompt(run_id) is None
+    assert status(world, run_id) == "done"
+
+
 def test_a_run_that_another_worker_claimed_is_not_called_again(world, service, upstream):
     run_id = started(world, model="gpt-4o-mini").run_id
     claim(world, run_id)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -34,9 +35,22 @@ ADDED_MS = {50: 15, 95: 40}
 AT_ONCE_S, RENDER_MS, MEMORY_MB = 8, 50, 200
 
 
+# Runs before those that are measured: a worker's first call loads the vendors' libraries, which takes seconds.
+WARM_UP = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """`groups` are the process groups by name: web, worker (of runs), database, redis, upstream."""
+
+    deployment: Deployment
+    base_url: str
+    groups: dict[str, int]
+
+
 @contextmanager
-def served(latency_s: float) -> Iterator[tuple[Deployment, str]]:
-    """The Procfile's processes, with a fake upstream in another one; its base URL."""
+def served(latency_s: float) -> Iterator[Served]:
+    """The Procfile's processes, with a fake upstream in another one."""
     port = free_port()
     base_url = f"http://127.0.0.1:{port}/openai/v1"
     argv = ["python", "-m", "tests.fakes.upstream", "--port", str(port), "--latency", str(latency_s)]
@@ -61,7 +75,9 @@ def served(latency_s: float) -> Iterator[tuple[Deployment, str]]:
                 folder / "reprise", mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, settings=settings
             ) as deployment,
         ):
-            yield deployment, base_url
+            web, worker = deployment.webs[0], deployment.workers["runs"][0]
+            children = {"web": web, "worker": worker, "database": mariadb, "redis": redis, "upstream": upstream}
+            yield Served(deployment, base_url, {name: child.pid for name, child in children.items()})
 
 
 def new_prompt(client: Client) -> int:
@@ -77,7 +93,8 @@ def run_request(client: Client, prompt_id: int) -> Request:
 
 def added(rounds: int) -> None:
     """Runs one after the other, in turns with the bare call."""
-    with served(0) as (deployment, base_url):
+    with served(0) as bench:
+        deployment = bench.deployment
         client = deployment.client()
         ours = run_request(client, new_prompt(client))
         messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": QUESTION}]
@@ -88,7 +105,7 @@ def added(rounds: int) -> None:
         runs: list[Took] = []
         calls: list[Took] = []
         for _ in range(rounds):
-            calls += one_by_one(base_url, bare, count=25)
+            calls += one_by_one(bench.base_url, bare, count=25)
             runs += one_by_one(deployment.url, ours, count=25)
         print(f"One run after the other, {len(runs)} of them: {statuses(runs)}")
         for percent, goal in ADDED_MS.items():
@@ -101,7 +118,8 @@ def added(rounds: int) -> None:
 
 def at_once(count: int) -> None:
     """All runs begin at the same moment; what else is asked is measured only while they are under way."""
-    with served(UPSTREAM_S) as (deployment, _):
+    with served(UPSTREAM_S) as bench:
+        deployment = bench.deployment
         client = deployment.client()
         prompt_id = new_prompt(client)
         path = f"/api/v1/prompts/{prompt_id}"
@@ -114,6 +132,7 @@ def at_once(count: int) -> None:
         spawn = multiprocessing.get_context("spawn")
         with spawn.Manager() as manager, ProcessPoolExecutor(len(probes), mp_context=spawn) as pool:
             stop = manager.Event()
+            asyncio.run(burst(deployment.url, run_request(client, prompt_id), WARM_UP))
             for request in probes.values():
                 one_by_one(deployment.url, request, count=10)
             asked = {
@@ -121,25 +140,31 @@ def at_once(count: int) -> None:
                 for name, request in probes.items()
             }
             time.sleep(1)
-            kinds = {"web": deployment.webs[0].pid, "runs": deployment.workers["runs"][0].pid}
-            before = {kind: cpu_s(group) for kind, group in kinds.items()}
+            before = processor_s(bench)
             started = time.perf_counter()
             runs = asyncio.run(burst(deployment.url, run_request(client, prompt_id), count))
             took_s = time.perf_counter() - started
             stop.set()
             print(f"{count} runs at once, upstream {UPSTREAM_S} s: {statuses(runs)}")
             print(f"  all answered in {took_s:5.1f} s    goal under {AT_ONCE_S} s")
-            for kind, group in kinds.items():
-                print(f"  {kind:5} processor {(cpu_s(group) - before[kind]) * 1000 / count:4.1f} ms a run")
+            used = {name: (seconds - before[name]) * 1000 / count for name, seconds in processor_s(bench).items()}
+            shown = ", ".join(f"{name} {spent_ms:.1f}" for name, spent_ms in used.items())
+            print(f"  processor, ms a run, probes included: {shown}, together {sum(used.values()):.1f}")
             for name, future in asked.items():
-                taken = future.result()
-                goal = f"    goal under {RENDER_MS} ms at p95" if name == "render" else ""
-                print(
-                    f"  meanwhile {name:6} p50 {percentile_ms(taken, 50):6.1f} ms,"
-                    f" p95 {percentile_ms(taken, 95):6.1f} ms, {statuses(taken)}{goal}"
-                )
+                show_meanwhile(name, future.result())
         for child in deployment.processes():
             print(f"  {child.name:10} {memory_mb(child.pid)} MB    goal under {MEMORY_MB} MB each")
+
+
+def show_meanwhile(name: str, taken: list[Took]) -> None:
+    p50, p95 = (percentile_ms(taken, percent) for percent in (50, 95))
+    goal = f"    goal under {RENDER_MS} ms at p95" if name == "render" else ""
+    print(f"  meanwhile {name:6} p50 {p50:6.1f} ms, p95 {p95:6.1f} ms, {statuses(taken)}{goal}")
+
+
+def processor_s(bench: Served) -> dict[str, float]:
+    """Seconds of processor that each group of processes has used so far, this load generator among them."""
+    return {name: cpu_s(group) for name, group in bench.groups.items()} | {"generator": time.process_time()}
 
 
 def main() -> None:

@@ -3,8 +3,9 @@
 import dramatiq
 
 from app.bootstrap import bootstrap
-from app.startup import start
+from app.startup import settle, start
 
 container = bootstrap(start("worker"))
 broker = container.broker
 dramatiq.set_broker(broker)
+settle()

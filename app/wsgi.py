@@ -2,6 +2,7 @@
 
 from app.api.app import build_app
 from app.bootstrap import bootstrap
-from app.startup import start
+from app.startup import settle, start
 
 application = build_app(bootstrap(start("web")))
+settle()

@@ -116,6 +116,8 @@ class _WakingConsumer(_RedisConsumer):
         super().__init__(broker, queue_name, prefetch, timeout)  # type: ignore[no-untyped-call]
         self._freed = threading.Event()
         self._client: redis.Redis = broker.client
+        # Without the guard of `GuardedRedis`: see `_wait_for_message`.
+        self._waiting = redis.Redis(connection_pool=broker.client.connection_pool)
         self._key = f"{broker.namespace}:{queue_name}"
         self._next_report = self._next_fetch = 0.0
         self._script = broker.client.register_script(_ACK)
@@ -169,9 +171,16 @@ class _WakingConsumer(_RedisConsumer):
             if self.outstanding_message_count >= self.prefetch:
                 self._freed.wait(WAKE_S)
             return
+        self._wait_for_message()
+
+    def _wait_for_message(self) -> None:
+        """Redis ends a wait by its wall clock. If that was put back meanwhile, the wait is not over for as long, and
+        is given up like one that brought nothing: whether Redis answers at all, the fetch finds out."""
         try:
             # Rotating the list loses nothing, and blocks while it is empty. (fakeredis does not block in BLMOVE.)
-            self._client.brpoplpush(self._key, self._key, WAKE_S)
+            self._waiting.brpoplpush(self._key, self._key, WAKE_S)
+        except redis.TimeoutError:
+            return
         except redis.RedisError as error:
             raise ConnectionClosed(error) from None
 

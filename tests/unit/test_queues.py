@@ -12,6 +12,7 @@ from app.broker import WakingBroker, build_broker, workers_seen
 from app.metrics import Metrics, registry
 from app.queue_metrics import QueueMetrics
 from app.queues import QueueState, read_queues
+from app.redis_clients import connect
 from tests.support.waiting import wait_until
 
 Counted = dict[tuple[str, ...], int]
@@ -150,6 +151,17 @@ def test_a_late_worker_takes_no_message_from_the_one_who_has_it_now(
     consumer.ack(late)
     # Then the other still has it
     assert client.hlen("dramatiq:spans.msgs") == 1
+
+
+def test_a_wait_that_redis_forgets_is_no_outage(redis_url: str) -> None:
+    """As when its clock is put back. Here the client's patience ends before the wait does."""
+    clients = connect(redis_url, waiters=1, longest_wait_s=1)
+    consumer = build_broker(clients.quick, clients.waiting).consume("spans")
+
+    assert next(consumer) is None
+    assert clients.quick.ping()
+    for client in (clients.quick, clients.waiting):
+        client.close()
 
 
 def fails() -> None:

@@ -47,6 +47,7 @@ class Operations:
     retries: int
     dead_letters: int
     lock_retries: int
+    pool_timeouts: int
     provider_errors: int
     http: Latency
     ingest: Latency
@@ -88,6 +89,7 @@ class MetricsService:
             retries=_sum(recent, registry.MESSAGE_RETRIES),
             dead_letters=_sum(recent, registry.DEAD_LETTERS),
             lock_retries=_sum(recent, registry.LOCK_RETRIES),
+            pool_timeouts=_sum(recent, registry.POOL_TIMEOUTS),
             provider_errors=_sum(recent, registry.PROVIDER_CALLS)
             - _by(recent, registry.PROVIDER_CALLS, "outcome").get("ok", 0),
             http=_latency(recent, registry.HTTP_SECONDS),

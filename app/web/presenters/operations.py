@@ -104,6 +104,7 @@ def _troubles(found: Operations) -> list[Figure]:
         ("messages tried again", found.retries, "warn"),
         ("messages given up", found.dead_letters, "bad"),
         ("transactions tried again after a lock", found.lock_retries, ""),
+        ("waits for a database connection given up", found.pool_timeouts, "bad"),
     ]
     return [Figure("requests", found.requests)] + [
         Figure(words, count, kind if count else "") for words, count, kind in counted

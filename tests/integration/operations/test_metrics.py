@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from app.api.app import build_app
 from app.metrics import registry
 from app.services.metrics import MetricsService
+from app.web.presenters.operations import Figure, operations_page
 from tests.support.counting import Since, counts
 from tests.support.world import World, new_world, running, settings_for
 
@@ -153,6 +154,15 @@ def test_the_operations_page_reads_the_last_minutes(world: World) -> None:
     assert {state.queue: state.workers > 0 for state in found.queues} == {"runs": True, "spans": True, "replays": True}
     assert "POST /api/public/otel/v1/traces" in dict(found.slowest_routes) or len(found.slowest_routes) == 10
     assert len(found.history) == 60
+
+
+def test_the_operations_page_warns_when_no_database_connection_is_free(world: World) -> None:
+    world.container.metrics.count(registry.POOL_TIMEOUTS)
+    world.container.metrics.flush()
+    found = world.container.services.metrics.read()
+    assert found.pool_timeouts >= 1
+    given_up = Figure("waits for a database connection given up", found.pool_timeouts, "bad")
+    assert given_up in operations_page(found).troubles
 
 
 def test_without_redis_metrics_are_503(world: World, watcher: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Clocks that are put forward or back, of the machines that the web, the workers and Redis would have."""
+"""Clocks that are put forward or back, of the machines that the web, the workers, Redis and MariaDB would have."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ class Clocks:
     web: MachineClock
     workers: MachineClock
     redis: MachineClock
+    mariadb: MachineClock
 
 
 def clocks_in(folder: Path) -> Clocks | None:
     """None where clocks can't be moved."""
     if machine_clock.missing():
         return None
-    return Clocks(*(MachineClock(folder / name) for name in ("web", "workers", "redis")))
+    return Clocks(*(MachineClock(folder / name) for name in ("web", "workers", "redis", "mariadb")))
 
 
 @contextlib.contextmanager

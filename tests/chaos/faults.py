@@ -98,13 +98,18 @@ def _clocks_off(seconds: int, *whose: str) -> Fault:
     return fault
 
 
+# A day would be the end of each Idempotency-Key, too, for whoever believes all of them.
+ALL = ("web", "workers", "redis", "mariadb")
 CLOCK_FAULTS: dict[str, Fault] = {
-    "all clocks a day ahead": _clocks_off(DAY_S, "web", "workers", "redis"),
-    "all clocks an hour behind": _clocks_off(-HOUR_S, "web", "workers", "redis"),
+    "all clocks an hour ahead": _clocks_off(HOUR_S, *ALL),
+    "all clocks an hour behind": _clocks_off(-HOUR_S, *ALL),
+    "all clocks but MariaDB's a day ahead": _clocks_off(DAY_S, "web", "workers", "redis"),
     "the web's clock a day ahead": _clocks_off(DAY_S, "web"),
     "the workers' clocks a day ahead": _clocks_off(DAY_S, "workers"),
     "the workers' clocks an hour behind": _clocks_off(-HOUR_S, "workers"),
     "Redis's clock a day ahead": _clocks_off(DAY_S, "redis"),
+    "MariaDB's clock a day ahead": _clocks_off(DAY_S, "mariadb"),
+    "MariaDB's clock an hour behind": _clocks_off(-HOUR_S, "mariadb"),
 }
 FAULTS: dict[str, Fault] = {
     "a web process killed": lambda system: _killed(system.deployment.webs[0]),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-SIZE = "400m"
+SIZE = "8g"
 PIECE = b"\0" * (1 << 20)
 
 
@@ -33,8 +34,9 @@ def small_disk() -> Iterator[Path | None]:
 
 @contextlib.contextmanager
 def filled(disk: Path) -> Iterator[None]:
-    """Nothing more fits on the disk."""
+    """Nothing more fits on the disk, which is made smaller for that time: what fills the rest takes memory."""
     filler = disk / "filler"
+    _resize(disk, str(shutil.disk_usage(disk).used + 16 * len(PIECE)))
     with filler.open("wb", buffering=0) as file:
         try:
             while True:
@@ -46,3 +48,8 @@ def filled(disk: Path) -> Iterator[None]:
         yield
     finally:
         filler.unlink()
+        _resize(disk, SIZE)
+
+
+def _resize(disk: Path, size: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={size}", disk], check=True, capture_output=True)

@@ -60,7 +60,7 @@ def running_system(folder: Path) -> Iterator[System]:
     of_kind = {kind: clock.environment for kind, clock in by_clock.items()}
     with (
         small_disk() as disk,
-        mariadb_server() as mariadb,
+        mariadb_server(environment=clocks.mariadb.environment if clocks else None) as mariadb,
         mariadb.database() as mysql_url,
         redis_server(environment=clocks.redis.environment if clocks else None) as redis,
         redis.database() as redis_url,

@@ -10,7 +10,7 @@ from tests.chaos.faults import FAULTS
 from tests.chaos.system import System, running_system
 from tests.chaos.trial import run_trial
 
-SHORT = ("the spans worker killed", "Redis emptied", "MariaDB killed", "the disk full", "all clocks a day ahead")
+SHORT = ("the spans worker killed", "Redis emptied", "MariaDB killed", "the disk full", "all clocks an hour ahead")
 
 
 @pytest.fixture(scope="module")

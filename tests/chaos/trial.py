@@ -61,6 +61,9 @@ def run_trial(system: System, name: str, fault: Fault, *, before_s: float, durin
     _time_until(lambda: _queues_empty(system), "queues empty", SETTLED_WITHIN_S, quiet, wrong)
     if ready_after_s > READY_WITHIN_S:
         wrong.append(f"ready again only after {ready_after_s:.1f} s")
+    longest_gap_s = promised.longest_gap_s()
+    if longest_gap_s > during_s + READY_WITHIN_S:
+        wrong.append(f"no batch was acknowledged for {longest_gap_s:.1f} s")
     wrong += _lost_or_doubled(system, promised) + _answered_twice(system)
     if name in CLOCK_FAULTS and (ended := _states(system, "runs", promised.runs).get("failed")):
         wrong.append(f"{ended} runs were ended although nobody had died")
@@ -69,7 +72,7 @@ def run_trial(system: System, name: str, fault: Fault, *, before_s: float, durin
         len(promised.traces),
         promised.retries,
         ready_after_s,
-        promised.longest_gap_s(),
+        longest_gap_s,
         settled_after_s,
         _states(system, "runs", promised.runs),
         _states(system, "replays", promised.replays),

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,17 @@ class MariaDB(ChildProcess):
     """A server on a data folder that `install` prepared.
 
     `flush_log`: innodb_flush_log_at_trx_commit; 1 is the durable default, 2 survives kill -9 but not a power cut.
-    `buffer_pool`: InnoDB's cache, e.g. "1G".
+    `buffer_pool`: InnoDB's cache, e.g. "1G". `environment` has further variables for it.
     """
 
-    def __init__(self, folder: Path, *, flush_log: int = 1, buffer_pool: str = "64M") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        flush_log: int = 1,
+        buffer_pool: str = "64M",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.port = free_port()
         self.socket = folder / "mysqld.sock"
         grants = folder / "grants.sql"
@@ -53,7 +60,7 @@ class MariaDB(ChildProcess):
             f"--socket={self.socket}", f"--pid-file={folder / 'mysqld.pid'}", f"--port={self.port}",
             f"--init-file={grants}", f"--innodb-flush-log-at-trx-commit={flush_log}",
             f"--innodb-buffer-pool-size={buffer_pool}",
-        ], log=folder / "mariadb.log", ready=self._answers)
+        ], log=folder / "mariadb.log", ready=self._answers, env={**os.environ, **(environment or {})})
         # fmt: on
 
     def url(self, name: str) -> str:
@@ -129,10 +136,12 @@ def install(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def mariadb_server(*, flush_log: int = 1, buffer_pool: str = "64M") -> Iterator[MariaDB]:
+def mariadb_server(
+    *, flush_log: int = 1, buffer_pool: str = "64M", environment: Mapping[str, str] | None = None
+) -> Iterator[MariaDB]:
     """A running server; it and its files are gone after the block."""
     with tempfile.TemporaryDirectory(prefix="reprise-mariadb-") as name:
         folder = Path(name)
         install(folder)
-        with MariaDB(folder, flush_log=flush_log, buffer_pool=buffer_pool) as server:
+        with MariaDB(folder, flush_log=flush_log, buffer_pool=buffer_pool, environment=environment) as server:
             yield server

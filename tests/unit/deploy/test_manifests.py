@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from app import __version__
 from app.broker import QUEUES
 from app.metrics import registry
 from config.settings import declared
@@ -217,6 +218,10 @@ def test_kustomize_lists_every_manifest_but_the_example() -> None:
     listed = set(of_kind("Kustomization")[0]["resources"])
     there = {path.name for path in (DEPLOY / "kubernetes").glob("*.yaml")}
     assert listed == there - {"kustomization.yaml", "secret.example.yaml"}
+
+
+def test_kustomize_deploys_this_version() -> None:
+    assert of_kind("Kustomization")[0]["images"][0]["newTag"] == __version__
 
 
 def test_redis_never_evicts() -> None:

@@ -16,14 +16,23 @@ def server():
     return fakeredis.FakeServer()
 
 
+@pytest.fixture
 def ends(server):
-    built = RunEnds(fakeredis.FakeRedis(server=server, version=(7,)))
-    built.listen()
-    return built
+    """Those of another process with each call."""
+    listening = []
+
+    def listen():
+        listening.append(RunEnds(fakeredis.FakeRedis(server=server, version=(7,))))
+        listening[-1].listen()
+        return listening[-1]
+
+    yield listen
+    for one in listening:
+        one.close()
 
 
-def test_all_who_wait_for_a_run_hear_of_its_end_in_every_process(server):
-    worker, webs = ends(server), [ends(server), ends(server)]
+def test_all_who_wait_for_a_run_hear_of_its_end_in_every_process(ends):
+    worker, webs = ends(), [ends(), ends()]
     with ThreadPoolExecutor(4) as pool:
         waiting = [pool.submit(web.wait, 7, LONG_S) for web in webs for _ in range(2)]
         worker.announce(7)
@@ -31,16 +40,16 @@ def test_all_who_wait_for_a_run_hear_of_its_end_in_every_process(server):
         assert [one.result(LONG_S) for one in waiting] == [True] * 4
 
 
-def test_an_end_that_comes_before_the_wait_is_remembered(server):
-    web = ends(server)
+def test_an_end_that_comes_before_the_wait_is_remembered(ends):
+    web = ends()
     web.announce(7)
 
     assert web.wait(7, LONG_S)
     assert web.wait(7, 0)
 
 
-def test_all_ends_that_are_announced_at_once_are_heard(server):
-    worker, web = ends(server), ends(server)
+def test_all_ends_that_are_announced_at_once_are_heard(ends):
+    worker, web = ends(), ends()
     with ThreadPoolExecutor(40) as pool:
         waiting = [pool.submit(web.wait, run_id, LONG_S) for run_id in range(20)]
         list(pool.map(worker.announce, range(20)))
@@ -48,24 +57,24 @@ def test_all_ends_that_are_announced_at_once_are_heard(server):
         assert [one.result(LONG_S) for one in waiting] == [True] * 20
 
 
-def test_the_end_of_another_run_wakes_nobody(server):
-    web = ends(server)
+def test_the_end_of_another_run_wakes_nobody(ends):
+    web = ends()
     web.announce(8)
     assert web.wait(8, LONG_S)
 
     assert not web.wait(7, 0.01)
 
 
-def test_the_wait_ends_in_its_time_although_redis_is_away(server):
-    web = ends(server)
+def test_the_wait_ends_in_its_time_although_redis_is_away(ends, server):
+    web = ends()
     server.connected = False
     web.announce(7)
 
     assert not web.wait(7, 0.01)
 
 
-def test_listening_begins_again_when_redis_is_back(server):
-    web, watch = ends(server), fakeredis.FakeRedis(server=server, version=(7,))
+def test_listening_begins_again_when_redis_is_back(ends, server):
+    web, watch = ends(), fakeredis.FakeRedis(server=server, version=(7,))
     server.connected = False
     assert not web.wait(7, 0.01)
     server.connected = True
@@ -75,8 +84,8 @@ def test_listening_begins_again_when_redis_is_back(server):
     assert web.wait(7, LONG_S)
 
 
-def test_nothing_is_kept_of_those_who_stopped_waiting(server):
-    web = ends(server)
+def test_nothing_is_kept_of_those_who_stopped_waiting(ends):
+    web = ends()
     web.wait(7, 0)
 
     assert not web._waiting

@@ -119,11 +119,12 @@ def test_the_log_is_taken_along_as_files(site: Site, look: Look) -> None:
 def test_a_member_is_invited_and_joins(site: Site, look: Look) -> None:
     with look() as admin:
         admin.open(f"{site.base}/settings/members")
-        admin.page.get_by_label("Invite by e-mail").fill("grace@example.org")
+        admin.page.get_by_label("Invite by e-mail").fill("grace.brewster.murray.hopper@engineering.example.org")
         admin.page.get_by_role("button", name="Make invitation link").click()
         link = admin.page.locator("#link").inner_text()
-    with look(storage_state=None) as guest:
+    with look(360, storage_state=None) as guest:
         guest.page.goto(link)
+        assert not guest.wider_than_the_screen()
         guest.page.get_by_label("Your name").fill("Grace")
         guest.page.get_by_label("Password").fill("a long password")
         guest.page.get_by_role("button", name="Join").click()

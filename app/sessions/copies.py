@@ -15,8 +15,10 @@ RESPONSE_ID = "gen_ai.response.id"
 def mark_copies(spans: Sequence[TurnSpan]) -> None:
     """Mark the copies among a turn's spans, which are in the order of their start."""
     tree = {span.span_id: span for span in spans}
+    nearest: dict[str, TurnSpan | None] = {}
     for span in spans:
-        _mark_within(span, tree)
+        if _is_call(span):
+            _mark_within(span, _nearest_call(span.full.parent_span_id, tree, nearest))
     siblings: dict[str | None, list[TurnSpan]] = defaultdict(list)
     for span in spans:
         if span.is_chat:
@@ -25,10 +27,9 @@ def mark_copies(spans: Sequence[TurnSpan]) -> None:
         _mark_wordless(calls)
 
 
-def _mark_within(span: TurnSpan, tree: Mapping[str, TurnSpan]) -> None:
+def _mark_within(span: TurnSpan, outer: TurnSpan | None) -> None:
     """Two libraries that record one call make a span within a span."""
-    outer = _enclosing_call(span, tree)
-    if outer is None or outer.scope == span.scope:
+    if outer is None or outer is span or outer.scope == span.scope:
         return
     if span.normal.is_chat and outer.normal.is_chat:
         if outer.outputs and not span.outputs:
@@ -48,7 +49,7 @@ def _mark_wordless(calls: Iterable[TurnSpan]) -> None:
 
 
 def _may_be_one(one: TurnSpan, other: TurnSpan) -> bool:
-    ids = {span.full.attributes.get(RESPONSE_ID) for span in (one, other)} - {None}
+    ids = {span.normal.span.text(RESPONSE_ID) for span in (one, other)} - {None}
     same_model = one.normal.model == other.normal.model
     return len(ids) < 2 and same_model and other.full.start_ns <= one.full.end_ns
 
@@ -57,18 +58,25 @@ def _is_silent(span: TurnSpan) -> bool:
     return not span.outputs and span.normal.input_messages is None
 
 
-def _enclosing_call(span: TurnSpan, tree: Mapping[str, TurnSpan]) -> TurnSpan | None:
-    """The nearest model call or tool around a call."""
-    if not (span.normal.is_chat or span.normal.is_tool):
-        return None
-    seen = {span.span_id}
-    at = tree.get(span.full.parent_span_id or "")
-    while at is not None and at.span_id not in seen:
-        if at.normal.is_chat or at.normal.is_tool:
-            return at
-        seen.add(at.span_id)
-        at = tree.get(at.full.parent_span_id or "")
-    return None
+def _is_call(span: TurnSpan) -> bool:
+    return span.normal.is_chat or span.normal.is_tool
+
+
+def _nearest_call(
+    span_id: str | None, tree: Mapping[str, TurnSpan], nearest: dict[str, TurnSpan | None]
+) -> TurnSpan | None:
+    """The span if it is a model call or tool, else the nearest around it; `nearest` is what is known of others."""
+    path: list[str] = []
+    found = None
+    while span_id is not None and (at := tree.get(span_id)):
+        if span_id in nearest or _is_call(at):
+            found = at if _is_call(at) else nearest[span_id]
+            break
+        path.append(span_id)
+        nearest[span_id] = None  # what a circle of parents ends with
+        span_id = at.full.parent_span_id
+    nearest.update(dict.fromkeys(path, found))
+    return found
 
 
 def _adds_nothing(outer: TurnSpan, inner: TurnSpan) -> bool:

@@ -126,8 +126,8 @@ def _read_message(item: dict[str, Any], role: str) -> Message:
 
 def _new(calls: list[ToolCall], content: Any) -> list[ToolCall]:
     """The calls that the content has not told already (LangChain keeps the vendor's blocks beside its own list)."""
-    told = read_parts(content).calls if isinstance(content, list) and calls else ()
-    return [call for call in calls if not any(call.id == other.id and call.name == other.name for other in told)]
+    told = {(call.id, call.name) for call in read_parts(content).calls} if isinstance(content, list) and calls else ()
+    return [call for call in calls if (call.id, call.name) not in told]
 
 
 def _calls(item: dict[str, Any]) -> list[Any]:

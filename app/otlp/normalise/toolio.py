@@ -8,6 +8,8 @@ from typing import Any
 
 from app.otlp.text import json_container, json_or_text, too_deep, unwrapped_json
 
+# Python makes hundreds of bytes of each character that it reads.
+_LITERAL_MAX = 100_000
 _MESSAGE = re.compile(r"""content=('(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+") \w+=""")
 
 
@@ -43,11 +45,11 @@ def _called_with(args: Any, kwargs: Any, whole: dict[str, Any]) -> Any:
 
 
 def _python_dict(text: str) -> Any:
-    if not (text.startswith("{") and text.endswith("}")):
+    if len(text) > _LITERAL_MAX or not (text.startswith("{") and text.endswith("}")):
         return text
     try:
         found = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # TypeError: a set of lists, {{}}
         return text
     return found if json_container(found) is not None and _plain(found) else text
 
@@ -69,7 +71,7 @@ def offered_in(request: Any) -> list[Any] | None:
     if isinstance(found, dict):
         tools = found.get("tools")
         return [tool for tool in tools if isinstance(tool, dict)] or None if isinstance(tools, list) else None
-    told = [item["content"] for item in found or () if isinstance(item, dict) and item.get("role") == "tool"]
+    told = [item.get("content") for item in found or () if isinstance(item, dict) and item.get("role") == "tool"]
     return [content for content in told if isinstance(content, dict) and content.get("type") == "function"] or None
 
 

@@ -409,6 +409,27 @@ def test_arguments_and_results_that_are_no_json_stay_text() -> None:
     assert (span.tool.arguments, span.tool.result) == ("city=Paris", '{"celsius": NaN}')
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{[1]}",
+        '{{"city": "Paris"}}',
+        "{{}: 1}",
+        "{'city'}",
+        "{'city': b'Paris'}",
+        "{'city': " + "-" * 10_000 + "1}",
+        "{'text': '" + "x" * 100_000 + "'}",
+    ],
+)
+def test_text_in_braces_that_is_no_small_dict_stays_text(text: str) -> None:
+    """A prompt's template that was not filled in has double braces."""
+    span = normal(
+        {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t", "gen_ai.tool.call.arguments": text}
+    )
+
+    assert span.tool.arguments == text
+
+
 def test_json_nested_beyond_reason_stays_text() -> None:
     deep = "[" * 500 + "]" * 500
     attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t", "gen_ai.tool.call.result": deep}
@@ -536,6 +557,13 @@ def test_other_operations_are_kept_and_are_no_model_call(attributes: dict[str, A
 )
 def test_offered_tools_are_read(attributes: dict[str, Any]) -> None:
     assert normal(attributes).definitions == [DEFINITION]
+
+
+def test_messages_of_tools_that_say_nothing_offer_none() -> None:
+    said = [{"role": "tool", "tool_call_id": "c1"}, {"role": "tool", "content": DEFINITION | {"type": "function"}}]
+    asked = {"langfuse.observation.type": "generation", "langfuse.observation.input": json.dumps(said)}
+
+    assert normal(asked).definitions == [DEFINITION | {"type": "function"}]
 
 
 def test_numbered_attributes_are_put_in_the_order_of_their_numbers() -> None:

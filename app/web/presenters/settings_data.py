@@ -48,7 +48,18 @@ def data_page(base: str, policy: DataPolicy) -> DataPage:
 def sent_again(page: DataPage, form: Form, problem: str) -> DataPage:
     """The page with what was typed."""
     days = [(field, words, form.text(field)) for field, words, _ in page.days]
-    return replace(page, days=days, rules=_rules(form) + [RuleRow()] * SPARE_ROWS, problem=problem)
+    return replace(page, days=days, rules=_rules(form) + [RuleRow()] * SPARE_ROWS, problem=_in_words(problem))
+
+
+def _in_words(problem: str) -> str:
+    """The body's path, as the page calls what is there."""
+    path, _, why = problem.partition(": ")
+    match path.split("."):
+        case ["masking", place, *_] if place.isdigit():
+            return f"Rule {int(place) + 1}: {why}"
+        case ["retentionDays", wanted]:
+            return next((f"{words}: {why}" for field, _, words in DAYS if field == wanted), problem)
+    return problem
 
 
 def policy_body(form: Form) -> dict[str, Any]:

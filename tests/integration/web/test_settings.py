@@ -216,10 +216,17 @@ def test_an_emptied_rule_is_gone(world: World, admin: Browser) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("spans", "0"), ("runs", "soon"), ("replays", "9" * 30), ("value", "("), ("kind", "regex")]
+    ("field", "value", "words"),
+    [
+        ("spans", "0", "Spans and sessions: "),
+        ("runs", "soon", "Runs: "),
+        ("replays", "9" * 30, "Replays: "),
+        ("value", "(", "Rule 1: missing )"),
+        ("kind", "regex", "Rule 1: "),
+    ],
 )
 def test_a_policy_that_cannot_be_is_explained_and_stays_typed(
-    world: World, admin: Browser, field: str, value: str
+    world: World, admin: Browser, field: str, value: str, words: str
 ) -> None:
     path = path_of(admin, "data")
     admin.open(path)
@@ -227,6 +234,7 @@ def test_a_policy_that_cannot_be_is_explained_and_stays_typed(
 
     assert admin.send(path, **sent).status_code == 400
 
+    assert words in admin.text
     assert "What I typed" in admin.page
     assert world.container.services.data_policies.get(project_id=world.project_id) == DataPolicy()
 

@@ -8,6 +8,8 @@ with its own round trip.
 from __future__ import annotations
 
 import secrets
+import time
+from collections.abc import Callable
 
 import redis
 import structlog
@@ -15,6 +17,8 @@ import structlog
 log = structlog.get_logger(__name__)
 
 EPOCH_S = 86_400
+# What was read is used no longer than this, however long its epoch lasts.
+REMEMBERED_S = 1.0
 
 
 def epoch_key(project_id: int) -> str:
@@ -27,15 +31,17 @@ def new_epoch() -> bytes:
 
 
 class Epochs:
-    def __init__(self, client: redis.Redis) -> None:
+    def __init__(self, client: redis.Redis, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self._client = client
+        self._sleep = sleep
 
     def end(self, project_id: int) -> None:
         """Tell all processes that prompts of the project have changed; to be called after the commit.
 
-        Without Redis nobody hears of it, nor has an epoch to go by: see `PromptService.get` for what is left.
+        Redis may be away for this process alone: then it waits until the others have forgotten what they read before.
         """
         try:
             self._client.set(epoch_key(project_id), new_epoch(), ex=EPOCH_S)
         except redis.RedisError:
             log.warning("epoch_not_ended", project_id=project_id)
+            self._sleep(REMEMBERED_S)

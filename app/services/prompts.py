@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from app.db import Database
 from app.errors import NotFound
+from app.limits.epochs import REMEMBERED_S
 from app.metrics import Metrics, cache_lookups
 from app.models import prompts
 from app.models.prompts import PromptHead, PromptListing
@@ -18,8 +19,6 @@ from app.services.prompt_content import PromptContent
 from app.services.prompt_reader import PromptReader
 
 CACHED_CHARACTERS = 8_000_000
-# After this a head is asked for again, should whoever changed the prompt have died before it ended the epoch.
-HEAD_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +110,8 @@ class PromptService:
         """The prompt with what runs, or its draft.
 
         `epoch` is the project's, seen after the request had come: while it lasts, what this process knows of a version
-        is current. Without it the database is asked. A change whose process died, or lost Redis, between its commit
-        and the end of the epoch is seen within `HEAD_S`; nobody was told of it before.
+        is current. Without it the database is asked. A change whose process died between its commit and the end of the
+        epoch is seen within `REMEMBERED_S`; nobody was told of it before.
         """
         committed = productive or commit_hash is not None
         if committed and epoch and (view := self._remembered(project_id, prompt_id, commit_hash, epoch)):
@@ -127,7 +126,7 @@ class PromptService:
                 commit_hash=commit_hash,
             )
         if epoch and content.commit_hash is not None:
-            known = _KnownHead(head, epoch, asked_at + HEAD_S)
+            known = _KnownHead(head, epoch, asked_at + REMEMBERED_S)
             self._heads.put(prompt_id, known, weight=1000 + len(head.assertion_value))
         return PromptView(head, content)
 

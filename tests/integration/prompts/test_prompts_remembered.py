@@ -13,12 +13,13 @@ import redis
 from sqlalchemy import Connection
 
 from app.errors import NotFound
-from app.limits.epochs import Epochs, epoch_key
+from app.limits.epochs import REMEMBERED_S, Epochs, epoch_key
 from app.metrics import Metrics
 from app.models import prompts
 from app.services.models import ModelService
 from app.services.prompt_reader import PromptReader
-from app.services.prompts import HEAD_S, PromptService
+from app.services.prompts import PromptService
+from app.services.versions import VersionService
 from tests.support.waiting import free_port
 from tests.support.world import World, new_world
 
@@ -159,15 +160,33 @@ def test_a_change_whose_process_dies_before_it_could_tell_is_seen_in_a_second(
         prompts.archive_prompt(connection, project_id=world.project_id, prompt_id=prompt_id, now=world.container.now())
     assert process.text(prompt_id) == "two"
 
-    process.now_s += HEAD_S
+    process.now_s += REMEMBERED_S
 
     with pytest.raises(NotFound):
         process.text(prompt_id)
 
 
-def test_a_change_succeeds_without_redis() -> None:
+def test_a_change_without_redis_is_acknowledged_when_no_process_remembers_what_was_before(
+    world: World, process: Process, prompt_id: int
+) -> None:
+    """Redis may be away for the process that makes the change alone."""
+
+    def others_go_on(seconds: float) -> None:
+        process.now_s += seconds
+
     with redis.Redis(port=free_port()) as away:
-        Epochs(away).end(1)
+        services = world.container.services
+        versions = VersionService(
+            database=world.container.database,
+            now=world.container.now,
+            reader=PromptReader(models=services.models, metrics=Metrics()),
+            epochs=Epochs(away, sleep=others_go_on),
+        )
+        world.patch(f"{PROMPTS}/{prompt_id}", json={"value": "three"})
+        assert process.text(prompt_id) == "two"
+        versions.commit(project_id=world.project_id, prompt_id=prompt_id)
+
+    assert process.text(prompt_id) == "three"
 
 
 def test_no_reader_gets_less_than_was_acknowledged_before_it_asked(world: World, prompt_id: int) -> None:

@@ -15,6 +15,7 @@ from app.limits.mailbox import Mailbox
 from app.limits.model_slots import ModelSlots
 from app.limits.rate import RateLimiter
 from app.metrics import Metrics, MetricStore, provider_calls, registry
+from app.parts import Parts
 from app.providers import catalogue
 from app.providers.router import Providers
 from app.queue_metrics import QueueMetrics
@@ -22,7 +23,7 @@ from app.redis_clients import RedisClients, connect
 from app.services.replay_sweeper import ReplaySweeper
 from app.services.runs.following import Follower
 from app.timestamps import Now, utc_now
-from app.wiring import Parts, Services
+from app.wiring import Services
 from config.settings import Settings
 
 __all__ = ["Container", "Services", "bootstrap", "database_url"]

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-import structlog
-
-from app.db import Database
 from app.limits.epochs import Epochs
-from app.limits.mailbox import Mailbox
-from app.limits.rate import RateLimiter
-from app.metrics import Metrics, MetricStore, registry
-from app.redis_clients import RedisClients
+from app.parts import Parts
 from app.services.accounts import AccountService
 from app.services.audit import AuditService
 from app.services.credentials import CredentialService
@@ -50,43 +42,10 @@ from app.services.sign_ins import SignInService
 from app.services.test_cases import TestCaseService
 from app.services.usage import UsageService
 from app.services.versions import VersionService
-from app.timestamps import Now
-from config.settings import Settings
 
-if TYPE_CHECKING:
-    from app.broker import WakingBroker
-    from app.providers.catalogue import Catalogue
-    from app.providers.router import Providers
-
-log = structlog.get_logger(__name__)
 # In any minute: hopeless for guessing, enough for people.
 WRONG_PASSWORDS_PER_EMAIL = 20
 WRONG_PASSWORDS_PER_ADDRESS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What services are made of; tests put fakes among them."""
-
-    settings: Settings
-    now: Now
-    database: Database
-    redis: RedisClients
-    broker: WakingBroker
-    mailbox: Mailbox
-    metrics: Metrics
-    metric_store: MetricStore
-    catalogue: Catalogue
-    providers: Providers
-
-    def limiter(self, per_minute: int) -> RateLimiter:
-        """Counts in Redis; lets through, with a metric, what can't be counted."""
-
-        def not_counted() -> None:
-            log.warning("rate_limit_not_counted")
-            self.metrics.count(registry.RATE_LIMIT_NOT_COUNTED)
-
-        return RateLimiter(self.redis.quick, per_minute=per_minute, on_unavailable=not_counted)
 
 
 class Services:

@@ -8,7 +8,6 @@ import falcon
 
 from app.api.bodies import read_json
 from app.api.operation import operation
-from app.models.audit_log import Actor
 from app.schemas.answers import keys as answers
 from app.schemas.base import load
 from app.schemas.keys import NewKeySchema, WantedKey, dump_key
@@ -55,5 +54,5 @@ class ApiKeyResource:
     @operation("Revoke an API key, everywhere within 5 seconds", answers={204: None})
     def on_delete(self, req: falcon.Request, resp: falcon.Response, key_id: int) -> None:
         key = req.context.key
-        self._keys.revoke(project_id=key.project_id, key_id=key_id, actor=Actor("api_key", key.id, key.name))
+        self._keys.revoke(project_id=key.project_id, key_id=key_id, actor=key.actor)
         resp.status = falcon.HTTP_204

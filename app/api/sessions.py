@@ -6,7 +6,6 @@ import falcon
 import orjson
 
 from app.api.operation import operation
-from app.models.audit_log import Actor
 from app.schemas.answers import sessions as answers
 from app.services.deletion import DeletionService
 from app.services.sessions import SessionService
@@ -28,6 +27,5 @@ class SessionResource:
     @operation("Delete a session with its spans; test cases made from it stay", answers={204: None})
     def on_delete(self, req: falcon.Request, resp: falcon.Response, session_id: str) -> None:
         key = req.context.key
-        actor = Actor("api_key", key.id, key.name)
-        self._deletion.delete_session(project_id=key.project_id, session_id=session_id, actor=actor)
+        self._deletion.delete_session(project_id=key.project_id, session_id=session_id, actor=key.actor)
         resp.status = falcon.HTTP_204

@@ -1,0 +1,48 @@
+"""What services are made of, and tests replace by fakes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from app.db import Database
+from app.limits.mailbox import Mailbox
+from app.limits.rate import RateLimiter
+from app.metrics import Metrics, MetricStore, registry
+from app.redis_clients import RedisClients
+from app.timestamps import Now
+from config.settings import Settings
+
+if TYPE_CHECKING:
+    from app.broker import WakingBroker
+    from app.providers.catalogue import Catalogue
+    from app.providers.router import Providers
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What services are made of; tests put fakes among them."""
+
+    settings: Settings
+    now: Now
+    database: Database
+    redis: RedisClients
+    broker: WakingBroker
+    mailbox: Mailbox
+    metrics: Metrics
+    metric_store: MetricStore
+    catalogue: Catalogue
+    providers: Providers
+
+    def limiter(self, per_minute: int) -> RateLimiter:
+        """Counts in Redis; lets through, with a metric, what can't be counted."""
+
+        def not_counted() -> None:
+            log.warning("rate_limit_not_counted")
+            self.metrics.count(registry.RATE_LIMIT_NOT_COUNTED)
+
+        return RateLimiter(self.redis.quick, per_minute=per_minute, on_unavailable=not_counted)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import structlog
 
 from app.bootstrap import Container, bootstrap
+from app.metrics import Metrics
+from app.metrics.registry import CLOCK_JOBS
 from app.startup import start
 
 log = structlog.get_logger(__name__)
@@ -39,13 +41,13 @@ def jobs(container: Container) -> list[PeriodicJob]:
     ]
 
 
-def run(periodic: Sequence[PeriodicJob], stop: threading.Event) -> None:
+def run(periodic: Sequence[PeriodicJob], stop: threading.Event, metrics: Metrics) -> None:
     """Do each job when it is due, one after the other, until `stop` is set."""
     due = dict.fromkeys(periodic, time.monotonic())
     while not stop.wait(_until_next(due)):
         for job, when in due.items():
             if when <= time.monotonic() and not stop.is_set():
-                _attempt(job)
+                metrics.count(CLOCK_JOBS, job.name, "done" if _attempt(job) else "failed")
                 due[job] = time.monotonic() + job.every_s
 
 
@@ -53,18 +55,21 @@ def _until_next(due: dict[PeriodicJob, float]) -> float | None:
     return max(0.0, min(due.values()) - time.monotonic()) if due else None
 
 
-def _attempt(job: PeriodicJob) -> None:
+def _attempt(job: PeriodicJob) -> bool:
     try:
         job.run()
     except Exception as error:  # outermost edge: one failure must not stop the other jobs
         log.error("periodic_job_failed", job=job.name, error=str(error), exc_info=error)
+        return False
+    return True
 
 
 def main() -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    run(jobs(bootstrap(start("clock"))), stop)
+    container = bootstrap(start("clock"))
+    run(jobs(container), stop, container.metrics)
 
 
 if __name__ == "__main__":

@@ -31,8 +31,8 @@ class Background:
         threads = {"runs": settings.worker_threads, "spans": settings.span_threads, "replays": settings.worker_threads}
         self._workers = [Worker(self._broker, queues={queue}, worker_threads=n) for queue, n in threads.items()]
         self._stop = threading.Event()
-        self._clock = threading.Thread(target=clock.run, args=(clock.jobs(container), self._stop), name="clock")
-        self._clock.daemon = True
+        ticking = (clock.jobs(container), self._stop, container.metrics)
+        self._clock = threading.Thread(target=clock.run, args=ticking, name="clock", daemon=True)
 
     def start(self) -> None:
         # Time limits and shutdown notices start their timers here, as they do in a worker process.

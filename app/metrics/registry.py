@@ -57,6 +57,8 @@ MESSAGE_WAIT = _seconds(
 MESSAGE_RETRIES = _counter("reprise_message_retries_total", "Messages put back to be tried again.", "actor")
 DEAD_LETTERS = _counter("reprise_dead_letters_total", "Messages given up.", "actor")
 
+CLOCK_JOBS = _counter("reprise_clock_jobs_total", "Periodic jobs that the clock did.", "task", "outcome")
+
 CACHE_LOOKUPS = _counter("reprise_cache_lookups_total", "Lookups in caches.", "cache", "result")
 LOCK_RETRIES = _counter(
     "reprise_database_lock_retries_total", "Transactions tried again after a lock conflict (MySQL 1205, 1213)."

@@ -48,6 +48,7 @@ class Operations:
     dead_letters: int
     lock_retries: int
     pool_timeouts: int
+    clock_failures: int
     provider_errors: int
     http: Latency
     ingest: Latency
@@ -90,6 +91,7 @@ class MetricsService:
             dead_letters=_sum(recent, registry.DEAD_LETTERS),
             lock_retries=_sum(recent, registry.LOCK_RETRIES),
             pool_timeouts=_sum(recent, registry.POOL_TIMEOUTS),
+            clock_failures=_by(recent, registry.CLOCK_JOBS, "outcome").get("failed", 0),
             provider_errors=_sum(recent, registry.PROVIDER_CALLS)
             - _by(recent, registry.PROVIDER_CALLS, "outcome").get("ok", 0),
             http=_latency(recent, registry.HTTP_SECONDS),

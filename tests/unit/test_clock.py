@@ -4,6 +4,8 @@ import threading
 
 from app.clock import PeriodicJob, run
 from app.errors import Unavailable
+from app.metrics import Metrics
+from app.metrics.registry import CLOCK_JOBS
 
 
 class Tally:
@@ -22,14 +24,14 @@ class Tally:
 def test_a_job_is_done_again_and_again() -> None:
     stop = threading.Event()
     tally = Tally(stop, 3)
-    run([PeriodicJob("often", 0, tally)], stop)
+    run([PeriodicJob("often", 0, tally)], stop, Metrics())
     assert tally.calls == 3
 
 
 def test_a_job_is_not_done_before_it_is_due_again() -> None:
     stop = threading.Event()
     rarely, often = Tally(stop, 0), Tally(stop, 5)
-    run([PeriodicJob("rarely", 3600, rarely), PeriodicJob("often", 0, often)], stop)
+    run([PeriodicJob("rarely", 3600, rarely), PeriodicJob("often", 0, often)], stop, Metrics())
     assert (rarely.calls, often.calls) == (1, 5)
 
 
@@ -41,11 +43,13 @@ def test_a_failing_job_stops_neither_itself_nor_the_others() -> None:
         failures()
         raise Unavailable("The database is not available; try again.")
 
-    run([PeriodicJob("failing", 0, fail), PeriodicJob("well", 0, tally)], stop)
+    metrics = Metrics()
+    run([PeriodicJob("failing", 0, fail), PeriodicJob("well", 0, tally)], stop, metrics)
     assert (failures.calls, tally.calls) == (3, 3)
+    assert metrics.pending() == {(CLOCK_JOBS, ("failing", "failed"), ""): 3, (CLOCK_JOBS, ("well", "done"), ""): 3}
 
 
 def test_nothing_to_do_waits_for_the_end() -> None:
     stop = threading.Event()
     stop.set()
-    run([], stop)
+    run([], stop, Metrics())

@@ -105,6 +105,7 @@ def _troubles(found: Operations) -> list[Figure]:
         ("messages given up", found.dead_letters, "bad"),
         ("transactions tried again after a lock", found.lock_retries, ""),
         ("waits for a database connection given up", found.pool_timeouts, "bad"),
+        ("jobs of the clock failed", found.clock_failures, "bad"),
     ]
     return [Figure("requests", found.requests)] + [
         Figure(words, count, kind if count else "") for words, count, kind in counted

@@ -156,13 +156,15 @@ def test_the_operations_page_reads_the_last_minutes(world: World) -> None:
     assert len(found.history) == 60
 
 
-def test_the_operations_page_warns_when_no_database_connection_is_free(world: World) -> None:
+def test_the_operations_page_warns_of_what_keeps_work_from_being_done(world: World) -> None:
     world.container.metrics.count(registry.POOL_TIMEOUTS)
+    world.container.metrics.count(registry.CLOCK_JOBS, "sweep_runs", "failed")
     world.container.metrics.flush()
     found = world.container.services.metrics.read()
-    assert found.pool_timeouts >= 1
-    given_up = Figure("waits for a database connection given up", found.pool_timeouts, "bad")
-    assert given_up in operations_page(found).troubles
+    assert min(found.pool_timeouts, found.clock_failures) >= 1
+    troubles = operations_page(found).troubles
+    assert Figure("waits for a database connection given up", found.pool_timeouts, "bad") in troubles
+    assert Figure("jobs of the clock failed", found.clock_failures, "bad") in troubles
 
 
 def test_without_redis_metrics_are_503(world: World, watcher: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from app.metrics import registry
 ROOT = Path(__file__).parents[3]
 ALERTS = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yaml").read_text())
 BOARD = json.loads((ROOT / "deploy/grafana/reprise.json").read_text())
+HISTORIES = Path(__file__).with_name("alerts.yaml")
 SELECTOR = re.compile(r"(reprise_\w+)(?:\{([^}]*)\})?")
 GROUPING = re.compile(r"by \(([^)]*)\)")
 PARTS = ("_bucket", "_sum", "_count")
@@ -56,7 +57,15 @@ def test_every_metric_and_label_exists(place: str, expression: str) -> None:
         assert used | grouped <= known, f"{place}: {name} has the labels {known}"
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+
+
+def promtool(*arguments: str | Path) -> None:
+    done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_promtool
 def test_prometheus_accepts_every_expression(tmp_path: Path) -> None:
     recorded = [
         {"record": f"checked:{number}", "expr": expression.replace("$__rate_interval", "5m")}
@@ -64,13 +73,18 @@ def test_prometheus_accepts_every_expression(tmp_path: Path) -> None:
     ]
     rules = tmp_path / "dashboard.yaml"
     rules.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": recorded}]}))
-    checked = subprocess.run(
-        ["promtool", "check", "rules", str(rules), str(ROOT / "deploy/prometheus/alerts.yaml")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    promtool("check", "rules", rules, ROOT / "deploy/prometheus/alerts.yaml")
+
+
+@needs_promtool
+def test_every_alert_fires_when_it_should_and_none_before() -> None:
+    promtool("test", "rules", HISTORIES)
+
+
+def test_every_alert_is_tried() -> None:
+    [_, bad] = yaml.safe_load(HISTORIES.read_text())["tests"]
+    fired = [sample["labels"] for sample in bad["promql_expr_test"][0]["exp_samples"]]
+    assert fired == [f'{{alertname="{rule["alert"]}"}}' for rule in rules()]
 
 
 def test_every_metric_is_on_the_dashboard() -> None:

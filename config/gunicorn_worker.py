@@ -1,9 +1,10 @@
 """gunicorn's threaded worker, which answers what is no proper HTTP as the application does, and waits for no caller
-for ever: one that goes without a word in the middle of a request would keep its thread.
+for ever: one that goes without a word, in the middle of a request or of its answer, would keep its thread.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
 import struct
@@ -49,12 +50,21 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         super().init_process()
 
     def enqueue_req(self, conn: Any) -> None:
-        """Before a connection's first request: how long it is read from."""
+        """Before a connection's first request: how long a read from it, or a write to it, may take nothing."""
         if conn.parser is None and not self.cfg.is_ssl:
-            conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, self._silence)
+            for wait in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+                conn.sock.setsockopt(socket.SOL_SOCKET, wait, self._silence)
             conn.parser = get_parser(self.cfg, conn.sock, conn.client)
             conn.parser.unreader = PatientReader(conn.sock)
         super().enqueue_req(conn)
+
+    def handle_request(self, req: Any, conn: Any) -> bool:
+        """To gunicorn, who takes nothing of the answer for so long has hung up."""
+        try:
+            kept: bool = super().handle_request(req, conn)
+        except (BlockingIOError, TimeoutError) as error:
+            raise ConnectionResetError(errno.ECONNRESET, "The caller took nothing more of the answer.") from error
+        return kept
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
         """What the application never sees: a broken request line or header, one that is too long."""

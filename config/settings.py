@@ -128,7 +128,7 @@ class Settings:
     silence_s: int = setting(
         "REPRISE_SILENCE_S",
         30,
-        "Seconds a caller may pause within a request before it is cut off",
+        "Seconds a caller may send nothing of a request, or take nothing of its answer, before it is cut off",
         _positive,
     )
     web_processes: int = setting("REPRISE_WEB_PROCESSES", 2, "Web processes; the embedded mode has one", _positive)

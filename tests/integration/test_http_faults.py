@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -187,6 +188,22 @@ def test_who_falls_silent_in_the_middle_of_a_header_is_cut_off(impatient: Embedd
 
         assert connection.recv(1) == b""
     assert "Socket error" not in impatient.process.output_tail()
+
+
+def test_who_takes_nothing_of_a_long_answer_keeps_no_thread(tmp_path: Path) -> None:
+    settings = {"REPRISE_SILENCE_S": "1", "REPRISE_WEB_THREADS": "1"}
+    with EmbeddedServer(tmp_path, settings) as server, socket.socket() as connection:
+        values = [{"name": "v", "content": "&" * 10_000, "isDefault": True}]
+        long = {"name": "long", "value": "{{k}}" * 190, "placeholders": [{"key": "k", "values": values}]}
+        prompt_id = server.client().post(PROMPTS, long).json()["prompt"]["id"]
+        # Far less than the ten megabytes of the answer fit into the buffers on the way.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect((LOOPBACK, urlsplit(server.url).port))
+        connection.sendall(head(server, "Content-Length: 0", path=f"{PROMPTS}/{prompt_id}/render"))
+        assert connection.recv(12) == b"HTTP/1.1 200"
+
+        assert server.client().get("/health/live").status == 200
+        assert "Socket error" not in server.process.output_tail()
 
 
 def test_a_slow_line_is_no_silent_one(impatient: EmbeddedServer) -> None:

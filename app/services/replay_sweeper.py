@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -13,6 +13,7 @@ from app.db import Database
 from app.metrics import Metrics
 from app.metrics.registry import REPLAYS
 from app.models import replay_claims
+from app.models.base import earlier_now
 from app.models.replay_claims import Claim
 from app.models.replays import ReplayRow
 from app.services.left_behind import DOUBT_S, Resending, Watch
@@ -55,8 +56,10 @@ class ReplaySweeper:
         freed = self._free_stale()
         with self.database.read() as connection:
             free = replay_claims.list_free(connection, limit=AT_ONCE)
+            # This process may have begun while its machine's clock was ahead.
+            now = min(self._steady(), earlier_now(connection, self.now()))
         ages_s = self._free.look(row.id for row in free)
-        open_ = {row.id: ages_s[row.id] for row in free if not self._over(row, ages_s[row.id])}
+        open_ = {row.id: ages_s[row.id] for row in free if not self._over(row, ages_s[row.id], now)}
         due = self.resending.due(open_)
         return sorted({*due, *(freed & open_.keys())})
 
@@ -75,10 +78,10 @@ class ReplaySweeper:
         log.warning("replay_interrupted", replay_id=claim.replay_id, released=released)
         return released
 
-    def _over(self, row: ReplayRow, age_s: float) -> bool:
+    def _over(self, row: ReplayRow, age_s: float, now: datetime) -> bool:
         """Whether nobody should take the replay up any more; ends it, when that is beyond doubt."""
         interrupted = row.attempts >= ATTEMPTS_MAX
-        if not interrupted and self._steady() - row.created_at < EXPIRED_AFTER:
+        if not interrupted and now - row.created_at < EXPIRED_AFTER:
             return False
         if interrupted or age_s >= DOUBT_S:
             values = {"status": "error", "error": INTERRUPTED if interrupted else EXPIRED}

@@ -89,8 +89,10 @@ class Sweeper:
     def _unsent(self) -> list[int]:
         with self.database.read() as connection:
             queued = dict(runs.list_queued(connection, limit=AT_ONCE))
+            # This process may have begun while its machine's clock was ahead.
+            now = min(self._steady(), earlier_now(connection, self.now()))
         ages_s = self._queued.look(queued)
-        old = {run_id for run_id, created_at in queued.items() if self._steady() - created_at > EXPIRED_AFTER}
+        old = {run_id for run_id, created_at in queued.items() if now - created_at > EXPIRED_AFTER}
         for run_id in old:
             if ages_s[run_id] >= DOUBT_S:
                 self.give_up(run_id, EXPIRED)

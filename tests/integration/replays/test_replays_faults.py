@@ -182,15 +182,14 @@ def test_a_replay_that_no_worker_takes_ends_after_a_day(world: World, case_id: i
     assert (replay["status"], "no worker" in replay["error"]) == ("error", True)
 
 
+@pytest.mark.parametrize(("begun", "jump"), [(timedelta(0), EXPIRED_AFTER), (EXPIRED_AFTER, timedelta(0))])
 def test_a_replay_that_looks_a_day_old_to_a_clock_that_jumped_is_played(
-    world: World, case_id: int, upstream: Upstream
+    world: World, case_id: int, upstream: Upstream, begun: timedelta, jump: timedelta
 ) -> None:
     upstream.script(SAID, SAID)
-    times = iter([timedelta(0)])
+    times = iter([begun])
     clock = Clock()
-    sweeping = replace(
-        sweeper(world, clock, first=True), now=lambda: world.container.now() + next(times, EXPIRED_AFTER)
-    )
+    sweeping = replace(sweeper(world, clock, first=True), now=lambda: world.container.now() + next(times, jump))
     replay_id = waiting(world, case_id)
 
     assert replay_id in sweeping.sweep()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.otlp.normalise.convention import CHAT, Convention, SpanView
 from app.otlp.normalise.messages import Messages, read_messages, read_text
 
-_MAX_INDEX = 100_000
+_INDEX_DIGITS = 5
+# What lies deeper in a key stays one name: no convention goes half as deep.
+_LEVELS = 16
 
 
 class Indexed(Convention):
@@ -51,21 +54,37 @@ def _messages(span: SpanView, prefixes: tuple[str, ...], role: str) -> Messages 
 
 def gather(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
     """The numbered attributes below `prefix` as objects in the order of their numbers, lists within alike."""
-    entries: dict[int, dict[str, Any]] = {}
+    root = _Branch()
     for key in attributes:
         if key.startswith(prefix):
-            number, _, path = key[len(prefix) :].partition(".")
-            if path and number.isascii() and number.isdigit() and int(number) < _MAX_INDEX:
-                entries.setdefault(int(number), {})[path] = attributes[key]
-    return [_nested(entries[number]) for number in sorted(entries)]
+            *path, name = key[len(prefix) :].split(".", _LEVELS)
+            branch = root
+            for step in path:
+                branch = branch.within.setdefault(step, _Branch())
+            branch.values[name] = attributes[key]
+    return _entries(root)
 
 
-def _nested(flat: dict[str, Any]) -> dict[str, Any]:
-    """`{"tool_calls.0.name": x}` as `{"tool_calls": [{"name": x}]}`."""
-    nested: dict[str, Any] = {key: value for key, value in flat.items() if "." not in key}
-    heads = dict.fromkeys(key.partition(".")[0] for key in flat if "." in key)
-    for head in heads:
-        items = gather(flat, f"{head}.")
-        rest = {key[len(head) + 1 :]: value for key, value in flat.items() if key.startswith(f"{head}.")}
-        nested.setdefault(head, items or _nested(rest))
+@dataclass(slots=True)
+class _Branch:
+    """What keys with a common beginning say: `values` where they end after one more name, others `within` it."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    within: dict[str, _Branch] = field(default_factory=dict)
+
+
+def _entries(branch: _Branch) -> list[dict[str, Any]]:
+    numbered = {int(name): inner for name, inner in branch.within.items() if _is_index(name)}
+    return [_nested(numbered[number]) for number in sorted(numbered)]
+
+
+def _is_index(name: str) -> bool:
+    return name.isascii() and name.isdigit() and len(name) <= _INDEX_DIGITS
+
+
+def _nested(branch: _Branch) -> dict[str, Any]:
+    """`tool_calls.0.name` as `{"tool_calls": [{"name": x}]}`."""
+    nested = dict(branch.values)
+    for name, within in branch.within.items():
+        nested.setdefault(name, _entries(within) or _nested(within))
     return nested

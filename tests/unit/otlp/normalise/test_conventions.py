@@ -9,6 +9,7 @@ import pytest
 
 from app.chat import ToolCall
 from app.otlp.normalise import Event, Message, ToolUse
+from app.otlp.normalise.indexed import gather
 from tests.support.views import normal
 
 PARIS = ToolCall("c1", "get_weather", {"city": "Paris"})
@@ -566,6 +567,27 @@ def test_messages_of_tools_that_say_nothing_offer_none() -> None:
     assert normal(asked).definitions == [DEFINITION | {"type": "function"}]
 
 
+@pytest.mark.parametrize("deep", ["a." * 3000, "0." * 3000, "a.0." * 3000])
+def test_a_key_of_thousands_of_steps_hides_no_message(deep: str) -> None:
+    attributes = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Hi", f"gen_ai.prompt.0.{deep}x": "x"}
+
+    assert normal(attributes).input_messages == (Message("user", "Hi"),)
+
+
+def test_attributes_of_many_names_are_looked_at_once_each() -> None:
+    class Counted(str):
+        compared = 0
+
+        def startswith(self, *args: Any) -> bool:
+            Counted.compared += 1
+            return super().startswith(*args)
+
+    many = {Counted(f"llm.tools.0.name{number}.x"): number for number in range(500)}
+
+    assert len(gather(many, "llm.tools.")[0]) == 500
+    assert Counted.compared <= 2 * len(many)
+
+
 def test_numbered_attributes_are_put_in_the_order_of_their_numbers() -> None:
     attributes = {}
     for number in (10, 2, 0):
@@ -575,6 +597,8 @@ def test_numbered_attributes_are_put_in_the_order_of_their_numbers() -> None:
     assert [message.text for message in normal(attributes).input_messages or ()] == ["0", "2", "10"]
 
 
-@pytest.mark.parametrize("key", ["gen_ai.prompt.x.role", "gen_ai.prompt.9999999999999.role", "gen_ai.prompt..role"])
-def test_numbers_that_are_none_are_passed_over(key: str) -> None:
-    assert normal({key: "user", "gen_ai.prompt.0.role": "user"}).input_messages == (Message("user"),)
+@pytest.mark.parametrize("number", ["x", "9999999999999", "1" * 5000, "", "-1", "\u0661"])
+def test_numbers_that_are_none_are_passed_over(number: str) -> None:
+    assert normal({f"gen_ai.prompt.{number}.role": "user", "gen_ai.prompt.0.role": "user"}).input_messages == (
+        Message("user"),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -39,6 +39,9 @@ CONVENTIONS: tuple[Convention, ...] = (
 _MARKERS = frozenset[str]().union(*(convention.markers for convention in CONVENTIONS))
 MODEL_CALLS = frozenset({CHAT, "generate_content", "text_completion"})
 
+# What reading a shape raises that a convention was not written for.
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
 T = TypeVar("T")
 
 
@@ -48,7 +51,11 @@ def _matching(markers: frozenset[str]) -> tuple[Convention, ...]:
 
 
 class Normalised:
-    """A span in normal form; each fact is that of the first convention that knows it, read when asked for."""
+    """A span in normal form; each fact is that of the first convention that knows it, read when asked for.
+
+    What a convention can't read it does not know: whatever somebody sends, it keeps no batch from being stored, and no
+    session from being shown.
+    """
 
     __slots__ = ("_conventions", "operation", "span")
 
@@ -58,11 +65,16 @@ class Normalised:
         self.operation = self._first(lambda convention: convention.operation(span)) or ""
 
     def _first(self, ask: Callable[[Convention], T | None]) -> T | None:
+        return next(self._answers(ask), None)
+
+    def _answers(self, ask: Callable[[Convention], T | None]) -> Iterator[T]:
         for convention in self._conventions:
-            answer = ask(convention)
+            try:
+                answer = ask(convention)
+            except _UNREADABLE:
+                continue
             if answer is not None:
-                return answer
-        return None
+                yield answer
 
     @property
     def convention(self) -> str | None:
@@ -108,7 +120,7 @@ class Normalised:
     @property
     def tool(self) -> ToolUse:
         """Name, id, arguments and result, each from the first convention that has it."""
-        uses = [use for convention in self._conventions if (use := convention.tool(self.span))]
+        uses = list(self._answers(lambda convention: convention.tool(self.span)))
         return ToolUse(
             next((use.name for use in uses if use.name), None),
             next((use.call_id for use in uses if use.call_id), None),

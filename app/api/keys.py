@@ -53,6 +53,5 @@ class ApiKeyResource:
 
     @operation("Revoke an API key, everywhere within 5 seconds", answers={204: None})
     def on_delete(self, req: falcon.Request, resp: falcon.Response, key_id: int) -> None:
-        key = req.context.key
-        self._keys.revoke(project_id=key.project_id, key_id=key_id, actor=key.actor)
+        self._keys.revoke_with(req.context.key, key_id=key_id)
         resp.status = falcon.HTTP_204

@@ -139,11 +139,6 @@ def find_runs(connection: Connection, *, run_ids: Collection[int]) -> list[RunRo
     return [RunRow(*row) for row in connection.execute(_FIND_RUNS, {"run_ids": list(run_ids)})]
 
 
-def read_run(connection: Connection, *, run_id: int) -> RunRow:
-    """A run that is there, of whatever project."""
-    return RunRow(*connection.execute(_ROW_OF_RUN, {"run_id": run_id}).one())
-
-
 def is_finished(connection: Connection, *, run_id: int) -> bool:
     """False for a run that is not there, too."""
     status = connection.scalar(_STATUS, {"run_id": run_id})

@@ -131,6 +131,13 @@ class KeyService:
             raise NotFound("There is no such API key.")
         return key
 
+    def revoke_with(self, revoker: ApiKey, *, key_id: int) -> None:
+        """Revoke a key of the same project; one that may change the organization takes another that may."""
+        key = self.get(project_id=revoker.project_id, key_id=key_id)
+        if "admin" in key.scopes - revoker.scopes:
+            raise Forbidden("This API key lacks the scope admin, which the key to be revoked has.")
+        self.revoke(project_id=revoker.project_id, key_id=key_id, actor=revoker.actor)
+
     def revoke(self, *, project_id: int, key_id: int, actor: Actor = SYSTEM) -> None:
         with self._database.write() as connection:
             if not api_keys.revoke_key(connection, project_id=project_id, key_id=key_id, now=self._now()):

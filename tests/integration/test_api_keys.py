@@ -58,6 +58,17 @@ def test_a_revoked_key_is_refused_at_once_in_this_process(world: World) -> None:
     assert world.get(f"{KEYS}/{key['id']}").json["revokedAt"] is not None
 
 
+def test_a_key_without_the_scope_admin_revokes_none_that_has_it(world: World) -> None:
+    ordinary = with_key(world, made(world)["key"])
+    admins = made(world, scopes=["write", "admin"])
+
+    refused = ordinary.delete(f"{KEYS}/{admins['id']}")
+
+    assert (refused.status_code, "lacks the scope admin" in refused.json["error"]) == (403, True)
+    assert with_key(world, admins["key"]).get(KEYS).status_code == 200
+    assert world.delete(f"{KEYS}/{admins['id']}").status_code == 204
+
+
 def test_making_and_revoking_are_in_the_audit_log_with_the_key_that_did_it(world: World) -> None:
     key = made(world, name="Nightly")
     world.delete(f"{KEYS}/{key['id']}")

@@ -57,10 +57,11 @@ class Normalised:
     session from being shown.
     """
 
-    __slots__ = ("_conventions", "operation", "span")
+    __slots__ = ("_conventions", "_input_messages", "operation", "span")
 
     def __init__(self, span: SpanView) -> None:
         self.span = span
+        self._input_messages: tuple[Messages | None] | None = None
         self._conventions = _matching(_MARKERS.intersection(span.attributes))
         self.operation = self._first(lambda convention: convention.operation(span)) or ""
 
@@ -107,7 +108,10 @@ class Normalised:
 
     @property
     def input_messages(self) -> Messages | None:
-        return self._first(lambda convention: convention.input_messages(self.span))
+        """Read once: it is the largest part of a span, and asked for again for each call within the span."""
+        if self._input_messages is None:
+            self._input_messages = (self._first(lambda convention: convention.input_messages(self.span)),)
+        return self._input_messages[0]
 
     @property
     def output_messages(self) -> Messages | None:

@@ -100,8 +100,9 @@ class Sweeper:
 
     def _tell(self, run_id: int) -> None:
         with self.database.read() as connection:
-            row = runs.read_run(connection, run_id=run_id)
-        self.telling.ended(row, row.model_name, row.error_kind or "")
+            found = runs.find_runs(connection, run_ids=[run_id])
+        for row in found:  # unless it was erased meanwhile
+            self.telling.ended(row, row.model_name, row.error_kind or "")
 
     def _forget_keys(self) -> None:
         with self.database.write() as connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,17 @@ def container(settings: Settings | None = None) -> Container:
     settings = settings or load()
     settings.home.mkdir(parents=True, exist_ok=True)
     return bootstrap(settings)
+
+
+def let_server_forget(built: Container) -> None:
+    """Wait until a server beside this command knows of a change of prompts.
+
+    Embedded, each has a Redis of its own: the server hears of nothing, but soon asks the database again.
+    """
+    from app.limits.epochs import REMEMBERED_S
+
+    if built.settings.embedded:
+        time.sleep(REMEMBERED_S)
 
 
 def only_project(built: Container, project_id: int | None) -> int:

@@ -38,6 +38,7 @@ def prompt(prompt_id: int, project_id: int | None, yes: bool) -> None:
     project_id = context.only_project(built, project_id)
     _confirm(f"prompt {prompt_id} with its versions, sessions, runs, test cases and replays", yes)
     built.services.deletion.erase_prompt(project_id=project_id, prompt_id=prompt_id)
+    context.let_server_forget(built)
     click.echo(f"Prompt {prompt_id} is erased.")
 
 
@@ -49,6 +50,7 @@ def whole_project(project_id: int, yes: bool) -> None:
     built = context.container()
     _confirm(f"project {project_id} with all of its prompts and API keys", yes)
     built.services.deletion.erase_project(project_id=project_id)
+    context.let_server_forget(built)
     click.echo(f"Project {project_id} is erased.")
 
 

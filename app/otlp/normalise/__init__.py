@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -50,6 +50,13 @@ def _matching(markers: frozenset[str]) -> tuple[Convention, ...]:
     return tuple(convention for convention in CONVENTIONS if convention.matches(markers))
 
 
+def _asked(convention: Convention, ask: Callable[[Convention], T | None]) -> T | None:
+    try:
+        return ask(convention)
+    except _UNREADABLE:
+        return None
+
+
 class Normalised:
     """A span in normal form; each fact is that of the first convention that knows it, read when asked for.
 
@@ -66,16 +73,11 @@ class Normalised:
         self.operation = self._first(lambda convention: convention.operation(span)) or ""
 
     def _first(self, ask: Callable[[Convention], T | None]) -> T | None:
-        return next(self._answers(ask), None)
-
-    def _answers(self, ask: Callable[[Convention], T | None]) -> Iterator[T]:
         for convention in self._conventions:
-            try:
-                answer = ask(convention)
-            except _UNREADABLE:
-                continue
+            answer = _asked(convention, ask)
             if answer is not None:
-                yield answer
+                return answer
+        return None
 
     @property
     def convention(self) -> str | None:
@@ -124,7 +126,8 @@ class Normalised:
     @property
     def tool(self) -> ToolUse:
         """Name, id, arguments and result, each from the first convention that has it."""
-        uses = list(self._answers(lambda convention: convention.tool(self.span)))
+        asked = (_asked(convention, lambda convention: convention.tool(self.span)) for convention in self._conventions)
+        uses = [use for use in asked if use]
         return ToolUse(
             next((use.name for use in uses if use.name), None),
             next((use.call_id for use in uses if use.call_id), None),

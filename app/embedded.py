@@ -15,6 +15,7 @@ from gunicorn.arbiter import Arbiter
 from app import clock
 from app.api.app import App, build_app
 from app.bootstrap import Container, bootstrap
+from app.startup import settle
 from config import gunicorn as web_configuration
 from config.settings import Settings
 
@@ -81,7 +82,9 @@ class EmbeddedServer(BaseApplication):  # type: ignore[misc]
         container = bootstrap(self._settings)
         self._background = Background(container)
         self._background.start()
-        return build_app(container)
+        app = build_app(container)
+        settle()
+        return app
 
     def _announce(self, worker: Any) -> None:
         # Ctrl-C reaches the whole foreground group; the arbiter tells this process when to stop.

@@ -13,7 +13,7 @@ from dramatiq import Broker, Message, Middleware, Worker
 from dramatiq.broker import MessageProxy
 from dramatiq.brokers.redis import RedisBroker, _RedisConsumer
 from dramatiq.errors import ConnectionClosed
-from dramatiq.middleware import AgeLimit, CurrentMessage, Retries, ShutdownNotifications, TimeLimit
+from dramatiq.middleware import AgeLimit, CurrentMessage, Retries, TimeLimit
 from dramatiq.results import Results
 from dramatiq.results.backends import RedisBackend
 
@@ -54,7 +54,6 @@ def build_broker(client: redis.Redis, waiting_client: redis.Redis, *further: Mid
         middleware=[
             AgeLimit(),
             TimeLimit(),
-            ShutdownNotifications(),
             Retries(),
             CurrentMessage(),
             results,

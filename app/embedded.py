@@ -36,7 +36,7 @@ class Background:
         self._clock = threading.Thread(target=clock.run, args=ticking, name="clock", daemon=True)
 
     def start(self) -> None:
-        # Time limits and shutdown notices start their timers here, as they do in a worker process.
+        # Time limits start their timer here, as they do in a worker process.
         self._broker.emit_after("process_boot")
         # Warns of a second worker on one broker; each takes its own queue, so they don't meet.
         self._broker.logger.setLevel(logging.ERROR)

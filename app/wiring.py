@@ -221,6 +221,7 @@ class Services:
             call_timeout_s=parts.settings.run_call_s,
             metrics=parts.metrics,
             rules=self.masking,
+            stopping=lambda: parts.broker.stopping,
         )
 
     @cached_property

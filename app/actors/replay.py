@@ -26,7 +26,6 @@ def declare(broker: RedisBroker, services: Services) -> ReplayActor:
         max_backoff=15_000,
         time_limit=3_600_000,
         max_age=MAX_AGE_MS,
-        notify_shutdown=True,
     )
     def replay(replay_id: int) -> None:
         services.replay_player.play(replay_id)

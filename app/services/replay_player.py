@@ -78,11 +78,16 @@ class ReplayPlayer:
     call_timeout_s: float
     metrics: Metrics
     rules: MaskingRules
+    stopping: Callable[[], bool]
     beat_s: float = BEAT_S
     sleep: Callable[[float], None] = time.sleep
 
     def play(self, replay_id: int) -> None:
-        """Nothing happens to a replay that another worker has, or that has ended: a message may come twice."""
+        """Nothing happens to a replay that another worker has, or that has ended: a message may come twice.
+
+        `Unavailable` when this process ends before the replay does. It is asked between two calls of a model: an
+        exception thrown into the thread could leave any lock of the process locked for good.
+        """
         token = str(uuid4())
         row = self.database.retrying(
             lambda connection: replay_claims.claim_replay(connection, replay_id=replay_id, token=token, now=self.now())
@@ -123,6 +128,8 @@ class ReplayPlayer:
             ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix=f"replay-{row.id}") as pool,
         ):
             result = replay(prepared.case, self._ports(prepared, meter, pulse), pool.map)
+            if result.status == "cancelled" and self.stopping() and not pulse.lost():
+                raise Unavailable("This process ends; another one plays the replay again.")
             self._store(row, token, _columns(result) | {"done": pulse.done} | meter.spent())
 
     def _prepare(self, connection: Connection, row: ReplayRow) -> Prepared:
@@ -164,7 +171,7 @@ class ReplayPlayer:
             draft=SnapshotDraft(draft),
             judge=self._judge(organization_id, prepared.judge, meter),
             progress=pulse.progress,
-            cancelled=pulse.lost,
+            cancelled=lambda: pulse.lost() or self.stopping(),
         )
 
     def _judge(self, organization_id: int, model: LanguageModel | None, meter: Meter) -> JudgePort:

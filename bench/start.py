@@ -1,0 +1,63 @@
+"""How long a process takes from its start until it works: `python -m bench.start`."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.deployment import Deployment
+from tests.support.http_client import serves
+from tests.support.mariadb import mariadb_server
+from tests.support.process import ChildProcess
+from tests.support.redis_server import redis_server
+from tests.support.waiting import wait_until
+
+GOAL_S = 2
+# What a worker process of Dramatiq says when it asks for messages.
+AT_WORK = b"Worker process is ready for action."
+
+
+def seconds_to_start(child: ChildProcess, works: Callable[[], bool]) -> float:
+    """Of a process that ran already, so that what it reads is in the disk's cache."""
+    child.kill()
+    child.log.write_bytes(b"")
+    started = time.perf_counter()
+    child.launch()
+    wait_until(works, child.name, interval_s=0.01)
+    return time.perf_counter() - started
+
+
+def measure(deployment: Deployment, rounds: int) -> None:
+    kinds: dict[str, tuple[ChildProcess, Callable[[], bool]]] = {
+        "web": (deployment.webs[0], lambda: serves(deployment.url))
+    }
+    for queue, (worker,) in deployment.workers.items():
+        processes = worker.argv[worker.argv.index("--processes") + 1]
+        kinds[queue] = (worker, lambda log=worker.log, all_of=int(processes): log.read_bytes().count(AT_WORK) >= all_of)  # type: ignore[misc]
+    for name, (child, works) in kinds.items():
+        taken = statistics.median(seconds_to_start(child, works) for _ in range(rounds))
+        print(f"  {name:8} {taken:5.2f} s    goal under {GOAL_S} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory() as name,
+        mariadb_server() as mariadb,
+        mariadb.database() as mysql_url,
+        redis_server() as redis,
+        redis.database() as redis_url,
+        Deployment(Path(name), mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1) as deployment,
+    ):
+        print(f"From the start of a process until it works, median of {arguments.rounds}")
+        measure(deployment, **vars(arguments))
+
+
+if __name__ == "__main__":
+    main()

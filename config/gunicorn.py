@@ -1,7 +1,7 @@
 """gunicorn's configuration: `gunicorn -c config/gunicorn.py app.wsgi:application`; the embedded server reads it too.
 
 The application is loaded in each worker process, after the fork: a database connection must not cross one.
-Chunked bodies arrive with `wsgi.input_terminated`; `forwarded_allow_ips` keeps gunicorn's default, this machine.
+Chunked bodies arrive with `wsgi.input_terminated`.
 """
 
 from pathlib import Path
@@ -26,6 +26,8 @@ timeout = 120
 backlog = 2048
 worker_tmp_dir = str(_shared_memory) if _shared_memory.is_dir() else None
 control_socket_disable = True
+# Which proxies are believed is REPRISE_TRUSTED_PROXIES' to say, to the application.
+forwarded_allow_ips = ""
 accesslog = None
 logger_class = "config.gunicorn_logging.StructuredLogger"
 proc_name = "reprise"

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,12 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+def _networks(text: str) -> str:
+    for entry in filter(None, map(str.strip, text.split(","))):
+        ip_network(entry)
+    return text
+
+
 def _path(text: str) -> Path:
     return Path(text).expanduser().resolve()
 
@@ -75,6 +82,12 @@ class Settings:
     port: int = setting("PORT", 8000, "Port the web server binds to", _positive)
     public_url: str = setting(
         "REPRISE_PUBLIC_URL", "", "Base URL people reach Reprise under; empty: links carry no host"
+    )
+    trusted_proxies: str = setting(
+        "REPRISE_TRUSTED_PROXIES",
+        "",
+        "Addresses or networks, comma-separated, of proxies whose X-Forwarded-For and -Proto are believed",
+        _networks,
     )
     secret_key: str = setting(
         "REPRISE_SECRET_KEY",

@@ -22,6 +22,7 @@ from app.api.members import Invitation, Invitations, Member, Members
 from app.api.metrics import MetricsResource
 from app.api.middleware.authentication import Authentication
 from app.api.middleware.bulkhead import Bulkhead
+from app.api.middleware.forwarded import Forwarded
 from app.api.middleware.metrics import RequestMetrics
 from app.api.middleware.request_id import RequestId
 from app.api.middleware.security_headers import SecurityHeaders
@@ -55,6 +56,7 @@ from app.api.traces import Traces
 from app.api.usage import Usage
 from app.api.versions import Commit, Restore, Version, Versions
 from app.bootstrap import Container
+from app.proxies import TrustedProxies, parse_networks
 from app.web import routes as pages
 
 App = falcon.App[falcon.Request, falcon.Response]
@@ -65,6 +67,7 @@ def build_app(container: Container) -> RoutedApp:
     settings, services = container.settings, container.services
     app = RoutedApp(
         middleware=[
+            Forwarded(TrustedProxies(parse_networks(settings.trusted_proxies))),
             UnreadBody(),
             RequestMetrics(container.metrics),
             RequestId(),

@@ -50,7 +50,7 @@ class Cookies:
         resp.unset_cookie(name, path="/", same_site="Lax")
 
     def _put(self, req: falcon.Request, resp: falcon.Response, name: str, value: str, *, max_age: int | None) -> None:
-        secure = self._https or req.forwarded_scheme == "https"
+        secure = self._https or req.scheme == "https"
         resp.set_cookie(name, value, max_age=max_age, path="/", secure=secure, http_only=True, same_site="Lax")
 
 

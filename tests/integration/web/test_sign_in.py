@@ -103,12 +103,6 @@ def test_the_session_cookie_is_out_of_reach_for_scripts_and_other_sites(world: W
     assert (cookie.http_only, cookie.same_site, cookie.secure, cookie.path) == (True, "Lax", False, "/")
 
 
-def test_behind_tls_the_cookie_is_secure(world: World) -> None:
-    answer = world.client.simulate_get("/sign-in", headers={"X-Forwarded-Proto": "https"})
-
-    assert answer.cookies["reprise_form"].secure
-
-
 def test_the_token_is_stored_as_a_digest(world: World, admin: Browser) -> None:
     from sqlalchemy import select
 

@@ -38,6 +38,12 @@ def _positive(text: str) -> int:
     return number
 
 
+def _percent(text: str) -> int:
+    if not 1 <= (number := int(text)) <= 100:
+        raise ValueError("must be 1 to 100")
+    return number
+
+
 def _one_of(*choices: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text.lower() not in choices:
@@ -146,13 +152,19 @@ class Settings:
     )
     web_processes: int = setting("REPRISE_WEB_PROCESSES", 2, "Web processes; the embedded mode has one", _positive)
     web_threads: int = setting(
-        "REPRISE_WEB_THREADS", 1300, "Threads of each web process, started as they are needed", _positive
+        "REPRISE_WEB_THREADS", 1600, "Threads of each web process, started as they are needed", _positive
     )
     run_places: int = setting(
         "REPRISE_RUN_PLACES",
         1000,
-        "Runs that may wait in each web process, and at most nine of ten of its threads; beyond it 503",
+        "Runs of one organization that may wait in each web process, others' share comes on top; beyond it 503",
         _positive,
+    )
+    organization_share: int = setting(
+        "REPRISE_ORGANIZATION_SHARE",
+        25,
+        "Percent of places, threads, model calls and backlog that are an organization's own when others want them too",
+        _percent,
     )
     worker_threads: int = setting(
         "REPRISE_WORKER_THREADS",
@@ -169,11 +181,6 @@ class Settings:
 
     vendor_credentials: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """(key, base URL) of each vendor that has one of its usual variables set."""
-
-    @property
-    def waiting_places(self) -> int:
-        """Threads of a web process that waiting runs may take."""
-        return max(1, min(self.run_places, self.web_threads * 9 // 10))
 
     @property
     def embedded(self) -> bool:

@@ -56,6 +56,8 @@ from app.api.traces import Traces
 from app.api.usage import Usage
 from app.api.versions import Commit, Restore, Version, Versions
 from app.bootstrap import Container
+from app.limits.shares import Quota
+from app.metrics.registry import SHARE_REFUSED
 from app.proxies import TrustedProxies, parse_networks
 from app.web import routes as pages
 
@@ -73,8 +75,6 @@ def build_app(container: Container) -> RoutedApp:
             RequestId(),
             SecurityHeaders(),
             Authentication(keys=services.keys, limiter=container.limiter),
-            Bulkhead(settings.waiting_places),
-            Bulkhead(AT_ONCE, kind="exports", words="exports"),
         ],
         cors_enable=False,
     )
@@ -100,7 +100,26 @@ def build_app(container: Container) -> RoutedApp:
     app.add_route("/api/openapi.json", openapi)
     app.add_route("/api/docs", ApiDocsPage(openapi=openapi, now=container.now))
     pages.install(app, container)
+    app.add_middleware(bulkheads(container))  # after the middleware of the pages, which finds out whose they are
     return app
+
+
+def bulkheads(container: Container) -> list[Bulkhead]:
+    """Of the threads of this process, runs may take four of five, batches three of twenty."""
+    settings, count = container.settings, container.metrics.count
+    threads, percent = settings.web_threads, settings.organization_share
+    runs = Quota.within(threads * 4 // 5, percent, places=settings.run_places)
+    batches = Quota.within(threads * 3 // 20, percent, places=settings.ingest_backlog)
+    return [
+        Bulkhead(runs, on_refused=lambda: count(SHARE_REFUSED, "runs")),
+        Bulkhead(batches, kind="stores", words="batches", on_refused=lambda: count(SHARE_REFUSED, "batches")),
+        Bulkhead(
+            Quota.of(AT_ONCE, percent),
+            kind="exports",
+            words="exports",
+            on_refused=lambda: count(SHARE_REFUSED, "exports"),
+        ),
+    ]
 
 
 def add_organization_routes(app: App, container: Container) -> None:

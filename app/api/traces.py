@@ -26,6 +26,7 @@ class Traces:
     """Answers 200 when the batch is committed: what is acknowledged is stored."""
 
     scopes = {"POST": "ingest"}  # noqa: RUF012 - read by the authentication middleware
+    stores = frozenset({"POST"})
 
     def __init__(self, *, delivery: BatchDelivery, wire_bytes: int) -> None:
         self._delivery = delivery

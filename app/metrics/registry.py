@@ -36,6 +36,9 @@ RATE_LIMITED = _counter("reprise_rate_limited_total", "Requests refused because 
 RATE_LIMIT_NOT_COUNTED = _counter(
     "reprise_rate_limit_not_counted_total", "Requests let through uncounted because Redis could not count."
 )
+SHARE_REFUSED = _counter(
+    "reprise_share_refused_total", "Requests refused because their organization had its share, or all places.", "kind"
+)
 
 RUNS = _counter("reprise_runs_total", "Runs that ended.", "model", "outcome", series_max=500)
 PROVIDER_CALLS = _counter(

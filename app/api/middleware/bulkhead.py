@@ -9,36 +9,57 @@ import falcon
 from falcon.typing import ReadableIO
 
 from app.errors import Unavailable
+from app.limits.shares import Quota, Shares
 
 
 class Bulkhead:
-    """At most `places` requests of a kind may be in work in one process; one more is told to come back.
+    """Limits how many requests of a kind are in work in one process, and how many of them are one organization's.
 
-    A resource names the methods of that kind in the attribute `kind`, e.g. `waits = {"POST"}`. A stream is in work
-    until it is closed. `words` name the kind to whoever is refused.
+    One more than `quota` admits is told to come back, and `on_refused` is called. A resource names the methods of that
+    kind in the attribute `kind`, e.g. `waits = {"POST"}`; a stream is in work until it is closed. `words` name the kind
+    to callers. It comes after the middleware that finds out whose a request is.
     """
 
-    def __init__(self, places: int, *, kind: str = "waits", words: str = "runs") -> None:
-        self._places = threading.BoundedSemaphore(places)
+    def __init__(
+        self, quota: Quota, *, kind: str = "waits", words: str = "runs", on_refused: Callable[[], None] = lambda: None
+    ) -> None:
+        self._shares = Shares(quota)
+        self._lock = threading.Lock()
         self._kind = kind
         self._words = words
+        self._on_refused = on_refused
 
     def process_resource(
         self, req: falcon.Request, _resp: falcon.Response, resource: object, _params: dict[str, object]
     ) -> None:
         if req.method not in getattr(resource, self._kind, ()):
             return
-        if not self._places.acquire(blocking=False):
+        organization_id = _organization_of(req)
+        with self._lock:
+            admitted = self._shares.take(organization_id)
+        if not admitted:
+            self._on_refused()
             raise Unavailable(f"As many {self._words} as this process takes are in work; send this one again.")
-        req.context.place_taken = self
+        req.context.place = self, organization_id
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
-        if getattr(req.context, "place_taken", None) is not self:
+        bulkhead, organization_id = getattr(req.context, "place", (None, 0))
+        if bulkhead is not self:
             return
         if resp.stream is None:
-            self._places.release()
+            self._release(organization_id)
         else:
-            resp.stream = _Held(resp.stream, self._places.release)
+            resp.stream = _Held(resp.stream, lambda: self._release(organization_id))
+
+    def _release(self, organization_id: int) -> None:
+        with self._lock:
+            self._shares.release(organization_id)
+
+
+def _organization_of(req: falcon.Request) -> int:
+    """The organization of the API key, or of the page's project."""
+    owner = getattr(req.context, "key", None) or req.context.visit
+    return int(owner.organization_id)
 
 
 class _Held:

@@ -1,15 +1,20 @@
-"""Waiting requests have their places; the others are never without one."""
+"""Waiting requests have their places, each organization its share of them; the others are never without one."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import falcon
 import pytest
 from falcon.testing import TestClient
 
 from app.api import errors
+from app.api.exports import Exports
 from app.api.middleware.bulkhead import Bulkhead
 from app.api.runs import RunEvents, RunPrompt
+from app.api.traces import Traces
+from app.limits.shares import Quota
+from app.web.views.exports import Export
 
 LONG_S = 30
 
@@ -45,14 +50,27 @@ class Streaming:
         resp.stream = iter([b"one", b"two"])
 
 
+class Owned:
+    """Whose a request is, its header `Organization` says."""
+
+    def process_resource(self, req, _resp, _resource, _params):
+        req.context.key = SimpleNamespace(organization_id=int(req.get_header("Organization") or 1))
+
+
 @pytest.fixture
 def waiting():
     return Waiting()
 
 
 @pytest.fixture
-def app(waiting):
-    app = falcon.App(middleware=[Bulkhead(2)])
+def refused():
+    return []
+
+
+@pytest.fixture
+def app(waiting, refused):
+    """Two places for one organization alone, and one more for another."""
+    app = falcon.App(middleware=[Owned(), Bulkhead(Quota.of(2, 25), on_refused=lambda: refused.append(1))])
     errors.install(app)
     app.add_route("/wait", waiting)
     app.add_route("/fail", Failing())
@@ -78,6 +96,24 @@ def test_one_too_many_is_told_to_come_back_while_short_requests_are_answered(cli
     assert short.status_code == 200
 
 
+def test_an_organization_finds_a_place_while_another_one_has_taken_all(app, client, refused):
+    def begin(organization_id):
+        environ = falcon.testing.create_environ("/stream", headers={"Organization": str(organization_id)})
+        status = []
+        return app(environ, lambda line, *_args: status.append(line)), status
+
+    streams = [begin(1) for _ in range(5)]
+    assert [status[0][:3] for _, status in streams] == ["200", "200", "503", "503", "503"]
+    assert len(refused) == 3
+
+    other, status = begin(2)
+    assert status[0][:3] == "200"
+    other.close()
+    streams[0][0].close()
+    streams[1][0].close()
+    assert client.simulate_get("/stream", headers={"Organization": "1"}).text == "onetwo"
+
+
 def test_an_answered_request_leaves_its_place(client, waiting):
     waiting.release.set()
 
@@ -101,6 +137,15 @@ def test_a_stream_keeps_its_place_until_it_is_closed(app, client):
     assert client.simulate_get("/stream").text == "onetwo"
 
 
-@pytest.mark.parametrize(("resource", "method"), [(RunPrompt, "POST"), (RunEvents, "GET")])
-def test_whoever_waits_for_a_run_or_follows_it_takes_a_place(resource, method):
-    assert method in resource.waits
+@pytest.mark.parametrize(
+    ("kind", "resource", "method"),
+    [
+        ("waits", RunPrompt, "POST"),
+        ("waits", RunEvents, "GET"),
+        ("stores", Traces, "POST"),
+        ("exports", Exports, "GET"),
+        ("exports", Export, "GET"),
+    ],
+)
+def test_what_takes_long_takes_a_place(kind, resource, method):
+    assert method in getattr(resource, kind)

@@ -1,0 +1,85 @@
+"""Shares of a limited number of places, so that no organization can take what others need.
+
+Work that holds a place can't be taken back: a call of a model that hangs keeps its thread for minutes. So a part of the
+places is kept free for organizations that hold less than their share.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """When an organization is admitted to one of `capacity` places.
+
+    While an organization holds less than `share` places it is admitted as long as any place is free; from then on only
+    while fewer than `places` are taken by all together. So:
+
+    * never are more than `capacity` places taken;
+    * alone, an organization gets `places`;
+    * while one organization takes all that it can, the others together find `capacity - places` places free at
+      once, which is a share; after that, each place that becomes free goes to them until all of them have their shares,
+      or until fewer than `places` are taken.
+    """
+
+    places: int
+    share: int
+    capacity: int
+
+    @classmethod
+    def of(cls, places: int, percent: int) -> Quota:
+        """`places` for one organization alone, and a share more, which only others can take."""
+        share = _share(places, percent)
+        return cls(places, share, places + share)
+
+    @classmethod
+    def within(cls, capacity: int, percent: int, *, places: int | None = None) -> Quota:
+        """The same where there is room for `capacity` altogether: for one alone as much as fits, at most `places`.
+
+        A single place can't be divided.
+        """
+        fitting = max(1, min(places or capacity, capacity * 100 // (100 + percent)))
+        while fitting > 1 and fitting + _share(fitting, percent) > capacity:
+            fitting -= 1
+        share = _share(fitting, percent)
+        return cls(fitting, share, max(1, min(capacity, fitting + share)))
+
+    def admits(self, *, taken: int, held: int) -> bool:
+        """Whether an organization that holds `held` of the `taken` places may take another one."""
+        return taken < (self.capacity if held < self.share else self.places)
+
+
+class Shares:
+    """The places that organizations hold. Not for several threads at once."""
+
+    def __init__(self, quota: Quota) -> None:
+        self.quota = quota
+        self._held: Counter[int] = Counter()
+
+    @property
+    def taken(self) -> int:
+        return self._held.total()
+
+    @property
+    def held(self) -> dict[int, int]:
+        """{organization: places}, of those that hold any."""
+        return dict(self._held)
+
+    def take(self, organization_id: int) -> bool:
+        """Take a place if the organization may have another one."""
+        admitted = self.quota.admits(taken=self.taken, held=self._held[organization_id])
+        if admitted:
+            self._held[organization_id] += 1
+        return admitted
+
+    def release(self, organization_id: int) -> None:
+        self._held[organization_id] -= 1
+        if self._held[organization_id] <= 0:
+            del self._held[organization_id]
+
+
+def _share(places: int, percent: int) -> int:
+    """Rounded up: the smallest share is one place."""
+    return max(1, -(-places * percent // 100))

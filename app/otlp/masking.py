@@ -3,11 +3,13 @@
 A `pattern` (RE2) is replaced wherever it is found in a text: attribute values, the JSON inside them, events, links,
 the span's name and status. A `pointer` (RFC 6901, `*` for every member) names a place: its first token is an
 attribute's key, the others lead into the attribute's value.
+
+What can't be masked within the budget (`app/otlp/mask_texts.py`) is masked whole: an attribute, a name, an answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
@@ -15,10 +17,10 @@ from typing import Any, Literal
 import msgspec
 
 from app.errors import Invalid
+from app.otlp.mask_texts import GROWTH_MAX, Budget, Exhausted, TextRule, json_size
 from app.otlp.text import parse_json
 from app.otlp.validate import CONVERSATION_ID, PROMPT_ID
 from app.otlp.values import any_value
-from app.replay.patterns import compile_pattern
 
 MASK = "[masked]"
 RULES_MAX = 100
@@ -26,8 +28,6 @@ EVERY = "*"
 # Without these a span has no place: what would be masked of them gets a pseudonym, or stays.
 _KEPT = frozenset({PROMPT_ID, "service.prompt.version"})
 _LISTS = ("events", "links")
-
-Replace = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,47 +43,101 @@ class Masking:
     """Rules, compiled. Raises Invalid for one that can't be used, naming it by its place."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self._patterns: list[tuple[Any, str]] = []
-        self._pointers: list[tuple[tuple[str, ...], str]] = []
+        self.texts: list[TextRule] = []
+        self.pointers: list[tuple[tuple[str, ...], str]] = []
         for place, rule in enumerate(rules):
             try:
                 self._add(rule)
             except ValueError as error:
-                raise Invalid(f"masking.{place}.value: {error}") from None
+                raise _refused(place, error) from None
 
     def __bool__(self) -> bool:
-        return bool(self._patterns or self._pointers)
+        return bool(self.texts or self.pointers)
 
     def _add(self, rule: Rule) -> None:
         if rule.kind == "pointer":
-            self._pointers.append((_tokens(rule.value), rule.replacement))
+            self.pointers.append((_tokens(rule.value), rule.replacement))
         else:
-            self._patterns.append((compile_pattern(rule.value), rule.replacement.replace("\\", "\\\\")))
+            self.texts.append(TextRule.of(rule.value, rule.replacement))
 
-    def text(self, text: str) -> str:
+    def text(self, text: str, budget: Budget | None = None) -> str:
         """A text with what the patterns find in it replaced."""
-        for pattern, replacement in self._patterns:
-            text = pattern.sub(replacement, text.encode(errors="replace").decode())
-        return text
+        try:
+            return _Pass(self, budget or Budget()).text(text)
+        except Exhausted:
+            return MASK
 
-    def at(self, value: Any, *places: Sequence[str]) -> Any:
+    def at(self, value: Any, *places: Sequence[str], budget: Budget | None = None) -> Any:
         """A value that stands at these places, masked. A place is the tokens of a pointer; `*` in it is any of them.
 
         May raise RecursionError.
         """
-        for tokens, replacement in self._pointers:
-            for place in places:
-                if _meet(tokens, place):
-                    value = _point(value, tokens[len(place) :], replacement)
-        return self._leaves(value)
+        return _Pass(self, budget or Budget()).at(value, *places)
 
-    def span(self, raw: bytes) -> bytes:
-        """A span's JSON, masked; the very same bytes when no rule found anything. ValueError when it is no JSON."""
+    def span(self, raw: bytes, budget: Budget | None = None) -> bytes:
+        """A span's JSON, masked; the very same bytes when no rule found anything. ValueError when it is no JSON.
+
+        Of `budget` the search is for all spans that share it, the growth for each.
+        """
         fields = parse_json(raw)
         if not isinstance(fields, dict):
             raise ValueError("a span is a JSON object")
-        masked = {key: self._field(key, value) for key, value in fields.items()}
+        budget = budget or Budget()
+        budget.growth = GROWTH_MAX
+        masked = _Pass(self, budget).span(fields)
         return raw if masked == fields else msgspec.json.encode(masked)
+
+
+def checked(rules: Sequence[Rule]) -> Masking:
+    """Rules that someone wants to set. Raises Invalid for one that can't be used, or that finds nothing everywhere."""
+    masking = Masking(rules)
+    for place, rule in enumerate(rules):
+        if rule.kind == "pattern" and TextRule.of(rule.value, rule.replacement).finds_nothing():
+            raise _refused(place, "matches the empty text, which is everywhere; write + where it has *")
+    return masking
+
+
+def _refused(place: int, why: object) -> Invalid:
+    return Invalid(f"masking.{place}.value: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """Rules on their way through a value, with what that may still cost."""
+
+    rules: Masking
+    budget: Budget
+
+    def text(self, text: str) -> str:
+        """Raises Exhausted."""
+        if not text.isascii():
+            text = text.encode(errors="replace").decode()  # RE2 takes no lone surrogates
+        for rule in self.rules.texts:
+            text = rule.masked(text, self.budget)
+        return text
+
+    def at(self, value: Any, *places: Sequence[str]) -> Any:
+        try:
+            return self._at(value, places)
+        except Exhausted:
+            return MASK
+
+    def _at(self, value: Any, places: Sequence[Sequence[str]]) -> Any:
+        for tokens, replacement in self.rules.pointers:
+            for place in places:
+                if _meet(tokens, place):
+                    value = self._point(value, tokens[len(place) :], replacement)
+        return self._leaves(value) if self.rules.texts else value
+
+    def _short(self, text: Any) -> Any:
+        """A text beside the attributes, such as a name."""
+        try:
+            return self.text(text) if isinstance(text, str) else text
+        except Exhausted:
+            return MASK
+
+    def span(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return {key: self._field(key, value) for key, value in fields.items()}
 
     def _field(self, key: str, value: Any) -> Any:
         if key == "attributes":
@@ -93,8 +147,8 @@ class Masking:
                 {k: self._field(k, v) for k, v in item.items()} if isinstance(item, dict) else item for item in value
             ]
         if key == "status" and isinstance(value, dict):
-            return {k: self.text(v) if k == "message" and isinstance(v, str) else v for k, v in value.items()}
-        return self.text(value) if key == "name" and isinstance(value, str) else value
+            return {k: self._short(v) if k == "message" else v for k, v in value.items()}
+        return self._short(value) if key == "name" else value
 
     def _attributes(self, pairs: Any) -> Any:
         if not isinstance(pairs, list):
@@ -135,6 +189,33 @@ class Masking:
         masked = self.text(str(value))
         return value if masked == str(value) else masked
 
+    def _point(self, value: Any, tokens: Sequence[str], replacement: str) -> Any:
+        if not tokens:
+            self.budget.grow(json_size(replacement) - (len(value) if isinstance(value, str) else 0))
+            return replacement
+        token, rest = tokens[0], tokens[1:]
+        if isinstance(value, str):
+            return self._point_within(value, tokens, replacement)
+        if isinstance(value, dict):
+            return {
+                key: self._point(inner, rest, replacement) if token in (EVERY, key) else inner
+                for key, inner in value.items()
+            }
+        if isinstance(value, list):
+            return [
+                self._point(inner, rest, replacement) if token in (EVERY, str(place)) else inner
+                for place, inner in enumerate(value)
+            ]
+        return value
+
+    def _point_within(self, text: str, tokens: Sequence[str], replacement: str) -> Any:
+        inner, is_json = _json_within(text)
+        if is_json:
+            masked = self._point(inner, tokens, replacement)
+            return text if masked == inner else msgspec.json.encode(masked).decode()
+        # JSON that an SDK cut off can't be followed: better all of it masked than the wrong part shown.
+        return self._point(text, (), replacement) if text.lstrip().startswith(("{", "[")) else text
+
 
 def _tokens(pointer: str) -> tuple[str, ...]:
     if not pointer.startswith("/") or pointer == "/":
@@ -146,33 +227,6 @@ def _meet(tokens: Sequence[str], place: Sequence[str]) -> bool:
     """Whether the pointer names what stands there, or something around it or within."""
     steps = zip(tokens[1:], place[1:], strict=False)
     return tokens[0] == place[0] and all(EVERY in (token, step) or token == step for token, step in steps)
-
-
-def _point(value: Any, tokens: Sequence[str], replacement: str) -> Any:
-    if not tokens:
-        return replacement
-    token, rest = tokens[0], tokens[1:]
-    if isinstance(value, str):
-        return _point_within(value, tokens, replacement)
-    if isinstance(value, dict):
-        return {
-            key: _point(inner, rest, replacement) if token in (EVERY, key) else inner for key, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [
-            _point(inner, rest, replacement) if token in (EVERY, str(place)) else inner
-            for place, inner in enumerate(value)
-        ]
-    return value
-
-
-def _point_within(text: str, tokens: Sequence[str], replacement: str) -> str:
-    inner, is_json = _json_within(text)
-    if is_json:
-        masked = _point(inner, tokens, replacement)
-        return text if masked == inner else msgspec.json.encode(masked).decode()
-    # JSON that an SDK cut off can't be followed: better all of it masked than the wrong part shown.
-    return replacement if text.lstrip().startswith(("{", "[")) else text
 
 
 def _json_within(value: Any) -> tuple[Any, bool]:

@@ -9,7 +9,7 @@ from app.errors import Invalid, NotFound
 from app.models import audit_log, data_policies, organizations
 from app.models.audit_log import SYSTEM, Actor
 from app.models.data_policies import DataPolicy
-from app.otlp.masking import Masking, Rule
+from app.otlp.masking import Rule, checked
 from app.services.masking import MaskingRules
 from app.services.seal import NO_KEY
 from app.timestamps import Now
@@ -28,7 +28,7 @@ class DataPolicyService:
 
     def put(self, *, project_id: int, policy: DataPolicy, actor: Actor = SYSTEM) -> None:
         """`Invalid` for a rule that can't be used. What is stored already is not masked after the event."""
-        if Masking([Rule(**rule) for rule in policy.masking]) and not self.can_seal:
+        if checked([Rule(**rule) for rule in policy.masking]) and not self.can_seal:
             raise Invalid(f"masking: {NO_KEY}")
         with self.database.write() as connection:
             project = organizations.find_project(connection, project_id)

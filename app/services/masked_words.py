@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from app.otlp.mask_texts import Budget
 from app.otlp.masking import EVERY, MASK, Masking
 
 # Where a span has it (OpenTelemetry's conventions for GenAI), so that the same pointers mean the same.
@@ -18,9 +19,13 @@ _RESULT = (("gen_ai.tool.call.result",), ("gen_ai.input.messages", EVERY, "parts
 
 @dataclass(frozen=True, slots=True)
 class MaskedWords:
-    """Each method takes what was said, None for nothing; `path` leads to a part of it, as a pointer's tokens do."""
+    """Each method takes what was said, None for nothing; `path` leads to a part of it, as a pointer's tokens do.
+
+    All that one run or replay says is masked within one budget.
+    """
 
     masking: Masking
+    budget: Budget = field(default_factory=Budget)
 
     def instruction(self, text: str | None) -> Any:
         return self._at(text, _INSTRUCTION)
@@ -38,14 +43,19 @@ class MaskedWords:
         return self._at(value, *_RESULT)
 
     def other(self, value: Any) -> Any:
-        """What has no place of its own in a span, such as errors: patterns alone are searched in it."""
-        return self._at(value)
+        """What has no place of its own in a span, such as errors: patterns alone are searched in it.
+
+        An object or list stays one, whatever has to be masked whole in it.
+        """
+        if isinstance(value, dict):
+            return {name: self._at(inner) for name, inner in value.items()}
+        return [self._at(inner) for inner in value] if isinstance(value, list) else self._at(value)
 
     def _at(self, value: Any, *places: Sequence[str]) -> Any:
         if value is None:
             return None
         try:
-            return self.masking.at(value, *places)
+            return self.masking.at(value, *places, budget=self.budget)
         except RecursionError:
             # What nests too deeply to be looked into: better nothing of it than the wrong part.
             return MASK

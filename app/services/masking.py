@@ -11,14 +11,17 @@ import msgspec
 from app.db import Database
 from app.errors import Unavailable
 from app.models import data_policies
+from app.otlp.mask_texts import Budget
 from app.otlp.masking import Masking, Rule
-from app.otlp.rejections import Rejection
+from app.otlp.rejections import Rejection, too_large
 from app.otlp.span import Span
-from app.otlp.validate import ResourceAttributes, span_of
+from app.otlp.validate import BadSpan, ResourceAttributes, span_of
 from app.services.seal import NO_KEY, Seal
 
 # A change of the rules holds everywhere after this.
 REMEMBERED_S = 5.0
+# What a row takes: numbers may be longer as they are written again.
+SPAN_BYTES_MAX = 2**24 - 1
 _NO_RESOURCE = ResourceAttributes(msgspec.Raw(b"null"))
 
 
@@ -57,19 +60,26 @@ class MaskingRules:
         masking = self.of(project_id)
         if not masking:
             return list(spans), list(rejected)
-        kept, without = [], [_without(one, masking) for one in rejected]
+        kept, without, budget = [], [_without(one, masking) for one in rejected], Budget()
         for span in spans:
             try:
-                kept.append(_masked(span, masking))
+                kept.append(_masked(span, masking, budget))
             except RecursionError:
                 without.append(_too_deep(span, masking))
+            except BadSpan as error:
+                without.append(_without(error.rejection, masking))
         return kept, without
 
 
-def _masked(span: Span, masking: Masking) -> Span:
+def _masked(span: Span, masking: Masking, budget: Budget) -> Span:
+    """Raises RecursionError, and BadSpan for a span that can't be stored as the rules leave it."""
     raw = bytes(span.raw)
-    masked = masking.span(raw)
-    return span if masked is raw else span_of(msgspec.Raw(masked), span.scope, _NO_RESOURCE)
+    masked = masking.span(raw, budget)
+    if masked is raw:
+        return span
+    if len(masked) > SPAN_BYTES_MAX:
+        raise BadSpan(too_large(span, SPAN_BYTES_MAX))
+    return span_of(msgspec.Raw(masked), span.scope, _NO_RESOURCE)
 
 
 def _too_deep(span: Span, masking: Masking) -> Rejection:

@@ -222,6 +222,7 @@ def test_an_emptied_rule_is_gone(world: World, admin: Browser) -> None:
         ("runs", "soon", "Runs: "),
         ("replays", "9" * 30, "Replays: "),
         ("value", "(", "Rule 1: missing )"),
+        ("value", "a*", "Rule 1: matches the empty text"),
         ("kind", "regex", "Rule 1: "),
     ],
 )

@@ -1,0 +1,112 @@
+"""Masking costs what the rules and the text measure, and leaves nothing of a secret where it has to stop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.errors import Invalid
+from app.otlp.mask_texts import GROWTH_MAX, Budget, TextRule
+from app.otlp.masking import MASK, Masking, Rule, checked
+from tests.support.exports import span
+
+MB = 1024 * 1024
+LONG = "a" * 100
+
+
+class Pattern:
+    """A compiled pattern that counts how much it was asked to search."""
+
+    def __init__(self, pattern: Any) -> None:
+        self.pattern = pattern
+        self.searched = 0
+
+    def finditer(self, text: str) -> Iterator[Any]:
+        self.searched += len(text)
+        yield from self.pattern.finditer(text)
+
+
+def searched(rules: int, text: str) -> int:
+    """Characters that `rules` rules are asked to search of a span with this text."""
+    masking = Masking([Rule("pattern", "[0-9]{16}")] * rules)
+    patterns = [Pattern(rule.pattern) for rule in masking.texts]
+    masking.texts = [TextRule(pattern, MASK) for pattern in patterns]
+    masking.span(json.dumps(span({"a": text, "b": json.dumps([text, {"c": text}])})).encode())
+    return sum(pattern.searched for pattern in patterns)
+
+
+def test_twice_the_rules_and_twice_the_text_are_at_most_twice_as_much_to_search() -> None:
+    words = "word " * 1_000
+    assert searched(100, words) <= 2 * searched(50, words)
+    assert searched(50, words * 2) <= 2 * searched(50, words)
+
+
+@pytest.mark.parametrize("pattern", ["a*", "", "a?", "x|", "^", "$", "(?m)$", "(a|b*)+", "(?i)x{0,3}"])
+def test_a_pattern_that_matches_the_empty_text_is_refused_by_its_place(pattern: str) -> None:
+    with pytest.raises(Invalid, match=r"masking\.1\.value: matches the empty text"):
+        checked([Rule("pattern", "b"), Rule("pattern", pattern)])
+
+
+def test_a_pattern_of_old_that_matches_the_empty_text_masks_what_it_finds_and_nothing_else() -> None:
+    assert Masking([Rule("pattern", "a*")]).text("caab") == f"c{MASK}b"
+    assert Masking([Rule("pattern", r"\b")]).text("two words") == "two words"
+
+
+def test_three_rules_of_long_replacements_make_no_megabytes_of_eleven_characters() -> None:
+    for pattern in ("a*", "a"):
+        found = Masking([Rule("pattern", pattern, LONG)] * 4).text("abcabcabcab")
+        assert len(found) <= 11 + GROWTH_MAX
+        assert "b" in found or found == MASK
+
+
+TEXT = st.text("ab0 \"\\{}[]':,", max_size=200)
+WRITTEN = st.text(st.characters(exclude_categories=["Cs"]), max_size=100)
+RULES = st.lists(st.tuples(st.sampled_from(["a", "a*", "a+", "[ab]", r"\d", ".", "(?s)a.*b|a"]), WRITTEN))
+
+
+@given(TEXT, RULES, st.integers(0, 300), st.integers(0, 50_000))
+def test_no_rules_make_more_of_a_text_than_the_budget_allows(
+    text: str, rules: list[tuple[str, str]], growth: int, search: int
+) -> None:
+    masking = Masking([Rule("pattern", pattern, written) for pattern, written in rules])
+    found = masking.text(text, Budget(search=search, growth=growth))
+    assert found == MASK or len(found) <= len(text) + growth
+
+
+@given(st.integers(0, 30), st.integers(0, 60_000))
+def test_where_the_budget_ends_nothing_of_a_secret_is_left(growth: int, search: int) -> None:
+    masking = Masking([Rule("pattern", "s3cr3t"), Rule("pointer", "/list/*/password", "[a password]")])
+    said = {"many": "s3cr3t " * 9, "list": [{"password": "s3cr3t", "n": 1}] * 9, "text": json.dumps(["s3cr3t"] * 9)}
+    budget = Budget(search=search, growth=growth)
+    assert "s3cr3t" not in json.dumps([masking.at(value, (key,), budget=budget) for key, value in said.items()])
+
+
+@pytest.mark.parametrize(
+    "value", ["1 " * MB, json.dumps(["1"] * MB), json.dumps(dict.fromkeys(map(str, range(300_000)), 1))]
+)
+def test_a_span_full_of_what_is_found_grows_no_further_than_the_budget(value: str) -> None:
+    raw = json.dumps(span({"a": value, "b": value[: MB // 4]})).encode()
+    for rule in (Rule("pattern", "1", LONG), Rule("pointer", "/a/*", LONG)):
+        assert len(Masking([rule]).span(raw)) <= len(raw) + GROWTH_MAX
+
+
+def test_a_pattern_that_looks_to_the_end_for_each_thing_it_finds_is_stopped() -> None:
+    pattern = Masking([Rule("pattern", "(?s)a.*b|a", "-")])
+    budget = Budget(search=10 * MB)
+    assert pattern.text("a" * 50_000, budget) == MASK
+    assert pattern.text("a" * 50_000, budget) == MASK
+    assert pattern.text("nothing to be seen", budget) == "nothing to be seen"
+
+
+def test_all_spans_of_a_batch_share_what_they_search() -> None:
+    masking, budget = Masking([Rule("pattern", "1")]), Budget()
+    raw = json.dumps(span({"a": "1" * 1_000})).encode()
+    masking.span(raw, budget)
+    first = budget.search
+    masking.span(raw, budget)
+    assert Budget().search - budget.search == 2 * (Budget().search - first)

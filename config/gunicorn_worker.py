@@ -1,21 +1,28 @@
 """gunicorn's threaded worker, which answers what is no proper HTTP as the application does, and waits for no caller
-for ever: one that goes without a word, in the middle of a request or of its answer, would keep its thread.
+for ever.
+
+A thread gets a connection when the head of its request is whole, so that slow heads hold none. What a thread then waits
+for, a body or that its answer is taken, has a slowest rate. Of gunicorn this uses what is not documented:
+`tests/unit/config/test_gunicorn_worker.py` names the version.
 """
 
 from __future__ import annotations
 
 import errno
 import json
+import selectors
 import socket
-import struct
+import sys
+import time
 import uuid
+from functools import partial
 from typing import Any
 
-from gunicorn.http import errors, get_parser
-from gunicorn.http.unreader import SocketUnreader
-from gunicorn.util import write_nonblock
+from gunicorn.http import errors
+from gunicorn.http.body import Body, ChunkedReader
 from gunicorn.workers.gthread import ThreadWorker
 
+from config.paced_socket import CHUNK, HEAD_BYTES, REST_BEHIND_S, PacedSocket, read_off
 from config.settings import Settings
 
 STATUS = {
@@ -24,47 +31,96 @@ STATUS = {
     errors.ExpectationFailed: "417 Expectation Failed",
     errors.UnsupportedTransferCoding: "501 Not Implemented",
 }
+# Each chunk costs some microseconds, however short: beyond the first ones they must have a size on average.
+FREE_CHUNKS = 10_000
+CHUNK_BYTES = 256
 
 
-class Silence(errors.NoMoreData):  # type: ignore[misc]
-    """Nothing came for so long; to gunicorn that is a caller who is gone."""
+class CrumbledBody(errors.ParseException):  # type: ignore[misc]
+    """More chunks than bytes that are worth it."""
 
     def __str__(self) -> str:
-        return "nothing more came."
+        return f"its chunks are too small; more than {FREE_CHUNKS} must have {CHUNK_BYTES} bytes on average."
 
 
-class PatientReader(SocketUnreader):  # type: ignore[misc]
-    """Reads from a socket with SO_RCVTIMEO: that holds for each read alone, so a slow line is no silent one."""
+class CountedChunks(ChunkedReader):  # type: ignore[misc]
+    chunks = size = 0
 
-    def chunk(self, size_hint: int | None = None) -> bytes:
-        try:
-            piece: bytes = super().chunk(size_hint)
-        except BlockingIOError as error:
-            raise Silence from error
-        return piece
+    def parse_chunk_size(self, unreader: Any, data: bytes | None = None) -> tuple[int, bytes]:
+        size, rest = super().parse_chunk_size(unreader, data=data)
+        self.chunks += 1
+        self.size += size
+        if self.chunks > FREE_CHUNKS + self.size // CHUNK_BYTES:
+            raise CrumbledBody
+        return size, rest
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
+    @classmethod
+    def check_config(cls, cfg: Any, log: Any) -> None:
+        if cfg.is_ssl:
+            sys.exit("reprise: TLS is for the proxy in front: leave gunicorn's certfile and keyfile out")
+        super().check_config(cfg, log)
+
     def init_process(self) -> None:
-        self._silence = struct.pack("ll", Settings.load_or_exit().silence_s, 0)
+        self._settings = Settings.load_or_exit()
         super().init_process()
 
     def enqueue_req(self, conn: Any) -> None:
-        """Before a connection's first request: how long a read from it, or a write to it, may take nothing."""
-        if conn.parser is None and not self.cfg.is_ssl:
-            for wait in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-                conn.sock.setsockopt(socket.SOL_SOCKET, wait, self._silence)
-            conn.parser = get_parser(self.cfg, conn.sock, conn.client)
-            conn.parser.unreader = PatientReader(conn.sock)
-        super().enqueue_req(conn)
+        """Give a connection to a thread, or to the poller until its next request has a whole head."""
+        if not isinstance(conn.sock, PacedSocket):
+            conn.sock = PacedSocket(conn.sock, self._settings.min_bytes_per_s)
+            conn.data_ready = True
+        if conn.parser is not None:
+            conn.sock.put_back(conn.parser.unreader.take_buffered())
+        if conn.sock.gather():
+            super().enqueue_req(conn)
+            return
+        conn.timeout = time.monotonic() + self._settings.head_s
+        self.pending_conns.append(conn)
+        self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
+    def on_pending_socket_readable(self, conn: Any, client: socket.socket) -> None:
+        if conn.sock.gather():
+            super().on_pending_socket_readable(conn, client)
+
+    def handle(self, conn: Any) -> bool:
+        """Answer a request, in a thread; whether the connection is kept."""
+        if conn.sock.head_is_too_long:
+            error = errors.LimitRequestHeaders(f"its head is over {HEAD_BYTES} bytes.")
+            self.handle_error(None, conn.sock, conn.client, error)
+            kept = False
+        else:
+            kept = bool(super().handle(conn))
+        if not kept:
+            # Here, as gunicorn would wait for the caller in the thread that accepts connections.
+            conn.sock.end()
+        return kept
 
     def handle_request(self, req: Any, conn: Any) -> bool:
         """To gunicorn, who takes nothing of the answer for so long has hung up."""
+        conn.sock.allow(self._settings.silence_s)
+        if isinstance(req.body.reader, ChunkedReader):
+            req.body = Body(CountedChunks(req, req.unreader))
         try:
             kept: bool = super().handle_request(req, conn)
-        except (BlockingIOError, TimeoutError) as error:
-            raise ConnectionResetError(errno.ECONNRESET, "The caller took nothing more of the answer.") from error
+        except TimeoutError as error:
+            raise ConnectionResetError(errno.ECONNRESET, "The caller took too little of the answer.") from error
         return kept
+
+    def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
+        """Read what is left of a body that nobody wanted, after its answer: the connection stays in step."""
+        body, unreader = conn.parser.mesg.body, conn.parser.unreader
+        if not keepalive or body.failed:
+            return False
+        conn.sock.allow(REST_BEHIND_S)
+        try:
+            whole = read_off(lambda: body.read(CHUNK))
+        except (OSError, errors.ParseException):
+            return False
+        # gunicorn looks for the next request in its own buffer alone.
+        unreader.unread(unreader.take_buffered() + conn.sock.take_ahead())
+        return whole
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
         """What the application never sees: a broken request line or header, one that is too long."""
@@ -73,7 +129,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return
         self.log.warning("Invalid request: %s", exc)
         try:
-            write_nonblock(client, refusal(STATUS.get(type(exc), "400 Bad Request"), str(exc)))
+            client.sendall(refusal(STATUS.get(type(exc), "400 Bad Request"), str(exc)))
         except OSError:
             self.log.debug("The caller did not wait for the answer.")
 

@@ -144,11 +144,21 @@ class Settings:
     ingest_backlog: int = setting(
         "REPRISE_INGEST_BACKLOG", 200, "Batches waiting to be stored beyond which 503 is answered", _positive
     )
+    head_s: int = setting(
+        "REPRISE_HEAD_S",
+        10,
+        "Seconds a connection has for the whole head of its request before it is closed",
+        _positive,
+    )
     silence_s: int = setting(
         "REPRISE_SILENCE_S",
         30,
-        "Seconds a caller may send nothing of a request, or take nothing of its answer, before it is cut off",
+        "Seconds a caller may be behind REPRISE_MIN_BYTES_PER_S with a body, or with taking an answer, before it is "
+        "cut off",
         _positive,
+    )
+    min_bytes_per_s: int = setting(
+        "REPRISE_MIN_BYTES_PER_S", 16 * 1024, "Bytes a second that the slowest callers send and take", _positive
     )
     web_processes: int = setting("REPRISE_WEB_PROCESSES", 2, "Web processes; the embedded mode has one", _positive)
     web_threads: int = setting(

@@ -26,7 +26,6 @@ from app.api.middleware.forwarded import Forwarded
 from app.api.middleware.metrics import RequestMetrics
 from app.api.middleware.request_id import RequestId
 from app.api.middleware.security_headers import SecurityHeaders
-from app.api.middleware.unread_body import UnreadBody
 from app.api.models import Model, Models
 from app.api.openapi import OpenApi
 from app.api.projects import Project, ProjectApiKeys, Projects
@@ -70,7 +69,6 @@ def build_app(container: Container) -> RoutedApp:
     app = RoutedApp(
         middleware=[
             Forwarded(TrustedProxies(parse_networks(settings.trusted_proxies))),
-            UnreadBody(),
             RequestMetrics(container.metrics),
             RequestId(),
             SecurityHeaders(),

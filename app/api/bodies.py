@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Protocol
 
 import falcon
@@ -15,10 +11,6 @@ from gunicorn.http.errors import ParseException
 from app.errors import Invalid, TooLarge, UnsupportedMediaType
 
 CHUNK = 64 * 1024
-# How much of an unwanted body is read on and for how long, and how long its sender may pause.
-REST_BYTES = 64 * 1024 * 1024
-REST_S = 10.0
-PAUSE_S = 1.0
 
 
 class Readable(Protocol):
@@ -40,43 +32,6 @@ def read_capped(req: falcon.Request, limit: int) -> bytes:
     if req.content_length is not None and size < req.content_length:
         raise Invalid("The body ended before its Content-Length.")
     return b"".join(parts)
-
-
-def discard_rest(req: falcon.Request) -> None:
-    """Read what is left of a body that nobody wanted: a caller who is cut off while sending never sees the answer.
-
-    To exporters of traces that is a lost connection, and they send again what was refused for good.
-    """
-    if not _has_rest(req):
-        return
-    with _impatient(req.env.get("gunicorn.socket")):
-        stream, left, end = _stream(req), REST_BYTES, time.monotonic() + REST_S
-        try:
-            while left > 0 and time.monotonic() < end and (chunk := _read(stream)):
-                left -= len(chunk)
-        except Invalid:
-            return  # Who sends it is gone, too slow, or breaks the protocol: the server closes the connection.
-
-
-def _has_rest(req: falcon.Request) -> bool:
-    """Whether there may be something unread."""
-    if req.content_length is None:
-        return req.get_header("Transfer-Encoding") is not None
-    return not req.bounded_stream.eof
-
-
-@contextmanager
-def _impatient(caller: object) -> Iterator[None]:
-    """Wait no longer than `PAUSE_S` for each piece; `caller` is a socket where gunicorn serves."""
-    if not isinstance(caller, socket.socket):
-        yield
-        return
-    before = caller.gettimeout()
-    caller.settimeout(PAUSE_S)
-    try:
-        yield
-    finally:
-        caller.settimeout(before)
 
 
 def _stream(req: falcon.Request) -> Readable:

@@ -19,6 +19,9 @@ from app.web.cookies import FORM_COOKIE, SESSION_COOKIE, Cookies, Flash, read_fl
 from app.web.forms import Form, check_csrf, csrf_token, read_form
 from app.web.page import Page
 
+# The largest form of those who may not be signed in: an e-mail address, a password, a name.
+PUBLIC_FORM_BYTES = 8 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Visit:
@@ -85,7 +88,7 @@ class Admission:
         if viewer is None and not resource.public:
             raise falcon.HTTPSeeOther(sign_in_path(req))
         secret = session if viewer else self._form_secret(req, resp)
-        form = self._form(req, secret, with_files=resource.multipart)
+        form = self._form(req, secret, resource)
         projects = self._projects.of(viewer) if viewer else []
         project = _chosen(projects, params.get("project_id"))
         req.context.visit = Visit(csrf_token(secret), viewer, projects, project, read_flash(req), form)
@@ -93,10 +96,11 @@ class Admission:
         if project is not None and not req.context.visit.may(needed):
             raise Forbidden(f"This takes the role {needed}; yours is {req.context.visit.role}. Ask an admin for it.")
 
-    def _form(self, req: falcon.Request, secret: str, *, with_files: bool) -> Form:
+    def _form(self, req: falcon.Request, secret: str, page: Page) -> Form:
         if req.method != "POST":
             return Form({})
-        form = read_form(req, self._files_bytes if with_files else self._form_bytes, with_files=with_files)
+        limit = self._files_bytes if page.multipart else self._form_bytes
+        form = read_form(req, PUBLIC_FORM_BYTES if page.public else limit, with_files=page.multipart)
         check_csrf(form, secret)
         return form
 

@@ -1,0 +1,145 @@
+"""A caller's connection that is waited for only so long: for a request's head as a whole, for bodies and answers by
+a slowest rate. Time-outs of single reads and writes would let a byte now and then hold a thread for ever.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+# Beyond this much no head is waited for; a bare line feed is an error that needs no more than itself.
+HEAD_BYTES = 64 * 1024
+HEAD_END = re.compile(rb"\r\n\r\n|(?<!\r)\n")
+PIECE = 16 * 1024
+CHUNK = 64 * 1024
+# What nobody wants of a body is read on so much and so long, from a sender who falls so far behind the slowest rate.
+REST_BYTES = 64 * 1024 * 1024
+REST_S = 10.0
+REST_BEHIND_S = 1.0
+T = TypeVar("T")
+
+
+class TooSlow(TimeoutError):
+    """The caller fell too far behind the slowest rate."""
+
+    def __str__(self) -> str:
+        return "it comes too slowly."
+
+
+class Allowance:
+    """Seconds that may still be spent on waiting. Waiting uses them up, bytes at the slowest rate give them back."""
+
+    def __init__(self, behind_s: float, bytes_per_s: int) -> None:
+        self._most_s = self.left_s = behind_s
+        self._bytes_per_s = bytes_per_s
+
+    def note(self, waited_s: float, size: int) -> None:
+        """Of what was gained by haste no more is kept than there was at the beginning."""
+        self.left_s = min(self._most_s, self.left_s - waited_s + size / self._bytes_per_s)
+
+
+class PacedSocket(socket.socket):
+    """A connected socket. `gather` takes a request's head without waiting; `recv`, `send` and `sendall` raise `TooSlow`
+    when the caller is as many seconds behind `bytes_per_s` as `allow` said.
+    """
+
+    def __init__(self, connection: socket.socket, bytes_per_s: int) -> None:
+        super().__init__(fileno=connection.detach())
+        self._bytes_per_s = bytes_per_s
+        self._ahead = bytearray()
+        self._has_head = self._ended = False
+        self.allow(REST_BEHIND_S)
+
+    def allow(self, behind_s: float) -> None:
+        """Begin a request, or another part of it."""
+        self._reading = Allowance(behind_s, self._bytes_per_s)
+        self._writing = Allowance(behind_s, self._bytes_per_s)
+
+    @property
+    def head_is_too_long(self) -> bool:
+        return len(self._ahead) > HEAD_BYTES and not self._has_head
+
+    def put_back(self, data: bytes) -> None:
+        """Have `data` read again, before all else, as the beginning of a request."""
+        self._ahead[:0] = data
+        self._has_head = HEAD_END.search(self._ahead) is not None
+
+    def take_ahead(self) -> bytes:
+        """What was gathered and not read yet."""
+        taken = bytes(self._ahead)
+        self._ahead.clear()
+        return taken
+
+    def gather(self) -> bool:
+        """Take what has come of a head; False when there is more to wait for."""
+        self.setblocking(False)
+        while not self._has_head and len(self._ahead) <= HEAD_BYTES:
+            try:
+                piece = super().recv(PIECE)
+            except BlockingIOError:
+                return False
+            except OSError:
+                return True
+            if not piece:
+                return True
+            searched = max(0, len(self._ahead) - len(b"\r\n\r"))
+            self._ahead += piece
+            self._has_head = HEAD_END.search(self._ahead, searched) is not None
+        return True
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes:
+        if self._ended:
+            return b""
+        if self._ahead:
+            piece = bytes(self._ahead[:size])
+            del self._ahead[:size]
+            return piece
+        return self._waiting(self._reading, lambda: super(PacedSocket, self).recv(size, flags), len)
+
+    def send(self, data: Any, flags: int = 0, /) -> int:
+        return self._waiting(self._writing, lambda: super(PacedSocket, self).send(data, flags), int)
+
+    def sendall(self, data: Any, flags: int = 0, /) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self.send(rest, flags) :]
+
+    def _waiting(self, allowance: Allowance, work: Callable[[], T], size: Callable[[T], int]) -> T:
+        if allowance.left_s <= 0:
+            raise TooSlow
+        self.settimeout(allowance.left_s)
+        began = time.monotonic()
+        try:
+            done = work()
+        except TimeoutError as error:
+            raise TooSlow from error
+        allowance.note(time.monotonic() - began, size(done))
+        return done
+
+    def end(self) -> None:
+        """Say that no more is to come, and read on for a moment: who is cut off while sending never hears the answer.
+
+        From then on nothing is read any more.
+        """
+        self._ahead.clear()
+        self.allow(REST_BEHIND_S)
+        try:
+            self.shutdown(socket.SHUT_WR)
+            read_off(lambda: self.recv(CHUNK))
+        except OSError:
+            return  # The caller is gone, or too slow to wait for.
+        finally:
+            self._ended = True
+
+
+def read_off(read: Callable[[], bytes]) -> bool:
+    """Read what nobody wants, within limits; whether its end came."""
+    left, end = REST_BYTES, time.monotonic() + REST_S
+    while left > 0 and time.monotonic() < end:
+        if not (piece := read()):
+            return True
+        left -= len(piece)
+    return False

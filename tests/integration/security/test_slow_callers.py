@@ -1,0 +1,288 @@
+"""Callers who send or take a byte now and then keep no thread, were they many more than there are threads."""
+
+import contextlib
+import http.client
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.mariadb import MariaDB
+from tests.support.redis_server import RedisServer
+from tests.support.waiting import LOOPBACK
+
+PROMPTS = "/api/v1/prompts"
+THREADS = 4
+SLOW = 3 * THREADS
+PAUSE_S = 0.2
+# Five bytes a second are far too slow.
+SETTINGS = {
+    "REPRISE_WEB_THREADS": str(THREADS),
+    "REPRISE_WEB_PROCESSES": "1",
+    "REPRISE_RATE_LIMIT": "1000000",
+    "REPRISE_HEAD_S": "1",
+    "REPRISE_SILENCE_S": "1",
+    "REPRISE_MIN_BYTES_PER_S": "1000",
+}
+PATIENT = SETTINGS | {"REPRISE_HEAD_S": "300"}
+Backend = EmbeddedServer | Deployment
+
+
+@contextlib.contextmanager
+def serving(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, settings: dict[str, str]
+) -> Iterator[Backend]:
+    home = tmp_path_factory.mktemp(request.param)
+    if request.param == "embedded":
+        with EmbeddedServer(home, settings) as server:
+            yield server
+        return
+    mariadb: MariaDB = request.getfixturevalue("mariadb")
+    redis_server: RedisServer = request.getfixturevalue("redis_server")
+    with (
+        mariadb.database() as mysql_url,
+        redis_server.database() as redis_url,
+        Deployment(home, mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, settings=settings) as deployment,
+    ):
+        yield deployment
+
+
+BACKENDS = ["embedded", pytest.param("services", marks=pytest.mark.services)]
+
+
+@pytest.fixture(scope="module", params=BACKENDS, ids=str)
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    with serving(request, tmp_path_factory, SETTINGS) as backend:
+        yield backend
+
+
+@pytest.fixture(scope="module", params=BACKENDS, ids=str)
+def patient(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    """Waits for heads longer than any test."""
+    with serving(request, tmp_path_factory, PATIENT) as backend:
+        yield backend
+
+
+def head(backend: Backend, *lines: str, method: str = "POST", path: str = PROMPTS, key: str = "") -> bytes:
+    key = key or backend.client().api_key
+    known = ("Host: localhost", f"Authorization: Bearer {key}", "Content-Type: application/json")
+    return "\r\n".join([f"{method} {path} HTTP/1.1", *known, *lines, "", ""]).encode()
+
+
+def connect(backend: Backend) -> socket.socket:
+    return socket.create_connection((LOOPBACK, urlsplit(backend.url).port or 0), timeout=60)
+
+
+@contextlib.contextmanager
+def connected(backend: Backend, count: int = SLOW) -> Iterator[list[socket.socket]]:
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(connect(backend)) for _ in range(count)]
+
+
+@contextlib.contextmanager
+def again_and_again(step: Callable[[socket.socket], object], connections: list[socket.socket]) -> Iterator[None]:
+    """Take a step on each connection every now and then, until it ends or the block does."""
+    stop = threading.Event()
+
+    def dribble() -> None:
+        left = list(connections)
+        while left and not stop.wait(PAUSE_S):
+            for connection in list(left):
+                try:
+                    step(connection)
+                except OSError:
+                    left.remove(connection)
+
+    thread = threading.Thread(target=dribble)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def send_a_byte(connection: socket.socket) -> None:
+    connection.sendall(b"x")
+
+
+def take_a_byte(connection: socket.socket) -> None:
+    connection.recv(1)
+
+
+def rest(connection: socket.socket) -> bytes:
+    """All that comes until the server ends the connection."""
+    heard = bytearray()
+    with contextlib.suppress(ConnectionResetError):
+        while piece := connection.recv(65536):
+            heard += piece
+    return bytes(heard)
+
+
+def first_answer(connection: socket.socket) -> int:
+    with http.client.HTTPResponse(connection) as answer:
+        answer.begin()
+        answer.read()
+        return answer.status
+
+
+def answers(backend: Backend) -> int:
+    return backend.client().get(f"{PROMPTS}?limit=1").status
+
+
+def test_slow_heads_take_no_thread(patient: Backend) -> None:
+    whole = head(patient, method="GET", path=f"{PROMPTS}?limit=1")
+    with connected(patient) as slow:
+        for connection in slow:
+            connection.sendall(whole[:-1])
+        assert answers(patient) == 200
+
+        # Nobody was cut off meanwhile.
+        for connection in slow:
+            connection.sendall(whole[-1:])
+        assert [first_answer(connection) for connection in slow] == [200] * SLOW
+
+
+def test_connections_that_say_nothing_take_no_thread(patient: Backend) -> None:
+    with connected(patient) as silent:
+        assert answers(patient) == 200
+        for connection in silent:
+            connection.sendall(head(patient, method="GET", path="/health/live"))
+        assert [first_answer(connection) for connection in silent] == [200] * SLOW
+
+
+def test_the_beginning_of_another_request_behind_the_first_takes_no_thread(patient: Backend) -> None:
+    request = head(patient, method="GET", path="/health/live")
+    with connected(patient) as slow:
+        for connection in slow:
+            connection.sendall(request + request[:-1])
+        assert [first_answer(connection) for connection in slow] == [200] * SLOW
+        assert answers(patient) == 200
+
+        for connection in slow:
+            connection.sendall(request[-1:])
+        assert [first_answer(connection) for connection in slow] == [200] * SLOW
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX-Slow: "], ids=["silent", "dribbling"])
+def test_a_head_has_its_time_as_a_whole(server: Backend, begun: bytes) -> None:
+    with connected(server) as slow:
+        for connection in slow:
+            connection.sendall(begun)
+        with again_and_again(send_a_byte if begun else lambda _: None, slow):
+            assert [rest(connection) for connection in slow] == [b""] * SLOW
+
+
+def test_the_head_of_a_later_request_has_its_time_too(server: Backend) -> None:
+    request = head(server, method="GET", path="/health/live")
+    with connected(server) as slow:
+        for connection in slow:
+            connection.sendall(request)
+        assert [first_answer(connection) for connection in slow] == [200] * SLOW
+        with again_and_again(send_a_byte, slow):
+            assert [rest(connection) for connection in slow] == [b""] * SLOW
+
+
+@pytest.mark.parametrize(
+    "body", ["Content-Length: 1000000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\nfffff\r\n"], ids=["length", "chunks"]
+)
+def test_slow_bodies_are_cut_off_and_others_are_answered(server: Backend, body: str) -> None:
+    with connected(server) as slow:
+        for connection in slow:
+            connection.sendall(head(server)[:-2] + body.encode())
+        with again_and_again(send_a_byte, slow):
+            assert answers(server) == 200
+            assert [rest(connection)[9:12] for connection in slow] == [b"400"] * SLOW
+
+
+def test_slow_forms_of_strangers_are_cut_off_and_others_are_answered(server: Backend) -> None:
+    form = b"POST /sign-in HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    with connected(server) as slow:
+        for connection in slow:
+            connection.sendall(form + b"Content-Length: 8000\r\n\r\n")
+        with again_and_again(send_a_byte, slow):
+            assert answers(server) == 200
+            assert [rest(connection)[9:12] for connection in slow] == [b"400"] * SLOW
+
+
+def test_who_is_refused_hears_so_before_the_slow_body_and_is_cut_off(server: Backend) -> None:
+    with connected(server) as slow:
+        for connection in slow:
+            connection.sendall(head(server, "Content-Length: 1000000", key="unknown"))
+        assert [first_answer(connection) for connection in slow] == [401] * SLOW
+        with again_and_again(send_a_byte, slow):
+            assert answers(server) == 200
+            assert [rest(connection) for connection in slow] == [b""] * SLOW
+
+
+def test_slow_readers_are_cut_off_and_others_are_answered(server: Backend) -> None:
+    values = [{"name": "v", "content": "&" * 10_000, "isDefault": True}]
+    long = {"name": "long", "value": "{{k}}" * 190, "placeholders": [{"key": "k", "values": values}]}
+    prompt_id = server.client().post(PROMPTS, long).json()["prompt"]["id"]
+    request = head(server, "Content-Length: 0", path=f"{PROMPTS}/{prompt_id}/render")
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(socket.socket()) for _ in range(SLOW)]
+        for connection in slow:
+            # Far less than the ten megabytes of the answer fit into the buffers on the way.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect((LOOPBACK, urlsplit(server.url).port))
+            connection.sendall(request)
+        with again_and_again(take_a_byte, slow):
+            assert answers(server) == 200
+        assert all(len(rest(connection)) < 9_000_000 for connection in slow)
+
+
+def test_who_never_closes_keeps_nobody_from_being_accepted(server: Backend) -> None:
+    with connected(server, 30) as idle:
+        for connection in idle:
+            connection.sendall(b"hello\r\n\r\n")
+        assert [first_answer(connection) for connection in idle] == [400] * 30
+        assert answers(server) == 200
+        assert [rest(connection) for connection in idle] == [b""] * 30
+
+
+def test_a_body_of_crumbs_is_refused(server: Backend) -> None:
+    chunks = b"1\r\n \r\n" * 20_000 + b"0\r\n\r\n"
+    with connected(server, 1) as [connection]:
+        connection.sendall(head(server, "Transfer-Encoding: chunked") + chunks)
+        assert first_answer(connection) == 400
+
+
+def test_a_head_without_an_end_is_refused(server: Backend) -> None:
+    with connected(server, 1) as [connection]:
+        connection.sendall(b"GET / HTTP/1.1\r\n" + b"X-Long: 1\r\n" * 6500)
+        assert first_answer(connection) == 431
+
+
+@pytest.mark.parametrize("padding", [8192, 16384])
+def test_requests_in_a_row_are_answered_however_long_they_are(server: Backend, padding: int) -> None:
+    """Reads of connections have such sizes: a request may end exactly where one does."""
+    bare = head(server, "A: ", "B: ", "C: ", method="GET", path="/health/live", key="k")
+    third, over = divmod(padding - len(bare), 3)
+    padded = [f"{name}: {'x' * size}" for name, size in (("A", third), ("B", third), ("C", third + over))]
+    request = head(server, *padded, method="GET", path="/health/live", key="k")
+    assert len(request) == padding
+    with connected(server, 1) as [connection]:
+        connection.sendall(request * 5)
+        assert [next_status(connection) for _ in range(5)] == [200] * 5
+
+
+def next_status(connection: socket.socket) -> int:
+    """Of one of several answers that may have come together: read byte by byte, to take nothing of the next."""
+    heard = bytearray()
+    while not heard.endswith(b"\r\n\r\n"):
+        heard += connection.recv(1)
+    length = int(heard.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    while length:
+        length -= len(connection.recv(length))
+    return int(heard[9:12])
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/sign-out", "/join/unknown"])
+def test_forms_of_strangers_are_small(server: Backend, path: str) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = server.client("").post(path, body=b"email=" + b"a" * 10_000, headers=form)
+    assert answer.status == 413

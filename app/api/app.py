@@ -72,7 +72,7 @@ def build_app(container: Container) -> RoutedApp:
             RequestMetrics(container.metrics),
             RequestId(),
             SecurityHeaders(),
-            Authentication(keys=services.keys, limiter=container.limiter),
+            Authentication(keys=services.keys, limiter=container.limiter, metrics_token=settings.metrics_token),
         ],
         cors_enable=False,
     )
@@ -84,7 +84,7 @@ def build_app(container: Container) -> RoutedApp:
     errors.install(app)
     app.add_route("/health/live", Live())
     app.add_route("/health/ready", Ready(readiness=services.readiness))
-    app.add_route("/metrics", MetricsResource(metrics=services.metrics, token=settings.metrics_token))
+    app.add_route("/metrics", MetricsResource(metrics=services.metrics))
     add_prompt_routes(app, container)
     add_replay_routes(app, container)
     add_run_routes(app, container)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import falcon
 
+from app.access import ByKey
 from app.api.operation import operation
 from app.schemas.answers import organization as answers
 from app.schemas.base import load
@@ -19,7 +18,7 @@ _PAGE = PageQuerySchema()
 class AuditLog:
     """It names members and what happens in all projects."""
 
-    scopes: ClassVar = {"GET": "admin"}
+    access = ByKey({"GET": "admin"})
 
     def __init__(self, *, audit: AuditService) -> None:
         self._audit = audit

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import falcon
 
+from app.access import ByKey
 from app.api.bodies import read_json
 from app.api.operation import operation
 from app.schemas.answers import models as answers
@@ -20,7 +19,7 @@ _CREDENTIAL = CredentialSchema()
 class Credentials:
     """`source` is `instance` for a key of the instance's settings, of which nothing more is shown."""
 
-    scopes: ClassVar = {"GET": "admin"}
+    access = ByKey({"GET": "admin"})
 
     def __init__(self, *, credentials: CredentialService) -> None:
         self._credentials = credentials
@@ -34,7 +33,7 @@ class Credentials:
 class Credential:
     """Holds for all projects of the organization."""
 
-    scopes: ClassVar = {"GET": "admin", "PUT": "admin", "DELETE": "admin"}
+    access = ByKey({"GET": "admin", "PUT": "admin", "DELETE": "admin"})
 
     def __init__(self, *, credentials: CredentialService, body_bytes: int) -> None:
         self._credentials = credentials
@@ -60,7 +59,7 @@ class Credential:
 class CredentialCheck:
     """Asks the vendor's cheapest enabled model for a word; 502 with the vendor's own when it refuses."""
 
-    scopes: ClassVar = {"POST": "admin"}
+    access = ByKey({"POST": "admin"})
     waits = frozenset({"POST"})
 
     def __init__(self, *, credentials: CredentialService, models: ModelService) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByKey
 from app.api.bodies import read_json
 from app.api.operation import operation
 from app.schemas.answers import data_policies as answers
@@ -15,6 +16,8 @@ _POLICY = DataPolicySchema()
 
 
 class DataPolicyResource:
+    access = ByKey({"GET": "read", "PUT": "write"})
+
     def __init__(self, *, policies: DataPolicyService, body_bytes: int) -> None:
         self._policies = policies
         self._body_bytes = body_bytes

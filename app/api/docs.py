@@ -6,6 +6,7 @@ from functools import cached_property
 
 import falcon
 
+from app.access import Public
 from app.api.openapi import OpenApi
 from app.api.operation import operation
 from app.timestamps import Now
@@ -15,7 +16,7 @@ from app.web.templating import Templates
 
 
 class ApiDocsPage:
-    public = True
+    access = Public({"GET"})
 
     def __init__(self, *, openapi: OpenApi, now: Now) -> None:
         self._openapi = openapi

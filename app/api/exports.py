@@ -8,6 +8,7 @@ from typing import Any
 
 import falcon
 
+from app.access import ByKey
 from app.api.operation import operation
 from app.schemas.base import load
 from app.schemas.exports import ExportQuery, ExportQuerySchema, line, records
@@ -29,6 +30,7 @@ class Exports:
     last record's time on.
     """
 
+    access = ByKey({"GET": "read"})
     exports = frozenset({"GET"})
 
     def __init__(self, *, exports: ExportService) -> None:

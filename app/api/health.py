@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import Public
 from app.errors import Unavailable
 from app.services.readiness import Readiness
 
@@ -11,7 +12,7 @@ from app.services.readiness import Readiness
 class Live:
     """200 as long as the process answers at all."""
 
-    public = True
+    access = Public({"GET"})
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         resp.media = {"status": "live"}
@@ -20,7 +21,7 @@ class Live:
 class Ready:
     """200 when database, schema and Redis are there, else 503 saying which is not."""
 
-    public = True
+    access = Public({"GET"})
 
     def __init__(self, *, readiness: Readiness) -> None:
         self._readiness = readiness

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import falcon
 
+from app.access import ByKey
 from app.api.bodies import read_json
 from app.api.operation import operation
 from app.schemas.answers import keys as answers
@@ -19,7 +18,7 @@ _NEW = NewKeySchema()
 class ApiKeys:
     """Who may see and make keys may change things, so reading takes the scope `write`, too."""
 
-    scopes: ClassVar = {"GET": "write"}
+    access = ByKey({"GET": "write", "POST": "write"})
 
     def __init__(self, *, keys: KeyService, body_bytes: int) -> None:
         self._keys = keys
@@ -42,7 +41,7 @@ class ApiKeys:
 
 
 class ApiKeyResource:
-    scopes: ClassVar = {"GET": "write"}
+    access = ByKey({"GET": "write", "DELETE": "write"})
 
     def __init__(self, *, keys: KeyService) -> None:
         self._keys = keys

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByKey
 from app.api.operation import operation
 from app.schemas.answers import sessions as answers
 from app.schemas.base import load
@@ -12,6 +13,8 @@ from app.services.logs import LogFilter, LogService
 
 
 class PromptLogs:
+    access = ByKey({"GET": "read"})
+
     def __init__(self, *, logs: LogService) -> None:
         self._logs = logs
 
@@ -33,6 +36,8 @@ class PromptLogs:
 
 
 class RejectedSpans:
+    access = ByKey({"GET": "read"})
+
     def __init__(self, *, logs: LogService) -> None:
         self._logs = logs
 

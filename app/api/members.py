@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import falcon
 
+from app.access import ByKey
 from app.api.bodies import read_json
 from app.api.operation import operation
 from app.schemas.answers import organization as answers
@@ -17,14 +16,14 @@ _ROLE, _NEW = RoleSchema(), NewInvitationSchema()
 
 
 class _Resource:
-    scopes: ClassVar = dict.fromkeys(("GET", "POST", "PATCH", "DELETE"), "admin")
-
     def __init__(self, *, accounts: AccountService, body_bytes: int) -> None:
         self._accounts = accounts
         self._body_bytes = body_bytes
 
 
 class Members(_Resource):
+    access = ByKey({"GET": "admin"})
+
     @operation("The organization's members, in the order they joined", answers={200: answers.Members})
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         found = self._accounts.members(organization_id=req.context.key.organization_id)
@@ -33,6 +32,8 @@ class Members(_Resource):
 
 class Member(_Resource):
     """An organization keeps an admin: taking the last one's role is 409."""
+
+    access = ByKey({"GET": "admin", "PATCH": "admin", "DELETE": "admin"})
 
     @operation("One member", answers={200: answers.Member})
     def on_get(self, req: falcon.Request, resp: falcon.Response, user_id: int) -> None:
@@ -54,6 +55,8 @@ class Member(_Resource):
 
 
 class Invitations(_Resource):
+    access = ByKey({"GET": "admin", "POST": "admin"})
+
     @operation("Invitations that nobody has followed yet, newest first", answers={200: answers.Invitations})
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         found = self._accounts.invitations(organization_id=req.context.key.organization_id)
@@ -74,6 +77,8 @@ class Invitations(_Resource):
 
 
 class Invitation(_Resource):
+    access = ByKey({"GET": "admin", "DELETE": "admin"})
+
     @operation("One open invitation", answers={200: answers.Invitation})
     def on_get(self, req: falcon.Request, resp: falcon.Response, invitation_id: int) -> None:
         organization_id = req.context.key.organization_id

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import falcon
 
+from app.access import ByKey
 from app.api.bodies import read_json
 from app.api.operation import operation
 from app.models.api_keys import ApiKey
@@ -23,7 +22,7 @@ _OWN, _CHANGE = OwnModelSchema(), ModelChangeSchema()
 class Models:
     """Any key that may read may look; what is shown of a model of one's own has its base URL for `admin` alone."""
 
-    scopes: ClassVar = {"POST": "admin"}
+    access = ByKey({"GET": "read", "POST": "admin"})
 
     def __init__(self, *, models: ModelService, own_models: OwnModelService, body_bytes: int) -> None:
         self._models = models
@@ -51,7 +50,7 @@ class Models:
 
 
 class Model:
-    scopes: ClassVar = {"PATCH": "admin", "DELETE": "admin"}
+    access = ByKey({"GET": "read", "PATCH": "admin", "DELETE": "admin"})
 
     def __init__(self, *, models: ModelService, own_models: OwnModelService, body_bytes: int) -> None:
         self._models = models

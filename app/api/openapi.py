@@ -17,8 +17,8 @@ from apispec.ext.marshmallow.common import resolve_schema_cls
 from marshmallow import Schema
 
 from app import __version__
+from app.access import ByKey, Public
 from app.api import openapi_fields
-from app.api.middleware.authentication import scope_of
 from app.api.openapi_headers import ANSWERED, BY_STATUS, EVERY_ANSWER, SENT, WITH_A_KEY
 from app.api.operation import Operation, operation, operation_of
 from app.api.route_table import Route, RoutedApp
@@ -37,7 +37,7 @@ Document = shape("Document", {name: anything() for name in ("openapi", "info", "
 class OpenApi:
     """The document at /api/openapi.json, made when it is first asked for: then all routes are known."""
 
-    public = True
+    access = Public({"GET"})
 
     def __init__(self, app: RoutedApp) -> None:
         self._app = app
@@ -114,8 +114,8 @@ def _path_parameters(route: Route) -> Iterator[Json]:
 
 
 def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Operation) -> Json:
-    public = bool(getattr(route.resource, "public", False))
-    scope = "" if public else scope_of(route.resource, method)
+    public = isinstance(route.access, Public)
+    scope = route.access.scope(method) if isinstance(route.access, ByKey) else None
     words = [inspect.getdoc(type(route.resource)) or "", scope and f"Takes a key with the scope `{scope}`."]
     found: Json = {
         "operationId": f"{method.lower()}{_camel(route.path)}",

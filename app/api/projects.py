@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import falcon
 
+from app.access import ByKey
 from app.api.bodies import read_json
 from app.api.operation import operation
 from app.schemas.answers import keys as key_answers
@@ -20,7 +19,7 @@ _PROJECT, _KEY = ProjectSchema(), NewKeySchema()
 
 
 class Projects:
-    scopes: ClassVar = {"GET": "admin", "POST": "admin"}
+    access = ByKey({"GET": "admin", "POST": "admin"})
 
     def __init__(self, *, projects: ProjectService, body_bytes: int) -> None:
         self._projects = projects
@@ -41,7 +40,7 @@ class Projects:
 
 
 class Project:
-    scopes: ClassVar = {"GET": "admin", "PATCH": "admin"}
+    access = ByKey({"GET": "admin", "PATCH": "admin"})
 
     def __init__(self, *, projects: ProjectService, body_bytes: int) -> None:
         self._projects = projects
@@ -63,7 +62,7 @@ class Project:
 class ProjectApiKeys:
     """With such a key the project's other keys are managed, at /api/v1/api-keys."""
 
-    scopes: ClassVar = {"POST": "admin"}
+    access = ByKey({"POST": "admin"})
 
     def __init__(self, *, projects: ProjectService, keys: KeyService, body_bytes: int) -> None:
         self._projects = projects

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByKey
 from app.api.bodies import read_json
 from app.api.etags import if_match
 from app.api.operation import operation
@@ -30,6 +31,8 @@ _WHICH, _RENDER, _PREVIEW = WhichVersionQuery(), RenderSchema(), PreviewSchema()
 
 
 class Prompts:
+    access = ByKey({"GET": "read", "POST": "write"})
+
     def __init__(self, *, prompts: PromptService, editor: PromptEditor, base: str, body_bytes: int) -> None:
         self._prompts = prompts
         self._editor = editor
@@ -61,6 +64,8 @@ class Prompts:
 
 
 class Prompt:
+    access = ByKey({"GET": "read", "PATCH": "write", "DELETE": "write"})
+
     def __init__(self, *, prompts: PromptService, editor: PromptEditor, base: str, body_bytes: int) -> None:
         self._prompts = prompts
         self._editor = editor
@@ -105,7 +110,7 @@ class Prompt:
 class Render:
     """Rendering changes nothing, so that a key that may read may render."""
 
-    scopes = {"POST": "read"}  # noqa: RUF012 - read by the authentication middleware
+    access = ByKey({"POST": "read"})
 
     def __init__(self, *, prompts: PromptService, body_bytes: int) -> None:
         self._prompts = prompts
@@ -133,7 +138,7 @@ class Render:
 class Preview:
     """What an editor shows while somebody types: nothing is stored, so that a key that may read may ask."""
 
-    scopes = {"POST": "read"}  # noqa: RUF012 - read by the authentication middleware
+    access = ByKey({"POST": "read"})
 
     def __init__(self, *, editor: PromptEditor, body_bytes: int) -> None:
         self._editor = editor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByKey
 from app.actors.replay_delivery import ReplayDelivery
 from app.api.bodies import read_json
 from app.api.operation import operation
@@ -35,7 +36,7 @@ _HISTORY = HistoryQuerySchema()
 
 class TestCaseReplays:
     __test__ = False  # pytest would take the name for a test
-    scopes = {"POST": "run"}  # noqa: RUF012 - read by the authentication middleware
+    access = ByKey({"POST": "run"})
 
     def __init__(self, *, replays: ReplayService, delivery: ReplayDelivery, body_bytes: int) -> None:
         self._replays = replays
@@ -59,7 +60,7 @@ class TestCaseReplays:
 
 
 class PromptReplays:
-    scopes = {"POST": "run"}  # noqa: RUF012 - read by the authentication middleware
+    access = ByKey({"GET": "read", "POST": "run"})
 
     def __init__(self, *, replays: ReplayService, delivery: ReplayDelivery, body_bytes: int) -> None:
         self._replays = replays
@@ -96,6 +97,8 @@ class PromptReplays:
 
 
 class ReplayResource:
+    access = ByKey({"GET": "read"})
+
     def __init__(self, *, replays: ReplayService) -> None:
         self._replays = replays
 
@@ -107,7 +110,7 @@ class ReplayResource:
 class ReplayCancellation:
     """Whoever may start replays may cancel them."""
 
-    scopes = {"POST": "run"}  # noqa: RUF012 - read by the authentication middleware
+    access = ByKey({"POST": "run"})
 
     def __init__(self, *, replays: ReplayService) -> None:
         self._replays = replays
@@ -119,6 +122,8 @@ class ReplayCancellation:
 
 class ReplayStep:
     """A person's verdict; steps count over all turns, from 0."""
+
+    access = ByKey({"PATCH": "write"})
 
     def __init__(self, *, replays: ReplayService, body_bytes: int) -> None:
         self._replays = replays
@@ -136,6 +141,8 @@ class ReplayStep:
 
 class AcceptedStep:
     """The test case expects from now on what the draft produced; the replay keeps its verdict."""
+
+    access = ByKey({"POST": "write"})
 
     def __init__(self, *, replays: ReplayService, cases: TestCaseService) -> None:
         self._replays = replays
@@ -164,6 +171,8 @@ def _number(step: str) -> int:
 
 class ReplayHistoryResource:
     """How often the replays of each draft and version passed."""
+
+    access = ByKey({"GET": "read"})
 
     def __init__(self, *, history: ReplayHistory) -> None:
         self._history = history

@@ -1,4 +1,4 @@
-"""The app that remembers its routes, for the document that is made of them."""
+"""The app that takes only routes with a declared access, and remembers them for the document that is made of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import falcon
-from falcon.routing import IntConverter, map_http_methods
+from falcon.routing import CompiledRouter, IntConverter, map_http_methods
+
+from app.access import Access, check_declared
 
 _PARAMETER = re.compile(r"{(?P<name>\w+)(?::(?P<converter>\w+)(?:\([^)]*\))?)?}")
 
@@ -21,6 +23,7 @@ class Route:
     parameters: Mapping[str, str]
     resource: object
     responders: Mapping[str, Callable[..., None]]
+    access: Access
 
 
 class Digits(IntConverter):
@@ -30,16 +33,29 @@ class Digits(IntConverter):
         return super().convert(value) if value.isascii() and value.isdigit() else None
 
 
+class Router(CompiledRouter):
+    """Answers HEAD wherever it answers GET, by the same responder; Falcon leaves the body out."""
+
+    def map_http_methods(self, resource: object, **options: Any) -> Any:
+        responders = super().map_http_methods(resource, **options)
+        return {"HEAD": responders["GET"], **responders} if "GET" in responders else responders
+
+
 class RoutedApp(falcon.App[falcon.Request, falcon.Response]):
-    """A Falcon app with `routes`, in the order in which they were added."""
+    """A Falcon app with `routes`, in the order in which they were added.
+
+    `add_route` raises `UndeclaredAccess` for a resource that does not declare who may call each of its methods.
+    """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(router=Router(), **options)
         self.router_options.converters["int"] = Digits
         self.routes: list[Route] = []
 
     def add_route(self, uri_template: str, resource: object, **options: Any) -> None:
-        super().add_route(uri_template, resource, **options)
         parameters = {match["name"]: match["converter"] or "" for match in _PARAMETER.finditer(uri_template)}
         responders: Any = map_http_methods(resource, options.get("suffix"))
-        self.routes.append(Route(_PARAMETER.sub(r"{\g<name>}", uri_template), parameters, resource, responders))
+        access = check_declared(uri_template, resource, responders=responders, parameters=parameters)
+        super().add_route(uri_template, resource, **options)
+        path = _PARAMETER.sub(r"{\g<name>}", uri_template)
+        self.routes.append(Route(path, parameters, resource, responders, access))

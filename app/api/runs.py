@@ -8,6 +8,7 @@ from typing import Any
 import falcon
 import orjson
 
+from app.access import ByKey
 from app.actors.run_delivery import RunDelivery
 from app.api.bodies import read_json
 from app.api.operation import operation
@@ -27,7 +28,7 @@ KEY_MAX = 255
 class RunPrompt:
     """Answers with the model's answer: whole, as events while it is written, or at once (202) to be asked for later."""
 
-    scopes = {"POST": "run"}  # noqa: RUF012 - read by the authentication middleware
+    access = ByKey({"POST": "run"})
     waits = frozenset({"POST"})
 
     def __init__(self, *, runs: RunService, delivery: RunDelivery, follower: Follower, body_bytes: int) -> None:
@@ -79,6 +80,8 @@ class RunPrompt:
 
 
 class RunResource:
+    access = ByKey({"GET": "read"})
+
     def __init__(self, *, runs: RunService) -> None:
         self._runs = runs
 
@@ -90,6 +93,7 @@ class RunResource:
 class RunEvents:
     """The events of a run that the caller began elsewhere, or was cut off from."""
 
+    access = ByKey({"GET": "read"})
     waits = frozenset({"GET"})
 
     def __init__(self, *, runs: RunService, follower: Follower) -> None:

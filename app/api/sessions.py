@@ -5,6 +5,7 @@ from __future__ import annotations
 import falcon
 import orjson
 
+from app.access import ByKey
 from app.api.operation import operation
 from app.schemas.answers import sessions as answers
 from app.services.deletion import DeletionService
@@ -13,6 +14,8 @@ from app.sessions.present import present_session
 
 
 class SessionResource:
+    access = ByKey({"GET": "read", "DELETE": "write"})
+
     def __init__(self, *, sessions: SessionService, deletion: DeletionService) -> None:
         self._sessions = sessions
         self._deletion = deletion

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByKey
 from app.api.bodies import read_json
 from app.api.operation import operation
 from app.models.test_cases import TestCaseRow
@@ -42,6 +43,8 @@ class _Resource:
 
 
 class SessionTestCases(_Resource):
+    access = ByKey({"POST": "write"})
+
     @operation("Make a test case of a session", body=CaseChangeSchema, body_optional=True, answers={201: answers.Case})
     def on_post(self, req: falcon.Request, resp: falcon.Response, session_id: str) -> None:
         asked: CaseChange = load(_CHANGE, read_json(req, self._body_bytes, optional=True))
@@ -53,6 +56,7 @@ class SessionTestCases(_Resource):
 
 
 class TestCaseProposal(_Resource):
+    access = ByKey({"GET": "read"})
     __test__ = False  # pytest would take the name for a test
 
     @operation("The test case that a session makes without changes; nothing is stored", answers={200: answers.Proposal})
@@ -62,6 +66,8 @@ class TestCaseProposal(_Resource):
 
 
 class PromptTestCases(_Resource):
+    access = ByKey({"GET": "read", "POST": "write"})
+
     @operation("The prompt's test cases, newest first", query=PageQuerySchema, answers={200: answers.Cases})
     def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
         query: PageQuery = load(_PAGE, req.params)
@@ -88,6 +94,8 @@ class PromptTestCases(_Resource):
 class ImportedTestCases(_Resource):
     """Takes what `…/export` gives. A test case of the same name becomes what is sent (200), else a new one (201)."""
 
+    access = ByKey({"POST": "write"})
+
     @operation(
         "Import a test case",
         body=ImportSchema,
@@ -109,6 +117,7 @@ class ImportedTestCases(_Resource):
 
 
 class TestCaseResource(_Resource):
+    access = ByKey({"GET": "read", "PATCH": "write", "DELETE": "write"})
     __test__ = False  # pytest would take the name for a test
 
     @operation("One test case", answers={200: answers.Case})
@@ -135,6 +144,7 @@ class TestCaseResource(_Resource):
 
 
 class TestCaseCopy(_Resource):
+    access = ByKey({"POST": "write"})
     __test__ = False  # pytest would take the name for a test
 
     @operation("Copy a test case", body=CopySchema, body_optional=True, answers={201: answers.Case})
@@ -146,6 +156,7 @@ class TestCaseCopy(_Resource):
 
 
 class TestCaseExport(_Resource):
+    access = ByKey({"GET": "read"})
     __test__ = False  # pytest would take the name for a test
 
     @operation("A test case as a file for a repository", answers={200: answers.Export})

@@ -6,6 +6,7 @@ from typing import Any
 
 import falcon
 
+from app.access import ByKey
 from app.actors.delivery import BatchDelivery
 from app.api.bodies import read_capped
 from app.api.operation import operation
@@ -25,7 +26,7 @@ ERRORS = {
 class Traces:
     """Answers 200 when the batch is committed: what is acknowledged is stored."""
 
-    scopes = {"POST": "ingest"}  # noqa: RUF012 - read by the authentication middleware
+    access = ByKey({"POST": "ingest"})
     stores = frozenset({"POST"})
 
     def __init__(self, *, delivery: BatchDelivery, wire_bytes: int) -> None:

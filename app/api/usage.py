@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByKey
 from app.api.operation import operation
 from app.schemas.answers import usage as answers
 from app.schemas.base import load
@@ -16,6 +17,8 @@ CSV = "text/csv"
 
 
 class Usage:
+    access = ByKey({"GET": "read"})
+
     def __init__(self, *, usage: UsageService, now: Now) -> None:
         self._usage = usage
         self._now = now

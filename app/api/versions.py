@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByKey
 from app.api.bodies import read_json
 from app.api.etags import if_match
 from app.api.operation import operation
@@ -18,6 +19,8 @@ _COMMIT = CommitSchema()
 
 
 class Commit:
+    access = ByKey({"POST": "write"})
+
     def __init__(self, *, versions: VersionService, body_bytes: int) -> None:
         self._versions = versions
         self._body_bytes = body_bytes
@@ -45,6 +48,8 @@ class Commit:
 
 
 class Versions:
+    access = ByKey({"GET": "read"})
+
     def __init__(self, *, versions: VersionService) -> None:
         self._versions = versions
 
@@ -55,6 +60,8 @@ class Versions:
 
 
 class Version:
+    access = ByKey({"GET": "read"})
+
     def __init__(self, *, versions: VersionService) -> None:
         self._versions = versions
 
@@ -67,6 +74,8 @@ class Version:
 
 
 class Restore:
+    access = ByKey({"POST": "write"})
+
     def __init__(self, *, versions: VersionService, base: str) -> None:
         self._versions = versions
         self._base = base

@@ -10,8 +10,8 @@ To add a page:
    Policy forbids both. Every number gets its unit by a filter of `filters.py`, every time goes through `ui.time`.
 3. `views/<noun>.py`: a `Page` with `on_get`, about eleven lines: services, presenter, `self.show(...)`. A form's
    `on_post` reads `req.context.visit.form`, calls a service with `visit.actor`, and ends in `self.lead(path, words)`;
-   on `Invalid` it shows the form again, with the words and status 400. `needs` names the role of each method,
-   `section` the entry of the navigation that is marked.
+   on `Invalid` it shows the form again, with the words and status 400. `access` declares who may call each method
+   (see `app/access.py`), `section` names the entry of the navigation that is marked.
 4. `routes.py`: one line. In the navigation: `NAVIGATION` in `shell.py`; among a prompt's tabs: `PROMPT` in
    `presenters/tabs.py`.
 5. `tests/e2e/ui/`: add its address to `PAGES`; it is then opened light and dark, wide and narrow, and checked for

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import falcon
 
+from app.access import Public
 from app.errors import NotFound
 
 FOLDER = Path(__file__).parent / "static"
@@ -45,6 +46,8 @@ def _asset(file: Path) -> Asset:
 
 
 class StaticFile:
+    access = Public({"GET"})
+
     def __init__(self, assets: Assets) -> None:
         self._assets = assets
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import falcon
 
+from app.access import Access
 from app.actors.replay_delivery import ReplayDelivery
 from app.actors.run_delivery import RunDelivery
 from app.bootstrap import Container, Services
-from app.models.memberships import Role
 from app.timestamps import Now
 from app.web.cookies import FLASH_COOKIE, Cookies, Flash
 from app.web.shell import Shell
@@ -47,15 +46,14 @@ class Site:
 
 
 class Page:
-    """A page is closed unless its class says `public`; its project, if it has one, is `project_id` in its address.
+    """A page's project, if it has one, is `project_id` in its address.
 
-    `needs` is the role that a method takes, `section` the entry of the navigation that is marked; with `multipart` its
-    form may bring files, and thousands of fields.
+    `access` says who may call its methods. `section` is the entry of the navigation that is marked; with `multipart`
+    its form may bring files, and thousands of fields.
     """
 
-    public: ClassVar[bool] = False
+    access: ClassVar[Access]
     multipart: ClassVar[bool] = False
-    needs: ClassVar[Mapping[str, Role]] = {"GET": Role.VIEWER, "POST": Role.MEMBER}
     section: ClassVar[str] = ""
 
     def __init__(self, site: Site) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
 import falcon
 
+from app.access import Access, ByRole, Public, SignedIn, access_of
 from app.errors import Forbidden, NotFound
 from app.models.audit_log import Actor
 from app.models.memberships import Role
@@ -81,26 +82,27 @@ class Admission:
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
     ) -> None:
-        if not isinstance(resource, Page):
+        access = access_of(resource)
+        if not isinstance(access, ByRole | SignedIn) and not isinstance(resource, Page):
             return
         session = req.cookies.get(SESSION_COOKIE, "")
         viewer = self._sign_ins.viewer(session) if session else None
-        if viewer is None and not resource.public:
+        if viewer is None and not isinstance(access, Public):
             raise falcon.HTTPSeeOther(sign_in_path(req))
         secret = session if viewer else self._form_secret(req, resp)
-        form = self._form(req, secret, resource)
         projects = self._projects.of(viewer) if viewer else []
         project = _chosen(projects, params.get("project_id"))
-        req.context.visit = Visit(csrf_token(secret), viewer, projects, project, read_flash(req), form)
-        needed = resource.needs[req.method if req.method in resource.needs else "GET"]
-        if project is not None and not req.context.visit.may(needed):
-            raise Forbidden(f"This takes the role {needed}; yours is {req.context.visit.role}. Ask an admin for it.")
+        visit = Visit(csrf_token(secret), viewer, projects, project, read_flash(req))
+        req.context.visit = visit
+        if isinstance(access, ByRole):
+            _require_role(visit, access.role(req.method))
+        if req.method == "POST" and "POST" in access.methods:
+            form = self._form(req, secret, access, with_files=getattr(resource, "multipart", False))
+            req.context.visit = replace(visit, form=form)
 
-    def _form(self, req: falcon.Request, secret: str, page: Page) -> Form:
-        if req.method != "POST":
-            return Form({})
-        limit = self._files_bytes if page.multipart else self._form_bytes
-        form = read_form(req, PUBLIC_FORM_BYTES if page.public else limit, with_files=page.multipart)
+    def _form(self, req: falcon.Request, secret: str, access: Access, *, with_files: bool) -> Form:
+        limit = self._files_bytes if with_files else self._form_bytes
+        form = read_form(req, PUBLIC_FORM_BYTES if isinstance(access, Public) else limit, with_files=with_files)
         check_csrf(form, secret)
         return form
 
@@ -114,6 +116,11 @@ class Admission:
         return made
 
 
+def _require_role(visit: Visit, needed: Role | None) -> None:
+    if needed is not None and not visit.may(needed):
+        raise Forbidden(f"This takes the role {needed}; yours is {visit.role}. Ask an admin for it.")
+
+
 def _chosen(projects: list[Project], project_id: int | None) -> Project | None:
     if project_id is None:
         return None
@@ -125,7 +132,10 @@ def _chosen(projects: list[Project], project_id: int | None) -> Project | None:
 
 def sign_in_path(req: falcon.Request) -> str:
     """The sign-in page, which leads back to what was asked for; a form that was sent is lost."""
-    return f"/sign-in?next={quote(req.relative_uri)}" if req.method == "GET" and req.path != "/" else "/sign-in"
+    if req.method not in {"GET", "HEAD"} or req.path == "/":
+        return "/sign-in"
+    query = f"?{req.query_string}" if req.query_string else ""
+    return f"/sign-in?next={quote(req.path + query)}"
 
 
 def safe_path(path: str) -> str:

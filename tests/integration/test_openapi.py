@@ -9,6 +9,7 @@ from typing import Any
 import falcon
 import pytest
 
+from app.access import Public
 from app.api.openapi import build_document, undescribed
 from app.api.operation import operation
 from app.api.route_table import RoutedApp
@@ -37,6 +38,8 @@ def test_every_route_is_in_the_document(world: World, document: dict[str, Any]) 
 
 def test_a_route_that_says_nothing_of_itself_is_named() -> None:
     class Silent:
+        access = Public({"GET"})
+
         def on_get(self, req: falcon.Request, resp: falcon.Response, thing_id: int) -> None: ...
 
     app = RoutedApp()
@@ -51,6 +54,8 @@ def test_a_request_and_an_answer_of_one_name_are_told_apart() -> None:
         name = Text(required=True)
 
     class Things:
+        access = Public({"POST"})
+
         @operation("Make a thing", body=ThingSchema, answers={201: shape("Thing", {"id": integer()})})
         def on_post(self, req: falcon.Request, resp: falcon.Response) -> None: ...
 

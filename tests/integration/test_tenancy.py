@@ -7,27 +7,10 @@ from typing import Any
 import pytest
 
 from app.services.recorded_export import export
-from tests.support.api_routes import ApiRoute, api_routes
+from tests.support.api_routes import NOTHING, ApiRoute, api_routes
 from tests.support.everything import MARK, TURNS, everything, new_prompt, organization
 from tests.support.world import World, new_world
 
-# Well-formed, and nowhere there.
-NOTHING: dict[str, Any] = {
-    "prompt_id": 2**62,
-    "commit_hash": "0" * 64,
-    "run_id": 2**62,
-    "session_id": "0" * 32,
-    "test_case_id": 2**62,
-    "replay_id": 2**62,
-    "key_id": 2**62,
-    "vendor": "DEEPSEEK",
-    "model_id": 2**62,
-    "project_id": 2**62,
-    "invitation_id": 2**62,
-    "user_id": 2**62,
-    "step": 0,
-    "kind": "sessions",
-}
 # What a route takes, where an empty object would be refused before anything is looked for.
 BODIES: dict[str, Any] = {
     "PATCH /api/v1/prompts/{prompt_id}": {"name": "Mine now"},

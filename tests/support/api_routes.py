@@ -1,19 +1,45 @@
-"""The API's routes as the router has them: what walks them can forget none."""
+"""The app's routes as the router has them: what walks them can forget none."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import falcon.inspect
 
+from app.access import Access
+from app.api.route_table import RoutedApp, Router
+
+# Falcon knows how to look into its own router, not into classes that are made of it.
+falcon.inspect.register_router(Router)(falcon.inspect.inspect_compiled_router)
 _PARAMETER = re.compile(r"{(\w+)(?::[^{}]*)?}")
+# Well-formed, and nowhere there.
+NOTHING: dict[str, Any] = {
+    "prompt_id": 2**62,
+    "commit_hash": "0" * 64,
+    "run_id": 2**62,
+    "session_id": "0" * 32,
+    "span_id": "0" * 16,
+    "test_case_id": 2**62,
+    "replay_id": 2**62,
+    "key_id": 2**62,
+    "vendor": "DEEPSEEK",
+    "model_id": 2**62,
+    "project_id": 2**62,
+    "invitation_id": 2**62,
+    "user_id": 2**62,
+    "step": 0,
+    "kind": "sessions",
+    "token": "0" * 43,
+    "name": "app.css",
+}
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ApiRoute:
-    """A method of a path under /api; `template` is the path with `{names}`, without converters."""
+    """A method of a path; `template` is the path with `{names}`, without converters."""
 
     template: str
     method: str
@@ -24,19 +50,29 @@ class ApiRoute:
 
     def path(self, values: Mapping[str, object]) -> str:
         """The path with its parameters filled in; KeyError names one that is missing."""
-        return _PARAMETER.sub(lambda match: str(values[match[1]]), self.template)
+        return filled(self.template, values)
 
     def __str__(self) -> str:
         return f"{self.method} {self.template}"
 
 
-def api_routes(app: falcon.App[falcon.Request, falcon.Response]) -> list[ApiRoute]:
-    return sorted(set(_routes(app)))
+def filled(template: str, values: Mapping[str, object]) -> str:
+    return _PARAMETER.sub(lambda match: str(values[match[1]]), template)
 
 
-def _routes(app: falcon.App[falcon.Request, falcon.Response]) -> Iterator[ApiRoute]:
-    for route in falcon.inspect.inspect_routes(app):
-        if route.path.startswith("/api/"):
-            template = _PARAMETER.sub(r"{\1}", route.path)
-            # The internal ones answer OPTIONS, and 405 to what a resource does not take.
-            yield from (ApiRoute(template, method.method) for method in route.methods if not method.internal)
+def api_routes(app: RoutedApp) -> list[ApiRoute]:
+    """Each method of each path under /api; HEAD, which is answered wherever GET is, goes without saying."""
+    return sorted(
+        ApiRoute(route.path, method)
+        for route in app.routes
+        if route.path.startswith("/api/")
+        for method in route.responders
+    )
+
+
+def accesses(app: RoutedApp) -> dict[str, Access]:
+    """What each path of the app declares, by template: of all that the router answers, or it fails."""
+    found = {route.path: route.access for route in app.routes}
+    answered = {_PARAMETER.sub(r"{\1}", route.path) for route in falcon.inspect.inspect_routes(app)}
+    assert answered == set(found)
+    return found

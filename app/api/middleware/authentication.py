@@ -2,35 +2,56 @@
 
 from __future__ import annotations
 
+import hmac
+from typing import assert_never
+
 import falcon
 
-from app.errors import Forbidden, RateLimited
+from app.access import ByKey, ByMetricsToken, ByRole, Public, SignedIn, access_of
+from app.errors import Forbidden, RateLimited, Unauthorized
 from app.limits.rate import RateLimiter
 from app.models.api_keys import ApiKey
 from app.services.keys import KeyService
 
 
 class Authentication:
-    """Every resource under /api is closed, unless its class says `public = True`.
+    """Lets through whom the resource that will answer declares, by API key or by the token for metrics.
 
-    A resource names the scope that its method needs in `scopes`, e.g. `{"POST": "run"}`;
-    otherwise reading needs `read` and changing needs `write`.
+    Pages and their sessions are the matter of `app.web.visit.Admission`.
     """
 
-    def __init__(self, *, keys: KeyService, limiter: RateLimiter) -> None:
+    def __init__(self, *, keys: KeyService, limiter: RateLimiter, metrics_token: str) -> None:
         self._keys = keys
         self._limiter = limiter
+        self._metrics_token = metrics_token
 
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: object, _params: dict[str, object]
     ) -> None:
-        if not req.path.startswith("/api/") or getattr(resource, "public", False):
-            return
+        match access_of(resource):
+            case ByKey() as access:
+                self._check_key(req, resp, access)
+            case ByMetricsToken():
+                self._check_metrics_token(req)
+            case ByRole() | SignedIn() | Public():
+                pass
+            case never:
+                assert_never(never)
+
+    def _check_key(self, req: falcon.Request, resp: falcon.Response, access: ByKey) -> None:
         key = self._keys.authenticate(req.auth)
         req.context.key = key
         req.context.epoch = self._count(resp, key)
-        if (needed := scope_of(resource, req.method)) not in key.scopes:
+        needed = access.scope(req.method)
+        if needed is not None and needed not in key.scopes:
             raise Forbidden(f"This API key lacks the scope {needed}.")
+
+    def _check_metrics_token(self, req: falcon.Request) -> None:
+        if not self._metrics_token:
+            raise falcon.HTTPRouteNotFound
+        sent = (req.auth or "").encode()
+        if not hmac.compare_digest(sent, f"Bearer {self._metrics_token}".encode()):
+            raise Unauthorized("Send the header Authorization: Bearer <REPRISE_METRICS_TOKEN>.")
 
     def _count(self, resp: falcon.Response, key: ApiKey) -> bytes:
         """The epoch of the key's project."""
@@ -44,9 +65,3 @@ class Authentication:
                 max(1, allowance.reset_s),
             )
         return allowance.epoch
-
-
-def scope_of(resource: object, method: str) -> str:
-    """The scope that a method of a resource takes."""
-    scopes: dict[str, str] = getattr(resource, "scopes", {})
-    return scopes.get(method) or ("read" if method in {"GET", "HEAD"} else "write")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import SignedIn
 from app.errors import Invalid, RateLimited
 from app.web.page import Page
 from app.web.visit import Visit
 
 
 class Account(Page):
+    access = SignedIn({"GET", "POST"})
+
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         self.show(req, resp, "account.html", {"problem": ""})
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByRole
 from app.api.exports import send_lines
+from app.models.memberships import Role
 from app.schemas.base import load
 from app.schemas.exports import ExportQuery, ExportQuerySchema, records
 from app.web.page import Page
 
 
 class Export(Page):
+    access = ByRole({"GET": Role.VIEWER})
     section = "prompts"
     exports = frozenset({"GET"})
 

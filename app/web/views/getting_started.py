@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import falcon
 
+from app.access import ByRole
 from app.models.memberships import Role
 from app.web.page import Page
 from app.web.presenters.getting_started import start_page
@@ -16,8 +15,8 @@ KEY_NAME = "First key"
 
 
 class GettingStarted(Page):
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.ADMIN})
     section = "start"
-    needs: ClassVar = {"GET": Role.VIEWER, "POST": Role.ADMIN}
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, secret: str | None = None) -> None:
         progress = self.services.overview.progress(project_id=project_id)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import falcon
 import redis
 
+from app.access import ByRole
 from app.errors import Unavailable
 from app.models.memberships import Role
 from app.web.page import Page
@@ -14,8 +13,8 @@ from app.web.presenters.operations import operations_page
 
 
 class OperationsView(Page):
+    access = ByRole({"GET": Role.ADMIN})
     section = "operations"
-    needs: ClassVar = {"GET": Role.ADMIN, "POST": Role.ADMIN}
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
         try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import falcon
 
+from app.access import ByRole
 from app.errors import Conflict, Invalid, RepriseError, StaleDraft
 from app.models.memberships import Role
 from app.schemas.base import load
@@ -51,7 +51,7 @@ class _Editing(Page):
 class PromptPreview(_Editing):
     """The instruction of what stands in the editor, for its script; nothing is stored."""
 
-    needs: ClassVar = {"GET": Role.VIEWER, "POST": Role.VIEWER}
+    access = ByRole({"POST": Role.VIEWER})
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int) -> None:
         visit: Visit = req.context.visit
@@ -61,6 +61,8 @@ class PromptPreview(_Editing):
 
 
 class PromptEditorView(_Editing):
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
+
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int) -> None:
         self._page(req, resp, Ids(project_id, prompt_id))
 

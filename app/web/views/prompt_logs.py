@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByRole
+from app.models.memberships import Role
 from app.web.page import Page
 from app.web.presenters.lists import PAGE
 from app.web.presenters.prompt_logs import log_filter, logs_page
@@ -11,6 +13,7 @@ from app.web.shell import project_path
 
 
 class PromptLogs(Page):
+    access = ByRole({"GET": Role.VIEWER})
     section = "prompts"
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import falcon
 
+from app.access import ByRole
 from app.errors import Invalid
+from app.models.memberships import Role
 from app.schemas.base import load
 from app.schemas.prompts import NewPromptSchema
 from app.services.prompt_changes import Author
@@ -18,6 +20,7 @@ from app.web.visit import Visit
 
 
 class Prompts(Page):
+    access = ByRole({"GET": Role.VIEWER})
     section = "prompts"
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
@@ -31,8 +34,8 @@ class Prompts(Page):
 
 
 class NewPrompt(Page):
+    access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
     section = "prompts"
-    needs: ClassVar = {"GET": Page.needs["POST"], "POST": Page.needs["POST"]}
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
         self.show(req, resp, "prompt_new.html", self._form(req.context.visit))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByRole
+from app.models.memberships import Role
 from app.schemas.base import load
 from app.schemas.replays import VerdictSchema
 from app.web.page import Page
@@ -14,6 +16,7 @@ from app.web.visit import Visit
 
 
 class ReplayView(Page):
+    access = ByRole({"GET": Role.VIEWER})
     section = "prompts"
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, replay_id: int) -> None:
@@ -23,6 +26,7 @@ class ReplayView(Page):
 
 
 class CancelReplay(Page):
+    access = ByRole({"POST": Role.MEMBER})
     section = "prompts"
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, replay_id: int) -> None:
@@ -33,6 +37,7 @@ class CancelReplay(Page):
 class JudgeStep(Page):
     """A person's verdict on a step that needs review."""
 
+    access = ByRole({"POST": Role.MEMBER})
     section = "prompts"
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, replay_id: int, step: int) -> None:
@@ -47,6 +52,7 @@ class JudgeStep(Page):
 class AcceptStep(Page):
     """Asks first: what the test case expected goes."""
 
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
     section = "prompts"
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, replay_id: int, step: int) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByRole
+from app.models.memberships import Role
 from app.web.page import Page
 from app.web.presenters.runs import run_page
 from app.web.shell import project_path
 
 
 class RunView(Page):
+    access = ByRole({"GET": Role.VIEWER})
     section = "prompts"
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, run_id: int) -> None:

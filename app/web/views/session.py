@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByRole
+from app.models.memberships import Role
 from app.web.page import Page
 from app.web.presenters.session import session_page, span_page
 from app.web.shell import project_path
 
 
 class SessionView(Page):
+    access = ByRole({"GET": Role.VIEWER})
     section = "prompts"
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, session_id: str) -> None:
@@ -19,6 +22,7 @@ class SessionView(Page):
 
 
 class SpanView(Page):
+    access = ByRole({"GET": Role.VIEWER})
     section = "prompts"
 
     def on_get(

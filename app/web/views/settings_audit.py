@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByRole
+from app.models.memberships import Role
 from app.web.presenters.lists import PAGE
 from app.web.presenters.settings import audit_page
 from app.web.shell import project_path
@@ -12,6 +14,8 @@ from app.web.visit import Visit
 
 
 class Audit(SettingsPage):
+    access = ByRole({"GET": Role.ADMIN})
+
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
         visit: Visit = req.context.visit
         query = self.query(req)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByRole
 from app.errors import Conflict, Invalid, NotFound, ProviderError
+from app.models.memberships import Role
 from app.web.cookies import Flash
 from app.web.presenters.confirm import Confirm
 from app.web.presenters.settings_credentials import credentials_page
@@ -15,6 +17,8 @@ from app.web.visit import Visit
 
 
 class Credentials(SettingsPage):
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+
     def on_get(
         self, req: falcon.Request, resp: falcon.Response, project_id: int, status: str = falcon.HTTP_200, **more: str
     ) -> None:
@@ -41,6 +45,8 @@ class Credentials(SettingsPage):
 class CheckCredential(SettingsPage):
     """Asks the vendor's cheapest model for a word."""
 
+    access = ByRole({"POST": Role.ADMIN})
+
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, vendor: str) -> None:
         visit: Visit = req.context.visit
         try:
@@ -52,6 +58,8 @@ class CheckCredential(SettingsPage):
 
 
 class ClearCredential(SettingsPage):
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, vendor: str) -> None:
         if vendor not in VENDORS:
             raise NotFound("There is no such vendor.")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByRole
 from app.errors import Invalid
+from app.models.memberships import Role
 from app.schemas.base import load
 from app.schemas.data_policies import DataPolicySchema
 from app.web.presenters.settings_data import data_page, policy_body, sent_again
@@ -14,6 +16,8 @@ from app.web.visit import Visit
 
 
 class DataPolicySettings(SettingsPage):
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, problem: str = "") -> None:
         policy = self.services.data_policies.get(project_id=project_id)
         page = data_page(project_path(project_id), policy)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import ClassVar
 
 import falcon
 
+from app.access import ByRole
 from app.errors import Invalid
 from app.models.memberships import Role
 from app.services.keys import DEFAULT_SCOPES, SCOPES
@@ -19,13 +19,14 @@ from app.web.visit import Visit
 
 
 class SettingsPage(Page):
-    """Settings are the admins'."""
+    """A page of the settings, which are for admins alone."""
 
     section = "settings"
-    needs: ClassVar = {"GET": Role.ADMIN, "POST": Role.ADMIN}
 
 
 class Keys(SettingsPage):
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+
     def on_get(
         self, req: falcon.Request, resp: falcon.Response, project_id: int, status: str = falcon.HTTP_200, **more: str
     ) -> None:
@@ -55,6 +56,8 @@ class Keys(SettingsPage):
 
 
 class RevokeKey(SettingsPage):
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, key_id: int) -> None:
         key = self.services.keys.get(project_id=project_id, key_id=key_id)
         back = f"{project_path(project_id)}/settings/keys"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByRole
 from app.errors import Invalid
 from app.models.memberships import Role
 from app.web.presenters.confirm import Confirm
@@ -14,6 +15,8 @@ from app.web.visit import Visit
 
 
 class Members(SettingsPage):
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+
     def on_get(
         self, req: falcon.Request, resp: falcon.Response, project_id: int, status: str = falcon.HTTP_200, **more: str
     ) -> None:
@@ -36,6 +39,8 @@ class Members(SettingsPage):
 
 
 class Member(SettingsPage):
+    access = ByRole({"POST": Role.ADMIN})
+
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, user_id: int) -> None:
         visit: Visit = req.context.visit
         self.services.accounts.change_role(
@@ -45,6 +50,8 @@ class Member(SettingsPage):
 
 
 class RemoveMember(SettingsPage):
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, user_id: int) -> None:
         visit: Visit = req.context.visit
         member = self.services.accounts.member(organization_id=visit.organization_id, user_id=user_id)
@@ -65,6 +72,8 @@ class RemoveMember(SettingsPage):
 
 
 class WithdrawInvitation(SettingsPage):
+    access = ByRole({"POST": Role.ADMIN})
+
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, invitation_id: int) -> None:
         visit: Visit = req.context.visit
         self.services.accounts.withdraw(

@@ -6,7 +6,9 @@ from typing import Any
 
 import falcon
 
+from app.access import ByRole
 from app.errors import Invalid, NotFound
+from app.models.memberships import Role
 from app.web.presenters.confirm import Confirm
 from app.web.presenters.own_model import own_model
 from app.web.presenters.settings import models_page
@@ -22,6 +24,8 @@ CHOICES: dict[str, dict[str, Any]] = {
 
 
 class Models(SettingsPage):
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, problem: str = "") -> None:
         visit: Visit = req.context.visit
         models = self.services.models.list(organization_id=visit.organization_id)
@@ -41,6 +45,8 @@ class Models(SettingsPage):
 
 
 class Model(SettingsPage):
+    access = ByRole({"POST": Role.ADMIN})
+
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, model_id: int) -> None:
         visit: Visit = req.context.visit
         chosen = CHOICES.get(visit.form.text("do"))
@@ -54,6 +60,8 @@ class Model(SettingsPage):
 
 class RemoveModel(SettingsPage):
     """Only models of the organization's own can go."""
+
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, model_id: int) -> None:
         visit: Visit = req.context.visit

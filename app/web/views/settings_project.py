@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByRole
 from app.errors import Invalid
+from app.models.memberships import Role
 from app.web.presenters.settings import ProjectPage
 from app.web.presenters.tabs import settings_tabs
 from app.web.shell import project_path
@@ -13,6 +15,8 @@ from app.web.visit import Visit
 
 
 class ProjectSettings(SettingsPage):
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+
     def on_get(
         self, req: falcon.Request, resp: falcon.Response, project_id: int, problem: str = "",
         status: str = falcon.HTTP_200,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import falcon
 
+from app.access import Public
 from app.errors import Invalid, RateLimited, Unauthorized
 from app.services.accounts import NewUser
 from app.web.cookies import SESSION_COOKIE, Flash
@@ -31,7 +32,7 @@ class InvitationPage:
 
 
 class SignIn(Page):
-    public = True
+    access = Public({"GET", "POST"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         visit: Visit = req.context.visit
@@ -53,7 +54,7 @@ class SignIn(Page):
 
 
 class SignInLink(Page):
-    public = True
+    access = Public({"GET"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         try:
@@ -65,7 +66,7 @@ class SignInLink(Page):
 
 
 class SignOut(Page):
-    public = True
+    access = Public({"POST"})
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         self.services.sign_ins.sign_out(req.cookies.get(SESSION_COOKIE, ""))
@@ -74,7 +75,7 @@ class SignOut(Page):
 
 
 class Join(Page):
-    public = True
+    access = Public({"GET", "POST"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
         self.show(req, resp, "invitation.html", self._page(token))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import falcon
 
+from app.access import ByRole
 from app.errors import Invalid
 from app.models.memberships import Role
 from app.models.replays import ReplayFilter
@@ -24,6 +23,7 @@ REPLAYS_SHOWN = 20
 
 
 class TestCases(Page):
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
     __test__ = False  # pytest would take the name for a test
     section = "prompts"
 
@@ -53,8 +53,8 @@ class TestCases(Page):
 
 
 class WriteTestCase(Page):
+    access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
     section = "prompts"
-    needs: ClassVar = {"GET": Role.MEMBER, "POST": Role.MEMBER}
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int, **more: str) -> None:
         content = self.services.prompts.content(project_id=project_id, prompt_id=prompt_id, productive=False)
@@ -85,9 +85,9 @@ class WriteTestCase(Page):
 class SessionTestCase(Page):
     """Which steps of a session are checked, and how."""
 
+    access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
     section = "prompts"
     multipart = True
-    needs: ClassVar = {"GET": Role.MEMBER, "POST": Role.MEMBER}
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, session_id: str) -> None:
         proposal = self.services.test_cases.proposed(project_id=project_id, session_id=session_id)
@@ -113,6 +113,7 @@ class SessionTestCase(Page):
 
 
 class TestCaseView(Page):
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
     __test__ = False  # pytest would take the name for a test
     section = "prompts"
     multipart = True
@@ -152,6 +153,7 @@ class TestCaseView(Page):
 
 
 class ReplayTestCase(Page):
+    access = ByRole({"POST": Role.MEMBER})
     section = "prompts"
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, test_case_id: int) -> None:
@@ -161,6 +163,7 @@ class ReplayTestCase(Page):
 
 
 class CopyTestCase(Page):
+    access = ByRole({"POST": Role.MEMBER})
     section = "prompts"
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, test_case_id: int) -> None:
@@ -171,6 +174,7 @@ class CopyTestCase(Page):
 
 
 class DeleteTestCase(Page):
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
     section = "prompts"
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, test_case_id: int) -> None:

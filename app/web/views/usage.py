@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByRole
+from app.models.memberships import Role
 from app.schemas.usage import usage_csv
 from app.services.usage import UsageRow
 from app.web.page import Page
@@ -22,6 +24,8 @@ class _Usage(Page):
 
 
 class UsageView(_Usage):
+    access = ByRole({"GET": Role.VIEWER})
+
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
         question = asked(self.query(req))
         prompts = self.services.prompts.list(project_id=project_id, limit=PROMPTS_NAMED).prompts
@@ -39,6 +43,8 @@ class UsageView(_Usage):
 
 class UsageCsv(_Usage):
     """Each day and each of what is grouped by."""
+
+    access = ByRole({"GET": Role.VIEWER})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
         question = asked(self.query(req))

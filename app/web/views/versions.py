@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import falcon
 
+from app.access import ByRole
+from app.models.memberships import Role
 from app.services.prompt_content import PromptContent
 from app.web.page import Page
 from app.web.presenters.confirm import Confirm
@@ -13,6 +15,7 @@ from app.web.visit import Visit
 
 
 class Versions(Page):
+    access = ByRole({"GET": Role.VIEWER})
     section = "prompts"
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int) -> None:
@@ -28,6 +31,7 @@ class Versions(Page):
 
 
 class Version(Page):
+    access = ByRole({"GET": Role.VIEWER})
     section = "prompts"
 
     def on_get(
@@ -40,6 +44,7 @@ class Version(Page):
 class Compare(Page):
     """Two versions, `from` and `to`: hashes, or "draft"; without `to` it is the draft."""
 
+    access = ByRole({"GET": Role.VIEWER})
     section = "prompts"
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int) -> None:
@@ -61,6 +66,7 @@ class Compare(Page):
 class Restore(Page):
     """Asks first: the draft that is there goes."""
 
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
     section = "prompts"
 
     def on_get(
@@ -97,6 +103,7 @@ class Restore(Page):
 
 
 class Archive(Page):
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
     section = "prompts"
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int) -> None:

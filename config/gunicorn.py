@@ -28,6 +28,8 @@ worker_tmp_dir = str(_shared_memory) if _shared_memory.is_dir() else None
 control_socket_disable = True
 # Which proxies are believed is REPRISE_TRUSTED_PROXIES' to say, to the application.
 forwarded_allow_ips = ""
+# No header sets SCRIPT_NAME or PATH_INFO, whoever sends it: the path that is asked for is the path that is answered.
+forwarder_headers = ""
 accesslog = None
 logger_class = "config.gunicorn_logging.StructuredLogger"
 proc_name = "reprise"

@@ -24,6 +24,7 @@ from app.api.middleware.authentication import Authentication
 from app.api.middleware.bulkhead import Bulkhead
 from app.api.middleware.forwarded import Forwarded
 from app.api.middleware.metrics import RequestMetrics
+from app.api.middleware.one_spelling import OneSpelling
 from app.api.middleware.request_id import RequestId
 from app.api.middleware.security_headers import SecurityHeaders
 from app.api.models import Model, Models
@@ -72,6 +73,7 @@ def build_app(container: Container) -> RoutedApp:
             RequestMetrics(container.metrics),
             RequestId(),
             SecurityHeaders(),
+            OneSpelling(),
             Authentication(keys=services.keys, limiter=container.limiter, metrics_token=settings.metrics_token),
         ],
         cors_enable=False,

@@ -9,6 +9,7 @@ import pytest
 import structlog
 from falcon.testing import Result, TestClient
 
+from app.access import Public
 from app.api.app import build_app
 from app.bootstrap import bootstrap
 from tests.support.deployment import Deployment, EmbeddedServer
@@ -19,6 +20,8 @@ PROXY, STRANGER = "10.0.0.1", "203.0.113.7"
 
 class Seen:
     """A resource that answers with what it knows of its client."""
+
+    access = Public({"GET"})
 
     public = True
 

@@ -97,7 +97,7 @@ class BoundedList(fields.List[Any]):
     def __init__(self, inner: Any, *, minimum: int = 0, maximum: int, **kwargs: Any) -> None:
         super().__init__(inner, **kwargs)
         self._bounds = (minimum, maximum)
-        self.documented = {"minItems": minimum, "maxItems": maximum}
+        self.documented: dict[str, Any] = {"minItems": minimum, "maxItems": maximum}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         minimum, maximum = self._bounds

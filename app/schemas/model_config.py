@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from app.schemas.base import BoundedList, JsonNumber, StrictBoolean, StrictSchema, Text
-from app.schemas.json_schemas import JsonSchemaObject
+from app.schemas.json_schemas import JsonSchemaObject, check_size
 from app.schemas.placeholders import repeated
 
 MAX_TOOLS = 128
+MAX_TOOLS_VALUES = 20_000
 MAX_STOPS = 16
 INT64 = 2**63
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
@@ -53,10 +54,22 @@ def _names_differ(tools: list[dict[str, Any]]) -> None:
         raise ValidationError(f"More than one tool is named {twice!r}.")
 
 
+class Tools(BoundedList):
+    """The tools of a config, of bounded size in all; their names differ."""
+
+    def __init__(self) -> None:
+        super().__init__(Tool(), maximum=MAX_TOOLS, validate=_names_differ)
+        self.documented |= {"description": f"At most {MAX_TOOLS_VALUES} values and keys in all."}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        check_size(value, MAX_TOOLS_VALUES)
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
 class ModelConfigSchema(StrictSchema):
     """Loads to a dict with just the keys that were sent."""
 
-    tools = BoundedList(Tool(), maximum=MAX_TOOLS, validate=_names_differ)
+    tools = Tools()
     max_tokens = fields.Integer(strict=True, validate=validate.Range(min=1))
     temperature = JsonNumber()
     response_format = fields.String(validate=validate.OneOf(("text", "json_object", "json_schema")))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import jsonschema
 import orjson
-import referencing
-import referencing.exceptions
 
 from app.chat import Answer
+from app.json_schema.check import breach_of, schema_breach
+from app.json_schema.meter import STEPS_MAX, Meter, TooMuch
+from app.json_schema.references import Unresolvable
 from app.providers.types import ModelConfig
-from app.services.runs.schema_checks import TooMuch, bounded
+
+MESSAGE_MAX = 500
 
 
 def nok_status(answer: Answer, config: ModelConfig) -> str | None:
@@ -36,17 +37,16 @@ def _reason(answer: Answer, config: ModelConfig) -> str | None:
 
 
 def _breach(value: Any, schema: dict[str, Any] | None) -> str | None:
-    """How the value breaks the schema. An empty registry: no schema may send us to the network."""
-    schema = schema or {}
-    kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    """How the value breaks the schema; one budget serves for the schema and for the value."""
+    meter = Meter(STEPS_MAX)
     try:
-        kind.check_schema(schema)
-        validator = bounded(kind, schema)(schema, registry=referencing.Registry())
-        error = jsonschema.exceptions.best_match(validator.iter_errors(value))
-    except jsonschema.SchemaError as wrong:
-        return f"json_schema is not a valid JSON Schema: {wrong.message}"
+        if wrong := schema_breach(schema or {}, meter):
+            return f"json_schema is not a valid JSON Schema: {wrong.message()[:MESSAGE_MAX]}"
+        breach = breach_of(schema or {}, value, meter)
+        return (
+            f"the answer breaks json_schema at {breach.json_path}: {breach.message()[:MESSAGE_MAX]}" if breach else None
+        )
     except TooMuch:
         return "json_schema takes too many steps to check"
-    except (referencing.exceptions.Unresolvable, RecursionError) as wrong:
-        return f"json_schema can't be resolved: {wrong}"
-    return f"the answer breaks json_schema at {error.json_path}: {error.message[:500]}" if error else None
+    except (Unresolvable, RecursionError) as problem:
+        return f"json_schema can't be resolved: {problem}"

@@ -1,0 +1,1 @@
+"""JSON Schema, checked within a budget of steps. Pure."""

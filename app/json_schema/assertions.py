@@ -1,0 +1,112 @@
+"""The keywords of JSON Schema that say one thing of a value by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from app.json_schema.checker import Breach, Checker, Evaluated, Rule
+from app.json_schema.values import canonical, is_type, shown
+
+Holds = Callable[[Checker, Any, Any], bool]
+Words = Callable[[Any, Any], str]
+
+
+def _assertion(keyword: str, type_name: str | None, holds: Holds, words: Words) -> Rule:
+    """`holds` and `words` take the keyword's own value and the checked one, which is of that type, if one is named."""
+
+    def apply(check: Checker, rule: Any, value: Any, schema: dict[str, Any], _seen: Evaluated) -> list[Breach]:
+        if (type_name is not None and not is_type(value, type_name)) or holds(check, rule, value):
+            return []
+        return [Breach(keyword, schema, value, lambda: words(rule, value))]
+
+    return apply
+
+
+def _says(words: str) -> Words:
+    return lambda rule, value: f"{shown(value)} {words.format(shown(rule))}"
+
+
+def _has_type(_check: Checker, types: str | list[str], value: Any) -> bool:
+    return any(is_type(value, name) for name in _names(types))
+
+
+def _names(types: str | list[str]) -> list[str]:
+    return [types] if isinstance(types, str) else types
+
+
+def _is_unique(check: Checker, wanted: bool, value: list[Any]) -> bool:
+    return not wanted or len({canonical(each, check.meter) for each in value}) == len(value)
+
+
+def _is_multiple(_check: Checker, factor: Any, value: Any) -> bool:
+    if isinstance(factor, int):
+        return not value % factor
+    try:
+        quotient = value / factor
+        return bool(int(quotient) == quotient)
+    except OverflowError:
+        return (Fraction(value) / Fraction(factor)).denominator == 1
+
+
+def _shorter(least: int, value: Any) -> str:
+    return f"{shown(value)} {'should be non-empty' if least == 1 else 'is too short'}"
+
+
+def _longer(most: int, value: Any) -> str:
+    return f"{shown(value)} {'is expected to be empty' if most == 0 else 'is too long'}"
+
+
+def _fewer(least: int, value: Any) -> str:
+    return f"{shown(value)} {'should be non-empty' if least == 1 else 'does not have enough properties'}"
+
+
+def _more(most: int, value: Any) -> str:
+    return f"{shown(value)} {'is expected to be empty' if most == 0 else 'has too many properties'}"
+
+
+def _no_fewer(_check: Checker, least: int, value: Any) -> bool:
+    return len(value) >= least
+
+
+def _no_more(_check: Checker, most: int, value: Any) -> bool:
+    return len(value) <= most
+
+
+_TABLE: dict[str, tuple[str | None, Holds, Words]] = {
+    "type": (
+        None,
+        _has_type,
+        lambda rule, value: f"{shown(value)} is not of type {', '.join(map(repr, _names(rule)))}",
+    ),
+    "enum": (None, lambda check, rule, value: check.among(rule, value, id(rule)), _says("is not one of {}")),
+    "const": (
+        None,
+        lambda check, rule, value: check.among([rule], value, id(rule)),
+        lambda rule, _: f"{shown(rule)} was expected",
+    ),
+    "minimum": ("number", lambda _, rule, value: value >= rule, _says("is less than the minimum of {}")),
+    "maximum": ("number", lambda _, rule, value: value <= rule, _says("is greater than the maximum of {}")),
+    "exclusiveMinimum": (
+        "number",
+        lambda _, rule, value: value > rule,
+        _says("is less than or equal to the minimum of {}"),
+    ),
+    "exclusiveMaximum": (
+        "number",
+        lambda _, rule, value: value < rule,
+        _says("is greater than or equal to the maximum of {}"),
+    ),
+    "multipleOf": ("number", _is_multiple, _says("is not a multiple of {}")),
+    "minLength": ("string", _no_fewer, _shorter),
+    "maxLength": ("string", _no_more, _longer),
+    "pattern": ("string", lambda check, rule, value: check.patterns.match(rule, value), _says("does not match {}")),
+    "minItems": ("array", _no_fewer, _shorter),
+    "maxItems": ("array", _no_more, _longer),
+    "uniqueItems": ("array", _is_unique, _says("has non-unique elements")),
+    "minProperties": ("object", _no_fewer, _fewer),
+    "maxProperties": ("object", _no_more, _more),
+}
+
+ASSERTIONS = {keyword: _assertion(keyword, *row) for keyword, row in _TABLE.items()}

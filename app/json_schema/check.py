@@ -1,0 +1,24 @@
+"""How a value breaks a schema, and how a schema breaks the rules for schemas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.json_schema.checker import Breach, Checker, best_match
+from app.json_schema.keywords import KEYWORDS
+from app.json_schema.metaschema import METASCHEMA
+from app.json_schema.meter import Meter
+
+
+def breach_of(schema: Any, value: Any, meter: Meter) -> Breach | None:
+    """The breach that says most, None where the value holds the schema.
+
+    Raises `TooMuch` when the meter's budget is used up, `Unresolvable` for a reference that leads nowhere and
+    RecursionError for one that leads to itself.
+    """
+    return best_match(Checker(schema, meter, KEYWORDS).check(schema, value))
+
+
+def schema_breach(schema: Any, meter: Meter) -> Breach | None:
+    """How a value is no JSON Schema; raises `TooMuch`."""
+    return breach_of(METASCHEMA, schema, meter)

@@ -1,0 +1,148 @@
+"""JSON Schema from draft 6 to 2020-12, applied within a budget of steps.
+
+The libraries for it have no such budget, and a schema of a hundred characters can ask for billions of steps:
+references that double at each level, an `enum` or `uniqueItems` that compares everything with everything.
+Here each rule applied, each element looked at and each few dozen characters compared count as a step.
+Formats are not checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import nsmallest
+from itertools import islice
+from typing import Any
+
+from app.json_schema.meter import Meter
+from app.json_schema.patterns import Patterns
+from app.json_schema.references import References
+from app.json_schema.values import SHOWN, canonical, is_type, shown
+
+_PLAIN_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
+
+Evaluated = set[Any]
+"""Keys of an object or places of an array that a schema has looked at, for `unevaluated…`."""
+
+
+@dataclass(slots=True)
+class Breach:
+    """Where a value breaks a schema. `path` leads there from the value that was checked; `context` are the breaches
+    of the alternatives, whose paths begin where this one ends.
+    """
+
+    keyword: str
+    schema: Any
+    value: Any
+    message: Callable[[], str]
+    context: list[Breach] = field(default_factory=list)
+    path: deque[str | int] = field(default_factory=deque)
+
+    @property
+    def json_path(self) -> str:
+        """`path` as a JSONPath (RFC 9535), cut off where it is long."""
+        return "".join(["$", *map(_json_path_step, islice(self.path, 50))])[:SHOWN]
+
+
+Rule = Callable[["Checker", Any, Any, dict[str, Any], Evaluated], list[Breach]]
+
+
+class Checker:
+    """Checks values against one document, `root`. All its work is counted by `meter`, which raises `TooMuch`.
+
+    Raises `Unresolvable` for a reference that leads nowhere and RecursionError for one that leads to itself.
+    """
+
+    def __init__(self, root: Any, meter: Meter, rules: dict[str, Rule]) -> None:
+        self.meter = meter
+        self.patterns = Patterns(meter)
+        self._root = root
+        self._rules = rules
+        self._applied: dict[int, list[tuple[Rule, Any]]] = {}
+        self._choices: dict[int, frozenset[str]] = {}
+        # Until draft 7 a reference stands for the whole schema that it is in.
+        self._alone = isinstance(root, dict) and "draft-0" in str(root.get("$schema"))[:100]
+
+    @cached_property
+    def references(self) -> References:
+        return References(self._root, self.meter)
+
+    def check(self, schema: Any, value: Any, evaluated: Evaluated | None = None) -> list[Breach]:
+        """All breaches; what a schema that holds has looked at is added to `evaluated`."""
+        self.meter.spend(1)
+        if not isinstance(schema, dict):
+            return [] if schema else [_forbidden(schema, value)]
+        seen: Evaluated = set()
+        breaches: list[Breach] = []
+        for rule, argument in self._rules_of(schema):
+            found = rule(self, argument, value, schema, seen)
+            self.meter.spend(1 + len(found))
+            breaches += found
+        if evaluated is not None and not breaches:
+            self.meter.spend(len(seen))
+            evaluated |= seen
+        return breaches
+
+    def inside(self, schema: Any, value: Any, place: str | int) -> list[Breach]:
+        """The breaches of what is at a place of an object or an array."""
+        breaches = self.check(schema, value)
+        if breaches:
+            self.meter.spend(len(breaches))
+            for breach in breaches:
+                breach.path.appendleft(place)
+        return breaches
+
+    def among(self, choices: list[Any], value: Any, key: int) -> bool:
+        """Whether a value equals one of `choices`, which the document has under the identity `key`."""
+        known = self._choices.get(key)
+        if known is None:
+            known = self._choices[key] = frozenset([canonical(each, self.meter) for each in choices])
+        return canonical(value, self.meter) in known
+
+    def _rules_of(self, schema: dict[str, Any]) -> list[tuple[Rule, Any]]:
+        """Those that apply, the ones that depend on the others last."""
+        rules = self._applied.get(id(schema))
+        if rules is None:
+            self.meter.spend(len(schema))
+            names = ["$ref"] if self._alone and "$ref" in schema else [name for name in schema if name in self._rules]
+            names.sort(key=lambda name: name.startswith("unevaluated"))
+            rules = self._applied[id(schema)] = [(self._rules[name], schema[name]) for name in names]
+        return rules
+
+
+def _json_path_step(place: str | int) -> str:
+    if isinstance(place, int):
+        return f"[{place}]"
+    return f".{place}" if _PLAIN_NAME.fullmatch(place) else f"[{shown(place)}]"
+
+
+def _forbidden(schema: Any, value: Any) -> Breach:
+    return Breach("", schema, value, lambda: f"False schema does not allow {shown(value)}")
+
+
+def best_match(breaches: list[Breach]) -> Breach | None:
+    """The breach that says most: the one highest up or, among alternatives, deepest down.
+
+    Its `path` leads there from the value that was checked.
+    """
+    best = max(breaches, key=_relevance, default=None)
+    while best is not None and best.context:
+        deepest, *others = nsmallest(2, best.context, key=_relevance)
+        if others and _relevance(deepest) == _relevance(others[0]):
+            return best
+        deepest.path.extendleft(reversed(best.path))
+        best = deepest
+    return best
+
+
+def _relevance(breach: Breach) -> tuple[Any, ...]:
+    weak = breach.keyword in ("anyOf", "oneOf")
+    return -len(breach.path), breach.path, not weak, not _fits_type(breach)
+
+
+def _fits_type(breach: Breach) -> bool:
+    types = breach.schema.get("type") if isinstance(breach.schema, dict) else None
+    return any(is_type(breach.value, name) for name in ([types] if isinstance(types, str) else types or ()))

@@ -1,0 +1,89 @@
+"""Where the references of a JSON Schema lead: within the document, never to the network."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin
+
+from app.json_schema.meter import Meter
+
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+class Unresolvable(Exception):
+    """A reference that leads to nothing in the document."""
+
+
+class References:
+    """The schemas of one document by their addresses.
+
+    A dynamic reference leads where a plain one would: in one document that differs only where two of its schemas
+    with an `$id` each declare the same anchor.
+    """
+
+    def __init__(self, root: Any, meter: Meter) -> None:
+        self._meter = meter
+        self._addresses: dict[str, Any] = {"": root}
+        self._bases: dict[int, str] = {}
+        self._found: dict[tuple[int, str], Any] = {}
+        self._read(root)
+
+    def resolve(self, holder: dict[str, Any], reference: str) -> Any:
+        """The schema that the reference in `holder` leads to; raises `Unresolvable`."""
+        key = id(holder), reference
+        if key not in self._found:
+            self._found[key] = self._look_up(self._join(self._bases[id(holder)], reference), reference)
+        return self._found[key]
+
+    def _read(self, root: Any) -> None:
+        to_do: list[tuple[Any, str]] = [(root, "")]
+        while to_do:
+            node, base = to_do.pop()
+            self._meter.spend(1)
+            if isinstance(node, dict):
+                base = self._named(node, base)
+                to_do += [(inner, base) for inner in node.values() if isinstance(inner, dict | list)]
+            else:
+                to_do += [(inner, base) for inner in node if isinstance(inner, dict | list)]
+            self._meter.spend(len(node))
+
+    def _named(self, node: dict[str, Any], base: str) -> str:
+        """Keep the addresses of a schema; answers the base of what is in it."""
+        if isinstance(own := node.get("$id"), str):
+            address = self._join(base, own)
+            self._addresses.setdefault(address.removesuffix("#"), node)
+            base = base if own.startswith("#") else urldefrag(address).url
+        for name in ("$anchor", "$dynamicAnchor"):
+            if isinstance(anchor := node.get(name), str):
+                self._addresses.setdefault(self._join(base, f"#{anchor}"), node)
+        if any(name in node for name in _REFERENCES):
+            self._bases[id(node)] = base
+        return base
+
+    def _join(self, base: str, reference: str) -> str:
+        self._meter.read(base)
+        self._meter.read(reference)
+        try:
+            return urljoin(base, reference)
+        except ValueError as problem:
+            raise Unresolvable(f"{reference[:200]!r}: {problem}") from problem
+
+    def _look_up(self, address: str, reference: str) -> Any:
+        if (bare := address.removesuffix("#")) in self._addresses:
+            return self._addresses[bare]
+        url, fragment = urldefrag(address)
+        if url not in self._addresses or not fragment.startswith("/"):
+            raise Unresolvable(f"{reference[:200]!r} is not in it")
+        node = self._addresses[url]
+        for token in unquote(fragment[1:]).split("/"):
+            self._meter.spend(1)
+            node = _step(node, token.replace("~1", "/").replace("~0", "~"), reference)
+        return node
+
+
+def _step(node: Any, token: str, reference: str) -> Any:
+    if isinstance(node, list) and token.isascii() and token.isdigit() and len(token) < 10 and int(token) < len(node):
+        return node[int(token)]
+    if isinstance(node, dict) and token in node:
+        return node[token]
+    raise Unresolvable(f"{reference[:200]!r} is not in it")

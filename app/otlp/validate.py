@@ -28,19 +28,25 @@ class BadSpan(Exception):
 
 
 class ResourceAttributes:
-    """The resource of a group of spans, decoded only when a rejection has to be explained."""
+    """The resource of a group of spans, decoded only when a rejection has to be explained, and then once."""
 
-    __slots__ = ("_raw",)
+    __slots__ = ("_keys", "_raw")
 
     def __init__(self, raw: Raw) -> None:
         self._raw = raw
+        self._keys: frozenset[str] | None = None
 
     def __contains__(self, key: str) -> bool:
+        if self._keys is None:
+            self._keys = self._read()
+        return key in self._keys
+
+    def _read(self) -> frozenset[str]:
         try:
             resource = parse_json(bytes(self._raw))
         except ValueError:
-            return False
-        return isinstance(resource, dict) and key in attributes(resource.get("attributes"))
+            return frozenset()
+        return frozenset(attributes(resource.get("attributes"))) if isinstance(resource, dict) else frozenset()
 
 
 Latest = dict[int, dict[str, Raw]]

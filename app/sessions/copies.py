@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from app.otlp.normalise import Messages
+from app.chat import ToolCall
+from app.otlp.normalise import Message, Messages
 from app.sessions.spans import TurnSpan
 
 RESPONSE_ID = "gen_ai.response.id"
@@ -85,16 +86,19 @@ def _adds_nothing(outer: TurnSpan, inner: TurnSpan) -> bool:
         return _same_words(outer.outputs, inner.outputs)
     if inner.outputs:
         return True
-    tokens = _tokens(outer)
-    return outer.normal.input_messages is None and tokens in ((0, 0), _tokens(inner))
-
-
-def _tokens(span: TurnSpan) -> tuple[int, int]:
-    return span.normal.input_tokens, span.normal.output_tokens
+    return outer.normal.input_messages is None and outer.normal.tokens in ((0, 0), inner.normal.tokens)
 
 
 def _same_words(one: Messages, other: Messages) -> bool:
-    def said(messages: Messages) -> list[object]:
-        return [(message.text, [(call.name, call.arguments) for call in message.calls]) for message in messages]
+    """Looks no further than to the first difference: a large call may have many others within it."""
+    return len(one) == len(other) and all(map(_same_message, one, other))
 
-    return said(one) == said(other)
+
+def _same_message(one: Message, other: Message) -> bool:
+    if one.text != other.text or len(one.calls) != len(other.calls):
+        return False
+    return all(map(_same_call, one.calls, other.calls))
+
+
+def _same_call(one: ToolCall, other: ToolCall) -> bool:
+    return one.name == other.name and bool(one.arguments == other.arguments)

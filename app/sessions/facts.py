@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import nsmallest
 
 import msgspec
 
@@ -16,6 +17,10 @@ from app.sessions.words import first_user_text
 PROMPT_VERSION = "service.prompt.version"
 MAX_OPENING = 300
 """Characters kept of a turn's opening text."""
+MAX_NAME = 255
+"""Characters kept of a model's and of a version's name."""
+MAX_NAMES = 100
+"""Models, and versions, kept of a turn: its facts are read and written again with each batch that adds to it."""
 
 Key = tuple[int, int, bytes]
 """Start, end and id of a span: the order in which "the first" of a turn is chosen."""
@@ -63,8 +68,8 @@ class TurnFacts:
             conversation=_first_conversation(ordered),
             opening=_first_opening(ordered, read),
             usage=sum((facts.usage for facts in read), Usage()),
-            models=frozenset(facts.model for facts in read if facts.model),
-            prompt_versions=frozenset(facts.prompt_version for facts in read if facts.prompt_version),
+            models=_kept(facts.model for facts in read),
+            prompt_versions=_kept(facts.prompt_version for facts in read),
             errors=sum(facts.is_error for facts in read),
         )
 
@@ -78,10 +83,16 @@ def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
         conversation=min(filter(None, (one.conversation, other.conversation)), default=None),
         opening=min(filter(None, (one.opening, other.opening)), default=None),
         usage=one.usage + other.usage,
-        models=one.models | other.models,
-        prompt_versions=one.prompt_versions | other.prompt_versions,
+        models=_kept(one.models | other.models),
+        prompt_versions=_kept(one.prompt_versions | other.prompt_versions),
         errors=one.errors + other.errors,
     )
+
+
+def _kept(names: Iterable[str | None]) -> frozenset[str]:
+    """The first ones by name, so that the order of batches does not matter."""
+    different = {name[:MAX_NAME] for name in names if name}
+    return frozenset(different if len(different) <= MAX_NAMES else nsmallest(MAX_NAMES, different))
 
 
 def dump(facts: TurnFacts) -> bytes:

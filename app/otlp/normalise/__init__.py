@@ -64,11 +64,12 @@ class Normalised:
     session from being shown.
     """
 
-    __slots__ = ("_conventions", "_input_messages", "operation", "span")
+    __slots__ = ("_conventions", "_input_messages", "_tokens", "operation", "span")
 
     def __init__(self, span: SpanView) -> None:
         self.span = span
         self._input_messages: tuple[Messages | None] | None = None
+        self._tokens: tuple[int, int] | None = None
         self._conventions = _matching(_MARKERS.intersection(span.attributes))
         self.operation = self._first(lambda convention: convention.operation(span)) or ""
 
@@ -101,12 +102,21 @@ class Normalised:
         return self._first(lambda convention: convention.provider(self.span))
 
     @property
+    def tokens(self) -> tuple[int, int]:
+        """Input and output tokens; read once, as they are asked for again for each call within the span."""
+        if self._tokens is None:
+            given = self._first(lambda convention: convention.input_tokens(self.span)) or 0
+            returned = self._first(lambda convention: convention.output_tokens(self.span)) or 0
+            self._tokens = (given, returned)
+        return self._tokens
+
+    @property
     def input_tokens(self) -> int:
-        return self._first(lambda convention: convention.input_tokens(self.span)) or 0
+        return self.tokens[0]
 
     @property
     def output_tokens(self) -> int:
-        return self._first(lambda convention: convention.output_tokens(self.span)) or 0
+        return self.tokens[1]
 
     @property
     def input_messages(self) -> Messages | None:

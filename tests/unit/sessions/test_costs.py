@@ -1,0 +1,125 @@
+"""What spans say of each other costs no more than the spans measure: twice of them take at most twice the work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from app.otlp.decode import decode
+from app.sessions.build import build_turn
+from app.sessions.facts import MAX_NAME, MAX_NAMES, TurnFacts, dump, merge
+from app.sessions.present import present_turn
+from tests.support.exports import export, pairs_of, span
+from tests.support.operations import calls_of
+
+CHAT = {"gen_ai.operation.name": "chat"}
+LANGFUSE = {"langfuse.observation.type": "generation"}
+SAID = json.dumps([{"role": "assistant", "content": "x"}])
+
+
+def numbered(number: int, attributes: dict[str, Any], parent: int | None = None) -> dict[str, Any]:
+    ids = {"spanId": f"{number:016x}", "parentSpanId": None if parent is None else f"{parent:016x}"}
+    return span(attributes, **ids)
+
+
+def scopes(outer: Sequence[Any], inner: Sequence[Any]) -> bytes:
+    """A batch of two libraries."""
+    found = [{"scope": {"name": str(place)}, "spans": spans} for place, spans in enumerate((outer, inner))]
+    return json.dumps({"resourceSpans": [{"scopeSpans": found}]}).encode()
+
+
+def many_spans(size: int) -> bytes:
+    return export(*(numbered(number, {}) for number in range(1, size)))
+
+
+def a_chain_of_parents(size: int) -> bytes:
+    return export(*(numbered(number, CHAT, number + 1) for number in range(1, size)))
+
+
+def a_circle_of_parents(size: int) -> bytes:
+    return export(*(numbered(number, {}, number % (size - 1) + 1) for number in range(1, size)))
+
+
+def calls_within_one_that_says_much(size: int) -> bytes:
+    much = json.dumps([{"role": "assistant", "content": "x"}] * size)
+    outer = numbered(1, CHAT | {"gen_ai.output.messages": much})
+    return scopes([outer], [numbered(n, CHAT | {"gen_ai.output.messages": SAID}, 1) for n in range(2, size)])
+
+
+def calls_within_one_that_counts_much(size: int) -> bytes:
+    usage = json.dumps({f"input_{number}": 1 for number in range(size)} | {"input": 1})
+    outer = numbered(1, LANGFUSE | {"langfuse.observation.usage_details": usage})
+    return scopes([outer], [numbered(number, LANGFUSE, 1) for number in range(2, size)])
+
+
+def tools_within_tools(size: int) -> bytes:
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"}
+    outer = numbered(1, tool | {"gen_ai.tool.call.arguments": json.dumps(list(range(size)))})
+    return scopes([outer], [numbered(n, tool | {"gen_ai.tool.call.arguments": "[0]"}, 1) for n in range(2, size)])
+
+
+def attributes_of_one_key(size: int) -> bytes:
+    return export(span() | {"attributes": pairs_of({"service.prompt.id": 7}) + pairs_of({"a": "b"}) * size})
+
+
+def numbered_messages(size: int) -> bytes:
+    return export(span(CHAT | {f"gen_ai.prompt.{number}.content": "x" for number in range(size)}))
+
+
+def one_resource_without_a_prompt(size: int) -> bytes:
+    spans = [span(spanId=f"{number:016x}", attributes=[]) for number in range(1, size)]
+    return export(*spans, resource={f"key {number}": "x" for number in range(size)})
+
+
+def json_in_json(size: int) -> bytes:
+    text = "x" * size
+    for _ in range(8):
+        text = json.dumps([{"role": "user", "content": text}])
+    return export(span(CHAT | {"gen_ai.input.messages": text, "gen_ai.output.messages": text}))
+
+
+def read(batch: bytes) -> None:
+    """All that is done with a batch on its way in and with a session on its way out."""
+    spans = decode(batch).spans
+    if spans:
+        dump(TurnFacts.of(spans))
+        present_turn(build_turn(spans))
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        many_spans,
+        a_chain_of_parents,
+        a_circle_of_parents,
+        calls_within_one_that_says_much,
+        calls_within_one_that_counts_much,
+        tools_within_tools,
+        attributes_of_one_key,
+        numbered_messages,
+        one_resource_without_a_prompt,
+        json_in_json,
+    ],
+)
+def test_twice_the_spans_take_at_most_twice_the_calls(batch: Callable[[int], bytes]) -> None:
+    once, twice = batch(400), batch(800)
+    assert calls_of(lambda: read(twice)) <= 2.1 * calls_of(lambda: read(once))
+
+
+def test_the_facts_of_a_turn_stay_small_however_many_models_its_spans_name() -> None:
+    def named(start: int) -> TurnFacts:
+        models = (f"{number:06}" + "m" * 1_000 for number in range(start, start + 300))
+        given = (
+            numbered(start + place, CHAT | {"gen_ai.request.model": model, "service.prompt.version": model})
+            for place, model in enumerate(models, 1)
+        )
+        return TurnFacts.of(decode(export(*given)).spans)
+
+    one, other = named(0), named(300)
+    for facts in (one, merge(one, other), merge(other, one)):
+        assert facts.models == facts.prompt_versions == one.models
+        assert len(facts.models) == MAX_NAMES
+        assert len(dump(facts)) < 3 * MAX_NAMES * MAX_NAME

@@ -1,19 +1,28 @@
-"""Multi-row INSERTs for ingest: one statement for hundreds of rows, which SQLAlchemy's own would take apart."""
+"""Statements about many rows, for ingest: INSERTs of hundreds of rows, which SQLAlchemy's own would take apart."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from sqlalchemy import Connection
 
 # Well under the smallest packet limit a server ships with (MariaDB: 16 MiB); a larger row goes alone.
 STATEMENT_BYTES = 4 * 1024 * 1024
 
+# Longer lists of keys make no statement faster, and databases take only so many parameters.
+KEYS_PER_STATEMENT = 500
+
+Key = TypeVar("Key")
 Rule = Literal["new", "least", "greatest"]
 Row = tuple[Any, ...]
 _SQLITE = {"new": "excluded.{c}", "least": "min({c}, excluded.{c})", "greatest": "max({c}, excluded.{c})"}
 _MYSQL = {"new": "VALUES({c})", "least": "LEAST({c}, VALUES({c}))", "greatest": "GREATEST({c}, VALUES({c}))"}
+
+
+def pieces(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
+    """The keys, as many at a time as one statement takes."""
+    return (keys[start : start + KEYS_PER_STATEMENT] for start in range(0, len(keys), KEYS_PER_STATEMENT))
 
 
 def insert_ignore(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Row]) -> int:

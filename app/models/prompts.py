@@ -21,6 +21,7 @@ from sqlalchemy import (
     update,
 )
 
+from app.models import bulk
 from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
 from app.models.organizations import projects
 from app.models.prompt_versions import VERSION_HEAD, VersionHead, prompt_versions
@@ -118,8 +119,11 @@ def find_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock
 def known_prompts(connection: Connection, *, project_id: int, prompt_ids: set[int]) -> set[int]:
     """Those of `prompt_ids` that are prompts of the project; archived ones still take spans, erased ones do not."""
     c = prompts.c
-    ours = select(c.id).where(c.project_id == project_id, c.id.in_(sorted(prompt_ids)), c.erased_at.is_(None))
-    return set(connection.scalars(ours))
+    known: set[int] = set()
+    for some in bulk.pieces(sorted(prompt_ids)):
+        ours = select(c.id).where(c.project_id == project_id, c.id.in_(some), c.erased_at.is_(None))
+        known.update(connection.scalars(ours))
+    return known
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from operator import attrgetter
 from sqlalchemy import ColumnElement, Connection, Select, Table, delete, select
 
 from app.models.base import metadata
+from app.models.bulk import pieces
 from app.models.idempotency_keys import idempotency_keys
 from app.models.rejected_spans import rejected_spans
 from app.models.replays import UNFINISHED as UNFINISHED_REPLAYS
@@ -22,7 +23,7 @@ from app.models.run_file_chunks import run_file_chunks
 from app.models.runs import UNFINISHED as UNFINISHED_RUNS
 from app.models.runs import runs
 from app.models.sessions import settle
-from app.models.spans import KEYS_PER_STATEMENT, spans
+from app.models.spans import spans
 from app.models.turns import turns
 
 TURNS_AT_ONCE = 100
@@ -76,8 +77,7 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
             break
         emptied += rows
     _delete(connection, turns, [row.id for row in emptied])
-    for session_key in sorted({row.session_key for row in emptied}):
-        settle(connection, session_key=session_key)
+    settle(connection, session_keys={row.session_key for row in emptied})
     return limit - left + len(emptied)
 
 
@@ -152,7 +152,6 @@ def _ids(connection: Connection, statement: Select[tuple[int]]) -> list[int]:
 
 def _delete(connection: Connection, table: Table, ids: Collection[int]) -> int:
     listed, count = list(ids), 0
-    for start in range(0, len(listed), KEYS_PER_STATEMENT):
-        some = listed[start : start + KEYS_PER_STATEMENT]
+    for some in pieces(listed):
         count += connection.execute(delete(table).where(table.c.id.in_(some))).rowcount
     return count

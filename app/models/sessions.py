@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import (
@@ -18,12 +18,11 @@ from sqlalchemy import (
     literal,
     or_,
     select,
-    update,
 )
 
 from app.models import bulk
 from app.models.base import OPTIONS, BigInt, binary, exact, identifier, metadata
-from app.models.turns import extent, turns
+from app.models.turns import extents, turns
 
 sessions = Table(
     "sessions",
@@ -58,25 +57,36 @@ class SessionRow:
 
 def put(connection: Connection, rows: Sequence[SessionRow]) -> None:
     """Make sure that the sessions (in key order) are there, and reach over the given times."""
+    _upsert(connection, rows, {"start_ns": "least", "last_ns": "greatest"})
+
+
+def _upsert(connection: Connection, rows: Sequence[SessionRow], update: dict[str, bulk.Rule]) -> None:
     values = [tuple(getattr(row, name) for name in COLUMNS) for row in rows]
-    update: dict[str, bulk.Rule] = {"start_ns": "least", "last_ns": "greatest"}
     bulk.upsert(connection, "sessions", COLUMNS, values, key=("session_key",), update=update)
 
 
-def settle(connection: Connection, *, session_key: bytes) -> None:
-    """After turns have left a session: make its times those of its turns, or remove it when it has none.
+def settle(connection: Connection, *, session_keys: Collection[bytes]) -> None:
+    """After turns have left sessions: make their times those of their turns, or remove those that have none.
 
-    The row is locked before its turns are looked at: whoever adds a turn meanwhile touches the row after that.
+    The rows are locked before their turns are looked at: whoever adds a turn meanwhile touches the row after that.
     """
-    lock = select(sessions.c.id).where(sessions.c.session_key == session_key).with_for_update()
-    if connection.execute(lock).one_or_none() is None:
-        return
-    times = extent(connection, session_key=session_key)
-    if times is None:
-        connection.execute(delete(sessions).where(sessions.c.session_key == session_key))
-        return
-    changed = update(sessions).where(sessions.c.session_key == session_key)
-    connection.execute(changed.values(start_ns=times[0], last_ns=times[1]))
+    for keys in bulk.pieces(sorted(session_keys)):
+        _settle(connection, keys)
+
+
+def _settle(connection: Connection, keys: Sequence[bytes]) -> None:
+    c = sessions.c
+    locked = _SELECT.where(c.session_key.in_(keys)).order_by(c.session_key).with_for_update()
+    rows = [_row(row) for row in connection.execute(locked)]
+    times = extents(connection, session_keys=[row.session_key for row in rows])
+    if empty := [row.session_key for row in rows if row.session_key not in times]:
+        connection.execute(delete(sessions).where(c.session_key.in_(empty)))
+    kept = [row for row in rows if row.session_key in times]
+    _upsert(
+        connection,
+        [replace(row, start_ns=times[row.session_key][0], last_ns=times[row.session_key][1]) for row in kept],
+        {"start_ns": "new", "last_ns": "new"},
+    )
 
 
 _SELECT = select(*(sessions.c[name] for name in COLUMNS), sessions.c.id)

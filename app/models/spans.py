@@ -27,9 +27,6 @@ spans = Table(
     **OPTIONS,
 )
 
-# Longer lists of keys make no statement faster.
-KEYS_PER_STATEMENT = 500
-
 COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
 NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
 """A row in the order of COLUMNS."""
@@ -60,10 +57,8 @@ def stored_keys(
     wanted = set(keys)
     traces = sorted({trace_id for trace_id, _ in keys})
     found: set[SpanKey] = set()
-    for start in range(0, len(traces), KEYS_PER_STATEMENT):
-        condition = and_(
-            spans.c.project_id == project_id, spans.c.trace_id.in_(traces[start : start + KEYS_PER_STATEMENT])
-        )
+    for some in bulk.pieces(traces):
+        condition = and_(spans.c.project_id == project_id, spans.c.trace_id.in_(some))
         if batch_id is not None:
             condition = and_(condition, spans.c.batch_id == batch_id)
         statement = select(spans.c.trace_id, spans.c.span_id).where(condition)
@@ -76,10 +71,10 @@ def spans_of(
 ) -> list[StoredSpan]:
     """The stored spans of a prompt's turns, in no order."""
     found: list[StoredSpan] = []
-    for start in range(0, len(trace_ids), KEYS_PER_STATEMENT):
+    for some in bulk.pieces(trace_ids):
         statement = select(spans.c.trace_id, spans.c.span_id, spans.c.scope, spans.c.body).where(
             spans.c.project_id == project_id,
-            spans.c.trace_id.in_(trace_ids[start : start + KEYS_PER_STATEMENT]),
+            spans.c.trace_id.in_(some),
             spans.c.prompt_id == prompt_id,
         )
         found.extend(StoredSpan(*row) for row in connection.execute(statement))

@@ -84,8 +84,9 @@ def lock_existing(connection: Connection, *, keys: Sequence[TurnKey], batch_id: 
     # One statement a prompt: not every server uses the index for a list of pairs.
     for prompt_id, group in groupby(sorted(keys), key=lambda key: key[0]):
         trace_ids = [trace_id for _, trace_id in group]
-        statement = _SELECT.where(c.prompt_id == prompt_id, c.trace_id.in_(trace_ids), c.batch_id != batch_id)
-        found.extend(_row(row) for row in connection.execute(statement.order_by(c.trace_id).with_for_update()))
+        for some in bulk.pieces(trace_ids):
+            statement = _SELECT.where(c.prompt_id == prompt_id, c.trace_id.in_(some), c.batch_id != batch_id)
+            found.extend(_row(row) for row in connection.execute(statement.order_by(c.trace_id).with_for_update()))
     return found
 
 
@@ -101,11 +102,11 @@ def turns_of_sessions(connection: Connection, *, session_keys: Iterable[bytes]) 
     return [_row(row) for row in connection.execute(statement.order_by(turns.c.start_ns, turns.c.trace_id))]
 
 
-def extent(connection: Connection, *, session_key: bytes) -> tuple[int, int] | None:
-    """The earliest start and the latest end of a session's turns; None when it has none."""
-    statement = select(func.min(turns.c.start_ns), func.max(turns.c.end_ns)).where(turns.c.session_key == session_key)
-    start_ns, end_ns = connection.execute(statement).one()
-    return None if start_ns is None else (start_ns, end_ns)
+def extents(connection: Connection, *, session_keys: Sequence[bytes]) -> dict[bytes, tuple[int, int]]:
+    """By session: the earliest start and the latest end of its turns; without those that have none."""
+    c = turns.c
+    statement = select(c.session_key, func.min(c.start_ns), func.max(c.end_ns)).where(c.session_key.in_(session_keys))
+    return {key: (start_ns, end_ns) for key, start_ns, end_ns in connection.execute(statement.group_by(c.session_key))}
 
 
 def _row(row: Any) -> TurnRow:

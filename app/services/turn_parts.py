@@ -58,8 +58,7 @@ def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: 
         left = {old.session_key for old in known if old.session_key != merged[old.key].session_key}
         fresh = list((by_key | merged).values())
     sessions.put(connection, _session_rows(project_id, fresh))
-    for key in sorted(left):
-        sessions.settle(connection, session_key=key)
+    sessions.settle(connection, session_keys=left)
 
 
 def _session_rows(project_id: int, fresh: Sequence[TurnPart]) -> list[SessionRow]:

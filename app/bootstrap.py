@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from app import actors
+from app import actors, home
 from app.actors import Actors
 from app.actors.replay_delivery import ReplayDelivery
 from app.actors.run_delivery import RunDelivery
@@ -134,4 +134,4 @@ def _providers(
 
 def database_url(settings: Settings) -> str:
     """`DATABASE_URL`, or the SQLite file in the home folder."""
-    return settings.database_url or f"sqlite:///{settings.home / 'reprise.db'}"
+    return settings.database_url or f"sqlite:///{settings.home / home.DATABASE}"

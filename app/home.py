@@ -1,4 +1,6 @@
-"""The home folder: who serves from it, the secret key it keeps, and `dev.env` for whoever tries Reprise out."""
+"""The home folder: its owner's alone, who serves from it, the secret key it keeps, and `dev.env` for whoever tries
+Reprise out.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +8,61 @@ import fcntl
 import os
 import secrets
 import shlex
+import stat
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from app.errors import Conflict
+from app.errors import Conflict, Forbidden
 
+DATABASE = "reprise.db"
 DEV_ENV = "dev.env"
 SECRET_KEY = "secret.key"  # noqa: S105 - a file's name
 LOCK = "serve.lock"
 # A killed server's last child takes a moment to notice.
 LOCK_WAIT_S = 5.0
+PRIVATE_FILES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal", DEV_ENV, SECRET_KEY, LOCK)
+
+
+def claim(home: Path, *, with_database: bool) -> None:
+    """Make the folder if need be, and keep all but its owner out of it and of its files.
+
+    `with_database`: a folder in which others may put or replace files is refused.
+    """
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = home.stat()
+    if found.st_uid != os.geteuid() or (found.st_mode & stat.S_ISVTX and found.st_uid == 0):
+        if with_database:
+            raise Forbidden(
+                f"REPRISE_HOME: {home} belongs to somebody else, or to everybody: its data must be private. "
+                "Run Reprise as the folder's owner, or set REPRISE_HOME to a folder of your own."
+            )
+        return
+    if with_database and os.access(home, os.W_OK):
+        # What SQLite puts beside the file has the file's mode.
+        (home / DATABASE).touch(mode=0o600)
+    _keep_others_out(home)
+    for name in PRIVATE_FILES:
+        _keep_others_out(home / name)
+
+
+def _keep_others_out(path: Path) -> None:
+    try:
+        mode = stat.S_IMODE(path.stat(follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return
+    if mode & (stat.S_IRWXG | stat.S_IRWXO) and not path.is_symlink():
+        import structlog  # Here, as it brings along more than `reprise --help` should wait for.
+
+        path.chmod(mode & stat.S_IRWXU)
+        structlog.get_logger(__name__).warning("made_private", path=str(path), mode_before=oct(mode))
 
 
 def lock(home: Path, wait_s: float = LOCK_WAIT_S) -> IO[str]:
     """Take the folder for this process and its children; held until the file that is returned is closed everywhere."""
-    home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (home / LOCK).touch(mode=0o600)
     file = (home / LOCK).open("a")
     deadline = time.monotonic() + wait_s
     while True:
@@ -63,7 +103,7 @@ def write_dev_env(home: Path, variables: Mapping[str, str]) -> Path:
 
 
 def _write(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     scratch = file.with_name(f".{file.name}.{os.getpid()}")
     with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
         output.write(text)

@@ -24,10 +24,11 @@ def load() -> Settings:
 
 def container(settings: Settings | None = None) -> Container:
     """Everything a process has; connects when it is used."""
+    from app import home
     from app.bootstrap import bootstrap
 
     settings = settings or load()
-    settings.home.mkdir(parents=True, exist_ok=True)
+    home.claim(settings.home, with_database=not settings.database_url)
     return bootstrap(settings)
 
 

@@ -24,7 +24,7 @@ def init(demo: bool) -> None:
     REPRISE_HOME.
     """
     settings = context.load()
-    settings.home.mkdir(parents=True, exist_ok=True)
+    home.claim(settings.home, with_database=not settings.database_url)
     if not os.access(settings.home, os.W_OK):
         raise click.ClickException(f"REPRISE_HOME: can't write to {settings.home}")
     seed, admin = prepare(settings, demo=demo, new_key=False)

@@ -28,6 +28,7 @@ def serve(demo: bool) -> None:
     from app.startup import start
 
     settings = start("serve")
+    home.claim(settings.home, with_database=not settings.database_url)
     settings = replace(settings, secret_key=settings.secret_key or home.secret_key(settings.home))
     (_serve_embedded if settings.embedded else _serve_services)(settings, demo)
 

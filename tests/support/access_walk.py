@@ -136,15 +136,17 @@ class OverSockets:
     """Asks over one connection that is kept; the target goes out as it is, byte for byte."""
 
     def __init__(self, url: str, *headers: tuple[str, str]) -> None:
-        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+        self.url, self._host = url, urlsplit(url).netloc
+        self._connection = http.client.HTTPConnection(self._host, timeout=60)
         self._headers = headers
 
     def __call__(self, method: str, target: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        body = b"" if method in ("GET", "HEAD") else BODY
         self._connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
-        sent = {"Host": "localhost", "Content-Length": str(len(BODY)), **BODY_HEADERS, **headers}
+        sent = {"Host": self._host, "Content-Length": str(len(body)), **BODY_HEADERS, **headers}
         for name, value in (*sent.items(), *self._headers):
             self._connection.putheader(name, value)
-        self._connection.endheaders(BODY)
+        self._connection.endheaders(body)
         with self._connection.getresponse() as answer:
             return answer.status, answer.read()
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 
-def alike(path: str) -> dict[str, str]:
-    """Targets that are answered as `path` is: the server decodes them, or the slash at the end does not count."""
+def alike(path: str, url: str = "http://reprise.invalid") -> dict[str, str]:
+    """Targets that are answered as `path` is: the server decodes them, or the slash at the end does not count.
+
+    `url` is the server's, without a slash at its end.
+    """
     found = {
         "as it is": path,
         "with a slash at its end": f"{path}/",
         "with a percent-encoded letter": f"/%{ord(path[1]):x}{path[2:]}" if len(path) > 1 else path,
         "with percent-encoded inner slashes": path[0] + path[1:].replace("/", "%2F"),
-        "as a whole URL": f"http://reprise.invalid{path}",
+        "as a whole URL": f"{url}{path}",
         "with a query that looks like a path": f"{path}?//health/live",
     }
     return {name: target for name, target in found.items() if name == "as it is" or target not in (path, "//")}
 
 
-def unlike(path: str) -> dict[str, str]:
+def unlike(path: str, url: str = "http://reprise.invalid") -> dict[str, str]:
     """Targets that are no route, unless their last part happens to be any text of the caller's."""
     found = {
         "with two slashes in front": f"/{path}",
@@ -39,6 +42,6 @@ def unlike(path: str) -> dict[str, str]:
         "with a line break": f"{path}%0d%0a",
         "with a suffix": f"{path}.json",
         "in capitals": path.upper(),
-        "as a whole URL with two slashes": f"http://reprise.invalid/{path}",
+        "as a whole URL with two slashes": f"{url}/{path}",
     }
     return {name: target for name, target in found.items() if target != path}

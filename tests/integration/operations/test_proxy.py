@@ -1,17 +1,15 @@
 """The reverse proxy as it is configured: it forwards OTLP exporters' batches and hides what is for inside."""
 
 import gzip
-import shutil
 from collections.abc import Iterator
 
 import pytest
 
-from tests.support.deployment import ROOT, EmbeddedServer, environment, read_assignments
-from tests.support.http_client import Client, serves
-from tests.support.process import ChildProcess
-from tests.support.waiting import LOOPBACK, free_port
+from tests.support import caddy
+from tests.support.deployment import EmbeddedServer, read_assignments
+from tests.support.http_client import Client
 
-pytestmark = pytest.mark.skipif(shutil.which("caddy") is None, reason="Caddy is not installed")
+pytestmark = pytest.mark.skipif(caddy.missing() is not None, reason="Caddy is not installed")
 MIB = 1024 * 1024
 METRICS_TOKEN = "metrics-token"
 
@@ -19,24 +17,12 @@ METRICS_TOKEN = "metrics-token"
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """Speaks to Caddy in front of a Reprise, as the demo project."""
-    home, port = tmp_path_factory.mktemp("proxy"), free_port()
-    with EmbeddedServer(home, {"REPRISE_METRICS_TOKEN": METRICS_TOKEN}) as server:
-        settings = {
-            "REPRISE_SITE": f"http://{LOOPBACK}:{port}",
-            "REPRISE_WEB_HOST": "localhost",
-            "REPRISE_WEB_PORT": server.url.rpartition(":")[2],
-            "HOME": str(home),
-        }
-        url = settings["REPRISE_SITE"]
-        with ChildProcess(
-            "caddy",
-            ["caddy", "run", "--config", str(ROOT / "deploy/Caddyfile"), "--adapter", "caddyfile"],
-            log=home / "caddy.log",
-            env=environment(home, settings),
-            cwd=home,
-            ready=lambda: serves(url),
-        ):
-            yield Client(url, read_assignments(home / "dev.env")["API_KEY"])
+    home = tmp_path_factory.mktemp("proxy")
+    with (
+        EmbeddedServer(home, {"REPRISE_METRICS_TOKEN": METRICS_TOKEN}) as server,
+        caddy.proxied(home, server.url) as url,
+    ):
+        yield Client(url, read_assignments(home / "dev.env")["API_KEY"])
 
 
 def test_batches_of_exporters_arrive(client: Client) -> None:

@@ -23,8 +23,6 @@ class Seen:
 
     access = Public({"GET"})
 
-    public = True
-
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         forwarded = [name for name in req.headers if name.startswith(("FORWARDED", "X-FORWARDED", "X-REAL-IP"))]
         resp.media = [req.remote_addr, req.forwarded_scheme, forwarded]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import structlog
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, make_url
-from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.breaker import Breaker
@@ -21,6 +21,8 @@ from app.errors import Unavailable
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
+# Raised for values that a database, its driver or the JSON writer does not take.
+UNSTORABLE = (SQLAlchemyError, TypeError, ValueError, OverflowError, RecursionError)
 # MySQL's "lock wait timeout" and "deadlock found": the transaction was rolled back and may be tried again.
 LOCK_ERRORS = frozenset({1205, 1213})
 LOCK_ATTEMPTS = 8

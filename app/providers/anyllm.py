@@ -87,7 +87,9 @@ class AnyLlmModels:
         try:
             async with asyncio.timeout(request.timeout_s) as scope:
                 return await work
-        except _errors() as error:
+        except RepriseError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the edge to the SDKs, which may break in any way on what is sent
             ours: RepriseError
             if scope.expired():
                 ours = ProviderTimeout(f"{request.model.vendor} did not answer in time.")
@@ -95,13 +97,6 @@ class AnyLlmModels:
                 ours = _unsendable(error, secret) or failure(error, request.model.vendor, secret, self._utcnow())
         # Outside the except block: a log of this error must not bring the vendor's along, key and all.
         raise ours
-
-
-def _errors() -> tuple[type[Exception], ...]:
-    """Everything a vendor's SDK or any-llm around it raises; what it lets through is one of these too."""
-    from any_llm.exceptions import AnyLLMError
-
-    return (AnyLLMError, ValueError, NotImplementedError, OSError)
 
 
 def _unsendable(error: Exception, secret: str | None) -> Invalid | None:

@@ -14,6 +14,7 @@ from app.providers.types import Credential, ModelRef, Vendor
 
 if TYPE_CHECKING:
     from any_llm import AnyLLM
+    from any_llm.exceptions import AnyLLMError
 
 _ANY_LLM_NAMES = {"OPENAI": "openai", "ANTHROPIC": "anthropic", "GOOGLE": "gemini", "DEEPSEEK": "deepseek"}
 _BASE_URLS = {
@@ -59,7 +60,10 @@ class Clients:
         key = (model.vendor, base_url, api_key)
         with self._lock:
             if key not in self._open:
-                self._open[key] = _open(model.vendor, base_url, api_key, self._transport)
+                self._open[key] = opened = _open(model.vendor, base_url, api_key, self._transport)
+                # any-llm would search the whole text of each error with patterns that take quadratic time, and blame
+                # the request for an answer whose error says "invalid".
+                opened._classify_exception = _unclassified  # type: ignore[method-assign]
             self._open.move_to_end(key)
             while len(self._open) > _CLIENTS_MAX:
                 self._open.popitem(last=False)
@@ -115,6 +119,12 @@ def _open(vendor: Vendor, base_url: str, api_key: str | None, transport: httpx.A
     else:
         options |= {"http_client": http}
     return AnyLLM.create(_ANY_LLM_NAMES[vendor], api_base=base_url, **options)
+
+
+def _unclassified(exception: Exception) -> type[AnyLLMError]:
+    from any_llm.exceptions import ProviderError as AnyProviderError
+
+    return AnyProviderError
 
 
 def _google_options(base_url: str, http: httpx.AsyncClient) -> dict[str, Any]:

@@ -1,31 +1,44 @@
-"""Turns what any-llm returns, whole or chunk by chunk, into an answer."""
+"""Turns what any-llm returns, whole or chunk by chunk, into an answer that can be stored, whatever the vendor sent.
+
+Texts lose what no database takes (`storable_text`). Arguments that are no JSON, or nest too deeply to be stored as
+such, stay the text they came as. A count is a whole number that fits its column. What has the wrong type is a
+`ProviderFailure`.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from app.chat import Answer, FinishReason, Tokens, ToolCall, VendorState
 from app.providers.failures import ProviderFailure
 from app.providers.types import StreamEvent
+from app.storable import decode_json, storable_text
 
 if TYPE_CHECKING:
     from any_llm.types.completion import ChatCompletion, ChatCompletionChunk, CompletionUsage
 
 _FILTERED = "content_filter"
+# The largest number in a column of counts; a replay adds up those of its calls.
+TOKENS_MAX = 2**31 - 1
+# Bytes of JSON that one answer may have: with its escapes less than a database takes in one packet.
+ANSWER_MAX = 6_000_000
+CALLS_MAX = 1000
 
 
 @dataclass(slots=True)
 class _Call:
     id: str = ""
     name: str = ""
-    arguments: str = ""
+    arguments: list[str] = field(default_factory=list)
     vendor_state: VendorState | None = None
 
     def decoded(self) -> ToolCall:
-        return ToolCall(self.id, self.name, _json_or_text(self.arguments), self.vendor_state)
+        arguments = _json_or_text("".join(self.arguments))
+        return ToolCall(storable_text(self.id), storable_text(self.name), arguments, self.vendor_state)
 
 
 @dataclass(slots=True)
@@ -43,7 +56,7 @@ class AnswerBuilder:
     def add_chunk(self, chunk: ChatCompletionChunk) -> Iterator[StreamEvent]:
         """The events to hand on; tool calls come as events only once they are whole, from `end`."""
         self._usage(chunk.usage)
-        for choice in chunk.choices[:1]:
+        for choice in (chunk.choices or [])[:1]:
             delta = choice.delta
             self.finish = choice.finish_reason or self.finish
             for call in delta.tool_calls or ():
@@ -52,7 +65,7 @@ class AnswerBuilder:
 
     def add_completion(self, completion: ChatCompletion) -> None:
         self._usage(completion.usage)
-        for choice in completion.choices[:1]:
+        for choice in (completion.choices or [])[:1]:
             self.finish = choice.finish_reason or "stop"
             for index, call in enumerate(choice.message.tool_calls or ()):
                 self._add_call(index, call)
@@ -63,13 +76,13 @@ class AnswerBuilder:
         """Raises `ProviderFailure` when the vendor stopped in the middle of the answer."""
         if self.finish is None:
             raise ProviderFailure("The answer broke off before its end.", retryable=True, outage=True)
-        reason, reasoning = self._reason(), "".join(self.reasoning) or None
+        reason, reasoning = self._reason(), storable_text("".join(self.reasoning)) or None
         if "anthropic" in self.vendor_state:
             # The signature is one of this text: neither goes back without the other.
             self.vendor_state["reasoning"] = reasoning or ""
-        refusal = "".join(self.refusal) or "The vendor's filter stopped this answer."
-        return Answer(
-            text="".join(self.text),
+        refusal = storable_text("".join(self.refusal)) or "The vendor's filter stopped this answer."
+        answer = Answer(
+            text=storable_text("".join(self.text)),
             tool_calls=tuple(call.decoded() for _, call in sorted(self.calls.items())),
             reasoning=reasoning,
             tokens=self.tokens,
@@ -77,6 +90,8 @@ class AnswerBuilder:
             refusal=refusal if reason == "refused" else None,
             vendor_state=self.vendor_state or None,
         )
+        _check_size(answer)
+        return answer
 
     def _reason(self) -> FinishReason:
         if self.finish == _FILTERED or self.refusal:
@@ -87,35 +102,37 @@ class AnswerBuilder:
 
     def _add_message(self, message: Any) -> Iterator[StreamEvent]:
         self.vendor_state |= message.extra_content or {}
-        if message.reasoning is not None and message.reasoning.content:
-            self.reasoning.append(message.reasoning.content)
-            yield StreamEvent("reasoning", message.reasoning.content)
-        if message.content:
-            self.text.append(message.content)
-            yield StreamEvent("token", message.content)
+        if message.reasoning is not None and (reasoning := _text(message.reasoning.content)):
+            self.reasoning.append(reasoning)
+            yield StreamEvent("reasoning", storable_text(reasoning))
+        if content := _text(message.content):
+            self.text.append(content)
+            yield StreamEvent("token", storable_text(content))
         if explanation := _explanation(message):
             self.refusal = [explanation]
-        elif message.refusal:
-            self.refusal.append(message.refusal)
+        elif refusal := _text(message.refusal):
+            self.refusal.append(refusal)
 
     def _add_call(self, index: int, piece: Any) -> None:
         call = self.calls.setdefault(index, _Call())
-        call.id = piece.id or call.id
+        if len(self.calls) > CALLS_MAX:
+            raise ProviderFailure(f"The answer calls more than {CALLS_MAX} tools at once.")
+        call.id = _text(piece.id) or call.id
         call.vendor_state = getattr(piece, "extra_content", None) or call.vendor_state
         if (function := getattr(piece, "function", None)) is not None:
-            call.name = function.name or call.name
-            call.arguments += function.arguments or ""
+            call.name = _text(function.name) or call.name
+            call.arguments.append(_text(function.arguments))
 
     def _usage(self, usage: CompletionUsage | None) -> None:
         if usage is None:
             return
         prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details
         self.tokens = Tokens(
-            prompt=usage.prompt_tokens or 0,
-            completion=usage.completion_tokens or 0,
-            cache_read=(prompt and prompt.cached_tokens) or 0,
-            cache_write=(prompt and prompt.cache_write_tokens) or 0,
-            reasoning=(completion and completion.reasoning_tokens) or 0,
+            prompt=_count(usage.prompt_tokens),
+            completion=_count(usage.completion_tokens),
+            cache_read=_count(prompt and prompt.cached_tokens),
+            cache_write=_count(prompt and prompt.cache_write_tokens),
+            reasoning=_count(completion and completion.reasoning_tokens),
         )
 
 
@@ -126,8 +143,28 @@ def _explanation(message: Any) -> str | None:
     return explanation if isinstance(explanation, str) else None
 
 
+def _check_size(answer: Answer) -> None:
+    calls = [(call.id, call.name, call.arguments) for call in answer.tool_calls]
+    size = len(orjson.dumps((answer.text, answer.reasoning, answer.refusal, calls)))
+    if size > ANSWER_MAX:
+        raise ProviderFailure(f"The answer has {size} bytes; {ANSWER_MAX} are the most that can be stored.")
+
+
+def _text(value: object) -> str:
+    """SDKs do not check what a vendor sends."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ProviderFailure(f"The answer has a {type(value).__name__} where text belongs.")
+    return value
+
+
+def _count(value: object) -> int:
+    return min(max(value, 0), TOKENS_MAX) if isinstance(value, int) else 0
+
+
 def _json_or_text(arguments: str) -> Any:
     try:
-        return json.loads(arguments) if arguments else {}
+        return decode_json(arguments) if arguments else {}
     except ValueError:
-        return arguments
+        return storable_text(arguments)

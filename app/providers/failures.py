@@ -10,6 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from app.errors import ProviderError
+from app.storable import storable_text
 
 _HIDDEN = "***"
 _MESSAGE_LIMIT = 2_000
@@ -45,7 +46,7 @@ def failure(error: BaseException, vendor: str, secret: str | None, now: datetime
     """What an error of a vendor's SDK, or of any-llm around it, means to the caller."""
     causes = tuple(_causes(error))
     status = next((status for cause in causes if (status := _status(cause)) is not None), None)
-    message = scrub(_message(causes, vendor, status), secret)[:_MESSAGE_LIMIT]
+    message = storable_text(scrub(_message(causes, vendor, status), secret)[:_MESSAGE_LIMIT])
     if status is None or status < 400:
         broken = any(isinstance(cause, (httpx.TransportError, OSError)) for cause in causes)
         said_midway = any(getattr(cause, "body", None) is not None for cause in causes)
@@ -75,7 +76,7 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
         return seconds
     try:
         at = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())
 

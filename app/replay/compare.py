@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from app.replay.diff import MOST_DIFFERENCES, Pointer, differences, parse_pointer
 from app.replay.patterns import found
 from app.replay.recording import arguments_of
 from app.replay.types import MISSING, CaseStep, Check, Difference, Produced
+from app.storable import decode_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ def expected_answer(step: CaseStep) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """The JSON value of a text, MISSING when it is none (NaN and Infinity are none)."""
+    """The JSON value of a text, as it can be stored; MISSING when it is none, or nests too deeply for that."""
     try:
-        return json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        return decode_json(text)
+    except ValueError:
         return MISSING
 
 
@@ -139,7 +139,3 @@ def _unless_any(reason: str, found_differences: Iterator[Difference]) -> Outcome
 
 def _text_differs(reason: str, expected: Any, actual: str) -> Outcome:
     return Outcome("failed", reason, (Difference("", expected, actual),))
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")

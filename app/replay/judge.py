@@ -13,6 +13,7 @@ from typing import Any
 
 from app.chat import Message
 from app.replay.ports import Judgement, ModelPort
+from app.storable import storable_text
 
 INSTRUCTION = """\
 You judge whether an answer of an assistant holds. You are given a question, the answer that was once \
@@ -73,7 +74,7 @@ def parse(text: str) -> Judgement:
     verdict, reasoning = reply["verdict"], reply["reasoning"]
     if verdict not in ("passed", "failed") or not isinstance(reasoning, str):
         return _unreadable(text)
-    return Judgement(verdict, reasoning)
+    return Judgement(verdict, storable_text(reasoning))
 
 
 def _unreadable(text: str) -> Judgement:

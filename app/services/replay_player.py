@@ -14,7 +14,7 @@ from uuid import uuid4
 import structlog
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.db import UNSTORABLE, Database
 from app.errors import Invalid, NotFound, ProviderError, Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import REPLAYS
@@ -37,13 +37,13 @@ from app.services.prompt_content import PromptContent, parse_placeholders
 from app.services.prompt_reader import PromptReader
 from app.services.replay_ports import Meter, MeteredModel, SnapshotDraft
 from app.services.replay_pulse import BEAT_S, Pulse
-from app.services.runs.failures import storable
 from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
 
 ATTEMPTS_MAX = 3
 INTERRUPTED = f"The replay was interrupted {ATTEMPTS_MAX} times: its worker died or was stopped."
+NOT_STORED = "The replay was played, but its result can't be stored."
 # Turns with a recorded history that are played at once.
 SIDE_BY_SIDE = 8
 # How often, a second apart, a result waits for a database that is away: what it cost is too dear to drop.
@@ -130,7 +130,7 @@ class ReplayPlayer:
             result = replay(prepared.case, self._ports(prepared, meter, pulse), pool.map)
             if result.status == "cancelled" and self.stopping() and not pulse.lost():
                 raise Unavailable("This process ends; another one plays the replay again.")
-            self._store(row, token, _columns(result) | {"done": pulse.done} | meter.spent())
+            self._end(row, token, result, {"done": pulse.done} | meter.spent())
 
     def _prepare(self, connection: Connection, row: ReplayRow) -> Prepared:
         found = test_cases.find_test_case(connection, project_id=row.project_id, test_case_id=row.test_case_id)
@@ -188,8 +188,28 @@ class ReplayPlayer:
 
         return MeteredModel(model, config, self.providers, credential, meter, self.call_timeout_s)
 
+    def _end(self, row: ReplayRow, token: str, result: ReplayResult, counted: dict[str, Any]) -> None:
+        """Store what was found or, where the database does not take it, that failure; `counted` in any case."""
+        try:
+            self._store(row, token, _columns(result) | counted)
+        except (*UNSTORABLE, Unavailable) as error:
+            # A result that is larger than one packet of MySQL's looks like a connection that was lost.
+            log.error("replay_not_stored", replay_id=row.id, error=type(error).__name__)
+            self._store_once(row, token, {"status": "error", "error": NOT_STORED} | counted)
+
     def _store(self, row: ReplayRow, token: str, values: dict[str, Any]) -> None:
+        for _ in range(STORE_TRIES - 1):
+            try:
+                self._store_once(row, token, values)
+                return
+            except Unavailable:
+                self.sleep(1)
+        self._store_once(row, token, values)
+
+    def _store_once(self, row: ReplayRow, token: str, values: dict[str, Any]) -> None:
         """End the replay, unless it was cancelled meanwhile: then what was found is kept with it."""
+        masking = self.rules.of(row.project_id)
+        kept = masked_replay(values, MaskedWords(masking)) if masking else values
 
         def work(connection: Connection) -> bool:
             if replay_claims.finish_replay(connection, replay_id=row.id, token=token, values=kept, now=self.now()):
@@ -197,18 +217,9 @@ class ReplayPlayer:
             settled = {name: value for name, value in kept.items() if name != "status"}
             return replay_claims.settle_cancelled(connection, replay_id=row.id, token=token, values=settled)
 
-        for attempt in range(1, STORE_TRIES + 1):
-            try:
-                masking = self.rules.of(row.project_id)
-                kept = masked_replay(values, MaskedWords(masking)) if masking else values
-                stored = self.database.retrying(work)
-                log.info("replay", replay_id=row.id, status=values["status"], attempt=row.attempts, stored=stored)
-                self.metrics.count(REPLAYS, values["status"])
-                return
-            except Unavailable:
-                if attempt == STORE_TRIES:
-                    raise
-            self.sleep(1)
+        stored = self.database.retrying(work)
+        log.info("replay", replay_id=row.id, status=values["status"], attempt=row.attempts, stored=stored)
+        self.metrics.count(REPLAYS, values["status"])
 
 
 def _columns(result: ReplayResult) -> dict[str, Any]:
@@ -217,5 +228,5 @@ def _columns(result: ReplayResult) -> dict[str, Any]:
         "status": result.status,
         "counts": results.counts(result.turns),
         "result": result_codec.dump_result(result),
-        "error": storable(result.error),
+        "error": result.error,
     }

@@ -13,12 +13,12 @@ from app.chat import Answer, Message, Tokens, ToolDefinition
 from app.errors import Invalid, ProviderError
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
+from app.providers.decoding import TOKENS_MAX
 from app.providers.types import Credential, ModelPort
 from app.rendering.render import render
 from app.replay.ports import Rendered
 from app.services.model_config import parse_config
 from app.services.prompt_content import PromptContent
-from app.services.runs.failures import storable
 from app.services.runs.outcome import cost_of
 from app.services.runs.snapshot import model_request
 
@@ -49,11 +49,11 @@ class Meter:
         """As the columns of a replay."""
         with self._lock:
             return {
-                "prompt_tokens": self._tokens.prompt,
-                "completion_tokens": self._tokens.completion,
-                "cache_read_tokens": self._tokens.cache_read,
-                "cache_write_tokens": self._tokens.cache_write,
-                "reasoning_tokens": self._tokens.reasoning,
+                "prompt_tokens": min(self._tokens.prompt, TOKENS_MAX),
+                "completion_tokens": min(self._tokens.completion, TOKENS_MAX),
+                "cache_read_tokens": min(self._tokens.cache_read, TOKENS_MAX),
+                "cache_write_tokens": min(self._tokens.cache_write, TOKENS_MAX),
+                "reasoning_tokens": min(self._tokens.reasoning, TOKENS_MAX),
                 "prompt_cost_usd": float(self._prompt_usd),
                 "completion_cost_usd": float(self._completion_usd),
             }
@@ -83,7 +83,7 @@ class MeteredModel:
         except Invalid as refused:
             raise ProviderError(str(refused)) from refused
         self.meter.add(self.model, answer.tokens)
-        return _storable(answer)
+        return answer
 
 
 class SnapshotDraft:
@@ -100,27 +100,3 @@ class SnapshotDraft:
         content = self._content
         rendered = render(content.value, content.instruction_format, content.placeholders, placeholders)
         return Rendered(rendered.instruction, tuple(rendered.ignored))
-
-
-def _storable(answer: Answer) -> Answer:
-    """The answer in the form in which it can be compared, stored and shown."""
-    calls = tuple(
-        replace(call, name=storable(call.name), arguments=_without_huge_numbers(storable(call.arguments)))
-        for call in answer.tool_calls
-    )
-    return replace(answer, text=storable(answer.text), refusal=storable(answer.refusal), tool_calls=calls)
-
-
-def _without_huge_numbers(value: Any) -> Any:
-    """Integers that no column takes, and few JSON readers, become text."""
-    match value:
-        case bool():
-            return value
-        case int() if not -(2**63) <= value < 2**64:
-            return str(value)
-        case list():
-            return [_without_huge_numbers(item) for item in value]
-        case dict():
-            return {key: _without_huge_numbers(item) for key, item in value.items()}
-        case _:
-            return value

@@ -169,6 +169,9 @@ async def _answer(writer: asyncio.StreamWriter, asked: Asked, reply: Reply) -> b
     if reply.status != 200:
         status, content = wire.error(asked, reply)
         _send(writer, status, reply.headers, content)
+    elif reply.raw is not None:
+        kind = "text/event-stream" if asked.stream else "application/json"
+        _send(writer, 200, {"content-type": kind, **reply.headers}, reply.raw)
     elif asked.stream:
         return await _send_stream(writer, wire.events(asked, reply), reply)
     else:

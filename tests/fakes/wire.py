@@ -18,7 +18,8 @@ class Reply:
 
     `signature` is Google's for a tool call; `echo_key` puts the caller's key into the failure's message; `cut`
     ends the connection midway, in a stream after `cut_after` events; with `held` what comes after so many waits until
-    it is set; `hang` never answers; `latency_s` is instead of the server's own.
+    it is set; `hang` never answers; `latency_s` is instead of the server's own. `raw` is sent as it is, in the place
+    of an answer.
     """
 
     text: str | None = None
@@ -41,6 +42,7 @@ class Reply:
     hang: bool = False
     latency_s: float | None = None
     per_event_s: float = 0.0
+    raw: bytes | None = None
 
 
 @dataclass(frozen=True)

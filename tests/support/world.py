@@ -18,6 +18,7 @@ from app import schema
 from app.api.app import build_app
 from app.bootstrap import Container, bootstrap
 from app.models import language_models, organizations, prompts
+from app.providers.router import Providers
 from app.services.keys import SCOPES
 from config.settings import Settings
 from tests.support.checked_client import CheckedClient
@@ -106,9 +107,11 @@ def settings_for(home: Path, *, mysql_url: str = "", redis_url: str = "") -> Set
 
 
 @contextmanager
-def running(settings: Settings, *, queues: Sequence[str] = ()) -> Iterator[Container]:
+def running(
+    settings: Settings, *, queues: Sequence[str] = (), providers: Providers | None = None
+) -> Iterator[Container]:
     """A container on an upgraded database with a Dramatiq worker in this process."""
-    container = bootstrap(settings)
+    container = bootstrap(settings, providers=providers)
     schema.upgrade(container.database)
     with container.database.write() as connection:
         language_models.put_catalogue(connection, entries=[ECHO], now=container.now())
@@ -124,10 +127,15 @@ def running(settings: Settings, *, queues: Sequence[str] = ()) -> Iterator[Conta
 
 
 @contextmanager
-def running_on(request: pytest.FixtureRequest, home: Path, settings: Callable[..., Settings]) -> Iterator[Container]:
+def running_on(
+    request: pytest.FixtureRequest,
+    home: Path,
+    settings: Callable[..., Settings],
+    providers: Providers | None = None,
+) -> Iterator[Container]:
     """`running` on the backend that the fixture's parameter names; `settings` takes mysql_url and redis_url."""
     if request.param != "services":
-        with running(settings(home)) as container:
+        with running(settings(home), providers=providers) as container:
             yield container
         return
     mariadb: MariaDB = request.getfixturevalue("mariadb")
@@ -135,7 +143,7 @@ def running_on(request: pytest.FixtureRequest, home: Path, settings: Callable[..
     with (
         mariadb.database() as mysql_url,
         redis_server.database() as redis_url,
-        running(settings(home, mysql_url=mysql_url, redis_url=redis_url)) as container,
+        running(settings(home, mysql_url=mysql_url, redis_url=redis_url), providers=providers) as container,
     ):
         yield container
 

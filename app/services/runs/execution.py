@@ -13,7 +13,7 @@ import structlog
 from sqlalchemy import Connection
 
 from app.chat import File, Message
-from app.db import Database
+from app.db import UNSTORABLE, Database
 from app.errors import ProviderError, RepriseError, Unavailable
 from app.models import idempotency_keys, run_file_chunks, runs, usage
 from app.models.language_models import LanguageModel
@@ -23,7 +23,7 @@ from app.services.credentials import CredentialService
 from app.services.models import ModelService
 from app.services.runs.calling import Call, Caller, Candidate
 from app.services.runs.claiming import Claiming
-from app.services.runs.failures import INTERNAL, NOT_CALLED, failed, failed_by
+from app.services.runs.failures import INTERNAL, NOT_CALLED, NOT_STORED, failed, failed_by
 from app.services.runs.heartbeat import Heartbeat
 from app.services.runs.live import LiveRuns
 from app.services.runs.masking import RunMasking, has_contents
@@ -70,7 +70,7 @@ class Executor:
                 values = failed(INTERNAL, f"{type(error).__name__} while the run was executed.")
                 self._store(row, claim, row.model_name, values)
                 raise
-            return self._store(row, claim, model_name, values)
+            return self._end(row, claim, model_name, values)
 
     def _work(self, row: RunRow) -> tuple[str, dict[str, Any]]:
         """The name of the model that answered, or was to, and the columns to store: an answer, or the failure that
@@ -129,6 +129,15 @@ class Executor:
         except ProviderError as refused:
             return Candidate(model, None, refused)
         return Candidate(model, credential)
+
+    def _end(self, row: RunRow, claim: Claim, model_name: str, values: dict[str, Any]) -> bool:
+        """Store what came of the run or, where the database does not take it, that failure."""
+        try:
+            return self._store(row, claim, model_name, values)
+        except UNSTORABLE as error:
+            # The error's text may quote the answer.
+            log.error("run_not_stored", run_id=row.id, error=type(error).__name__)
+            return self._store(row, claim, model_name, failed("provider", NOT_STORED))
 
     def _store(self, row: RunRow, claim: Claim, model_name: str, values: dict[str, Any]) -> bool:
         kept = self._patiently(lambda: self.masking.ended(row, values))

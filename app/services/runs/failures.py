@@ -6,6 +6,7 @@ from typing import Any
 
 from app.errors import Invalid, NotFound, ProviderError, ProviderTimeout, RepriseError, Unavailable
 from app.models.runs import RunRow
+from app.storable import storable_text
 
 KINDS: dict[str, type[RepriseError]] = {
     "provider_timeout": ProviderTimeout,
@@ -25,12 +26,13 @@ INTERRUPTED = (
     "To run it again send it with another Idempotency-Key."
 )
 EXPIRED = "The run was not started within an hour: no worker had time for it."
+NOT_STORED = "The model answered, but its answer can't be stored."
 NOT_SENT = "The run was not started, as Redis is not available; send it again."
 
 
 def failed(kind: str, message: str) -> dict[str, Any]:
     """Column values of a failed run."""
-    return {"status": "failed", "error_kind": kind, "error": storable(message)}
+    return {"status": "failed", "error_kind": kind, "error": storable_text(message)}
 
 
 def failed_by(error: RepriseError) -> dict[str, Any]:
@@ -46,16 +48,3 @@ def raise_failure(row: RunRow) -> None:
     if known is None:
         raise RuntimeError(f"run {row.id} failed by a bug: {row.error}")
     raise known(row.error or "The run failed.")
-
-
-def storable(value: Any) -> Any:
-    """JSON that databases take: surrogates that stand alone, which some vendors send, become "?"."""
-    match value:
-        case str():
-            return value.encode("utf-8", "replace").decode()
-        case list():
-            return [storable(item) for item in value]
-        case dict():
-            return {storable(key): storable(item) for key, item in value.items()}
-        case _:
-            return value

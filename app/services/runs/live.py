@@ -17,7 +17,6 @@ import redis
 import structlog
 
 from app.providers.types import OnEvent, StreamEvent
-from app.services.runs.failures import storable
 
 log = structlog.get_logger(__name__)
 
@@ -154,4 +153,4 @@ def _data(event: StreamEvent) -> bytes:
     """The JSON of the API's event."""
     call = event.tool_call
     data = {"id": call.id, "name": call.name, "arguments": call.arguments} if call else {"text": event.text}
-    return orjson.dumps(storable(data))
+    return orjson.dumps(data)

@@ -12,8 +12,8 @@ from app.models.usage import Spent
 from app.providers import catalogue
 from app.providers.catalogue import Cost, ModelEntry
 from app.providers.types import ModelConfig
-from app.services.runs.failures import storable
 from app.services.runs.nok import nok_status
+from app.storable import storable_text
 
 
 def answered(
@@ -24,15 +24,16 @@ def answered(
     `model` is the one that answered; `first_error` says why that was not the prompt's first.
     """
     cost = cost_of(model, answer.tokens)
+    nok = nok_status(answer, config)
     return {
         "status": "done",
-        "answer": storable(answer.text),
-        "nok": storable(nok_status(answer, config)),
+        "answer": answer.text,
+        "nok": nok and storable_text(nok),  # it may name a key of the answer's JSON
         "prompt_tokens": answer.tokens.prompt,
         "completion_tokens": answer.tokens.completion,
         "cost_usd": float(cost.total),
         "language_model_id": model.id,
-        "outcome": storable(_outcome(answer, cost) | ({"firstError": first_error} if first_error else {})),
+        "outcome": _outcome(answer, cost) | ({"firstError": first_error} if first_error else {}),
     }
 
 

@@ -173,4 +173,4 @@ def test_surrogates_that_stand_alone_in_an_answer_break_nothing(world, upstream)
     upstream.script(Reply(text="half \ud83d", tool_calls=[("find", {"q": "\ud83d"})]))
     answer = run(world, prompt(world, model="gpt-4o-mini"))
 
-    assert (answer.status_code, answer.json["answer"]) == (200, "half ?")
+    assert (answer.status_code, answer.json["answer"]) == (200, "half \ufffd")

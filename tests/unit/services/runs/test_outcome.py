@@ -1,10 +1,10 @@
-"""Answers as columns: tokens, cost by the model's row, and text that databases take."""
+"""Answers as columns: tokens, and cost by the model's row."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from app.chat import Answer, Tokens, ToolCall
+from app.chat import Answer, Tokens
 from app.models.language_models import LanguageModel
 from app.providers import catalogue
 from app.providers.types import ModelConfig
@@ -53,12 +53,3 @@ def test_parts_of_the_tokens_are_told_when_there_are_any():
     assert parts["outcome"]["tokens"] == {
         "prompt": 3, "completion": 2, "total": 5, "cacheRead": 1, "cacheWrite": 1, "reasoning": 1
     }  # fmt: skip
-
-
-def test_surrogates_that_stand_alone_are_replaced_everywhere():
-    call = ToolCall("1", "find", {"\ud800": ["\udfff"]})
-    values = answered(Answer("a\ud800", (call,), reasoning="\ud800"), ModelConfig(), model())
-
-    assert values["answer"] == "a?"
-    assert values["outcome"]["chainOfThoughts"] == "?"
-    assert values["outcome"]["toolCalls"][0]["arguments"] == {"?": ["?"]}

@@ -1,0 +1,65 @@
+"""Text and JSON from outside in the form that databases and JSON writers take, as close to what came as that allows."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+from app.otlp.text import REPLACEMENT, too_deep
+
+INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
+_DIGITS_MAX = len(str(INTEGER_MAX))
+
+
+def storable_text(text: str) -> str:
+    """The text, with halves of a surrogate pair joined; U+FFFD stands for a half that is alone, and for NUL."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", REPLACEMENT)
+
+
+def decode_json(text: str) -> Any:
+    """The JSON value in `text`; raises ValueError where there is none, or where it nests deeper than `MAX_DEPTH`
+    (app/otlp/text.py).
+
+    Texts and keys are those of `storable_text`. Numbers that no column takes, integers beyond 64 bits and what
+    overflows a float, become the text they are written as. Of equal keys the last one counts. NaN is no JSON.
+    """
+    try:
+        value = json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+    if too_deep(value):
+        raise ValueError("it nests too deeply")
+    return _storable(value)
+
+
+def _integer(digits: str) -> int | str:
+    if len(digits) > _DIGITS_MAX:
+        return digits
+    number = int(digits)
+    return number if INTEGER_MIN <= number <= INTEGER_MAX else digits
+
+
+def _number(digits: str) -> float | str:
+    number = float(digits)
+    return number if math.isfinite(number) else digits
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _storable(value: Any) -> Any:
+    match value:
+        case str():
+            return storable_text(value)
+        case list():
+            return [_storable(item) for item in value]
+        case dict():
+            return {storable_text(key): _storable(item) for key, item in value.items()}
+        case _:
+            return value

@@ -1,0 +1,60 @@
+"""A Reprise on both backends whose models are all served by one fake upstream; a call is tried once."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from app.bootstrap import Container
+from app.providers import catalogue
+from app.providers.retry import Retry
+from app.providers.router import Providers
+from tests.fakes.upstream import PATHS, Upstream
+from tests.integration.web.conftest import PASSWORD, Browser, address
+from tests.support.world import World, new_world, running_on, settings_for
+
+KEY = "sk-very-secret"
+
+
+@pytest.fixture(scope="session")
+def shared_upstream() -> Iterator[Upstream]:
+    with Upstream() as upstream:
+        yield upstream
+
+
+@pytest.fixture
+def upstream(shared_upstream: Upstream) -> Upstream:
+    shared_upstream.reset()
+    return shared_upstream
+
+
+@pytest.fixture(scope="session", params=["sqlite", pytest.param("services", marks=pytest.mark.services)])
+def container(request, tmp_path_factory, shared_upstream) -> Iterator[Container]:
+    credentials = {vendor: (KEY, shared_upstream.base_url(vendor)) for vendor in PATHS}
+    home = tmp_path_factory.mktemp(request.param)
+
+    def settings(home, **urls):
+        # No clock runs here: a run that does not end by itself is not answered in time.
+        return replace(
+            settings_for(home, **urls), vendor_credentials=credentials, run_call_s=15, run_wait_s=20, web_threads=64
+        )
+
+    providers = Providers(catalogue=catalogue.load(), retry=Retry(attempts=1))
+    with running_on(request, home, settings, providers) as container:
+        container.services.models.sync_catalogue()
+        yield container
+
+
+@pytest.fixture
+def world(container: Container) -> World:
+    return new_world(container)
+
+
+@pytest.fixture
+def browser(world: World) -> Browser:
+    """Signed in as an admin of the world's organization."""
+    email = address()
+    world.member(email, PASSWORD)
+    browser = Browser(world, email)
+    browser.sign_in(email)
+    return browser

@@ -129,6 +129,7 @@ def _providers(
         catalogue=known_models,
         slot=lambda model, timeout_s: slots.of(model.label, timeout_s),
         observed=provider_calls(metrics),
+        answer_bytes=settings.model_answer_bytes,
     )
 
 

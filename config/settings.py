@@ -138,6 +138,12 @@ class Settings:
     model_concurrency: int = setting(
         "REPRISE_MODEL_CONCURRENCY", 1024, "Calls that one model gets at once, from all processes together", _positive
     )
+    model_answer_bytes: int = setting(
+        "REPRISE_MODEL_ANSWER_BYTES",
+        16 * MIB,
+        "Largest answer of a model, decompressed, or event of a stream, which may have four times as much in all",
+        _positive,
+    )
     ingest_wait_s: int = setting(
         "REPRISE_INGEST_WAIT_S", 5, "Seconds a batch waits for its commit before 503", _positive
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.chat import Answer
 from app.errors import Invalid, ProviderTimeout, RepriseError
+from app.providers.bounded import ANSWER_BYTES
 from app.providers.clients import Clients
 from app.providers.decoding import AnswerBuilder
 from app.providers.encoding import encode
@@ -26,14 +27,17 @@ _WITH_USAGE = {"stream_options": {"include_usage": True}}
 class AnyLlmModels:
     """One attempt per call: no retries, and each failure is a `ProviderFailure` that says if one may help."""
 
-    def __init__(self, utcnow: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self, utcnow: Callable[[], datetime] = lambda: datetime.now(UTC), *, answer_bytes: int = ANSWER_BYTES
+    ) -> None:
+        self._answer_bytes = answer_bytes
         self._utcnow = utcnow
         self._loop = LoopThread()
         self._lock = threading.Lock()
         self._clients: tuple[int, Clients] | None = None
 
     def complete(self, request: ModelRequest) -> Answer:
-        client, arguments = self._prepare(request)
+        client, arguments = self._prepare(request, streamed=False)
 
         async def call() -> Answer:
             builder = AnswerBuilder()
@@ -43,7 +47,7 @@ class AnyLlmModels:
         return self._loop.run(self._attempt(request, call()))
 
     def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
-        client, arguments = self._prepare(request)
+        client, arguments = self._prepare(request, streamed=True)
         arguments |= {"stream": True}
         if request.model.vendor not in {"ANTHROPIC", "GOOGLE"}:
             arguments |= _WITH_USAGE
@@ -68,17 +72,17 @@ class AnyLlmModels:
             self._clients = None
         self._loop.close()
 
-    def _prepare(self, request: ModelRequest) -> tuple[AnyLLM, dict[str, Any]]:
+    def _prepare(self, request: ModelRequest, *, streamed: bool) -> tuple[AnyLLM, dict[str, Any]]:
         arguments = encode(request)
         # Ours is the deadline that counts; the SDKs' own would otherwise be shorter than some answers.
         arguments["timeout"] = request.timeout_s + 1.0
-        return self._current_clients().get(request.model, request.credential), arguments
+        return self._current_clients().get(request.model, request.credential, streamed=streamed), arguments
 
     def _current_clients(self) -> Clients:
         with self._lock:
             generation = self._loop.generation
             if self._clients is None or self._clients[0] != generation:
-                self._clients = (generation, Clients())
+                self._clients = (generation, Clients(self._answer_bytes))
             return self._clients[1]
 
     async def _attempt(self, request: ModelRequest, work: Coroutine[Any, Any, Answer]) -> Answer:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from app.errors import ProviderError
+from app.providers.bounded import ANSWER_BYTES, BoundedTransport
 from app.providers.types import Credential, ModelRef, Vendor
 
 if TYPE_CHECKING:
@@ -43,12 +44,16 @@ class Clients:
     own, so each is told its base URL, and each request gets its credential, and no other, on its way out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, answer_bytes: int = ANSWER_BYTES) -> None:
         self._transport = _SharedTransport()
-        self._open: OrderedDict[tuple[str, str, str | None], AnyLLM] = OrderedDict()
+        self._bounded = {
+            streamed: BoundedTransport(self._transport, answer_bytes=answer_bytes, streamed=streamed)
+            for streamed in (False, True)
+        }
+        self._open: OrderedDict[tuple[str, str, str | None, bool], AnyLLM] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, model: ModelRef, credential: Credential | None) -> AnyLLM:
+    def get(self, model: ModelRef, credential: Credential | None, *, streamed: bool) -> AnyLLM:
         """Raises `ProviderError` where the vendor needs a key, or the endpoint a base URL, and has none."""
         credential = credential or Credential()
         api_key = credential.api_key or None
@@ -57,10 +62,10 @@ class Clients:
             raise ProviderError(f"There is no base URL for {model.vendor}; set one with its credential.")
         if not api_key and model.vendor in _BASE_URLS:
             raise ProviderError(f"There is no credential for {model.vendor}.")
-        key = (model.vendor, base_url, api_key)
+        key = (model.vendor, base_url, api_key, streamed)
         with self._lock:
             if key not in self._open:
-                self._open[key] = opened = _open(model.vendor, base_url, api_key, self._transport)
+                self._open[key] = opened = _open(model.vendor, base_url, api_key, self._bounded[streamed])
                 # any-llm would search the whole text of each error with patterns that take quadratic time, and blame
                 # the request for an answer whose error says "invalid".
                 opened._classify_exception = _unclassified  # type: ignore[method-assign]

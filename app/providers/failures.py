@@ -45,6 +45,8 @@ def is_outage(error: BaseException) -> bool | None:
 def failure(error: BaseException, vendor: str, secret: str | None, now: datetime) -> ProviderFailure:
     """What an error of a vendor's SDK, or of any-llm around it, means to the caller."""
     causes = tuple(_causes(error))
+    if (ours := next((cause for cause in causes if isinstance(cause, ProviderFailure)), None)) is not None:
+        return ours
     status = next((status for cause in causes if (status := _status(cause)) is not None), None)
     message = storable_text(scrub(_message(causes, vendor, status), secret)[:_MESSAGE_LIMIT])
     if status is None or status < 400:

@@ -11,6 +11,7 @@ from app.breaker import Breaker
 from app.chat import Answer, File
 from app.errors import Invalid, ProviderError
 from app.providers.anyllm import AnyLlmModels
+from app.providers.bounded import ANSWER_BYTES
 from app.providers.builtin import BuiltinModels
 from app.providers.catalogue import Capability, Catalogue
 from app.providers.encoding import encode
@@ -42,10 +43,11 @@ class Providers:
         retry: Retry | None = None,
         slot: Slot = lambda model, timeout_s: nullcontext(),
         observed: Observed = lambda model: nullcontext(),
+        answer_bytes: int = ANSWER_BYTES,
     ) -> None:
         self._catalogue = catalogue
         self._builtin = builtin or BuiltinModels()
-        self._vendors = AnyLlmModels()
+        self._vendors = AnyLlmModels(answer_bytes=answer_bytes)
         self._remote = remote or self._vendors
         self._retry = retry or Retry()
         # For each vendor, credential and base URL.

@@ -22,7 +22,11 @@ def decode(cursor: str, *kinds: type) -> Position:
         position = orjson.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
     except ValueError as error:
         raise Invalid("cursor: Not a cursor of this list.") from error
-    fits = isinstance(position, list) and len(position) == len(kinds)
-    if not fits or any(type(value) is not kind for value, kind in zip(position, kinds, strict=True)):
+    if not isinstance(position, list) or len(position) != len(kinds) or not all(map(_fits, position, kinds)):
         raise Invalid("cursor: Not a cursor of this list.")
-    return list(position)
+    return position
+
+
+def _fits(value: object, kind: type) -> bool:
+    """Whether a value is of its kind; numbers are such that the one after them is still a BIGINT."""
+    return type(value) is kind and (not isinstance(value, int) or 0 <= value < 2**63 - 1)

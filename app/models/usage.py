@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -103,6 +103,12 @@ GROUPS: dict[str, tuple[ColumnElement[Any], ...]] = {
     "key": (usage_daily.c.api_key_id,),
     "source": (usage_daily.c.source,),
 }
+_GROUPS_OF_REPLAYS: dict[str, tuple[ColumnElement[Any], ...]] = {
+    "day": (func.date(replays.c.created_at).label("day"),),
+    "prompt": (replays.c.prompt_id,),
+    "version": (replays.c.prompt_id,),
+    "model": (draft_snapshots.c.language_model_id, language_models.c.vendor, language_models.c.name),
+}
 
 
 def count_run(connection: Connection, *, run_id: int, spent: Spent, now: datetime) -> None:
@@ -130,31 +136,32 @@ def sum_usage(
     return [dict(row) for row in connection.execute(statement).mappings()]
 
 
-def sum_replays(connection: Connection, *, project_id: int, since: datetime, until: datetime) -> list[dict[str, Any]]:
-    """The sums of replays by the day (UTC) they were asked for, prompt and the draft's model; `until` is not included.
+def sum_replays(
+    connection: Connection, *, project_id: int, wanted: UsageFilter, group_by: Collection[str], limit: int
+) -> list[dict[str, Any]]:
+    """The sums of replays as `sum_usage` has those of runs, without the columns that replays don't have.
 
-    Their rows are few beside those of runs, and change until their last worker has said what it spent.
+    A replay counts on the day (UTC) it was asked for. Their rows are few beside those of runs, and change until their
+    last worker has said what it spent.
     """
     c = replays.c
-    groups = (
-        func.date(c.created_at).label("day"),
-        c.prompt_id,
-        draft_snapshots.c.language_model_id,
-        language_models.c.vendor,
-        language_models.c.name,
-    )
+    columns = list(dict.fromkeys(column for group in group_by for column in _GROUPS_OF_REPLAYS.get(group, ())))
     sums = {name: func.sum(c[name]) for name in SUMS if name in c} | {
         "runs": func.count(),
         "failed": func.sum(case((c.status == "error", 1), else_=0)),
         "cost_usd": func.sum(c.prompt_cost_usd + c.completion_cost_usd),
     }
+    since, until = (datetime.combine(day, time(), UTC) for day in (wanted.since, wanted.until + timedelta(days=1)))
     statement = (
-        select(*groups, *(column.label(name) for name, column in sums.items()))
+        select(*columns, *(column.label(name) for name, column in sums.items()))
         .join(draft_snapshots, draft_snapshots.c.id == c.draft_snapshot_id)
         .join(language_models, language_models.c.id == draft_snapshots.c.language_model_id)
         .where(c.project_id == project_id, c.created_at >= since, c.created_at < until)
-        .group_by(*groups)
+        .group_by(c.project_id, *columns)
+        .limit(limit)
     )
+    if wanted.prompt_id is not None:
+        statement = statement.where(c.prompt_id == wanted.prompt_id)
     return [dict(row) for row in connection.execute(statement).mappings()]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -12,6 +12,8 @@ from marshmallow import RAISE, Schema, ValidationError, fields, validate
 from app.errors import Invalid
 
 BIGINT_MAX = 2**63 - 1
+# What nanoseconds since 1970 in 63 bits can count.
+FIRST_YEAR, LAST_YEAR = 1970, 2261
 # A body can be wrong in a million places: the answer names the first few.
 MESSAGES = 10
 MESSAGE_LENGTH = 500
@@ -69,7 +71,7 @@ class QueryBoolean(fields.Boolean):
 class Moment(fields.AwareDateTime):
     """A time with its zone, in UTC; within what nanoseconds in 63 bits can count, as spans do."""
 
-    _first, _end = datetime(1970, 1, 1, tzinfo=UTC), datetime(2262, 1, 1, tzinfo=UTC)
+    _first, _end = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC), datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(default_timezone=None, **kwargs)
@@ -77,8 +79,21 @@ class Moment(fields.AwareDateTime):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:
         when: datetime = super()._deserialize(value, attr, data, **kwargs)
         if not self._first <= when < self._end:
-            raise ValidationError("Must be in the years 1970 to 2261.")
+            raise ValidationError(f"Must be in the years {FIRST_YEAR} to {LAST_YEAR}.")
         return when.astimezone(UTC)
+
+
+class Day(fields.Date):
+    """A day, YYYY-MM-DD, within the same years: days can be added to it and taken from it."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(format="%Y-%m-%d", **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> date:
+        day: date = super()._deserialize(value, attr, data, **kwargs)
+        if not FIRST_YEAR <= day.year <= LAST_YEAR:
+            raise ValidationError(f"Must be in the years {FIRST_YEAR} to {LAST_YEAR}.")
+        return day
 
 
 class JsonNumber(fields.Float):

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from marshmallow import ValidationError, fields, post_load, validates_schema
+from marshmallow import ValidationError, fields, post_load
 
+from app.errors import Invalid
 from app.models.usage import GROUPS, Spent, UsageFilter
-from app.schemas.base import Identifier, StrictSchema
+from app.schemas.base import Day, Identifier, StrictSchema
 from app.services.usage import UsageRow, total
 
 DAYS = 30
@@ -29,9 +30,11 @@ class UsageQuestion:
     prompt_id: int | None
 
     def wanted(self, today: date) -> UsageFilter:
-        """The last 30 days, today included, unless the caller says otherwise."""
+        """The last 30 days, today included, unless the caller says otherwise; `Invalid` for more than `DAYS_MAX`."""
         until = self.until or max(today, self.since or today)
         since = self.since or until - timedelta(days=DAYS - 1)
+        if not 0 <= (until - since).days <= DAYS_MAX:
+            raise Invalid(f"to: Must be from 0 to {DAYS_MAX} days after from.")
         return UsageFilter(since, until, self.prompt_id)
 
 
@@ -48,16 +51,10 @@ class Groups(fields.Field[tuple[str, ...]]):
 
 
 class UsageQuery(StrictSchema):
-    since = fields.Date(data_key="from", format="%Y-%m-%d", load_default=None)
-    until = fields.Date(data_key="to", format="%Y-%m-%d", load_default=None)
+    since = Day(data_key="from", load_default=None)
+    until = Day(data_key="to", load_default=None)
     group_by = Groups(data_key="groupBy", load_default=("day",))
     prompt_id = Identifier(data_key="promptId", load_default=None)
-
-    @validates_schema
-    def _in_order(self, data: dict[str, Any], **_kwargs: Any) -> None:
-        since, until = data["since"], data["until"]
-        if since and until and not timedelta() <= until - since <= timedelta(days=DAYS_MAX):
-            raise ValidationError(f"Must be from 0 to {DAYS_MAX} days after from.", "to")
 
     @post_load
     def _make(self, data: dict[str, Any], **_kwargs: Any) -> UsageQuestion:

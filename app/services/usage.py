@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import astuple, dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from dataclasses import dataclass
+from datetime import date
+from operator import add, attrgetter
 from typing import Any
 
 from sqlalchemy import Connection
@@ -17,6 +18,8 @@ from app.models.usage import GROUPS, SUMS, Spent, UsageFilter
 ROWS_MAX = 10_000
 # What a replay's row has no column for: it plays the draft, for nobody's key.
 _OF_REPLAYS = {"commit_hash": "", "api_key_id": 0, "source": "replay"}
+
+_SUMS_OF = attrgetter(*SUMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,16 @@ def total(rows: Sequence[UsageRow]) -> Spent:
 def _rows(
     connection: Connection, project_id: int, wanted: UsageFilter, group_by: Collection[str]
 ) -> Iterator[dict[str, Any]]:
-    yield from usage.sum_usage(connection, project_id=project_id, wanted=wanted, group_by=group_by, limit=ROWS_MAX + 1)
-    since, until = (datetime.combine(day, time(), UTC) for day in (wanted.since, wanted.until + timedelta(days=1)))
-    for row in usage.sum_replays(connection, project_id=project_id, since=since, until=until):
-        if wanted.prompt_id in (None, row["prompt_id"]):
-            day = row["day"] if isinstance(row["day"], date) else date.fromisoformat(row["day"])
-            yield row | _OF_REPLAYS | {"day": day}
+    which: dict[str, Any] = {"project_id": project_id, "wanted": wanted, "group_by": group_by, "limit": ROWS_MAX + 1}
+    yield from usage.sum_usage(connection, **which)
+    for row in usage.sum_replays(connection, **which):
+        day = {"day": _day(row["day"])} if "day" in row else {}
+        yield row | _OF_REPLAYS | day
+
+
+def _day(value: date | str) -> date:
+    """SQLite has no dates."""
+    return value if isinstance(value, date) else date.fromisoformat(value)
 
 
 def _spent(row: dict[str, Any]) -> Spent:
@@ -72,7 +79,7 @@ def _spent(row: dict[str, Any]) -> Spent:
 
 
 def _plus(one: Spent, other: Spent) -> Spent:
-    return Spent(*(a + b for a, b in zip(astuple(one), astuple(other), strict=True)))
+    return Spent(*map(add, _SUMS_OF(one), _SUMS_OF(other)))
 
 
 def _order(value: Any) -> tuple[bool, Any]:

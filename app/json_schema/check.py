@@ -7,7 +7,10 @@ from typing import Any
 from app.json_schema.checker import Breach, Checker, best_match
 from app.json_schema.keywords import KEYWORDS
 from app.json_schema.metaschema import METASCHEMA
-from app.json_schema.meter import Meter
+from app.meter import Meter
+
+# About half a second of processor time at worst, and an answer of a megabyte at ordinary schemas.
+STEPS_MAX = 400_000
 
 
 def breach_of(schema: Any, value: Any, meter: Meter) -> Breach | None:

@@ -17,10 +17,10 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Any
 
-from app.json_schema.meter import Meter
 from app.json_schema.patterns import Patterns
 from app.json_schema.references import References
 from app.json_schema.values import SHOWN, canonical, is_type, shown
+from app.meter import Meter
 
 _PLAIN_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from app.json_schema.meter import Meter
+from app.meter import Meter
 from app.replay.patterns import compile_pattern
 
 # A class such as \pL costs a millisecond wherever it stands.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from app.json_schema.meter import Meter
+from app.meter import Meter
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 

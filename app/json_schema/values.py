@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from app.json_schema.meter import Meter
+from app.meter import Meter
 
 SHOWN = 200  # characters of a value in a message
 

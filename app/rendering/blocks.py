@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from markdown_it.common.utils import normalizeReference
 from markdown_it.rules_block.html_block import HTML_SEQUENCES
 
+from app.meter import Meter
+
 _BLANKS = re.compile(r"[ \t]*")
 _HASHES = re.compile(r"(#{1,6})(?=[ \t]|\Z)")
 _FENCE = re.compile(r"`{3,}(?=[^`]*\Z)|~{3,}")
@@ -98,8 +100,9 @@ class _Cursor:
 class _Scanner:
     """The open blocks after the lines read so far: containers from the outside in, and one leaf."""
 
-    def __init__(self) -> None:
+    def __init__(self, meter: Meter) -> None:
         self.labels: set[str] = set()
+        self._meter = meter
         self._containers: list[int] = []
         self._quotes: list[int] = []  # where _QUOTE stands in the containers, ascending
         self._empty_item = False  # the innermost container is a list item with nothing in it yet
@@ -108,6 +111,7 @@ class _Scanner:
     def read(self, text: str) -> Line:
         cursor = _Cursor(text)
         matched = self._match_containers(cursor)
+        self._meter.spend(1 + min(matched, len(text)))  # a blank line continues lists without a look at them
         if matched == len(self._containers):
             if isinstance(self._leaf, _Fence):
                 return self._continue_fence(cursor, self._leaf)
@@ -150,6 +154,7 @@ class _Scanner:
 
     def _open_blocks(self, cursor: _Cursor, matched: int) -> Line:
         while cursor.char in _OPENERS and cursor.indent < _CODE_INDENT:
+            self._meter.spend(1)
             interrupts = isinstance(self._leaf, _Paragraph) and matched == len(self._containers)
             if _at_quote(cursor):
                 self._close(matched)
@@ -216,12 +221,13 @@ class _Scanner:
         self._leaf = None
 
 
-def scan(lines: Iterable[str]) -> tuple[list[Line], set[str]]:
+def scan(lines: Iterable[str], meter: Meter | None = None) -> tuple[list[Line], set[str]]:
     """Each line with its place in the block structure, and the normalized labels of the link references.
 
-    Follows CommonMark 0.31. `lines` come without their line ends.
+    Follows CommonMark 0.31. `lines` come without their line ends. Each line, each container that one continues and
+    each block that one opens is a step of `meter`, which raises `TooMuch`.
     """
-    scanner = _Scanner()
+    scanner = _Scanner(meter or Meter())
     return [scanner.read(line) for line in lines], scanner.labels
 
 

@@ -53,6 +53,11 @@ def keys_in(text: str) -> list[str]:
     return list(dict.fromkeys(_SLOT.findall(text)))
 
 
+def filled_length(text: str, lengths: Mapping[str, int]) -> int:
+    """At most how many characters a text has with values of these lengths, by key, filled in."""
+    return len(text) + sum(lengths.get(key, 0) for key in _SLOT.findall(text))
+
+
 def fill(text: str, definitions: Sequence[Placeholder], selections: Mapping[str, str]) -> Filled:
     """Put the selected values, else the defaults, in place of `{{key}}`; a value's own braces stay literal.
 

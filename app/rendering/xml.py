@@ -9,14 +9,21 @@ from html import escape
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from app.errors import Invalid
+from app.meter import Meter, TooMuch
 from app.rendering.blocks import Line, scan
 from app.rendering.names import element_name
 
 _ROOT = "instructions"
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")  # XML 1.0, production 2
 _MARKUP = re.compile(r"[\\`*_\[<&]")
-# Inline parsing can take time quadratic in the title, whose markup, but for addresses, is separators anyway.
+# Inline parsing takes time quadratic in a title's brackets. What is beyond this is taken as it stands, in which
+# markup, but for addresses, is separators anyway.
 _LONGEST_PARSED_TITLE = 300
+_MARKS_IN_A_TITLE = 40
+_MARKS_IN_ALL = 5_000
+# About half a second. A prompt of 500,000 characters in lines of words has a tenth of it.
+STEPS_MAX = 300_000
 
 _MARKDOWN = MarkdownIt("commonmark")
 _MARKDOWN.parseInline("")  # its lists of rules are made at first use, by no more than one thread
@@ -26,11 +33,13 @@ def to_xml(text: str) -> str:
     """Convert a text, placeholders filled in, to `<instructions>…</instructions>`.
 
     The result is well-formed for any text; a character that XML 1.0 forbids becomes U+FFFD. Takes time
-    linear in the text.
+    linear in the text; raises `Invalid` for one of more lines and blocks than `STEPS_MAX`.
     """
-    lines, labels = scan(_lines(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)))
-    references = {label: {"href": "", "title": ""} for label in labels}
-    return "\n".join([f"<{_ROOT}>", *_elements(lines, references), f"</{_ROOT}>"])
+    try:
+        lines, labels = scan(_lines(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)), Meter(STEPS_MAX))
+    except TooMuch:
+        raise Invalid(f"value: XML takes at most {STEPS_MAX} lines, lists and quotes.") from None
+    return "\n".join([f"<{_ROOT}>", *_elements(lines, _Titles(labels)), f"</{_ROOT}>"])
 
 
 def _lines(text: str) -> list[str]:
@@ -39,12 +48,34 @@ def _lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _elements(lines: Iterable[Line], references: dict[str, dict[str, str]]) -> Iterator[str]:
+class _Titles:
+    """The titles of one text; `labels` are those of its link references."""
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        self._environment = {"references": {label: {"href": "", "title": ""} for label in labels}}
+        self._marks_left = _MARKS_IN_ALL
+
+    def without_markup(self, title: str) -> str:
+        if len(title) > _LONGEST_PARSED_TITLE or not self._parsed(len(_MARKUP.findall(title))):
+            return title
+        tokens: list[Token] = []
+        _MARKDOWN.inline.parse(title, _MARKDOWN, self._environment, tokens)
+        return _plain_text(tokens)
+
+    def _parsed(self, marks: int) -> bool:
+        """Whether a title with so many marks is parsed: it has any, but not too many, nor had those before it."""
+        if not 0 < marks <= min(_MARKS_IN_A_TITLE, self._marks_left):
+            return False
+        self._marks_left -= marks
+        return True
+
+
+def _elements(lines: Iterable[Line], titles: _Titles) -> Iterator[str]:
     open_elements: list[tuple[int, str]] = []
     for line in lines:
         if line.level:
             yield from _close(open_elements, line.level)
-            name = element_name(_without_markup(line.title, references))
+            name = element_name(titles.without_markup(line.title))
             open_elements.append((line.level, name))
             yield f"<{name}>"
         elif line.fenced or line.text.strip(" \t") not in ("", "---"):
@@ -56,14 +87,6 @@ def _close(open_elements: list[tuple[int, str]], level: int) -> Iterator[str]:
     """Close, innermost first, every open element of this level or a deeper one."""
     while open_elements and open_elements[-1][0] >= level:
         yield f"</{open_elements.pop()[1]}>"
-
-
-def _without_markup(title: str, references: dict[str, dict[str, str]]) -> str:
-    if len(title) > _LONGEST_PARSED_TITLE or not _MARKUP.search(title):
-        return title
-    tokens: list[Token] = []
-    _MARKDOWN.inline.parse(title, _MARKDOWN, {"references": references}, tokens)
-    return _plain_text(tokens)
 
 
 def _plain_text(tokens: Iterable[Token]) -> str:

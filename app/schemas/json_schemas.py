@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, fields
 
 from app.json_schema.check import schema_breach
-from app.json_schema.meter import Meter, TooMuch
+from app.meter import Meter, TooMuch
 
 MAX_DEPTH = 64
 # Objects, arrays, keys and scalars. Vendors take far less: OpenAI 5,000 properties, Anthropic fewer.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from app.errors import Invalid
-from app.rendering.placeholders import Placeholder, keys_in
+from app.rendering.placeholders import Placeholder, filled_length
 from app.rendering.render import InstructionFormat
 from app.services.model_config import check_ranges, without_defaults
 from app.services.prompt_content import PromptContent
@@ -74,7 +74,6 @@ def _check_filled_size(content: PromptContent) -> None:
     longest = {
         placeholder.key: max(len(value.content) for value in placeholder.values) for placeholder in content.placeholders
     }
-    text = content.value
-    size = len(text) + sum(text.count("{{" + key + "}}") * longest.get(key, 0) for key in keys_in(text))
+    size = filled_length(content.value, longest)
     if size > FILLED_MAX:
         raise Invalid(f"placeholders: Filled in, the text can be {size} characters long; the limit is {FILLED_MAX}.")

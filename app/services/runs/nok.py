@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 
 from app.chat import Answer
-from app.json_schema.check import breach_of, schema_breach
-from app.json_schema.meter import STEPS_MAX, Meter, TooMuch
+from app.json_schema.check import STEPS_MAX, breach_of, schema_breach
 from app.json_schema.references import Unresolvable
+from app.meter import Meter, TooMuch
 from app.providers.types import ModelConfig
 
 MESSAGE_MAX = 500

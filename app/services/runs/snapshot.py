@@ -10,7 +10,7 @@ from app.errors import Invalid
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
 from app.providers.types import Credential, ModelRef, ModelRequest
-from app.rendering.placeholders import Placeholder, fill
+from app.rendering.placeholders import Placeholder, fill, filled_length
 from app.rendering.xml import to_xml
 from app.services.model_config import parse_config
 from app.services.prompt_changes import FILLED_MAX
@@ -39,10 +39,8 @@ def snapshot(content: PromptContent, command: RunCommand) -> dict[str, Any]:
 
 def _check_size(text: str, placeholders: Sequence[Placeholder], selections: Mapping[str, str]) -> None:
     """Before anything is filled: a long value in many places could be gigabytes."""
-    size = len(text)
-    for placeholder in placeholders:
-        value = placeholder.choose(selections.get(placeholder.key))
-        size += text.count(f"{{{{{placeholder.key}}}}}") * len(value.content if value else "")
+    chosen = {placeholder.key: placeholder.choose(selections.get(placeholder.key)) for placeholder in placeholders}
+    size = filled_length(text, {key: len(value.content) for key, value in chosen.items() if value})
     if size > FILLED_MAX:
         raise Invalid(f"placeholders: With them the prompt has {size} characters; {FILLED_MAX} are the most.")
 

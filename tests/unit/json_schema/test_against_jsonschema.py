@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.json_schema.check import breach_of, schema_breach
-from app.json_schema.meter import Meter
+from app.meter import Meter
 
 NAMES = st.sampled_from(["a", "b", "ab", "1"])
 SCALARS = st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from([0.0, 1.0, 1.5, -0.0]) | NAMES

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.json_schema.check import breach_of, schema_breach
-from app.json_schema.meter import Meter, TooMuch
 from app.json_schema.references import Unresolvable
+from app.meter import Meter, TooMuch
 from tests.support.operations import calls_of
 
 CHECKS: dict[str, Callable[[int], tuple[Any, Any]]] = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from math import inf
+
 CHARACTERS_PER_STEP = 64
-# About half a second of processor time at worst, and an answer of a megabyte at ordinary schemas.
-STEPS_MAX = 400_000
 
 
 class TooMuch(Exception):
@@ -12,11 +12,11 @@ class TooMuch(Exception):
 
 
 class Meter:
-    """Counts steps: an element looked at, a rule applied, or some dozens of characters compared."""
+    """Counts steps, each about a microsecond: an element looked at, a rule applied, some dozens of characters read."""
 
     __slots__ = ("budget", "spent")
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: float = inf) -> None:
         self.budget = budget
         self.spent = 0
 

@@ -1,0 +1,40 @@
+"""Prompts that once took seconds to render."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from falcon.testing import Result
+
+from tests.support.operations import calls_of
+from tests.support.world import World
+
+
+def create(world: World, text: str, **more: Any) -> Result:
+    return world.post("/api/v1/prompts", json={"name": "Titles", "value": text, "instructionFormat": "XML"} | more)
+
+
+def test_1650_headings_of_open_brackets_cost_no_more_than_their_length(world: World) -> None:
+    text = ("# " + "[" * 298 + "\n") * 1_650
+    prompts = [create(world, part).json["prompt"]["id"] for part in (text[: len(text) // 2], text)]
+
+    def rendering(prompt_id: int) -> Result:
+        return world.post(f"/api/v1/prompts/{prompt_id}/render", json={"productive": False})
+
+    half, whole = (calls_of(lambda prompt_id=prompt_id: rendering(prompt_id)) for prompt_id in prompts)
+    assert whole <= 2 * half
+    assert whole <= len(text)
+    assert rendering(prompts[1]).json["instruction"].count("<section>") == 1_650
+
+
+def test_a_prompt_of_300000_quotes_is_refused_where_it_is_rendered_and_can_be_mended(world: World) -> None:
+    values = [{"name": "long", "content": "> " * 200_000, "isDefault": True}]
+    created = create(world, "{{a}}{{a}}", placeholders=[{"key": "a", "values": values}])
+    path = f"/api/v1/prompts/{created.json['prompt']['id']}"
+
+    rendered = world.post(f"{path}/render", json={})
+    assert (rendered.status_code, rendered.json["error"][:7]) == (400, "value: ")
+    asked = {"id": created.json["prompt"]["id"], "question": "x"}
+    assert world.post("/api/v1/prompts/run", json=asked).status_code == 400
+    assert world.patch(path, json={"value": "{{a}}"}).status_code == 200
+    assert world.post(f"{path}/render", json={"productive": False}).status_code == 200

@@ -1,0 +1,264 @@
+"""Requests to the API: everywhere the largest body in each shape, and what else is dear where it is."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+from app.api.operation import operation_of
+from app.api.route_table import RoutedApp
+from app.schemas.prompts import VALUE
+from bench.worst import texts
+from bench.worst.case import Ask, Case, plain, sends, worst
+from bench.worst.stage import Stage
+
+BIG = {"prompt_id": "{big_prompt}"}
+PROMPT, RUN = "/api/v1/prompts/{prompt_id}", "POST /api/v1/prompts/run"
+JSON_ROUTES = ("POST", "PUT", "PATCH")
+
+plain("GET /health/live", "GET /health/ready", "GET /metrics", "GET /api/openapi.json", "GET /api/docs")
+plain("GET /static/{name}")
+plain("GET /api/v1/prompts", name="all that there are")
+plain("GET /api/v1/prompts", name="a search", query="search=%25_%25_%25_" + "a" * 2_000)
+plain(f"GET {PROMPT}", f"GET {PROMPT}/versions", name="a big one", ids=BIG)
+plain(f"GET {PROMPT}", name="the draft of a big one", query="productive=false", ids=BIG)
+plain(f"GET {PROMPT}/versions/{{commit_hash}}", name="a big one", ids=BIG | {"commit_hash": "{big_first}"})
+plain(f"POST {PROMPT}/versions/{{commit_hash}}/restore", name="a big one", ids=BIG | {"commit_hash": "{big_first}"})
+plain(f"GET {PROMPT}/test-cases", f"GET {PROMPT}/replays", query="limit=200")
+plain(f"GET {PROMPT}/replay-history", "GET /api/v1/replays/{replay_id}", "POST /api/v1/replays/{replay_id}/cancel")
+plain("GET /api/v1/test-cases/{test_case_id}", "GET /api/v1/test-cases/{test_case_id}/export")
+plain("POST /api/v1/test-cases/{test_case_id}/replays", f"POST {PROMPT}/replays")
+plain("POST /api/v1/replays/{replay_id}/steps/{step}/accept")
+plain("GET /api/v1/runs/{run_id}", "GET /api/v1/runs/{run_id}/events")
+plain(
+    "GET /api/v1/usage",
+    name="ten years by all that there is",
+    query="from=2020-01-01&to=2030-01-07&groupBy=day,prompt,version,model,key,source",
+)
+LONG = {"prompt_id": "{long_prompt}", "session_id": "{long_session}"}
+plain(f"GET {PROMPT}/logs", name="a session of many turns", query="limit=200", ids=LONG)
+plain(f"GET {PROMPT}/logs", name="a search", query="limit=200&search=" + "%25_" * 60, ids=LONG)
+plain(f"GET {PROMPT}/exports/{{kind}}", name=f"a session of {texts.TURNS:,} turns", ids=LONG)
+plain("GET /api/v1/sessions/{session_id}", name=f"of {texts.TURNS:,} turns", ids=LONG)
+plain("GET /api/v1/sessions/{session_id}/test-case-proposal", name=f"of {texts.TURNS:,} turns", ids=LONG)
+plain("GET /api/v1/rejected-spans", "GET /api/v1/audit-log", query="limit=200")
+plain("GET /api/v1/credentials", "GET /api/v1/credentials/{vendor}", "POST /api/v1/credentials/{vendor}/check")
+plain(
+    "GET /api/v1/models", "GET /api/v1/models/{model_id}", "GET /api/v1/projects", "GET /api/v1/projects/{project_id}"
+)
+plain("GET /api/v1/members", "GET /api/v1/members/{user_id}")
+plain("GET /api/v1/invitations", "GET /api/v1/invitations/{invitation_id}")
+plain("GET /api/v1/data-policy", "GET /api/v1/api-keys", "GET /api/v1/api-keys/{key_id}")
+
+
+def of_bodies(app: RoutedApp) -> Iterator[Case]:
+    """For each operation that takes JSON: the largest body in each shape, as a whole and in each of its fields."""
+    shapes = texts.json_shapes()
+    for route in app.routes:
+        for method, responder in route.responders.items():
+            about = operation_of(responder)
+            if about is None or about.body is None or "otel" in route.path:
+                continue
+            names = [field.data_key or name for name, field in about.body().fields.items()]
+            for shape, value in shapes.items():
+                yield _body(f"{method} {route.path}", shape, value)
+                for name in names:
+                    yield _body(f"{method} {route.path}", f"{name}: {shape}", b'{"%s":%s}' % (name.encode(), value))
+
+
+def _body(route: str, name: str, body: bytes) -> Case:
+    return Case(route, f"2 MB, {name}", lambda _stage: Ask(body=body))
+
+
+def _markdown(shape: str) -> None:
+    text = texts.filled_with(texts.MARKDOWN[shape], VALUE)
+    words = f"{VALUE:,} characters of {shape}"
+
+    @worst("POST /api/v1/prompts", words)
+    def create(_stage: Stage) -> Ask:
+        return sends({"name": "Worst", "value": text})
+
+    @worst(f"PATCH {PROMPT}", words)
+    def change(_stage: Stage) -> Ask:
+        return sends({"value": text})
+
+    @worst(f"POST {PROMPT}/preview", words)
+    def preview(_stage: Stage) -> Ask:
+        return sends({"draft": {"value": text}})
+
+    @worst(f"POST {PROMPT}/render", words)
+    def render(stage: Stage) -> Ask:
+        made = stage.made("/api/v1/prompts", {"name": "Worst", "value": text})
+        return sends({}, ids={"prompt_id": made["prompt"]["id"]})
+
+    @worst(RUN, words)
+    def run(stage: Stage) -> Ask:
+        made = stage.made("/api/v1/prompts", {"name": "Worst", "value": text})
+        return sends({"id": made["prompt"]["id"], "question": "x"})
+
+
+for _shape in texts.MARKDOWN:
+    _markdown(_shape)
+
+
+@worst("POST /api/v1/prompts", "100 placeholders of 100 values")
+def placeholders(_stage: Stage) -> Ask:
+    return sends(texts.big_prompt())
+
+
+@worst(f"PATCH {PROMPT}", "100 placeholders of 100 values")
+def placeholders_changed(_stage: Stage) -> Ask:
+    body = texts.big_prompt()
+    return sends({"value": body["value"], "placeholders": body["placeholders"]})
+
+
+@worst(f"POST {PROMPT}/render", "100 placeholders of 100 values")
+def big_render(stage: Stage) -> Ask:
+    chosen = {f"key_{number}": f"value {number % 99}" for number in range(100)}
+    return sends({"placeholders": chosen}, ids={"prompt_id": stage.ids["big_prompt"]})
+
+
+@worst(f"POST {PROMPT}/render", "as long as a filled text may be")
+def long_render(stage: Stage) -> Ask:
+    values = [{"name": "long", "content": "\n" * 600_000, "isDefault": True}]
+    body = {"name": "Long", "value": "{{a}}\n" * 3, "placeholders": [{"key": "a", "values": values}]}
+    return sends({}, ids={"prompt_id": stage.made("/api/v1/prompts", body)["prompt"]["id"]})
+
+
+@worst(f"POST {PROMPT}/commit", "a big draft")
+def commit(stage: Stage) -> Ask:
+    made = stage.made("/api/v1/prompts", texts.big_prompt() | {"commit": False})
+    return sends({"message": "x" * 500}, ids={"prompt_id": made["prompt"]["id"]})
+
+
+@worst("POST /api/v1/prompts", "128 tools")
+def tools(_stage: Stage) -> Ask:
+    fields = {f"field_{number}": {"type": "string", "enum": ["a", "b"]} for number in range(250)}
+    offered = [
+        {"name": f"tool_{number}", "parameters": {"type": "object", "properties": fields}} for number in range(128)
+    ]
+    return sends({"name": "Worst", "value": "x", "languageModelConfig": {"tools": offered}})
+
+
+@worst(RUN, "a question of 4 MB")
+def question(stage: Stage) -> Ask:
+    return sends({"id": stage.ids["prompt_id"], "question": "é" * 1_999_000})
+
+
+@worst(RUN, "files of 50 MB")
+def files(stage: Stage) -> Ask:
+    content = base64.b64encode(b"x" * 12_000_000).decode()
+    sent = [{"fileName": f"{number}.txt", "contentType": "text/plain", "base64": content} for number in range(3)]
+    return sends({"id": stage.ids["prompt_id"], "question": "x", "files": sent})
+
+
+@worst(RUN, "50 MB of base64 with line ends")
+def wrapped_files(stage: Stage) -> Ask:
+    content = (base64.b64encode(b"x" * 45).decode() + "\r\n") * 260_000
+    sent = [{"fileName": f"{number}.txt", "contentType": "text/plain", "base64": content} for number in range(3)]
+    return sends({"id": stage.ids["prompt_id"], "question": "x", "files": sent})
+
+
+@worst(RUN, "50 MB of selections")
+def selections(stage: Stage) -> Ask:
+    return sends({"id": stage.ids["prompt_id"], "question": "x", "placeholders": _members(45_000_000)})
+
+
+@worst(f"POST {PROMPT}/render", "2 MB of selections")
+def render_selections(_stage: Stage) -> Ask:
+    return sends({"placeholders": _members(2_000_000)})
+
+
+def _members(size: int) -> dict[str, str]:
+    return {f"{number:08}": "" for number in range(size // 14)}
+
+
+def _case(turns: int, steps: int, **check: Any) -> dict[str, Any]:
+    step = {"kind": "answer", "text": "It is so.", "check": {"enabled": True, **check}}
+    turn = {"user": "What is it?", "steps": [step] * steps}
+    return {"format": "reprise.test-case/1", "name": "Worst", "testCase": {"turns": [turn] * turns}}
+
+
+@worst(f"POST {PROMPT}/test-cases/import", "2 MB of turns")
+def imported_turns(_stage: Stage) -> Ask:
+    return sends(_case(16_000, 1))
+
+
+@worst(f"POST {PROMPT}/test-cases/import", "2 MB of steps")
+def imported_steps(_stage: Stage) -> Ask:
+    return sends(_case(1, 25_000))
+
+
+@worst(f"POST {PROMPT}/test-cases/import", "2 MB of paths to ignore")
+def imported_paths(_stage: Stage) -> Ask:
+    return sends(_case(1, 1, ignorePaths=[f"/{number}" for number in range(200_000)]))
+
+
+@worst(f"POST {PROMPT}/test-cases", "2 MB of text")
+def written_case(_stage: Stage) -> Ask:
+    return sends({"question": "x" * texts.TEXT, "expectedAnswer": "y" * texts.TEXT})
+
+
+@worst("PATCH /api/v1/test-cases/{test_case_id}", "2 MB of steps")
+def changed_case(_stage: Stage) -> Ask:
+    return sends({"steps": [{"enabled": True}] * 100_000})
+
+
+@worst("POST /api/v1/sessions/{session_id}/test-cases", f"of a session of {texts.TURNS:,} turns")
+def case_of_session(stage: Stage) -> Ask:
+    return sends({"name": "Long"}, ids={"session_id": stage.ids["long_session"]})
+
+
+@worst("POST /api/v1/test-cases/{test_case_id}/copy", "of 16,000 turns")
+def copied_case(stage: Stage) -> Ask:
+    made = stage.made(f"/api/v1/prompts/{stage.ids['prompt_id']}/test-cases/import", _case(16_000, 1))
+    return sends({"name": "Copy"}, ids={"test_case_id": made["id"]})
+
+
+@worst("PATCH /api/v1/replays/{replay_id}/steps/{step}", "a verdict")
+def verdict(_stage: Stage) -> Ask:
+    return sends({"verdict": "passed"})
+
+
+@worst("PUT /api/v1/data-policy", "100 rules of 1,000 characters")
+def policy(_stage: Stage) -> Ask:
+    rules = [{"kind": "pattern", "value": f"(?:[ab]{{900}}c{number})+" + "a" * 980} for number in range(100)]
+    return sends({"masking": [rule | {"value": rule["value"][:1_000]} for rule in rules]})
+
+
+@worst("PUT /api/v1/credentials/{vendor}", "a key")
+def credential(_stage: Stage) -> Ask:
+    return sends({"apiKey": "x" * 400})
+
+
+@worst("POST /api/v1/models", "a model")
+def model(_stage: Stage) -> Ask:
+    return sends({"name": "worst", "baseUrl": "http://127.0.0.1:9/" + "x" * 200})
+
+
+@worst("PATCH /api/v1/models/{model_id}", "a price")
+def model_changed(_stage: Stage) -> Ask:
+    return sends({"enabled": True})
+
+
+@worst("POST /api/v1/projects", "a name")
+@worst("PATCH /api/v1/projects/{project_id}", "a name")
+def project(_stage: Stage) -> Ask:
+    return sends({"name": "x" * 100})
+
+
+@worst("POST /api/v1/projects/{project_id}/api-keys", "a key")
+@worst("POST /api/v1/api-keys", "a key")
+def key(_stage: Stage) -> Ask:
+    return sends({"name": "x" * 100})
+
+
+@worst("PATCH /api/v1/members/{user_id}", "a role")
+def role(_stage: Stage) -> Ask:
+    return sends({"role": "admin"})
+
+
+@worst("POST /api/v1/invitations", "an address")
+def invitation(_stage: Stage) -> Ask:
+    return sends({"email": "x" * 50 + "@example.org", "role": "viewer"})

@@ -1,0 +1,120 @@
+"""Batches of spans that are dear to decode, to relate to each other, to mask or to reject."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Callable
+
+from bench.worst import texts
+from bench.worst.case import Ask, worst
+from bench.worst.stage import Stage
+from bench.worst.texts import attribute, batch, span
+
+TRACES = "POST /api/public/otel/v1/traces"
+WIRE, PLAIN = 20 * 1024 * 1024, 64 * 1024 * 1024
+GZIP = {"Content-Encoding": "gzip"}
+CHAT = attribute("gen_ai.operation.name", "chat")
+MANY = 60_000
+
+
+def _zipped(body: bytes) -> Ask:
+    return Ask(body=gzip.compress(body, 1), headers=GZIP)
+
+
+@worst(TRACES, "gzip of as many members as there may be")
+def members(_stage: Stage) -> Ask:
+    return Ask(body=gzip.compress(b"") * 2_000 + gzip.compress(b"{}"), headers=GZIP)
+
+
+@worst(TRACES, "gzip of 500,000 members")
+def too_many_members(_stage: Stage) -> Ask:
+    return Ask(body=gzip.compress(b"") * 500_000, headers=GZIP)
+
+
+@worst(TRACES, "64 MiB of spaces, gzipped")
+def spaces(_stage: Stage) -> Ask:
+    return _zipped(b" " * PLAIN)
+
+
+@worst(TRACES, "20 MiB of what can't be compressed")
+def noise(_stage: Stage) -> Ask:
+    return Ask(body=gzip.compress(os.urandom(WIRE - 10_000), 1), headers=GZIP)
+
+
+@worst(TRACES, "64 MiB of one byte after another")
+def nested(_stage: Stage) -> Ask:
+    return _zipped(b"[" * PLAIN)
+
+
+@worst(TRACES, "64 MiB in spans of 8 MiB")
+def large_spans(stage: Stage) -> Ask:
+    text = attribute("gen_ai.input.messages", "x" * 8_300_000)
+    return _zipped(batch(*(span(stage.ids["prompt_id"], 100, number, CHAT, text) for number in range(1, 9))))
+
+
+@worst(TRACES, "64 MiB with escapes of half a pair")
+def surrogates(stage: Stage) -> Ask:
+    text = attribute("a", "x").replace(b'"x"', b'"' + rb"\ud800" * 1_300_000 + b'"')
+    return _zipped(batch(*(span(stage.ids["prompt_id"], 101, number, text) for number in range(1, 9))))
+
+
+def _spans(name: str, make: Callable[[int, int], bytes]) -> None:
+    @worst(TRACES, f"{MANY:,} spans, {name}")
+    def send(stage: Stage) -> Ask:
+        return _zipped(batch(*(make(stage.ids["prompt_id"], number) for number in range(1, MANY))))
+
+
+_spans("of one turn", lambda prompt, number: span(prompt, 1_000_001, number))
+_spans("each a turn", lambda prompt, number: span(prompt, 2_000_000 + number, 1))
+_spans(
+    "each in a conversation of its own, of these turns",
+    lambda prompt, number: span(prompt, 2_000_000 + number, 2, attribute("gen_ai.conversation.id", str(number))),
+)
+_spans("each within the next", lambda prompt, number: span(prompt, 1_000_003, number, CHAT, parent=number + 1))
+_spans("of prompts that there are not", lambda _prompt, number: span(10**12 + number, 1_000_004, number))
+_spans("without a prompt", lambda prompt, number: span(prompt, 1, number).replace(b"service.prompt.id", b"x"))
+_spans(
+    "of different models",
+    lambda prompt, number: span(prompt, 1_000_005, number, CHAT, attribute("gen_ai.request.model", str(number))),
+)
+
+
+@worst(TRACES, "spans without a prompt beside a large resource")
+def resource(_stage: Stage) -> Ask:
+    spans = [span(1, 1, number).replace(b"service.prompt.id", b"x") for number in range(1, 30_000)]
+    listed = b",".join([attribute("a", "b")] * 300_000)
+    return _zipped(batch(*spans, resource=b'{"attributes":[%s]}' % listed))
+
+
+@worst(TRACES, "attributes of one key")
+def one_key(stage: Stage) -> Ask:
+    return _zipped(batch(span(stage.ids["prompt_id"], 1_000_006, 1, *[attribute("a", "b")] * 160_000)))
+
+
+@worst(TRACES, "numbered messages")
+def numbered(stage: Stage) -> Ask:
+    found = (attribute(f"gen_ai.prompt.{number}.content", "x") for number in range(90_000))
+    return _zipped(batch(span(stage.ids["prompt_id"], 1_000_007, 1, CHAT, *found)))
+
+
+@worst(TRACES, "JSON in JSON in JSON")
+def in_json(stage: Stage) -> Ask:
+    text = "x" * 1_000
+    for _ in range(12):
+        text = json.dumps([{"role": "user", "content": text}])
+    words = attribute("gen_ai.input.messages", text)
+    count = PLAIN // (len(words) + 400)
+    return _zipped(batch(*(span(stage.ids["prompt_id"], 1_000_008, number, CHAT, words) for number in range(1, count))))
+
+
+@worst(TRACES, "messages without a question")
+def messages(stage: Stage) -> Ask:
+    words = attribute("gen_ai.input.messages", json.dumps([{"role": "assistant", "content": "x"}] * 100_000))
+    return _zipped(batch(*(span(stage.ids["prompt_id"], 1_000_009, number, CHAT, words) for number in range(1, 10))))
+
+
+@worst(TRACES, "a session's worth, as it is usual")
+def usual(stage: Stage) -> Ask:
+    return _zipped(texts.turns(stage.ids["prompt_id"], 0, 512))

@@ -1,0 +1,20 @@
+"""Requests that remove what the others ask for, and so come last."""
+
+from __future__ import annotations
+
+from bench.worst.case import CASES, plain
+from bench.worst.pages import BIG, LONG
+
+plain("DELETE /api/v1/sessions/{session_id}", name="a long one", ids=LONG)
+plain("DELETE /api/v1/prompts/{prompt_id}", name="a big one", ids=BIG)
+plain("DELETE /api/v1/test-cases/{test_case_id}", "DELETE /api/v1/credentials/{vendor}")
+plain("DELETE /api/v1/models/{model_id}", "DELETE /api/v1/members/{user_id}", "DELETE /api/v1/api-keys/{key_id}")
+plain("DELETE /api/v1/invitations/{invitation_id}")
+
+# Forms that remove, revoke or sign out: the generic ones are sent to them.
+_FORMS = ("/remove", "/revoke", "/delete", "/archive", "/withdraw", "/clear", "/sign-out")
+ROUTES = frozenset(case.route for case in CASES if case.route.startswith("DELETE "))
+
+
+def removes(route: str) -> bool:
+    return route in ROUTES or route.endswith(_FORMS)

@@ -1,0 +1,14 @@
+"""The benchmark of the dearest requests forgets no route."""
+
+from __future__ import annotations
+
+from app.api.app import build_app
+from app.bootstrap import Container
+from bench.worst.__main__ import cases
+
+
+def test_every_route_has_a_dearest_request(container: Container) -> None:
+    app = build_app(container)
+    routes = {f"{method} {route.path}" for route in app.routes for method in route.responders}
+
+    assert routes == {case.route for case in cases(app)}

@@ -40,7 +40,7 @@ check: $(VENV)/test.stamp ## Lint, formatting, types, the direction of imports, 
 
 # Asks the advisories' database, so it is no part of check: that must give the same answer tomorrow, and offline.
 audit: build/audit/bin/pip-audit ## Look for known vulnerabilities in all that is pinned; needs the internet
-	build/audit/bin/pip-audit --no-deps --disable-pip --requirement requirements/mysql.txt --requirement requirements/test.txt $(ARGS)
+	build/audit/bin/pip-audit --no-deps --disable-pip $(foreach file,build mysql test,--requirement requirements/$(file).txt) $(ARGS)
 
 build/audit/bin/pip-audit:
 	$(PYTHON) -m venv build/audit
@@ -65,14 +65,16 @@ chaos: $(VENV)/test.stamp test-mysql ## Kill, cut off, fill and slow down everyt
 screenshots: $(VENV)/test.stamp ## Take the screenshots in docs/images/ anew; needs Chromium
 	$(BIN)/python -m docs.images.make
 
+# Hashes are those of all files that the index offers of a release: run it with an index that has what PyPI has, alone.
 # Pins made on the oldest supported Python serve the newer ones too, but not the other way round.
 lock: build/lock/bin/pip-compile ## Pin the ranges of setup.py again; PYTHON=the oldest supported, ARGS=--upgrade for newer pins
+	$(COMPILE) --output-file requirements/build.txt --allow-unsafe --only-build-deps --build-deps-for editable
 	$(COMPILE) --output-file requirements/base.txt
 	$(COMPILE) --output-file requirements/mysql.txt --extra mysql --constraint requirements/base.txt
 	$(COMPILE) --output-file requirements/test.txt --extra test --constraint requirements/base.txt
 
 COMPILE = CUSTOM_COMPILE_COMMAND="make lock" build/lock/bin/pip-compile setup.py --quiet --strip-extras \
-	--annotation-style line --no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(ARGS)
+	--generate-hashes --annotation-style line --no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(ARGS)
 
 build/lock/bin/pip-compile:
 	$(PYTHON) -m venv build/lock
@@ -85,8 +87,11 @@ $(BIN)/python:
 		|| { echo "$(PYTHON) cannot make virtual environments: apt-get install python3-venv (or your system's like)"; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 
-# One stamp for each set of pins: a later start asks pip nothing.
-$(VENV)/%.stamp: requirements/%.txt setup.py | $(BIN)/python
+# One stamp for each set of pins: a later start asks pip nothing. What builds is pinned as well: left to itself, pip would
+# fetch the newest for each build and ask for no hash.
+$(VENV)/%.stamp: requirements/%.txt requirements/build.txt setup.py | $(BIN)/python
 	@echo "Installing $< into $(VENV) (once)"
-	@$(PIP) --requirement $< --editable .
+	@$(PIP) --require-hashes --requirement requirements/build.txt
+	@$(PIP) --require-hashes --no-build-isolation --requirement $<
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -16,6 +16,7 @@ import pytest
 from tests.support.deployment import ROOT
 from tests.support.waiting import LOOPBACK
 
+HASH = f"--hash=sha256:{'0' * 64}"
 PIP_AUDIT = ROOT / "build/audit/bin/pip-audit"
 
 
@@ -34,18 +35,18 @@ def audit_pins(folder: Path, **files: str) -> tuple[int, str]:
 
 
 def test_what_is_installed_as_pinned_passes(tmp_path: Path) -> None:
-    status, said = audit_pins(tmp_path, base=f"pytest=={pytest.__version__}  # via nobody\n")
+    status, said = audit_pins(tmp_path, base=f"pytest=={pytest.__version__} \\\n    {HASH}\n    # via nobody\n")
     assert status == 0, said
 
 
 def test_another_version_than_pinned_fails(tmp_path: Path) -> None:
-    status, said = audit_pins(tmp_path, base="pytest==0.1\n")
+    status, said = audit_pins(tmp_path, base=f"pytest==0.1 {HASH}\n")
     assert status == 1
     assert f"pytest is pinned to 0.1, installed is {pytest.__version__}" in said
 
 
 def test_what_is_pinned_but_missing_fails(tmp_path: Path) -> None:
-    status, said = audit_pins(tmp_path, base="no-such-package==1.0\n")
+    status, said = audit_pins(tmp_path, base=f"no-such-package==1.0 {HASH}\n")
     assert status == 1
     assert "no-such-package is pinned to 1.0, installed is none" in said
 
@@ -57,8 +58,15 @@ def test_a_loose_pin_fails(tmp_path: Path, line: str) -> None:
     assert "is not pinned to one version" in said
 
 
+@pytest.mark.parametrize("hashes", ["", " --hash=md5:" + "0" * 32, " --hash=sha256:0"])
+def test_a_pin_without_a_hash_fails(tmp_path: Path, hashes: str) -> None:
+    status, said = audit_pins(tmp_path, base=f"pytest=={pytest.__version__}{hashes}\n")
+    assert status == 1
+    assert "is pinned without a hash" in said
+
+
 def test_two_files_that_disagree_fail(tmp_path: Path) -> None:
-    status, said = audit_pins(tmp_path, base="pytest==0.1\n", test=f"pytest=={pytest.__version__}\n")
+    status, said = audit_pins(tmp_path, base=f"pytest==0.1 {HASH}\n", test=f"pytest=={pytest.__version__} {HASH}\n")
     assert status == 1
     assert f"test.txt: pytest is {pytest.__version__}, but 0.1 in base.txt" in said
 

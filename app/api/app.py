@@ -72,7 +72,7 @@ def build_app(container: Container) -> RoutedApp:
             Forwarded(TrustedProxies(parse_networks(settings.trusted_proxies))),
             RequestMetrics(container.metrics),
             RequestId(),
-            SecurityHeaders(),
+            SecurityHeaders(settings.public_url),
             OneSpelling(),
             Authentication(keys=services.keys, limiter=container.limiter, metrics_token=settings.metrics_token),
         ],

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import falcon
+import falcon.testing
 import pytest
 
+from app.api.middleware.security_headers import SecurityHeaders
 from tests.support.world import World
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
@@ -51,3 +54,12 @@ def test_reading_across_origins_is_not_offered(world: World) -> None:
     asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
     answer = world.client.simulate_options("/api/v1/prompts", headers=asked)
     assert [name for name in answer.headers if name.lower().startswith("access-control")] == []
+
+
+@pytest.mark.parametrize(
+    ("public_url", "kept"), [("https://reprise.example.com", True), ("", False), ("http://a", False)]
+)
+def test_browsers_are_kept_to_https_where_reprise_is_reached_by_it(public_url: str, kept: bool) -> None:
+    app = falcon.App(middleware=[SecurityHeaders(public_url)])
+    answer = falcon.testing.TestClient(app).simulate_get("/nothing")
+    assert ("Strict-Transport-Security" in answer.headers) is kept

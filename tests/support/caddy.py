@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,14 +18,15 @@ def missing() -> str | None:
 
 
 @contextmanager
-def proxied(home: Path, server_url: str) -> Iterator[str]:
-    """The URL at which Caddy answers for the server; `home` gets its files."""
+def proxied(home: Path, server_url: str, more: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The URL at which Caddy answers for the server; `home` gets its files, `more` are further variables."""
     url = f"http://{LOOPBACK}:{free_port()}"
     settings = {
         "REPRISE_SITE": url,
         "REPRISE_WEB_HOST": "localhost",
         "REPRISE_WEB_PORT": server_url.rpartition(":")[2],
         "HOME": str(home),
+        **(more or {}),
     }
     with ChildProcess(
         "caddy",

@@ -1,6 +1,7 @@
 """The reverse proxy as it is configured: it forwards OTLP exporters' batches and hides what is for inside."""
 
 import gzip
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -8,10 +9,12 @@ import pytest
 from tests.support import caddy
 from tests.support.deployment import EmbeddedServer, read_assignments
 from tests.support.http_client import Client
+from tests.support.waiting import LOOPBACK
 
 pytestmark = pytest.mark.skipif(caddy.missing() is not None, reason="Caddy is not installed")
 MIB = 1024 * 1024
 METRICS_TOKEN = "metrics-token"
+SETTINGS = {"REPRISE_METRICS_TOKEN": METRICS_TOKEN, "REPRISE_PUBLIC_URL": "https://reprise.example.com"}
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +22,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """Speaks to Caddy in front of a Reprise, as the demo project."""
     home = tmp_path_factory.mktemp("proxy")
     with (
-        EmbeddedServer(home, {"REPRISE_METRICS_TOKEN": METRICS_TOKEN}) as server,
-        caddy.proxied(home, server.url) as url,
+        EmbeddedServer(home, SETTINGS) as server,
+        caddy.proxied(home, server.url, {"REPRISE_HEAD_S": "1"}) as url,
     ):
         yield Client(url, read_assignments(home / "dev.env")["API_KEY"])
 
@@ -51,3 +54,20 @@ def test_batches_over_their_size_are_refused_for_good(client: Client) -> None:
     except (BrokenPipeError, ConnectionResetError):
         return
     assert answer.status == 413
+
+
+def test_a_head_that_never_ends_is_cut_off(client: Client) -> None:
+    with socket.create_connection((LOOPBACK, int(client.base_url.rpartition(":")[2])), timeout=60) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
+        heard = b""
+        while piece := connection.recv(1000):
+            heard += piece
+    assert b" 200 " not in heard
+
+
+def test_a_head_over_its_size_is_refused(client: Client) -> None:
+    assert client.get("/health/live", headers={"X-Long": "x" * 40_000}).status == 431
+
+
+def test_browsers_are_kept_to_https(client: Client) -> None:
+    assert client.get("/health/live").headers["Strict-Transport-Security"] == "max-age=31536000"

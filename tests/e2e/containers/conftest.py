@@ -76,7 +76,7 @@ def compose(engine: str, image: str, tmp_path_factory: pytest.TempPathFactory) -
         shutil.copy(ROOT / "deploy" / name, folder)
     _write_secrets(folder / "secrets")
     ports = {name: f"127.0.0.1:{free_port()}" for name in ("REPRISE_HTTP", "REPRISE_HTTPS")}
-    compose = Compose(engine, folder, {**os.environ, **ports, "REPRISE_SITE": "localhost"})
+    compose = Compose(engine, folder, {**_images(), **os.environ, **ports, "REPRISE_SITE": "localhost"})
     try:
         compose("up", "--detach", "--no-build")
         yield compose
@@ -84,12 +84,19 @@ def compose(engine: str, image: str, tmp_path_factory: pytest.TempPathFactory) -
         compose("down", "--volumes", "--timeout", "10")
 
 
+def _images() -> dict[str, str]:
+    """By their tags: what `pin-images` makes of them is for those who deploy."""
+    return dict(line.split("=", 1) for line in (ROOT / "deploy/images").read_text().split())
+
+
 def _write_secrets(folder: Path) -> None:
     folder.mkdir()
-    password = secrets.token_hex(32)
+    password, redis_password = secrets.token_hex(32), secrets.token_hex(32)
     values = {
         "mysql_password": password,
         "database_url": f"mysql://reprise:{password}@mysql:3306/reprise",
+        "redis_conf": f"requirepass {redis_password}\n",
+        "redis_url": f"redis://:{redis_password}@redis:6379/0",
         "secret_key": secrets.token_hex(32),
         "metrics_token": secrets.token_hex(32),
     }

@@ -26,6 +26,7 @@ MANIFESTS: list[dict[str, Any]] = [
 ]
 VARIABLES = {field.metadata["env"] for field in declared()}
 KNOWN = VARIABLES | {f"{name}_FILE" for name in VARIABLES}
+IMAGES = dict(line.split("=", 1) for line in (DEPLOY / "images").read_text().split())
 PINNED = re.compile(r"[\w./-]+:\d+\.\d+\.\d+(-\w+)*")
 # The run a caller waits for, and what is around it.
 CALL_S = next(field.default for field in declared() if field.metadata["env"] == "REPRISE_RUN_CALL_S") + 120
@@ -83,7 +84,7 @@ def test_the_image_sets_variables_that_exist() -> None:
 
 
 def test_secrets_are_files_and_never_in_the_environment() -> None:
-    secret = {field.metadata["env"] for field in declared() if field.metadata["secret"]} - {"REDIS_URL"}
+    secret = {field.metadata["env"] for field in declared() if field.metadata["secret"]}
     for environment in [*(service["environment"] for service in OURS.values()), of_kind("ConfigMap")[0]["data"]]:
         assert not secret & set(environment)
         for name, value in environment.items():
@@ -93,9 +94,17 @@ def test_secrets_are_files_and_never_in_the_environment() -> None:
     assert given <= set(COMPOSE["secrets"])
 
 
-@pytest.mark.parametrize("image", [service["image"] for service in THEIRS.values()])
-def test_images_are_pinned(image: str) -> None:
+@pytest.mark.parametrize("image", IMAGES.values())
+def test_the_tags_that_are_resolved_to_digests_are_exact(image: str) -> None:
     assert PINNED.fullmatch(image)
+
+
+def test_compose_starts_no_image_that_was_not_resolved() -> None:
+    asked = [service["image"] for service in THEIRS.values()] + [OURS["web"]["build"]["args"]["PYTHON_IMAGE"]]
+    names = [re.fullmatch(r"\$\{(\w+):\?run ./pin-images first\}", image) for image in asked]
+    assert {name[1] for name in names if name} == set(IMAGES)
+    assert all(names)
+    assert instructions("ARG")[0] == f"PYTHON_IMAGE={IMAGES['REPRISE_PYTHON_IMAGE']}"
 
 
 def test_the_image_is_built_in_two_stages_and_has_no_compiler() -> None:
@@ -134,12 +143,25 @@ def test_what_is_copied_into_the_image_exists_and_is_not_ignored() -> None:
                 assert f"!{source.rstrip('/')}" in allowed
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", COMPOSE["services"])
 def test_compose_services_have_no_more_rights_than_they_need(name: str) -> None:
-    service = OURS[name]
+    service = COMPOSE["services"][name]
     assert service["read_only"]
     assert service["cap_drop"] == ["ALL"]
+    assert service.get("cap_add", []) == (["NET_BIND_SERVICE"] if name == "proxy" else [])
     assert "no-new-privileges:true" in service["security_opt"]
+    assert service["pids_limit"]
+    assert not service.get("privileged")
+
+
+@pytest.mark.parametrize("name", set(COMPOSE["services"]) - {"migrate"})
+def test_compose_services_have_a_limit_of_memory(name: str) -> None:
+    assert COMPOSE["services"][name]["mem_limit"]
+
+
+@pytest.mark.parametrize("name", ["mysql", "redis"])
+def test_servers_of_others_run_as_nobody_special(name: str) -> None:
+    assert int(THEIRS[name]["user"].split(":")[0]) > 0
 
 
 @pytest.mark.parametrize("name", pods())
@@ -229,5 +251,38 @@ def test_redis_never_evicts() -> None:
     assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
 
 
+def test_redis_wants_a_password_that_is_in_no_argument() -> None:
+    redis = THEIRS["redis"]
+    assert redis["command"][:2] == ["redis-server", "/run/secrets/redis_conf"]
+    assert redis["secrets"] == ["redis_conf"]
+    assert "redis_url" in OURS["web"]["secrets"]
+    assert re.fullmatch(r"redis://:[^@]+@.+", of_kind("Secret")[0]["stringData"]["redis_url"])
+
+
 def test_only_the_proxy_is_reachable() -> None:
     assert [name for name, service in COMPOSE["services"].items() if "ports" in service] == ["proxy"]
+
+
+def test_the_proxy_reaches_web_alone_and_mysql_and_redis_reach_nothing_outside() -> None:
+    networks = {name: set(service["networks"]) for name, service in COMPOSE["services"].items()}
+    assert {name for name, joined in networks.items() if "edge" in joined} == {"proxy", "web"}
+    assert networks["proxy"] == {"edge"}
+    assert networks["mysql"] == networks["redis"] == {"data"}
+    assert COMPOSE["networks"]["data"]["internal"]
+
+
+def test_what_calls_no_model_has_no_way_out() -> None:
+    outside = {name for name, service in OURS.items() if set(service["networks"]) - {"data"}}
+    assert outside == {"web", "runs", "replays"}
+
+
+def test_pods_are_reached_by_nobody_but_web_on_its_port() -> None:
+    policies = {one["metadata"]["name"]: one["spec"] for one in of_kind("NetworkPolicy")}
+    assert policies["nobody"] == {"podSelector": {}, "policyTypes": ["Ingress"]}
+    assert policies["web"]["podSelector"]["matchLabels"] == of_kind("Service")[0]["spec"]["selector"]
+    assert [rule["ports"] for rule in policies["web"]["ingress"]] == [[{"port": 8000, "protocol": "TCP"}]]
+
+
+def test_pods_reach_no_clouds_metadata() -> None:
+    [rule] = next(one for one in of_kind("NetworkPolicy") if one["metadata"]["name"] == "no-metadata")["spec"]["egress"]
+    assert "169.254.169.254/32" in rule["to"][0]["ipBlock"]["except"]

@@ -39,6 +39,7 @@ class Container:
     redis: RedisClients
     broker: WakingBroker
     limiter: RateLimiter
+    page_limiter: RateLimiter
     mailbox: Mailbox
     metrics: Metrics
     services: Services
@@ -68,6 +69,7 @@ def bootstrap(
         redis=parts.redis,
         broker=parts.broker,
         limiter=parts.limiter(settings.rate_limit),
+        page_limiter=parts.limiter(settings.page_rate_limit),
         mailbox=parts.mailbox,
         metrics=parts.metrics,
         services=services,

@@ -40,7 +40,7 @@ class UnsupportedMediaType(RepriseError):
 
 
 class RateLimited(RepriseError):
-    """The key has used up its requests of this minute (429)."""
+    """The key, the user or the address has used up its requests of this minute (429)."""
 
     def __init__(self, message: str, retry_after_s: int) -> None:
         super().__init__(message)

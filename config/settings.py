@@ -120,6 +120,12 @@ class Settings:
     rate_limit: int = setting(
         "REPRISE_RATE_LIMIT", 600, "Requests per API key in any 60 s, all endpoints together", _positive
     )
+    page_rate_limit: int = setting(
+        "REPRISE_PAGE_RATE_LIMIT",
+        600,
+        "Pages and forms per signed-in user in any 60 s, and per address for those who are not signed in",
+        _positive,
+    )
     run_body_bytes: int = setting("REPRISE_RUN_BODY_BYTES", 50 * MIB, "Largest run request, files included", _positive)
     json_body_bytes: int = setting(
         "REPRISE_JSON_BODY_BYTES", 2 * MIB, "Largest body of the other JSON requests", _positive

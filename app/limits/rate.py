@@ -1,4 +1,4 @@
-"""The rate limit per API key: a moving window in Redis that all processes share, asked in one round trip.
+"""The rate limits, per API key above all: a moving window in Redis that all processes share, asked in one round trip.
 
 The same round trip brings the epoch of the key's project along (see `app/limits/epochs.py`).
 """

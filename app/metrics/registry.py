@@ -32,7 +32,9 @@ HTTP_REQUESTS = _counter(
 HTTP_SECONDS = _seconds(
     "reprise_http_request_seconds", "Time from a request's headers to its answer.", "method", "route"
 )
-RATE_LIMITED = _counter("reprise_rate_limited_total", "Requests refused because their key's minute was used up.")
+RATE_LIMITED = _counter(
+    "reprise_rate_limited_total", "Requests refused because the minute of their key, user or address was used up."
+)
 RATE_LIMIT_NOT_COUNTED = _counter(
     "reprise_rate_limit_not_counted_total", "Requests let through uncounted because Redis could not count."
 )

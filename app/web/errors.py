@@ -16,7 +16,7 @@ TITLES = {
     404: "There is nothing here",
     409: "That is not possible now",
     413: "That is too large",
-    429: "Too many tries",
+    429: "Too many requests",
     500: "Something broke",
     503: "Not available just now",
 }

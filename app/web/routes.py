@@ -116,6 +116,7 @@ def install(app: falcon.App[falcon.Request, falcon.Response], container: Contain
             Admission(
                 sign_ins=services.sign_ins,
                 projects=services.projects,
+                limiter=container.page_limiter,
                 cookies=cookies,
                 form_bytes=settings.json_body_bytes,
                 files_bytes=settings.run_body_bytes,

@@ -9,7 +9,8 @@ from urllib.parse import quote
 import falcon
 
 from app.access import Access, ByRole, Public, SignedIn, access_of
-from app.errors import Forbidden, NotFound
+from app.errors import Forbidden, NotFound, RateLimited
+from app.limits.rate import RateLimiter
 from app.models.audit_log import Actor
 from app.models.memberships import Role
 from app.models.organizations import Project
@@ -62,6 +63,7 @@ class Admission:
     """Lets a request through to a page: signed in, a member of the project, with the role and the form it takes.
 
     Puts the `Visit` at `req.context.visit`. Who is not signed in is sent to do so, and comes back after it.
+    Requests are counted by user, in however many sessions, or by the client's address where nobody is signed in.
     """
 
     def __init__(
@@ -69,12 +71,14 @@ class Admission:
         *,
         sign_ins: SignInService,
         projects: ProjectService,
+        limiter: RateLimiter,
         cookies: Cookies,
         form_bytes: int,
         files_bytes: int,
     ) -> None:
         self._sign_ins = sign_ins
         self._projects = projects
+        self._limiter = limiter
         self._cookies = cookies
         self._form_bytes = form_bytes
         self._files_bytes = files_bytes
@@ -87,6 +91,7 @@ class Admission:
             return
         session = req.cookies.get(SESSION_COOKIE, "")
         viewer = self._sign_ins.viewer(session) if session else None
+        self._count(req, viewer)
         if viewer is None and not isinstance(access, Public):
             raise falcon.HTTPSeeOther(sign_in_path(req))
         secret = session if viewer else self._form_secret(req, resp)
@@ -99,6 +104,13 @@ class Admission:
         if req.method == "POST" and "POST" in access.methods:
             form = self._form(req, secret, access, with_files=getattr(resource, "multipart", False))
             req.context.visit = replace(visit, form=form)
+
+    def _count(self, req: falcon.Request, viewer: Viewer | None) -> None:
+        whose = f"user:{viewer.user_id}" if viewer else f"address:{req.remote_addr}"
+        allowance = self._limiter.hit(f"page:{whose}")
+        if not allowance.allowed:
+            seconds = max(1, allowance.reset_s)
+            raise RateLimited(f"Over the limit of {allowance.limit} pages per minute. Go on in {seconds} s.", seconds)
 
     def _form(self, req: falcon.Request, secret: str, access: Access, *, with_files: bool) -> Form:
         limit = self._files_bytes if with_files else self._form_bytes

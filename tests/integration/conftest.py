@@ -11,7 +11,7 @@ from tests.support.redis_server import RedisServer
 from tests.support.world import World, new_world, running_on, settings_for
 
 # The key is shared by all tests of the session.
-SETTINGS = {"REPRISE_RATE_LIMIT": "1000000"}
+SETTINGS = {"REPRISE_RATE_LIMIT": "1000000", "REPRISE_PAGE_RATE_LIMIT": "1000000"}
 
 
 @pytest.fixture(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from sqlalchemy import text
 from app import schema
 from app.api.app import build_app
 from app.bootstrap import Container, bootstrap
-from app.models import language_models, organizations, prompts
+from app.models import language_models, memberships, organizations, prompts, users
+from app.models.memberships import Role
 from app.providers.router import Providers
 from app.services.keys import SCOPES
 from config.settings import Settings
@@ -95,6 +97,16 @@ class World:
         accounts = self.container.services.accounts
         accounts.ensure_admin(organization_id=self.organization_id, email=email, password=password, name="Ada")
 
+    def session_of(self, role: Role) -> str:
+        """The token of a session of a new user with the role in the organization, who has no password."""
+        now = self.container.now()
+        with self.container.database.write() as connection:
+            email = f"{secrets.token_hex(6)}@example.org"
+            user = users.add_user(connection, email=email, name="Ada", password_hash="none", now=now)
+            organization = self.organization_id
+            memberships.add_membership(connection, organization_id=organization, user_id=user, role=role, now=now)
+        return self.container.services.sign_ins.start(user)
+
     def count(self, table: str) -> int:
         """Rows of the project in `table`."""
         with self.container.database.read() as connection:
@@ -103,7 +115,14 @@ class World:
 
 
 def settings_for(home: Path, *, mysql_url: str = "", redis_url: str = "") -> Settings:
-    return Settings(home=home, database_url=mysql_url, redis_url=redis_url, rate_limit=1_000_000, secret_key="test")
+    return Settings(
+        home=home,
+        database_url=mysql_url,
+        redis_url=redis_url,
+        rate_limit=1_000_000,
+        page_rate_limit=1_000_000,
+        secret_key="test",
+    )
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def chromium() -> Iterator[support.Browser]:
 
 @pytest.fixture(scope="session")
 def site(chromium: support.Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with EmbeddedServer(tmp_path_factory.mktemp("ui")) as server:
+    with EmbeddedServer(tmp_path_factory.mktemp("ui"), {"REPRISE_PAGE_RATE_LIMIT": "1000000"}) as server:
         known = read_assignments(server.home / "dev.env")
         with support.visit(chromium, server.url) as visit:
             base = sign_in(visit, known)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from app.access import Access, ByRole
-from app.models import memberships, users
 from app.models.memberships import Role
 from app.services.keys import SCOPES
 from tests.support.access_walk import Caller, in_process, strangers, walk
@@ -33,13 +32,7 @@ def key_of(world: World, scope: str) -> Caller:
 
 def member_of(world: World, role: Role, *, here: bool = True) -> Caller:
     """Somebody who is signed in; `here` says whether the project that is walked is the world's."""
-    container, now = world.container, world.container.now()
-    with container.database.write() as connection:
-        email = f"{role}-{world.organization_id}@example.org"
-        user = users.add_user(connection, email=email, name="Ada", password_hash="none", now=now)
-        organization = world.organization_id
-        memberships.add_membership(connection, organization_id=organization, user_id=user, role=role, now=now)
-    cookie = f"reprise_session={container.services.sign_ins.start(user)}"
+    cookie = f"reprise_session={world.session_of(role)}"
     return Caller(f"a {role}", {"Cookie": cookie}, signed_in=True, role=role if here else None)
 
 

@@ -28,9 +28,13 @@ class ByKey:
 
 @dataclass(frozen=True, slots=True)
 class ByRole:
-    """A signed-in member of the project in the address, with the role that the method takes, or one above it."""
+    """A signed-in member of the project in the address, with the role that the method takes, or one above it.
+
+    With `of_operators` the project must be of the instance's first organization; in others there is no such path.
+    """
 
     methods: Mapping[str, Role]
+    of_operators: bool = False
 
     def role(self, method: str) -> Role | None:
         """None for a method that the route does not answer."""

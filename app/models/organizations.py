@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Index, String, Table, insert, select, update
+from sqlalchemy import Column, Connection, Index, String, Table, func, insert, select, update
 
 from app.models.base import OPTIONS, Timestamp, identifier, metadata, reference
 
@@ -46,6 +46,12 @@ def add_organization(connection: Connection, *, name: str, now: datetime) -> int
 def add_project(connection: Connection, *, organization_id: int, name: str, now: datetime) -> int:
     values = {"organization_id": organization_id, "name": name, "created_at": now}
     return _id(connection.execute(insert(projects).values(values)).inserted_primary_key)
+
+
+def first_organization(connection: Connection) -> int | None:
+    """The id of the instance's oldest organization, which `reprise init` or the first start made."""
+    found: int | None = connection.execute(select(func.min(organizations.c.id))).scalar_one()
+    return found
 
 
 def list_projects(connection: Connection) -> list[Project]:

@@ -17,11 +17,19 @@ class ProjectService:
     def __init__(self, *, database: Database, now: Now) -> None:
         self._database = database
         self._now = now
+        self._operators: int | None = None
 
     def of(self, viewer: Viewer) -> list[Project]:
         """The projects of the viewer's organizations, oldest first."""
         with self._database.read() as connection:
             return [p for p in organizations.list_projects(connection) if p.organization_id in viewer.roles]
+
+    def operators(self) -> int | None:
+        """The instance's first organization, whose admins are its operators; it is never removed."""
+        if self._operators is None:
+            with self._database.read() as connection:
+                self._operators = organizations.first_organization(connection)
+        return self._operators
 
     def list(self, *, organization_id: int) -> list[Project]:
         """The organization's, oldest first."""

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from app.web.visit import Visit
 
 # Section, words, path below the project, the role that sees it.
+OPERATIONS = ("operations", "Operations", "operations", Role.ADMIN)
 NAVIGATION = (
     ("start", "Getting started", "start", Role.VIEWER),
     ("prompts", "Prompts", "prompts", Role.VIEWER),
     ("rejected", "Rejected spans", "rejected-spans", Role.VIEWER),
     ("usage", "Usage", "usage", Role.VIEWER),
-    ("operations", "Operations", "operations", Role.ADMIN),
+    OPERATIONS,
     ("settings", "Settings", "settings/keys", Role.ADMIN),
 )
 
@@ -52,7 +53,9 @@ class Shell:
         project = visit.project or (visit.projects[0] if visit.projects else None)
         base = project_path(project.id) if project else ""
         role = visit.viewer.roles.get(project.organization_id) if visit.viewer and project else None
-        seen = [entry for entry in NAVIGATION if role and role.covers(entry[3])]
+        operated = project is not None and project.organization_id == visit.operators
+        entries = [entry for entry in NAVIGATION if operated or entry is not OPERATIONS]
+        seen = [entry for entry in entries if role and role.covers(entry[3])]
         return cls(
             csrf=visit.csrf,
             viewer=visit.viewer,

@@ -27,12 +27,16 @@ PUBLIC_FORM_BYTES = 8 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """`csrf` is what forms must carry. `viewer` is None on public pages for whom is not signed in."""
+    """`csrf` is what forms must carry. `viewer` is None on public pages for whom is not signed in.
+
+    `operators` is the organization whose admins operate the instance.
+    """
 
     csrf: str
     viewer: Viewer | None = None
     projects: list[Project] = field(default_factory=list)
     project: Project | None = None
+    operators: int | None = None
     flash: Flash | None = None
     form: Form = field(default_factory=lambda: Form({}))
 
@@ -97,10 +101,11 @@ class Admission:
         secret = session if viewer else self._form_secret(req, resp)
         projects = self._projects.of(viewer) if viewer else []
         project = _chosen(projects, params.get("project_id"))
-        visit = Visit(csrf_token(secret), viewer, projects, project, read_flash(req))
+        operators = self._projects.operators() if viewer else None
+        visit = Visit(csrf_token(secret), viewer, projects, project, operators, read_flash(req))
         req.context.visit = visit
         if isinstance(access, ByRole):
-            _require_role(visit, access.role(req.method))
+            _require_role(visit, access, req.method)
         if req.method == "POST" and "POST" in access.methods:
             form = self._form(req, secret, access, with_files=getattr(resource, "multipart", False))
             req.context.visit = replace(visit, form=form)
@@ -128,7 +133,10 @@ class Admission:
         return made
 
 
-def _require_role(visit: Visit, needed: Role | None) -> None:
+def _require_role(visit: Visit, access: ByRole, method: str) -> None:
+    needed = access.role(method)
+    if access.of_operators and visit.organization_id != visit.operators:
+        raise falcon.HTTPRouteNotFound
     if needed is not None and not visit.may(needed):
         raise Forbidden(f"This takes the role {needed}; yours is {visit.role}. Ask an admin for it.")
 

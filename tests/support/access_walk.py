@@ -28,13 +28,17 @@ Ask = Callable[[str, str, Mapping[str, str]], tuple[int, bytes]]
 
 @dataclass(frozen=True)
 class Caller:
-    """`scope` is that of their API key, `role` the one in the project that is walked; both may be missing."""
+    """`scope` is that of their API key, `role` the one in the project that is walked; both may be missing.
+
+    `operator` says whether that project is of the organization that operates the instance.
+    """
 
     name: str
     headers: Mapping[str, str] = field(default_factory=dict)
     scope: str = ""
     signed_in: bool = False
     role: Role | None = None
+    operator: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ def allowed(access: Access, method: str, caller: Caller) -> Statuses:
         case ByRole():
             if not caller.signed_in:
                 return frozenset({303})
-            if caller.role is None:
+            if caller.role is None or (access.of_operators and not caller.operator):
                 return frozenset({404})
             needed = access.role(method)
             return _admitted(method, declared, needed is not None and caller.role.covers(needed))

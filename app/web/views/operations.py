@@ -1,4 +1,4 @@
-"""What all processes of the instance are doing; for admins, as it is about the whole of it."""
+"""What all processes of the instance are doing; for its operators, as it is about all organizations together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.web.presenters.operations import operations_page
 
 
 class OperationsView(Page):
-    access = ByRole({"GET": Role.ADMIN})
+    access = ByRole({"GET": Role.ADMIN}, of_operators=True)
     section = "operations"
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:

@@ -64,7 +64,7 @@ def members(backend: Backend) -> list[Caller]:
         for scope, answer in made.items()
     ]
     cookie = f"reprise_session={signed_in(backend)}"
-    return [*keys, Caller("an admin", {"Cookie": cookie}, signed_in=True, role=Role.ADMIN)]
+    return [*keys, Caller("an admin", {"Cookie": cookie}, signed_in=True, role=Role.ADMIN, operator=True)]
 
 
 def signed_in(backend: Backend) -> str:

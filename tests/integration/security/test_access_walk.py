@@ -33,7 +33,8 @@ def key_of(world: World, scope: str) -> Caller:
 def member_of(world: World, role: Role, *, here: bool = True) -> Caller:
     """Somebody who is signed in; `here` says whether the project that is walked is the world's."""
     cookie = f"reprise_session={world.session_of(role)}"
-    return Caller(f"a {role}", {"Cookie": cookie}, signed_in=True, role=role if here else None)
+    operator = world.container.services.projects.operators() == world.organization_id
+    return Caller(f"a {role}", {"Cookie": cookie}, signed_in=True, role=role if here else None, operator=operator)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Test cases, replays, usage and operations as pages: roles, verdicts, what is refused."""
+"""Test cases, replays and usage as pages: roles, verdicts, what is refused."""
 
 from __future__ import annotations
 
@@ -168,12 +168,6 @@ def test_versions_tell_how_their_runs_and_replays_went(world: World, admin: Brow
     said = " ".join(admin.text.split())
     assert "First productive" in said
     assert re.search(r"API key 2 \$0 [\d.]+ ms 0 % 100 %", said)
-
-
-def test_operations_are_the_admins(member_of: MemberOf, admin: Browser) -> None:
-    assert member_of(Role.MEMBER).open(f"{admin.base}/operations").status_code == 403
-    assert admin.open(f"{admin.base}/operations").status_code == 200
-    assert "Workers alive" in admin.text
 
 
 def test_usage_is_shown_and_downloaded(world: World, member_of: MemberOf) -> None:

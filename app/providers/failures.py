@@ -21,7 +21,7 @@ _WORTH_ANOTHER_TRY = frozenset({408, 429})
 
 
 class ProviderFailure(ProviderError):
-    """One failed attempt. An outage is one of the vendor as a whole: it counts for the circuit breaker."""
+    """One failed attempt. An outage is none of what was asked: it counts for the circuit breaker."""
 
     def __init__(
         self,

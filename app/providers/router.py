@@ -7,23 +7,20 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from hashlib import sha256
 
-from app.breaker import Breaker
 from app.chat import Answer, File
-from app.errors import Invalid, ProviderError
+from app.errors import Invalid
 from app.providers.anyllm import AnyLlmModels
 from app.providers.bounded import ANSWER_BYTES
+from app.providers.breaker import CallBreaker
 from app.providers.builtin import BuiltinModels
 from app.providers.catalogue import Capability, Catalogue
 from app.providers.encoding import encode
-from app.providers.failures import ProviderFailure, is_outage
+from app.providers.failures import ProviderFailure
 from app.providers.retry import Retry
 from app.providers.types import Credential, ModelPort, ModelRef, ModelRequest, OnEvent, StreamEvent
 
 Slot = Callable[[ModelRef, float], AbstractContextManager[object]]
 Observed = Callable[[ModelRef], AbstractContextManager[object]]
-
-OUTAGES = 5
-COOL_DOWN_S = 15.0
 
 
 class Providers:
@@ -41,6 +38,7 @@ class Providers:
         builtin: ModelPort | None = None,
         remote: ModelPort | None = None,
         retry: Retry | None = None,
+        breaker: CallBreaker | None = None,
         slot: Slot = lambda model, timeout_s: nullcontext(),
         observed: Observed = lambda model: nullcontext(),
         answer_bytes: int = ANSWER_BYTES,
@@ -50,8 +48,7 @@ class Providers:
         self._vendors = AnyLlmModels(answer_bytes=answer_bytes)
         self._remote = remote or self._vendors
         self._retry = retry or Retry()
-        # For each vendor, credential and base URL.
-        self._breaker = Breaker(is_outage=is_outage, refusal=ProviderError, threshold=OUTAGES, cool_down_s=COOL_DOWN_S)
+        self._breaker = breaker or CallBreaker()
         self._slot = slot
         self._observed = observed
 
@@ -79,14 +76,14 @@ class Providers:
         self._vendors.close()
 
     def _call(self, request: ModelRequest, send: Callable[[ModelRequest], Answer]) -> Answer:
-        upstream = _upstream(request)
+        model = request.model
 
         def attempt(left_s: float) -> Answer:
-            with self._breaker.guard(upstream, request.model.vendor), self._observed(request.model):
+            with self._observed(model):
                 return send(replace(request, timeout_s=left_s))
 
         began = self._retry.monotonic()
-        with self._slot(request.model, request.timeout_s):
+        with self._breaker.guard(_upstream(request), model.vendor, model.name), self._slot(model, request.timeout_s):
             return self._retry.call(attempt, request.timeout_s - (self._retry.monotonic() - began))
 
     def _stream_once(self, request: ModelRequest, on_event: OnEvent) -> Answer:

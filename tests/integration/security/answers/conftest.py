@@ -7,6 +7,7 @@ import pytest
 
 from app.bootstrap import Container
 from app.providers import catalogue
+from app.providers.breaker import CallBreaker
 from app.providers.retry import Retry
 from app.providers.router import Providers
 from tests.fakes.upstream import PATHS, Upstream
@@ -28,8 +29,24 @@ def upstream(shared_upstream: Upstream) -> Upstream:
     return shared_upstream
 
 
+class BreakerClock:
+    """The circuit breaker's window is over before each next call, so that none is spared by those before it."""
+
+    def __init__(self):
+        self.now, self.step = 0.0, 1000.0
+
+    def __call__(self):
+        self.now += self.step
+        return self.now
+
+
+@pytest.fixture(scope="session")
+def breaker_clock() -> BreakerClock:
+    return BreakerClock()
+
+
 @pytest.fixture(scope="session", params=["sqlite", pytest.param("services", marks=pytest.mark.services)])
-def container(request, tmp_path_factory, shared_upstream) -> Iterator[Container]:
+def container(request, tmp_path_factory, shared_upstream, breaker_clock) -> Iterator[Container]:
     credentials = {vendor: (KEY, shared_upstream.base_url(vendor)) for vendor in PATHS}
     home = tmp_path_factory.mktemp(request.param)
 
@@ -39,7 +56,8 @@ def container(request, tmp_path_factory, shared_upstream) -> Iterator[Container]
             settings_for(home, **urls), vendor_credentials=credentials, run_call_s=15, run_wait_s=20, web_threads=64
         )
 
-    providers = Providers(catalogue=catalogue.load(), retry=Retry(attempts=1))
+    breaker = CallBreaker(monotonic=breaker_clock)
+    providers = Providers(catalogue=catalogue.load(), retry=Retry(attempts=1), breaker=breaker)
     with running_on(request, home, settings, providers) as container:
         container.services.models.sync_catalogue()
         yield container

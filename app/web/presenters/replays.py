@@ -8,7 +8,7 @@ from typing import Any
 
 from app.services.replays import ReplayView
 from app.web.filters import pretty
-from app.web.presenters.diffs import DiffRow, diff_json, diff_rows
+from app.web.presenters.diffs import Budget, DiffRow, diff_json, diff_rows
 from app.web.presenters.test_cases import STATES
 
 RESULTS = {
@@ -121,15 +121,18 @@ def replay_page(view: ReplayView, prompt_name: str, base: str) -> ReplayPage:
 def _turns(turns: Any, *, finished: bool, known: bool) -> list[TurnView]:
     views: list[TurnView] = []
     first = 0
+    budget = Budget()
     for turn in turns:
-        steps = [_step(step, first + at, finished=finished, known=known) for at, step in enumerate(turn["steps"])]
+        steps = [
+            _step(step, first + at, budget, finished=finished, known=known) for at, step in enumerate(turn["steps"])
+        ]
         first += len(steps)
         extra = [_extra(step) for step in turn["extra"]]
         views.append(TurnView(turn["user"], steps, extra, STOPS.get(turn["stopReason"] or "", ""), turn["error"]))
     return views
 
 
-def _step(step: dict[str, Any], n: int, *, finished: bool, known: bool) -> StepView:
+def _step(step: dict[str, Any], n: int, budget: Budget, *, finished: bool, known: bool) -> StepView:
     """`known`: its test case still exists, so that it can take what the draft did."""
     called = step["kind"] == "tool_call"
     state, kind = RESULTS[step["result"]]
@@ -145,17 +148,17 @@ def _step(step: dict[str, Any], n: int, *, finished: bool, known: bool) -> StepV
         reason=step.get("reason"),
         expected=_said(expected, called=called),
         actual=None if actual is None else _said(actual, called=called),
-        rows=_rows(expected, actual, called=called) if differs else [],
+        rows=_rows(expected, actual, budget, called=called) if differs else [],
         paths=[each["path"] for each in step.get("diff", ()) if each["path"]],
         judge=open_,
         accept=differs and finished and known,
     )
 
 
-def _rows(expected: Any, actual: Any, *, called: bool) -> list[DiffRow]:
+def _rows(expected: Any, actual: Any, budget: Budget, *, called: bool) -> list[DiffRow]:
     if called:
-        return diff_json(expected["arguments"], actual["arguments"])
-    return diff_rows(pretty(expected), actual)
+        return diff_json(expected["arguments"], actual["arguments"], budget)
+    return diff_rows(pretty(expected), actual, budget)
 
 
 def _said(side: Any, *, called: bool) -> str:

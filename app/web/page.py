@@ -19,6 +19,9 @@ from app.web.templating import Templates
 if TYPE_CHECKING:
     from app.web.visit import Visit
 
+# Where a page marks it with `data-base-url`, the browser's script puts its own address in its place.
+UNKNOWN_BASE_URL = "$BASE_URL"
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -84,6 +87,10 @@ class Page:
         """The query string's fields, the last of each."""
         return {name: value if isinstance(value, str) else value[-1] for name, value in req.params.items()}
 
-    def base_url(self, req: falcon.Request) -> str:
-        """The address under which callers reach this instance, without a slash at its end."""
-        return self.site.public_url.rstrip("/") or f"{req.forwarded_scheme}://{req.forwarded_host}"
+    @property
+    def base_url(self) -> str:
+        """The address under which callers reach this instance, without a slash at its end.
+
+        When that is not known it is left to the browser: a `Host` header may say anything.
+        """
+        return self.site.public_url.rstrip("/") or UNKNOWN_BASE_URL

@@ -63,6 +63,9 @@ async function copy(button) {
 
 function enhance(root) {
   for (const button of root.querySelectorAll("[data-copy]")) button.hidden = false;
+  for (const code of root.querySelectorAll("[data-base-url]")) {
+    code.textContent = code.textContent.replaceAll("$BASE_URL", location.origin);
+  }
   for (const time of root.querySelectorAll("time[datetime]")) time.title = new Date(time.dateTime).toLocaleString();
   for (const element of root.querySelectorAll("[data-live]")) live(element);
 }

@@ -25,7 +25,7 @@ class GettingStarted(Page):
             progress,
             newest[0] if newest else None,
             base=project_path(project_id),
-            base_url=self.base_url(req),
+            base_url=self.base_url,
             secret=secret,
         )
         self.show(req, resp, "getting_started.html", page)

@@ -35,7 +35,7 @@ class Members(SettingsPage):
             )
         except Invalid as error:
             return self.on_get(req, resp, project_id, status=falcon.HTTP_400, email=email, problem=str(error))
-        return self.on_get(req, resp, project_id, link=f"{self.base_url(req)}/join/{token}", link_email=email)
+        return self.on_get(req, resp, project_id, link=f"{self.base_url}/join/{token}", link_email=email)
 
 
 class Member(SettingsPage):

@@ -53,7 +53,9 @@ def test_a_new_project_goes_from_the_first_key_to_the_first_trace(site: Site, lo
         page.get_by_role("button", name="Create prompt").click()
         expect(page.locator(".flash")).to_have_text("Created Greeter.")
         page.goto(f"{base}/start")
-        prompt_id = int(re.search(r'"id": (\d+)', page.locator("#snippet-1").inner_text())[1])  # type: ignore[index]
+        snippet = page.locator("#snippet-1").inner_text()
+        assert f"curl {site.server.url}/api/v1/prompts/run" in snippet
+        prompt_id = int(re.search(r'"id": (\d+)', snippet)[1])  # type: ignore[index]
 
         client = site.server.client(secret)
         asked = client.post("/api/v1/prompts/run", {"id": prompt_id, "question": "Hi", "productive": False})

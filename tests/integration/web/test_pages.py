@@ -152,7 +152,7 @@ def test_every_page_keeps_strangers_code_out(world: World, admin: Browser, path:
 
     assert answer.headers["content-security-policy"] == POLICY
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["referrer-policy"] == "same-origin"
+    assert answer.headers["referrer-policy"] == "no-referrer"
     assert answer.status_code == 303 or answer.headers["cache-control"] == "no-store"
 
 

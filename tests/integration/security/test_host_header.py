@@ -1,0 +1,43 @@
+"""A made-up `Host`, or what stands in for it: no link and no snippet leads there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from falcon.testing import TestClient
+
+from app.api.app import build_app
+from app.bootstrap import bootstrap
+from tests.integration.web.conftest import HTML, Browser, address
+from tests.support.world import World
+
+EVIL = "evil.example"
+
+
+def behind(world: World, **settings: str) -> TestClient:
+    container = world.container
+    known = replace(container.settings, **settings)  # type: ignore[arg-type]
+    return TestClient(build_app(bootstrap(known, database=container.database, redis=container.redis)))
+
+
+@pytest.mark.parametrize("public_url", ["", "https://reprise.example.com/"])
+def test_an_invitation_link_and_snippets_never_name_the_host_of_the_request(
+    world: World, admin: Browser, public_url: str
+) -> None:
+    client = behind(world, public_url=public_url, trusted_proxies="127.0.0.1")
+    headers = HTML | {"Host": EVIL, "X-Forwarded-Host": EVIL, "Forwarded": f"host={EVIL}"}
+    admin.open(f"{admin.base}/settings/members")
+
+    invited = client.simulate_post(
+        f"{admin.base}/settings/members",
+        headers=headers | {"Content-Type": "application/x-www-form-urlencoded"},
+        body=f"csrf={admin.csrf}&email={address()}&role=viewer",
+        cookies=admin.cookies,
+    )
+    start = client.simulate_get(f"{admin.base}/start", headers=headers, cookies=admin.cookies)
+
+    base = public_url.rstrip("/") or "$BASE_URL"
+    assert f"data-base-url>{base}/join/" in invited.text
+    assert f"curl {base}/api/v1/prompts/run" in start.text
+    assert EVIL not in invited.text + start.text

@@ -46,3 +46,11 @@ class Parts:
             self.metrics.count(registry.RATE_LIMIT_NOT_COUNTED)
 
         return RateLimiter(self.redis.quick, per_minute=per_minute, on_unavailable=not_counted)
+
+    def strict_limiter(self, per_minute: int) -> RateLimiter:
+        """Counts in Redis or, while that can't, in this process."""
+
+        def counted_locally() -> None:
+            log.warning("rate_limit_counted_in_this_process_alone")
+
+        return RateLimiter(self.redis.quick, per_minute=per_minute, on_unavailable=counted_locally, count_locally=True)

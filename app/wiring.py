@@ -20,8 +20,10 @@ from app.services.logs import LogService
 from app.services.masking import MaskingRules
 from app.services.metrics import MetricsService
 from app.services.models import ModelService
+from app.services.origins import KnownOrigins
 from app.services.overview import OverviewService
 from app.services.own_models import OwnModelService
+from app.services.password_checks import PasswordChecks, TryLimits
 from app.services.passwords import Passwords
 from app.services.projects import ProjectService
 from app.services.prompt_editor import PromptEditor
@@ -38,14 +40,16 @@ from app.services.runs.wiring import build_runs
 from app.services.seal import Seal
 from app.services.sessions import SessionService
 from app.services.setup import SetupService
+from app.services.sign_in_journal import SignInJournal
 from app.services.sign_ins import SignInService
 from app.services.test_cases import TestCaseService
 from app.services.usage import UsageService
 from app.services.versions import VersionService
 
-# In any minute: hopeless for guessing, enough for people.
-WRONG_PASSWORDS_PER_EMAIL = 20
-WRONG_PASSWORDS_PER_ADDRESS = 200
+# Wrong passwords in any minute: hopeless for guessing, enough for people.
+TRIES_OF_ACCOUNT_AND_ORIGIN = 10
+TRIES_OF_ORIGIN = 200
+TRIES_OF_ACCOUNT = 20
 
 
 class Services:
@@ -66,14 +70,26 @@ class Services:
             database=parts.database,
             now=parts.now,
             passwords=self._passwords,
-            by_email=parts.limiter(WRONG_PASSWORDS_PER_EMAIL),
-            by_address=parts.limiter(WRONG_PASSWORDS_PER_ADDRESS),
+            checks=self._password_checks,
+            origins=self._known_origins,
+            journal=self.sign_in_journal,
         )
 
     @cached_property
     def accounts(self) -> AccountService:
         parts = self._parts
-        return AccountService(database=parts.database, now=parts.now, passwords=self._passwords, sign_ins=self.sign_ins)
+        return AccountService(
+            database=parts.database,
+            now=parts.now,
+            passwords=self._passwords,
+            checks=self._password_checks,
+            sign_ins=self.sign_ins,
+        )
+
+    @cached_property
+    def sign_in_journal(self) -> SignInJournal:
+        parts = self._parts
+        return SignInJournal(database=parts.database, now=parts.now, metrics=parts.metrics)
 
     @cached_property
     def projects(self) -> ProjectService:
@@ -258,6 +274,26 @@ class Services:
     @cached_property
     def _passwords(self) -> Passwords:
         return Passwords()
+
+    @cached_property
+    def _password_checks(self) -> PasswordChecks:
+        parts = self._parts
+        limits = TryLimits(
+            account_and_origin=parts.strict_limiter(TRIES_OF_ACCOUNT_AND_ORIGIN),
+            origin=parts.strict_limiter(TRIES_OF_ORIGIN),
+            account=parts.strict_limiter(TRIES_OF_ACCOUNT),
+        )
+        return PasswordChecks(
+            database=parts.database,
+            passwords=self._passwords,
+            limits=limits,
+            origins=self._known_origins,
+            journal=self.sign_in_journal,
+        )
+
+    @cached_property
+    def _known_origins(self) -> KnownOrigins:
+        return KnownOrigins(now=self._parts.now, secret_key=self._parts.settings.secret_key)
 
     @cached_property
     def _reader(self) -> PromptReader:

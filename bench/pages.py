@@ -24,6 +24,7 @@ from app.api.app import build_app
 from app.bootstrap import Container
 from app.models import language_models
 from app.models.prompts import prompts
+from app.services.origins import Origin
 from app.web.cookies import SESSION_COOKIE
 from bench.scale_rows import Maker
 from config import logging
@@ -99,7 +100,7 @@ def fill(world: World, spans: int) -> dict[str, str]:
 def sign_in(world: World) -> dict[str, str]:
     services = world.container.services
     services.accounts.ensure_admin(organization_id=world.organization_id, email=EMAIL, password=PASSWORD, name="Ada")
-    return {SESSION_COOKIE: services.sign_ins.sign_in(email=EMAIL, password=PASSWORD, address="127.0.0.1")}
+    return {SESSION_COOKIE: services.sign_ins.sign_in(email=EMAIL, password=PASSWORD, origin=Origin("127.0.0.1")).token}
 
 
 def main(spans: int, repeats: int, profile: str, *, mariadb: bool) -> None:

@@ -15,6 +15,7 @@ import redis
 from app.coalesce import Coalescer
 from app.errors import Unavailable
 from app.limits.epochs import EPOCH_S, epoch_key, new_epoch
+from app.limits.local import LocalWindow
 
 WINDOW_S = 60
 
@@ -35,7 +36,7 @@ for place = 1, #KEYS / 2 do
     end
     local counted = redis.call('LLEN', key)
     local allowed = counted < limit and 1 or 0
-    if allowed == 1 and ARGV[4 + place] == '1' then
+    if allowed == 1 then
         counted = redis.call('LPUSH', key, string.format('%.0f', now))
         redis.call('EXPIRE', key, ARGV[2])
     end
@@ -69,43 +70,63 @@ class Allowance:
 
 class _Question(NamedTuple):
     key: int | str
-    counted: bool
     project_id: int | None
 
 
 class RateLimiter:
-    """Counts requests; when Redis can't count, it lets them through and says so to `on_unavailable`.
+    """Counts requests; when Redis can't count, it says so to `on_unavailable` and lets them through, or with
+    `count_locally` counts those of this process.
 
     Requests that come at the same time are counted in one round trip, each for itself.
     """
 
-    def __init__(self, client: redis.Redis, *, per_minute: int, on_unavailable: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        client: redis.Redis,
+        *,
+        per_minute: int,
+        on_unavailable: Callable[[], None],
+        count_locally: bool = False,
+    ) -> None:
+        self._client = client
         self._limit = per_minute
+        self._local = LocalWindow(per_minute, WINDOW_S) if count_locally else None
         self._script = client.register_script(_ASK)
         self._on_unavailable = on_unavailable
         self._ask: Coalescer[_Question, Allowance] = Coalescer(self._ask_redis)
 
     def hit(self, key: int | str, *, project_id: int | None = None) -> Allowance:
         """Count one request of the key (an API key's id, or another name) and say whether it may go on."""
-        return self._answer(_Question(key, True, project_id))
+        return self._answer(_Question(key, project_id))
 
-    def look(self, key: int | str) -> Allowance:
-        """Whether a request of the key would go on; counts nothing."""
-        return self._answer(_Question(key, False, None))
+    def give_back(self, key: int | str) -> None:
+        """Count one request of the key less: one that was no try after all."""
+        try:
+            self._client.lpop(_log(key))
+        except redis.RedisError:
+            self._on_unavailable()
+        if self._local:
+            self._local.give_back(key)
 
     def _answer(self, question: _Question) -> Allowance:
         try:
             return self._ask(question)
         except (redis.RedisError, Unavailable):
             self._on_unavailable()
+            if self._local:
+                allowed, reset_s = self._local.hit(question.key)
+                return Allowance(allowed, self._limit, 0, reset_s)
             return Allowance(allowed=True, limit=self._limit, remaining=self._limit, reset_s=0)
 
     def _ask_redis(self, questions: Sequence[_Question]) -> list[Allowance]:
-        keys = [f"rate:{one.key}" for one in questions]
+        keys = [_log(one.key) for one in questions]
         projects = ["" if one.project_id is None else epoch_key(one.project_id) for one in questions]
-        counted = [int(one.counted) for one in questions]
-        answers = self._script(keys=keys + projects, args=[self._limit, WINDOW_S, new_epoch(), EPOCH_S, *counted])
+        answers = self._script(keys=keys + projects, args=[self._limit, WINDOW_S, new_epoch(), EPOCH_S])
         return [
             Allowance(bool(allowed), self._limit, max(0, remaining), math.ceil(reset_us / 1_000_000), epoch)
             for allowed, remaining, reset_us, epoch in answers
         ]
+
+
+def _log(key: int | str) -> str:
+    return f"rate:{key}"

@@ -42,6 +42,8 @@ SHARE_REFUSED = _counter(
     "reprise_share_refused_total", "Requests refused because their organization had its share, or all places.", "kind"
 )
 
+SIGN_INS = _counter("reprise_sign_ins_total", "Sign-ins by their way, and tries that were wrong or refused.", "outcome")
+
 RUNS = _counter("reprise_runs_total", "Runs that ended.", "model", "outcome", series_max=500)
 PROVIDER_CALLS = _counter(
     "reprise_provider_calls_total", "Calls of vendors' interfaces, every try counted.", "vendor", "outcome"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Column, Connection, Index, String, Table, insert, select
+from sqlalchemy import Column, Connection, Index, String, Table, insert, select, update
 
 from app.models.base import OPTIONS, BigInt, Json, Timestamp, exact, identifier, metadata
 
@@ -69,7 +69,8 @@ def add_entry(
     subject: str,
     details: Mapping[str, Any] | None = None,
     now: datetime,
-) -> None:
+) -> int:
+    """The entry's id."""
     statement = insert(audit_log).values(
         organization_id=organization_id,
         project_id=project_id,
@@ -81,7 +82,12 @@ def add_entry(
         details=dict(details or {}),
         created_at=now,
     )
-    connection.execute(statement)
+    return int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
+
+
+def change_details(connection: Connection, *, entry_id: int, details: Mapping[str, Any]) -> None:
+    """For an entry that counts; all others stay as they were written."""
+    connection.execute(update(audit_log).where(audit_log.c.id == entry_id).values(details=dict(details)))
 
 
 def list_entries(

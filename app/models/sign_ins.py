@@ -54,8 +54,10 @@ def find_user(connection: Connection, *, kind: Kind, digest: bytes, now: datetim
     return SignedIn(*row) if row else None
 
 
-def remove(connection: Connection, *, digest: bytes) -> None:
-    connection.execute(delete(sign_ins).where(sign_ins.c.digest == digest))
+def remove(connection: Connection, *, kind: Kind, digest: bytes) -> bool:
+    """False when it is gone already."""
+    ours = sign_ins.c.kind == kind, sign_ins.c.digest == digest
+    return connection.execute(delete(sign_ins).where(*ours)).rowcount == 1
 
 
 def remove_all_of(connection: Connection, *, user_id: int, kind: Kind | None = None) -> None:

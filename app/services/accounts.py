@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
 
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound
@@ -14,8 +16,11 @@ from app.models import audit_log, invitations, memberships, sign_ins, users
 from app.models.audit_log import SYSTEM, Actor
 from app.models.invitations import Invitation
 from app.models.memberships import Member, Role
+from app.models.users import User
+from app.services.origins import Origin
+from app.services.password_checks import PasswordChecks, WrongPassword
 from app.services.passwords import Passwords
-from app.services.sign_ins import SignInService
+from app.services.sign_ins import SignInService, Started
 from app.services.tokens import digest, new_token
 from app.timestamps import Now
 
@@ -30,10 +35,13 @@ class NewUser:
 
 
 class AccountService:
-    def __init__(self, *, database: Database, now: Now, passwords: Passwords, sign_ins: SignInService) -> None:
+    def __init__(
+        self, *, database: Database, now: Now, passwords: Passwords, checks: PasswordChecks, sign_ins: SignInService
+    ) -> None:
         self._database = database
         self._now = now
         self._passwords = passwords
+        self._checks = checks
         self._sign_ins = sign_ins
 
     def ensure_admin(self, *, organization_id: int, email: str, password: str, name: str = "Admin") -> bool:
@@ -48,7 +56,7 @@ class AccountService:
         hashed = self._passwords.hash(password)
         with self._database.write() as connection:
             user_id = self._add(connection, email, name, hashed)
-            self._join(connection, organization_id, user_id, Role.ADMIN)
+            self._join(connection, organization_id, user_id, email, Role.ADMIN)
             self._note(connection, organization_id, SYSTEM, "member.joined", email, role=Role.ADMIN)
         return True
 
@@ -80,7 +88,8 @@ class AccountService:
             self._lock_member(connection, organization_id, user_id, stays_admin=False)
             memberships.remove_membership(connection, organization_id=organization_id, user_id=user_id)
             sign_ins.remove_all_of(connection, user_id=user_id)
-            self._note(connection, organization_id, actor, "member.removed", self._email(connection, user_id))
+            email = self._email(connection, user_id)
+            self._note(connection, organization_id, actor, "member.removed", email)
 
     def invite(self, *, organization_id: int, email: str, role: Role, actor: Actor) -> str:
         """The token of a link that is good for a week; it is shown this once."""
@@ -122,27 +131,48 @@ class AccountService:
         with self._database.read() as connection:
             return self._open(connection, token)
 
-    def accept(self, token: str, new: NewUser) -> int:
-        """Makes the invited person a user and a member; the user's id. An e-mail that has an account keeps it:
-        its password must be given."""
+    def accept(self, token: str, new: NewUser, origin: Origin, *, replaced: str = "") -> Started:
+        """Makes the invited person a user and a member, and signs them in.
+
+        An e-mail that has an account keeps it: its password must be given, and is counted as in a sign-in.
+        """
+        invitation = self.invitation(token)
         with self._database.read() as connection:
-            known = users.find_by_email(connection, self._open(connection, token).email)
-        name = new.name.strip()
-        if known is None and not 1 <= len(name) <= NAME_MAX:
-            raise Invalid(f"name: Use 1 to {NAME_MAX} characters.")
-        if known and not self._passwords.matches(new.password, known.password_hash):
-            raise Invalid("password: This e-mail has an account; give its password to join with it.")
-        hashed = "" if known else self._passwords.hash(new.password)
-        with self._database.write() as connection:
-            invitation = self._open(connection, token)
-            user_id = known.id if known else self._add(connection, invitation.email, name, hashed)
-            if not invitations.accept(connection, invitation_id=invitation.id, user_id=user_id):
-                raise NotFound("This invitation has been used.")
-            if invitation.organization_id not in memberships.roles_of(connection, user_id=user_id):
-                self._join(connection, invitation.organization_id, user_id, invitation.role)
-            actor = Actor("user", user_id, known.name if known else name)
-            self._note(connection, invitation.organization_id, actor, "member.joined", invitation.email)
+            known = users.find_by_email(connection, invitation.email)
+        hashed = "" if known else self._hash_of(new)
+        if known:
+            self._require_password(invitation.email, new.password, origin)
+        join = partial(self._accept, token, known, replace(new, name=new.name.strip()), hashed)
+        user_id = self._database.retrying(join)
+        return self._sign_ins.start(user_id, origin, way="invitation", replaced=replaced)
+
+    def _accept(self, token: str, known: User | None, new: NewUser, hashed: str, connection: Connection) -> int:
+        invitation = self._open(connection, token)
+        user_id = known.id if known else self._add_new(connection, invitation.email, new.name, hashed)
+        if not invitations.accept(connection, invitation_id=invitation.id, user_id=user_id):
+            raise NotFound("This invitation has been used.")
+        if invitation.organization_id not in memberships.roles_of(connection, user_id=user_id):
+            self._join(connection, invitation.organization_id, user_id, invitation.email, invitation.role)
+        actor = Actor("user", user_id, known.name if known else new.name)
+        self._note(connection, invitation.organization_id, actor, "member.joined", invitation.email)
         return user_id
+
+    def _require_password(self, email: str, password: str, origin: Origin) -> None:
+        try:
+            self._checks.check(email=email, password=password, origin=origin)
+        except WrongPassword as error:
+            raise Invalid("password: This e-mail has an account; give its password to join with it.") from error
+
+    def _hash_of(self, new: NewUser) -> str:
+        if not 1 <= len(new.name.strip()) <= NAME_MAX:
+            raise Invalid(f"name: Use 1 to {NAME_MAX} characters.")
+        return self._passwords.hash(new.password)
+
+    def _add_new(self, connection: Connection, email: str, name: str, hashed: str) -> int:
+        try:
+            return self._add(connection, email, name, hashed)
+        except IntegrityError as error:
+            raise Conflict("This e-mail has an account since a moment ago: send the form again.") from error
 
     def _open(self, connection: Connection, token: str) -> Invitation:
         found = invitations.find_open(connection, digest=digest(token), now=self._now())
@@ -153,7 +183,7 @@ class AccountService:
     def _add(self, connection: Connection, email: str, name: str, hashed: str) -> int:
         return users.add_user(connection, email=email, name=name, password_hash=hashed, now=self._now())
 
-    def _join(self, connection: Connection, organization_id: int, user_id: int, role: Role) -> None:
+    def _join(self, connection: Connection, organization_id: int, user_id: int, email: str, role: Role) -> None:
         now = self._now()
         memberships.add_membership(connection, organization_id=organization_id, user_id=user_id, role=role, now=now)
 

@@ -10,9 +10,11 @@ from typing import Literal
 import falcon
 import orjson
 
+from app.services.origins import REMEMBERED
 from app.services.sign_ins import SESSION
 
 SESSION_COOKIE = "reprise_session"
+DEVICE_COOKIE = "reprise_device"
 FORM_COOKIE = "reprise_form"
 FLASH_COOKIE = "reprise_flash"
 FLASH_S = 60
@@ -38,6 +40,10 @@ class Cookies:
 
     def put_session(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
         self._put(req, resp, SESSION_COOKIE, token, max_age=int(SESSION.total_seconds()))
+
+    def put_device(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
+        """A browser that signed in once has tries of its own; it opens nothing."""
+        self._put(req, resp, DEVICE_COOKIE, token, max_age=int(REMEMBERED.total_seconds()))
 
     def put_form(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
         self._put(req, resp, FORM_COOKIE, token, max_age=None)

@@ -14,6 +14,7 @@ from falcon.testing import Result, TestClient
 
 from app.api.app import build_app
 from app.api.route_table import RoutedApp
+from app.services.origins import Origin
 from app.web.cookies import SESSION_COOKIE
 from app.web.forms import csrf_token
 from bench.worst import texts
@@ -89,7 +90,7 @@ def stage() -> Iterator[Stage]:
     with TemporaryDirectory() as folder, running(_patient(Path(folder))) as container:
         world = new_world(container)
         world.member(EMAIL, PASSWORD)
-        cookie = container.services.sign_ins.sign_in(email=EMAIL, password=PASSWORD, address="127.0.0.1")
+        cookie = container.services.sign_ins.sign_in(email=EMAIL, password=PASSWORD, origin=Origin("127.0.0.1")).token
         app = build_app(container)
         made = Stage(world, app, TestClient(app), {SESSION_COOKIE: cookie})
         made.ids |= organization(world) | everything(world)

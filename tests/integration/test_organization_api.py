@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from app.services.accounts import NewUser
+from app.services.origins import Origin
 from app.timestamps import iso
 from tests.support.world import World, new_world
 
 PASSWORD = "correct horse battery"
+ORIGIN = Origin("127.0.0.1")
 
 
 def project(world: World, name: str = "Second") -> Any:
@@ -31,7 +33,7 @@ def invited(world: World, name: str = "grace", role: str = "member") -> Any:
 def joined(world: World, name: str = "grace", role: str = "member") -> int:
     """The id of a member who followed an invitation."""
     token = invited(world, name, role)["path"].removeprefix("/join/")
-    return world.container.services.accounts.accept(token, NewUser(name.capitalize(), PASSWORD))
+    return world.container.services.accounts.accept(token, NewUser(name.capitalize(), PASSWORD), ORIGIN).user_id
 
 
 def roles(world: World) -> dict[str, str]:
@@ -86,7 +88,7 @@ def test_an_invitation_is_shown_once_followed_and_gone(world: World) -> None:
     assert world.get(f"/api/v1/invitations/{made['id']}").json == shown
 
     token = made["path"].removeprefix("/join/")
-    world.container.services.accounts.accept(token, NewUser("Grace", PASSWORD))
+    world.container.services.accounts.accept(token, NewUser("Grace", PASSWORD), ORIGIN)
 
     assert world.get("/api/v1/invitations").json["invitations"] == []
     assert roles(world) == {"Grace": "member"}

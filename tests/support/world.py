@@ -22,6 +22,7 @@ from app.models import language_models, memberships, organizations, prompts, use
 from app.models.memberships import Role
 from app.providers.router import Providers
 from app.services.keys import SCOPES
+from app.services.origins import Origin
 from config.settings import Settings
 from tests.support.checked_client import CheckedClient
 from tests.support.mariadb import MariaDB
@@ -105,7 +106,7 @@ class World:
             user = users.add_user(connection, email=email, name="Ada", password_hash="none", now=now)
             organization = self.organization_id
             memberships.add_membership(connection, organization_id=organization, user_id=user, role=role, now=now)
-        return self.container.services.sign_ins.start(user)
+        return self.container.services.sign_ins.start(user, Origin("127.0.0.1"), way="password").token
 
     def count(self, table: str) -> int:
         """Rows of the project in `table`."""

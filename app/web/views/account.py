@@ -6,11 +6,11 @@ import falcon
 
 from app.access import SignedIn
 from app.errors import Invalid, RateLimited
-from app.web.page import Page
+from app.web.views.sign_in import SignInForm
 from app.web.visit import Visit
 
 
-class Account(Page):
+class Account(SignInForm):
     access = SignedIn({"GET", "POST"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -21,9 +21,10 @@ class Account(Page):
         if visit.viewer is None:
             return self.lead(req, resp, "/sign-in")
         old, new = visit.form.text("old"), visit.form.text("new")
+        origin = self.origin(req)
         try:
-            token = self.services.sign_ins.change_password(viewer=visit.viewer, old=old, new=new)
+            started = self.services.sign_ins.change_password(viewer=visit.viewer, old=old, new=new, origin=origin)
         except (Invalid, RateLimited) as error:
-            return self.show(req, resp, "account.html", {"problem": str(error)}, status=falcon.HTTP_400)
-        self.site.cookies.put_session(req, resp, token)
-        return self.lead(req, resp, "/account", "Your password is changed; all other browsers are signed out.")
+            return self.refuse(req, resp, "account.html", {"problem": str(error)}, error)
+        said = "Your password is changed; all other browsers are signed out."
+        return self.enter(req, resp, started, "/account", said)

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import falcon
 
 from app.access import Public
-from app.errors import Invalid, RateLimited, Unauthorized
+from app.api.errors import status_of
+from app.errors import Invalid, RateLimited, RepriseError, Unauthorized
 from app.services.accounts import NewUser
-from app.web.cookies import SESSION_COOKIE, Flash
+from app.services.origins import Origin
+from app.services.sign_ins import Started
+from app.web.cookies import DEVICE_COOKIE, SESSION_COOKIE, Flash
 from app.web.page import Page
 from app.web.visit import Visit, safe_path
 
@@ -31,7 +34,34 @@ class InvitationPage:
     problem: str = ""
 
 
-class SignIn(Page):
+class SignInForm(Page):
+    """A page whose form ends with a new session."""
+
+    @staticmethod
+    def origin(req: falcon.Request) -> Origin:
+        return Origin(req.remote_addr, req.cookies.get(DEVICE_COOKIE, ""))
+
+    @staticmethod
+    def session(req: falcon.Request) -> str:
+        """The browser's session so far; the form's token holds to it, so that nobody's is replaced unseen."""
+        return req.cookies.get(SESSION_COOKIE, "")
+
+    def enter(self, req: falcon.Request, resp: falcon.Response, started: Started, path: str, said: str = "") -> None:
+        """Go on to `path`, signed in."""
+        self.site.cookies.put_session(req, resp, started.token)
+        self.site.cookies.put_device(req, resp, started.origin.device)
+        self.lead(req, resp, path, said)
+
+    def refuse(
+        self, req: falcon.Request, resp: falcon.Response, template: str, page: object, error: RepriseError
+    ) -> None:
+        """Show the form again."""
+        if isinstance(error, RateLimited):
+            resp.set_header("Retry-After", str(error.retry_after_s))
+        self.show(req, resp, template, page, status=status_of(error))
+
+
+class SignIn(SignInForm):
     access = Public({"GET", "POST"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -44,25 +74,24 @@ class SignIn(Page):
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         form = req.context.visit.form
         path, email = safe_path(form.text("next", "/")), form.text("email")
+        password, origin, replaced = form.text("password"), self.origin(req), self.session(req)
         try:
-            token = self.services.sign_ins.sign_in(email=email, password=form.text("password"), address=req.remote_addr)
+            started = self.services.sign_ins.sign_in(email=email, password=password, origin=origin, replaced=replaced)
         except (Unauthorized, RateLimited) as error:
-            status = falcon.HTTP_429 if isinstance(error, RateLimited) else falcon.HTTP_401
-            return self.show(req, resp, "sign_in.html", SignInPage(path, email, str(error)), status=status)
-        self.site.cookies.put_session(req, resp, token)
-        return self.lead(req, resp, path)
+            page = SignInPage(path, email, str(error))
+            return self.refuse(req, resp, "sign_in.html", page, error)
+        return self.enter(req, resp, started, path)
 
 
-class SignInLink(Page):
+class SignInLink(SignInForm):
     access = Public({"GET"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         try:
-            token = self.services.sign_ins.follow_link(self.query(req).get("token", ""))
+            started = self.services.sign_ins.follow_link(self.query(req).get("token", ""), self.origin(req))
         except Unauthorized as error:
             return self.lead(req, resp, "/sign-in", Flash(str(error), "problem"))
-        self.site.cookies.put_session(req, resp, token)
-        return self.lead(req, resp, "/")
+        return self.enter(req, resp, started, "/")
 
 
 class SignOut(Page):
@@ -74,7 +103,7 @@ class SignOut(Page):
         self.lead(req, resp, "/sign-in", "You are signed out.")
 
 
-class Join(Page):
+class Join(SignInForm):
     access = Public({"GET", "POST"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
@@ -84,12 +113,11 @@ class Join(Page):
         form = req.context.visit.form
         new = NewUser(form.text("name"), form.text("password"))
         try:
-            user_id = self.services.accounts.accept(token, new)
-        except Invalid as error:
+            started = self.services.accounts.accept(token, new, self.origin(req), replaced=self.session(req))
+        except (Invalid, RateLimited) as error:
             page = self._page(token, new.name, str(error))
-            return self.show(req, resp, "invitation.html", page, status=falcon.HTTP_400)
-        self.site.cookies.put_session(req, resp, self.services.sign_ins.start(user_id))
-        return self.lead(req, resp, "/", "Welcome. You are a member now.")
+            return self.refuse(req, resp, "invitation.html", page, error)
+        return self.enter(req, resp, started, "/", "Welcome. You are a member now.")
 
     def _page(self, token: str, name: str = "", problem: str = "") -> InvitationPage:
         found = self.services.accounts.invitation(token)

@@ -14,6 +14,7 @@ from falcon.testing import Result
 
 from app.models.memberships import Role
 from app.services.accounts import NewUser
+from app.services.origins import Origin
 from tests.support.world import World
 
 PASSWORD = "correct horse battery"
@@ -28,19 +29,26 @@ class Browser:
     email: str = ""
     cookies: dict[str, str] = field(default_factory=dict)
     page: str = ""
+    address: str = "127.0.0.1"
 
     @property
     def base(self) -> str:
         return f"/projects/{self.world.project_id}"
 
     def open(self, path: str) -> Result:
-        return self._kept(self.world.client.simulate_get(path, headers=HTML, cookies=self.cookies))
+        return self._kept(
+            self.world.client.simulate_get(path, headers=HTML, cookies=self.cookies, remote_addr=self.address)
+        )
 
     def send(self, path: str, *, csrf: str | None = None, **fields: str) -> Result:
         """POST a form, with the token of the last page unless given another."""
         body = urlencode({"csrf": self.csrf if csrf is None else csrf, **fields})
         headers = HTML | {"Content-Type": "application/x-www-form-urlencoded"}
-        return self._kept(self.world.client.simulate_post(path, headers=headers, body=body, cookies=self.cookies))
+        return self._kept(
+            self.world.client.simulate_post(
+                path, headers=headers, body=body, cookies=self.cookies, remote_addr=self.address
+            )
+        )
 
     @property
     def csrf(self) -> str:
@@ -54,6 +62,11 @@ class Browser:
     def sign_in(self, email: str, password: str = PASSWORD) -> Result:
         self.open("/sign-in")
         return self.send("/sign-in", email=email, password=password)
+
+    def follow(self, link: str) -> Result:
+        """Open a sign-in link and send its form."""
+        self.open(link)
+        return self.send("/sign-in/link", token=link.partition("token=")[2])
 
     def _kept(self, answer: Result) -> Result:
         for name, cookie in answer.cookies.items():
@@ -90,7 +103,7 @@ def member_of(world: World, admin: Browser) -> Callable[[Role], Browser]:
         accounts, email = world.container.services.accounts, address()
         actor = world.container.services.sign_ins.viewer(admin.cookies["reprise_session"]).actor  # type: ignore[union-attr]
         token = accounts.invite(organization_id=world.organization_id, email=email, role=role, actor=actor)
-        accounts.accept(token, NewUser("Grace", PASSWORD))
+        accounts.accept(token, NewUser("Grace", PASSWORD), Origin("127.0.0.1"))
         browser = Browser(world, email)
         browser.sign_in(email)
         return browser

@@ -9,6 +9,7 @@ from falcon.testing import TestClient
 
 from app.api.app import build_app
 from app.bootstrap import bootstrap
+from app.services.origins import Origin
 from app.services.sign_ins import SESSION
 from tests.integration.web.conftest import PASSWORD, Browser, address
 from tests.support.world import World
@@ -91,7 +92,7 @@ def test_a_clock_that_jumps_signs_nobody_out_for_good(world: World, admin: Brows
     later = bootstrap(container.settings, now=lambda: late, database=container.database, redis=container.redis)
 
     # Who signs in removes what has expired.
-    later.services.sign_ins.sign_in(email=admin.email, password=PASSWORD, address="127.0.0.1")
+    later.services.sign_ins.sign_in(email=admin.email, password=PASSWORD, origin=Origin("127.0.0.1"))
 
     assert admin.open(f"{admin.base}/prompts").status_code == 200
 

@@ -1,0 +1,125 @@
+"""Tells of tries to sign in: in the log and a metric at once, and of those that failed in the audit log."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Literal
+
+import structlog
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import RepriseError
+from app.metrics import Metrics
+from app.metrics.registry import SIGN_INS
+from app.models import audit_log, memberships
+from app.models.audit_log import SYSTEM
+from app.models.users import User
+from app.timestamps import Now
+
+log = structlog.get_logger(__name__)
+# The answer does not wait for the audit log: it would tell accounts that exist from those that don't.
+FLUSH_S = 0.5
+WINDOW = timedelta(minutes=1)
+Failure = Literal["wrong", "refused"]
+Way = Literal["password", "link", "invitation", "new password"]
+
+
+@dataclass(slots=True)
+class _Window:
+    """The failed tries on one account in a minute; `entries` has the audit log's, by organization."""
+
+    email: str
+    since: datetime
+    address: str = ""
+    counts: Counter[Failure] = field(default_factory=Counter)
+    entries: dict[int, int] = field(default_factory=dict)
+    changed: bool = True
+
+    def details(self) -> dict[str, str]:
+        self.changed = False
+        return {"address": self.address} | {name: str(count) for name, count in sorted(self.counts.items())}
+
+
+class SignInJournal:
+    """However many tries fail, each process makes one audit entry a minute for an account, and counts in it.
+
+    A process that is killed loses the entries of the last half second; the log has their lines.
+    """
+
+    def __init__(self, *, database: Database, now: Now, metrics: Metrics) -> None:
+        self._database = database
+        self._now = now
+        self._metrics = metrics
+        self._lock = threading.Lock()
+        self._flushing = threading.Lock()
+        self._windows: dict[int, _Window] = {}
+        self._timer: threading.Timer | None = None
+
+    def succeeded(self, *, user_id: int, address: str, way: Way) -> None:
+        self._metrics.count(SIGN_INS, way)
+        log.info("signed_in", user_id=user_id, address=address, way=way)
+
+    def failed(self, user: User | None, *, address: str, failure: Failure) -> None:
+        """Only the e-mail of an account is logged: people type passwords in its place."""
+        self._metrics.count(SIGN_INS, failure)
+        log.warning("sign_in_failed", email=user.email if user else None, address=address, failure=failure)
+        if user:
+            self._note(user, address, failure)
+
+    def flush(self) -> None:
+        """Write what the audit log lacks."""
+        with self._flushing:
+            for user_id, window, details in self._unwritten():
+                window.entries |= self._database.retrying(partial(self._write, user_id, window, details))
+
+    def _note(self, user: User, address: str, failure: Failure) -> None:
+        with self._lock:
+            window = self._windows.get(user.id)
+            if window is None or window.since + WINDOW <= self._now():
+                window = self._windows[user.id] = _Window(user.email, self._now())
+            window.address, window.changed = address, True
+            window.counts[failure] += 1
+            if self._timer is None:
+                self._timer = threading.Timer(FLUSH_S, self._flush_in_background)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _unwritten(self) -> list[tuple[int, _Window, dict[str, str]]]:
+        """The windows with failures that were not written; those that are past are forgotten."""
+        with self._lock:
+            self._timer = None
+            changed = [(user_id, one, one.details()) for user_id, one in self._windows.items() if one.changed]
+            now = self._now()
+            self._windows = {user_id: one for user_id, one in self._windows.items() if one.since + WINDOW > now}
+            return changed
+
+    def _write(
+        self, user_id: int, window: _Window, details: Mapping[str, str], connection: Connection
+    ) -> dict[int, int]:
+        written = {}
+        for organization_id in memberships.roles_of(connection, user_id=user_id):
+            if entry_id := window.entries.get(organization_id):
+                audit_log.change_details(connection, entry_id=entry_id, details=details)
+            else:
+                written[organization_id] = audit_log.add_entry(
+                    connection,
+                    organization_id=organization_id,
+                    actor=SYSTEM,
+                    action="sign_in.failed",
+                    subject=window.email,
+                    details=details,
+                    now=window.since,
+                )
+        return written
+
+    def _flush_in_background(self) -> None:
+        try:
+            self.flush()
+        except RepriseError as error:
+            log.warning("sign_in_failures_not_audited", error=str(error))

@@ -107,6 +107,12 @@ def withdraw(connection: Connection, *, organization_id: int, invitation_id: int
     return email if withdrawn else None
 
 
+def withdraw_all(connection: Connection, *, organization_id: int, email: str) -> None:
+    """The open ones for an e-mail."""
+    ours = invitations.c.organization_id == organization_id, invitations.c.email == email
+    connection.execute(delete(invitations).where(*ours, invitations.c.accepted_by.is_(None)))
+
+
 def _invitation(row: Any) -> Invitation:
     values = row._asdict()
     return Invitation(**values | {"role": Role(values["role"])})

@@ -59,6 +59,11 @@ def list_projects(connection: Connection) -> list[Project]:
     return [Project(*row) for row in connection.execute(_PROJECT.where(_LIVE).order_by(projects.c.id))]
 
 
+def lock_organization(connection: Connection, organization_id: int) -> None:
+    """Hold the organization until the commit: changes that must not meet take turns."""
+    connection.execute(select(organizations.c.id).where(organizations.c.id == organization_id).with_for_update())
+
+
 def find_project(connection: Connection, project_id: int) -> Project | None:
     row = connection.execute(_PROJECT.where(projects.c.id == project_id, _LIVE)).one_or_none()
     return Project(*row) if row else None

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound
-from app.models import audit_log, invitations, memberships, sign_ins, users
+from app.models import audit_log, invitations, memberships, organizations, sign_ins, users
 from app.models.audit_log import SYSTEM, Actor
 from app.models.invitations import Invitation
 from app.models.memberships import Member, Role
@@ -83,20 +83,25 @@ class AccountService:
             self._note(connection, organization_id, actor, "member.role_changed", email, old=old, new=role)
 
     def remove(self, *, organization_id: int, user_id: int, actor: Actor) -> None:
-        """Takes the member out of the organization and ends their sign-ins; what they made stays."""
+        """Takes the member out of the organization, and ends their sign-ins and invitations; what they made stays."""
         with self._database.write() as connection:
+            organizations.lock_organization(connection, organization_id)
             self._lock_member(connection, organization_id, user_id, stays_admin=False)
             memberships.remove_membership(connection, organization_id=organization_id, user_id=user_id)
             sign_ins.remove_all_of(connection, user_id=user_id)
             email = self._email(connection, user_id)
+            invitations.withdraw_all(connection, organization_id=organization_id, email=email)
             self._note(connection, organization_id, actor, "member.removed", email)
 
     def invite(self, *, organization_id: int, email: str, role: Role, actor: Actor) -> str:
-        """The token of a link that is good for a week; it is shown this once."""
+        """The token of a link that is good for a week and shown this once; earlier links for the e-mail end."""
         email, token, now = checked_email(email), new_token(), self._now()
         with self._database.write() as connection:
+            # Two who invite the same person at once take turns, and the second one's link is the one that works.
+            organizations.lock_organization(connection, organization_id)
             if email in {m.email for m in memberships.list_members(connection, organization_id=organization_id)}:
                 raise Invalid(f"email: {email} is a member already.")
+            invitations.withdraw_all(connection, organization_id=organization_id, email=email)
             invitations.add_invitation(
                 connection,
                 organization_id=organization_id,
@@ -147,6 +152,8 @@ class AccountService:
         return self._sign_ins.start(user_id, origin, way="invitation", replaced=replaced)
 
     def _accept(self, token: str, known: User | None, new: NewUser, hashed: str, connection: Connection) -> int:
+        # Whoever else changes who is, or may become, a member of the organization waits.
+        organizations.lock_organization(connection, self._open(connection, token).organization_id)
         invitation = self._open(connection, token)
         user_id = known.id if known else self._add_new(connection, invitation.email, new.name, hashed)
         if not invitations.accept(connection, invitation_id=invitation.id, user_id=user_id):
@@ -185,6 +192,7 @@ class AccountService:
 
     def _join(self, connection: Connection, organization_id: int, user_id: int, email: str, role: Role) -> None:
         now = self._now()
+        invitations.withdraw_all(connection, organization_id=organization_id, email=email)
         memberships.add_membership(connection, organization_id=organization_id, user_id=user_id, role=role, now=now)
 
     def _lock_member(self, connection: Connection, organization_id: int, user_id: int, *, stays_admin: bool) -> Role:

@@ -1,4 +1,4 @@
-"""origins of sign-ins
+"""origins of sign-ins, and one open invitation for an e-mail
 
 Revision 0006, after 0005.
 """
@@ -29,6 +29,21 @@ def upgrade() -> None:
         mysql_row_format="DYNAMIC",
     )
     op.create_index("ix_known_origins_used_at", "known_origins", ["used_at"])
+    _withdraw_invitations()
+
+
+def _withdraw_invitations() -> None:
+    """Of several open ones for an e-mail the last stays; those for members let nobody in any more."""
+    # In a derived table: MySQL deletes from no table that the statement reads.
+    op.execute(
+        "DELETE FROM invitations WHERE accepted_by IS NULL AND id NOT IN (SELECT kept.id FROM (SELECT MAX(id) AS id"
+        " FROM invitations WHERE accepted_by IS NULL GROUP BY organization_id, email) AS kept)"
+    )
+    op.execute(
+        "DELETE FROM invitations WHERE accepted_by IS NULL AND EXISTS (SELECT 1 FROM memberships JOIN users ON"
+        " users.id = memberships.user_id WHERE memberships.organization_id = invitations.organization_id"
+        " AND users.email = invitations.email)"
+    )
 
 
 def downgrade() -> None:

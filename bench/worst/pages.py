@@ -55,6 +55,11 @@ def sign_in(stage: Stage) -> Ask:
     return form(stage, email=EMAIL, password="not the password")
 
 
+@worst("POST /sign-in/link", "a token that is none")
+def sign_in_link(stage: Stage) -> Ask:
+    return form(stage, token="x" * 200)
+
+
 @worst("POST /join/{token}", "a password")
 def join(stage: Stage) -> Ask:
     return form(stage, name="Ada", password="x" * 200)

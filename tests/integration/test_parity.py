@@ -56,7 +56,7 @@ SHOWN: dict[str, set[str]] = {
     "Audit": {"GET /api/v1/audit-log"},
 }
 # A person's own: who they are and how they prove it. Keys are no persons.
-OF_A_PERSON = {"SignIn", "SignOut", "Join", "Account"}
+OF_A_PERSON = {"SignIn", "SignInLink", "SignOut", "Join", "Account"}
 
 
 def forms() -> dict[str, type[Page]]:

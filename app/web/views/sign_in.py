@@ -25,13 +25,25 @@ class SignInPage:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkPage:
+    """`replaces` is the e-mail of another person who is signed in in this browser."""
+
+    token: str
+    email: str
+    replaces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class InvitationPage:
+    """`replaces` is the e-mail of another person who is signed in in this browser."""
+
     action: str
     organization: str
     role: str
     email: str
     name: str = ""
     problem: str = ""
+    replaces: str = ""
 
 
 class SignInForm(Page):
@@ -84,11 +96,25 @@ class SignIn(SignInForm):
 
 
 class SignInLink(SignInForm):
-    access = Public({"GET"})
+    """Looking at the link, as previews of messages do, changes nothing; its form signs in, once."""
+
+    access = Public({"GET", "POST"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        visit: Visit = req.context.visit
+        token = self.query(req).get("token", "")
         try:
-            started = self.services.sign_ins.follow_link(self.query(req).get("token", ""), self.origin(req))
+            found = self.services.sign_ins.find_link(token)
+        except Unauthorized as error:
+            return self.lead(req, resp, "/sign-in", Flash(str(error), "problem"))
+        if visit.viewer and visit.viewer.user_id == found.user_id:
+            return self.lead(req, resp, "/")
+        return self.show(req, resp, "sign_in_link.html", LinkPage(token, found.email, _other(visit, found.email)))
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        token, origin = req.context.visit.form.text("token"), self.origin(req)
+        try:
+            started = self.services.sign_ins.follow_link(token, origin, replaced=self.session(req))
         except Unauthorized as error:
             return self.lead(req, resp, "/sign-in", Flash(str(error), "problem"))
         return self.enter(req, resp, started, "/")
@@ -107,7 +133,7 @@ class Join(SignInForm):
     access = Public({"GET", "POST"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
-        self.show(req, resp, "invitation.html", self._page(token))
+        self.show(req, resp, "invitation.html", self._page(req, token))
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
         form = req.context.visit.form
@@ -115,10 +141,18 @@ class Join(SignInForm):
         try:
             started = self.services.accounts.accept(token, new, self.origin(req), replaced=self.session(req))
         except (Invalid, RateLimited) as error:
-            page = self._page(token, new.name, str(error))
+            page = self._page(req, token, new.name, str(error))
             return self.refuse(req, resp, "invitation.html", page, error)
         return self.enter(req, resp, started, "/", "Welcome. You are a member now.")
 
-    def _page(self, token: str, name: str = "", problem: str = "") -> InvitationPage:
+    def _page(self, req: falcon.Request, token: str, name: str = "", problem: str = "") -> InvitationPage:
         found = self.services.accounts.invitation(token)
-        return InvitationPage(f"/join/{token}", found.organization, found.role, found.email, name, problem)
+        replaces = _other(req.context.visit, found.email)
+        return InvitationPage(
+            f"/join/{token}", found.organization, found.role, found.email, name, problem, replaces
+        )  # fmt: skip
+
+
+def _other(visit: Visit, email: str) -> str:
+    """The e-mail of who is signed in, unless it is that one."""
+    return visit.viewer.email if visit.viewer and visit.viewer.email != email else ""

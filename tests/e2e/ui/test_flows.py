@@ -19,6 +19,7 @@ def test_the_link_that_serve_prints_signs_in(site: Site, look: Look) -> None:
     assert link
     with look(storage_state=None) as visit:
         visit.page.goto(link[1])
+        visit.page.get_by_role("button", name="Sign in").click()
 
         expect(visit.page.get_by_role("navigation", name="Main")).to_be_visible()
         assert "token" not in visit.page.url

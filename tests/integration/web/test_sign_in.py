@@ -125,7 +125,7 @@ def test_a_link_signs_in_until_the_next_one_is_made(world: World, admin: Browser
     old, new = Browser(world), Browser(world)
     assert old.open(first).headers["location"] == "/sign-in"
     assert "not valid any more" in (old.open("/sign-in") and old.text)
-    assert new.open(second).headers["location"] == "/"
+    assert new.follow(second).headers["location"] == "/"
     assert new.open(f"{admin.base}/prompts").status_code == 200
 
 

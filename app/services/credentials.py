@@ -122,7 +122,7 @@ class CredentialService:
                 base_url=base_url,
                 now=self._now(),
             )
-            self._note(connection, organization_id, actor, "credential.set", vendor)
+            self._note(connection, organization_id, actor, "credential.set", vendor, base_url)
 
     def clear(self, organization_id: int, vendor: str, *, actor: Actor = SYSTEM) -> None:
         with self._database.write() as connection:
@@ -137,10 +137,17 @@ class CredentialService:
         question = (Message("user", "Say OK."),)
         self._providers.complete(ModelRequest(ref, ModelConfig(), question, credential, CHECK_TIMEOUT_S))
 
-    def _note(self, connection: Connection, organization_id: int, actor: Actor, action: str, vendor: str) -> None:
-        now = self._now()
+    def _note(
+        self, connection: Connection, organization_id: int, actor: Actor, action: str, vendor: str, base_url: str = ""
+    ) -> None:
         audit_log.add_entry(
-            connection, organization_id=organization_id, actor=actor, action=action, subject=vendor, now=now
+            connection,
+            organization_id=organization_id,
+            actor=actor,
+            action=action,
+            subject=vendor,
+            details={"baseUrl": base_url} if base_url else {},
+            now=self._now(),
         )
 
     def _last_four(self, vendor: str, encrypted: str) -> str:

@@ -93,7 +93,7 @@ class KeyService:
                 scopes=scopes,
                 expires_at=expires_at,
             )
-            self._note(connection, project, actor, "api_key.created", name, secret[-4:])
+            self._note(connection, project, actor, "api_key.created", name, secret[-4:], scopes)
         return NewKey(key_id, secret)
 
     def create_with(
@@ -145,12 +145,19 @@ class KeyService:
             project = organizations.find_project(connection, project_id)
             key = api_keys.find_key(connection, project_id=project_id, key_id=key_id)
             if project and key:
-                self._note(connection, project, actor, "api_key.revoked", key.name, key.last_four)
+                self._note(connection, project, actor, "api_key.revoked", key.name, key.last_four, key.scopes)
         with self._lock:
             self._cache.clear()
 
     def _note(
-        self, connection: Connection, project: Project, actor: Actor, action: str, name: str, last_four: str
+        self,
+        connection: Connection,
+        project: Project,
+        actor: Actor,
+        action: str,
+        name: str,
+        last_four: str,
+        scopes: frozenset[str],
     ) -> None:
         audit_log.add_entry(
             connection,
@@ -159,7 +166,7 @@ class KeyService:
             actor=actor,
             action=action,
             subject=name,
-            details={"lastFour": last_four},
+            details={"lastFour": last_four, "scopes": ", ".join(sorted(scopes))},
             now=self._now(),
         )
 

@@ -51,7 +51,7 @@ class OwnModelService:
                 values=values | {"details": {}},
                 now=self.now(),
             )
-            self._note(connection, organization_id, actor, "model.added", name)
+            self._note(connection, organization_id, actor, "model.added", name, model.base_url)
         return put
 
     def remove(self, *, organization_id: int, model_id: int, actor: Actor) -> None:
@@ -63,12 +63,19 @@ class OwnModelService:
             )
             if model is None or not retired:
                 raise NotFound("The organization has no such model of its own.")
-            self._note(connection, organization_id, actor, "model.removed", model.name)
+            self._note(connection, organization_id, actor, "model.removed", model.name, model.base_url)
 
-    def _note(self, connection: Connection, organization_id: int, actor: Actor, action: str, name: str) -> None:
-        now = self.now()
+    def _note(
+        self, connection: Connection, organization_id: int, actor: Actor, action: str, name: str, base_url: str
+    ) -> None:
         audit_log.add_entry(
-            connection, organization_id=organization_id, actor=actor, action=action, subject=name, now=now
+            connection,
+            organization_id=organization_id,
+            actor=actor,
+            action=action,
+            subject=name,
+            details={"baseUrl": base_url} if base_url else {},
+            now=self.now(),
         )
 
 

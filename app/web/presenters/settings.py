@@ -55,6 +55,17 @@ ACTIONS = {
     "test_case.deleted": "Deleted the test case",
 }
 
+DETAILS = {
+    "baseUrl": "base URL",
+    "lastFour": "ends in",
+    "is_default": "default",
+    "old": "before",
+    "new": "now",
+    "wrong": "wrong passwords",
+    "refused": "refused tries",
+    "address": "last from",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
@@ -220,4 +231,4 @@ def _audit(entry: AuditEntry) -> AuditRow:
 
 
 def _words(key: str) -> str:
-    return {"lastFour": "ends in", "is_default": "default", "old": "before", "new": "now"}.get(key, key)
+    return DETAILS.get(key, key)

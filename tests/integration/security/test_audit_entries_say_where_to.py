@@ -1,0 +1,70 @@
+"""Changes that decide where calls go and what keys may do: their audit entries say so, and have no secret."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from app.models.audit_log import SYSTEM
+from app.services.own_models import OwnModel
+from app.web.presenters.settings import ACTIONS
+from tests.integration.web.conftest import Browser
+from tests.support.world import World
+
+SECRET = "sk-" + "s3cr3t" * 5
+URL = "https://models.example.org/v1"
+
+
+def make_changes(world: World) -> str:
+    """A model, a credential and a key, made and removed; the key's secret."""
+    services, organization_id = world.container.services, world.organization_id
+    model = OwnModel(
+        name="m",
+        base_url=URL,
+        prompt_price=0,
+        completion_price=0,
+        context_tokens_max=1,
+        completion_tokens_max=1,
+    )
+    model_id, _ = services.own_models.put(organization_id=organization_id, model=model, actor=SYSTEM)
+    services.own_models.remove(organization_id=organization_id, model_id=model_id, actor=SYSTEM)
+    services.credentials.set(organization_id, "OPENAI", api_key=SECRET, base_url=URL)
+    services.credentials.set(organization_id, "ANTHROPIC", api_key=SECRET)
+    services.credentials.clear(organization_id, "OPENAI")
+    made = services.keys.create(project_id=world.project_id, name="Agent", scopes=frozenset({"run", "ingest"}))
+    services.keys.revoke(project_id=world.project_id, key_id=made.id)
+    return made.secret
+
+
+def test_base_urls_and_scopes_are_in_the_audit_log_of_the_api(world: World) -> None:
+    key = make_changes(world)
+    answer = world.get("/api/v1/audit-log")
+
+    found = {(entry["action"], entry["subject"]): entry["details"] for entry in answer.json["entries"]}
+    address, scopes = {"baseUrl": URL}, {"lastFour": key[-4:], "scopes": "ingest, run"}
+    assert found["model.added", "m"] == found["model.removed", "m"] == address
+    assert found["credential.set", "OPENAI"] == address
+    assert found["credential.set", "ANTHROPIC"] == found["credential.cleared", "OPENAI"] == {}
+    assert found["api_key.created", "Agent"] == found["api_key.revoked", "Agent"] == scopes
+    assert SECRET not in answer.text
+    assert key not in answer.text
+
+
+def test_the_page_shows_them_in_words(world: World, admin: Browser) -> None:
+    make_changes(world)
+    admin.open(f"{admin.base}/settings/audit")
+
+    assert f"base URL: {URL}" in admin.text
+    assert "scopes: ingest, run" in admin.text
+    assert SECRET not in admin.page
+
+
+def test_every_action_that_is_audited_has_words() -> None:
+    pattern = re.compile(
+        r'"((?:\w+)\.(?:created|changed|added|removed|set|cleared|revoked|erased|deleted|withdrawn|joined'
+        r'|role_changed|renamed|committed|restored|archived|judged|failed))"'
+    )
+    written = {action for file in Path("app/services").rglob("*.py") for action in pattern.findall(file.read_text())}
+
+    assert {"project.erased", "session.deleted", "prompt.erased", "sign_in.failed"} <= written
+    assert written <= set(ACTIONS)

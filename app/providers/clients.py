@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from app.errors import ProviderError
+from app.providers.addresses import GuardedBackend
 from app.providers.bounded import ANSWER_BYTES, BoundedTransport
 from app.providers.types import Credential, ModelRef, Vendor
 
@@ -45,7 +46,7 @@ class Clients:
     """
 
     def __init__(self, answer_bytes: int = ANSWER_BYTES) -> None:
-        self._transport = _SharedTransport()
+        self._transport = SharedTransport(GuardedBackend())
         self._bounded = {
             streamed: BoundedTransport(self._transport, answer_bytes=answer_bytes, streamed=streamed)
             for streamed in (False, True)
@@ -79,17 +80,20 @@ class Clients:
         await self._transport.close_for_all()
 
 
-class _SharedTransport(httpx.AsyncBaseTransport):
+class SharedTransport(httpx.AsyncBaseTransport):
     """Connections that outlive the clients which use them, in several pools.
 
     A pool goes through all its connections with each request, so that one with a thousand of them takes more
     time than the calls; each request goes to the pool where the fewest wait.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, backend: GuardedBackend) -> None:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30)
         verify = httpx.create_ssl_context()
         self._pools = [httpx.AsyncHTTPTransport(verify=verify, limits=limits) for _ in range(_POOLS)]
+        for pool in self._pools:
+            # httpx has no argument for it.
+            pool._pool._network_backend = backend
         self._waiting = [0] * _POOLS
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

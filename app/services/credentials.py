@@ -19,6 +19,7 @@ from app.errors import Invalid, NotFound, ProviderError
 from app.models import audit_log, vendor_credentials
 from app.models.audit_log import SYSTEM, Actor
 from app.models.language_models import LanguageModel
+from app.providers.addresses import FORBIDDEN, is_forbidden_host
 from app.providers.types import Credential, ModelConfig, ModelPort, ModelRef, ModelRequest
 from app.timestamps import Now
 from config.settings import VENDOR_VARIABLES
@@ -182,6 +183,10 @@ def check_base_url(base_url: str) -> None:
         whole = False
     if not whole or not base_url.isprintable() or " " in base_url:
         raise Invalid("baseUrl: Must be a whole address that begins with https:// or http://.")
+    if "?" in base_url or "#" in base_url or "\\" in base_url:
+        raise Invalid("baseUrl: Must have no query and no fragment: what is asked for is added to its path.")
+    if is_forbidden_host(parts.hostname or "") or "%" in parts.netloc:
+        raise Invalid(f"baseUrl: Must not name {FORBIDDEN}.")
     if "@" in parts.netloc:
         raise Invalid("baseUrl: Must have no user or password: it is shown to those who may change it.")
     if len(base_url) > BASE_URL_MAX:

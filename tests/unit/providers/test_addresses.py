@@ -1,0 +1,82 @@
+"""Addresses that no base URL may lead to, in every spelling, when it is given and when a connection is made."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from app.providers.addresses import GuardedBackend, is_forbidden_host
+from app.providers.clients import SharedTransport
+from app.providers.failures import ProviderFailure
+from tests.fakes.upstream import Upstream
+
+SPELLINGS = [
+    "169.254.169.254", "169.254.1.1", "169.254.169.254.", "2852039166", "0xA9FEA9FE", "0xa9.0xfe.0xa9.0xfe",
+    "0251.0376.0251.0376", "025177524776", "169.254.43518", "169.16689662", "[::ffff:169.254.169.254]",
+    "[::ffff:a9fe:a9fe]", "[::169.254.169.254]", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::1]", "[fe80::1]",
+    "[fe80::1%eth0]", "[fd00:ec2::254]", "[fd00:0ec2:0:0:0:0:0:254]", "100.100.100.200", "168.63.129.16",
+    "metadata.google.internal", "METADATA.google.internal", "metadata.google.internal.", "metadata.goog", "0.0.0.0",
+    "0", "[::]", "224.0.0.1", "[ff02::1]", "255.255.255.255",
+    "\uff11\uff16\uff19.\uff12\uff15\uff14.\uff11\uff16\uff19.\uff12\uff15\uff14",
+    "169\u3002254\u3002169\u3002254", "\u2460\u2465\u2468.254.169.254",
+]  # fmt: skip
+OPEN = [
+    "127.0.0.1", "localhost", "[::1]", "10.0.0.8", "172.16.3.4", "192.168.1.20", "[fd12::8]", "100.64.0.1",
+    "api.openai.com", "gpu.internal", "2130706433", "metadata.example.com",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", SPELLINGS)
+def test_a_forbidden_address_is_known_in_every_spelling(host):
+    assert is_forbidden_host(host)
+
+
+@pytest.mark.parametrize("host", OPEN)
+def test_addresses_of_ones_own_models_stay_open(host):
+    assert not is_forbidden_host(host)
+
+
+def fetched(url, *resolved):
+    """The status of a request, where every name resolves to these addresses."""
+
+    async def resolve(_host, _port):
+        return resolved
+
+    async def fetch():
+        transport = SharedTransport(GuardedBackend(resolve if resolved else None))
+        try:
+            async with httpx.AsyncClient(transport=transport) as client:
+                return (await client.get(url, timeout=5)).status_code
+        finally:
+            await transport.close_for_all()
+
+    return asyncio.run(fetch())
+
+
+@pytest.mark.parametrize(
+    "resolved",
+    [["169.254.169.254"], ["127.0.0.1", "169.254.169.254"], ["::ffff:169.254.169.254"], ["fe80::1%eth0"], ["0.0.0.0"]],
+)
+def test_a_name_that_resolves_there_is_refused_before_anything_is_connected(resolved):
+    with Upstream() as upstream, pytest.raises(ProviderFailure, match="link-local, metadata"):
+        fetched(upstream.url.replace("127.0.0.1", "localhost"), *resolved)
+    assert upstream.connections == 0
+
+
+@pytest.mark.parametrize("host", ["2852039166", "0xa9fea9fe", "[fe80::1]", "[::ffff:a9fe:a9fe]", "0.0.0.0"])
+def test_a_spelling_that_was_stored_before_is_refused_when_it_is_called(host):
+    with pytest.raises(ProviderFailure, match="link-local, metadata"):
+        fetched(f"http://{host}:9/")
+
+
+def test_a_name_that_leads_elsewhere_by_the_time_it_is_connected_gets_nothing(monkeypatch):
+    monkeypatch.setattr("app.providers.addresses.is_forbidden_host", lambda host: host == "127.0.0.1")
+    with Upstream() as upstream:
+        with pytest.raises(ProviderFailure):
+            fetched(upstream.url, "10.0.0.1")
+        assert upstream.requests == []
+
+
+def test_loopback_is_called():
+    with Upstream() as upstream:
+        assert fetched(f"{upstream.url}/script") == 200

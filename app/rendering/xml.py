@@ -23,7 +23,7 @@ _LONGEST_PARSED_TITLE = 300
 _MARKS_IN_A_TITLE = 40
 _MARKS_IN_ALL = 5_000
 # About half a second. A prompt of 500,000 characters in lines of words has a tenth of it.
-STEPS_MAX = 300_000
+STEPS_MAX = 200_000
 
 _MARKDOWN = MarkdownIt("commonmark")
 _MARKDOWN.parseInline("")  # its lists of rules are made at first use, by no more than one thread

@@ -13,6 +13,8 @@ from app.schemas.base import BoundedList, StrictBoolean, StrictSchema, Text
 
 MAX_PLACEHOLDERS = 100
 MAX_VALUES = 100
+# Keys that a prompt does not have are ignored, so callers may send those of many prompts.
+MAX_SELECTIONS = 1_000
 
 
 class PlaceholderValueSchema(StrictSchema):
@@ -63,11 +65,17 @@ class Placeholders(BoundedList):
 class Selections(fields.Field[dict[str, str]]):
     """The value's name for each key: {"tone": "formal"}."""
 
-    documented: ClassVar = {"type": "object", "additionalProperties": {"type": "string"}}
+    documented: ClassVar = {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "maxProperties": MAX_SELECTIONS,
+    }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, str]:
         if not isinstance(value, dict):
             raise ValidationError("Must be a JSON object: each placeholder's key to the name of a value.")
+        if len(value) > MAX_SELECTIONS:
+            raise ValidationError(f"Must have at most {MAX_SELECTIONS} keys.")
         for key, name in value.items():
             if not isinstance(name, str):
                 raise ValidationError({key: ["Must be a string, the name of a value."]})

@@ -12,6 +12,7 @@ from marshmallow import ValidationError, fields, post_load, validate, validates
 from app.chat import File
 from app.models.runs import RunRow
 from app.schemas.base import Identifier, StrictBoolean, StrictSchema, Text
+from app.schemas.placeholders import Selections
 from app.services.runs import RunCommand
 from app.timestamps import iso, iso_or_none
 
@@ -47,7 +48,7 @@ class RunRequest(StrictSchema):
     id = Identifier(required=True)
     question = Text(required=True)
     files = fields.List(fields.Nested(FileSchema), load_default=list, validate=validate.Length(max=FILES_MAX))
-    placeholders = fields.Dict(keys=Text(), values=Text(), load_default=dict)
+    placeholders = Selections(load_default=dict)
     productive = StrictBoolean(load_default=True)
     commitHash = Text(load_default=None)  # noqa: N815
     memoryKey = Text(load_default=None)  # noqa: N815

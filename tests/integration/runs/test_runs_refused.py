@@ -24,8 +24,11 @@ def file(**fields):
         ({"id": "x"}, "id: Must be an integer."),
         ({"id": True}, "id: Must be an integer."),
         ({"productive": "false"}, "productive: Must be true or false."),
-        ({"placeholders": ["tone"]}, "placeholders: Not a valid mapping type."),
-        ({"placeholders": {"tone": 1}}, "placeholders.tone.value: Not a valid string."),
+        (
+            {"placeholders": ["tone"]},
+            "placeholders: Must be a JSON object: each placeholder's key to the name of a value.",
+        ),
+        ({"placeholders": {"tone": 1}}, "placeholders.tone: Must be a string, the name of a value."),
         ({"memoryKey": {}}, "memoryKey: Not a valid string."),
         ({"surprise": 1}, "surprise: Unknown field."),
         ({"files": {}}, "files: Not a valid list."),

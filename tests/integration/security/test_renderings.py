@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from falcon.testing import Result
@@ -27,8 +28,8 @@ def test_1650_headings_of_open_brackets_cost_no_more_than_their_length(world: Wo
     assert rendering(prompts[1]).json["instruction"].count("<section>") == 1_650
 
 
-def test_a_prompt_of_300000_quotes_is_refused_where_it_is_rendered_and_can_be_mended(world: World) -> None:
-    values = [{"name": "long", "content": "> " * 200_000, "isDefault": True}]
+def test_a_prompt_of_300_000_quotes_is_refused_where_it_is_rendered_and_can_be_mended(world: World) -> None:
+    values = [{"name": "long", "content": "> " * 150_000, "isDefault": True}]
     created = create(world, "{{a}}{{a}}", placeholders=[{"key": "a", "values": values}])
     path = f"/api/v1/prompts/{created.json['prompt']['id']}"
 
@@ -38,3 +39,22 @@ def test_a_prompt_of_300000_quotes_is_refused_where_it_is_rendered_and_can_be_me
     assert world.post("/api/v1/prompts/run", json=asked).status_code == 400
     assert world.patch(path, json={"value": "{{a}}"}).status_code == 200
     assert world.post(f"{path}/render", json={"productive": False}).status_code == 200
+
+
+def test_a_million_selections_are_refused_without_a_look_at_them(world: World) -> None:
+    prompt_id = world.prompt()
+    for count in (1_001, 1_000_000):
+        sent = {f"k{n}": "" for n in range(count)}
+        for path, body in (
+            ("/api/v1/prompts/run", {"id": prompt_id, "question": "x"}),
+            (f"/api/v1/prompts/{prompt_id}/render", {"productive": False}),
+        ):
+            if count > 100_000 and path.endswith("render"):
+                continue  # over the limit of its body
+            encoded = json.dumps(body | {"placeholders": sent}).encode()
+            headers = {"Content-Type": "application/json"}
+            refused = []
+            calls = calls_of(lambda: refused.append(world.post(path, body=encoded, headers=headers)))  # noqa: B023
+            assert refused[0].status_code == 400
+            assert refused[0].json["error"] == "placeholders: Must have at most 1000 keys."
+            assert calls < 100_000

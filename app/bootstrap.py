@@ -75,7 +75,11 @@ def bootstrap(
         services=services,
         actors=declared,
         run_delivery=RunDelivery(
-            broker=parts.broker, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s
+            broker=parts.broker,
+            actor=declared.run_prompt,
+            runs=services.runs,
+            owners=services.owners,
+            wait_s=settings.run_wait_s,
         ),
         run_follower=Follower(
             client=parts.redis.waiting,
@@ -84,7 +88,10 @@ def bootstrap(
             wait_s=settings.run_wait_s,
         ),
         replay_delivery=ReplayDelivery(
-            actor=declared.replay, sweeper=ReplaySweeper(database=parts.database, now=now, metrics=parts.metrics)
+            broker=parts.broker,
+            actor=declared.replay,
+            owners=services.owners,
+            sweeper=ReplaySweeper(database=parts.database, now=now, metrics=parts.metrics),
         ),
     )
 
@@ -101,7 +108,13 @@ def _parts(
         now=now,
         database=database or _database(settings, metrics),
         redis=redis,
-        broker=build_broker(redis.commands, redis.waiting, QueueMetrics(metrics)),
+        broker=build_broker(
+            redis.commands,
+            redis.waiting,
+            QueueMetrics(metrics),
+            organization_share=settings.organization_share,
+            on_deferred=lambda queue: metrics.count(registry.SHARE_DEFERRED, queue),
+        ),
         mailbox=Mailbox(redis.commands, backlog=settings.ingest_backlog),
         metrics=metrics,
         metric_store=metric_store,

@@ -15,6 +15,7 @@ from gunicorn.arbiter import Arbiter
 from app import clock
 from app.api.app import App, build_app
 from app.bootstrap import Container, bootstrap
+from app.limits.shares import Quota
 from app.startup import settle
 from config import gunicorn as web_configuration
 from config.settings import Settings
@@ -29,7 +30,8 @@ class Background:
     def __init__(self, container: Container) -> None:
         self._broker = container.broker
         settings = container.settings
-        threads = {"runs": settings.worker_threads, "spans": settings.span_threads, "replays": settings.worker_threads}
+        places = {"runs": settings.worker_threads, "spans": settings.span_threads, "replays": settings.worker_threads}
+        threads = {queue: Quota.of(n, settings.organization_share).capacity for queue, n in places.items()}
         self._workers = [Worker(self._broker, queues={queue}, worker_threads=n) for queue, n in threads.items()]
         self._stop = threading.Event()
         ticking = (clock.jobs(container), self._stop, container.metrics)

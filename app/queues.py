@@ -10,8 +10,9 @@ import orjson
 import redis
 
 from app.broker import QUEUES, workers_seen
+from app.organization_queue import lists_of
 
-# The list is nearly in order: consumers that wait rotate it, retries join at its end. So both ends are looked at.
+# The lists are nearly in order: retries, and what dead workers left behind, join at their ends. So both are looked at.
 _SAMPLE = 20
 
 
@@ -38,15 +39,18 @@ def read_queues(client: redis.Redis) -> list[QueueState]:
 
 def _read(client: redis.Redis, queue: str, now_s: float) -> QueueState:
     name = f"dramatiq:{queue}"
+    lists = lists_of(client, name)
     with client.pipeline(transaction=False) as pipe:
-        pipe.llen(name)
         pipe.hlen(f"{name}.msgs")
         pipe.hlen(f"{name}.DQ.msgs")
         pipe.zcard(f"{name}.XQ")
-        pipe.lrange(name, 0, _SAMPLE - 1)
-        pipe.lrange(name, -_SAMPLE, -1)
-        waiting, kept, delayed, dead, first, last = pipe.execute()
-    ids = [*{*first, *last}]
+        for one in lists:
+            pipe.llen(one)
+            pipe.lrange(one, 0, _SAMPLE - 1)
+            pipe.lrange(one, -_SAMPLE, -1)
+        kept, delayed, dead, *found = pipe.execute()
+    waiting = sum(found[::3])
+    ids = [*{message_id for some in (*found[1::3], *found[2::3]) for message_id in some}]
     messages = client.hmget(f"{name}.msgs", ids) if ids else []
     oldest_s = _oldest(messages, now_s)  # type: ignore[arg-type]
     return QueueState(queue, waiting, max(0, kept - waiting), delayed, dead, oldest_s, workers_seen(client, queue))

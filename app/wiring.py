@@ -23,6 +23,7 @@ from app.services.models import ModelService
 from app.services.origins import KnownOrigins
 from app.services.overview import OverviewService
 from app.services.own_models import OwnModelService
+from app.services.owners import Owners
 from app.services.password_checks import PasswordChecks, TryLimits
 from app.services.passwords import Passwords
 from app.services.projects import ProjectService
@@ -98,6 +99,10 @@ class Services:
     @cached_property
     def audit(self) -> AuditService:
         return AuditService(database=self._parts.database)
+
+    @cached_property
+    def owners(self) -> Owners:
+        return Owners(self._parts.database)
 
     @cached_property
     def overview(self) -> OverviewService:

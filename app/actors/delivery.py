@@ -11,8 +11,10 @@ from app.actors.store_spans import BatchActor
 from app.broker import WakingBroker
 from app.errors import Unavailable
 from app.limits.mailbox import Mailbox
+from app.organization_queue import owned
 from app.services.ingest import SEALED
 from app.services.masking import MaskingRules
+from app.services.owners import Owners
 
 # A joined batch that is not stored by then may have lost its worker: it is sent again by whoever waits for it.
 JOIN_S = 2
@@ -20,12 +22,20 @@ JOIN_S = 2
 
 class BatchDelivery:
     def __init__(
-        self, *, broker: WakingBroker, actor: BatchActor, mailbox: Mailbox, rules: MaskingRules, wait_s: int
+        self,
+        *,
+        broker: WakingBroker,
+        actor: BatchActor,
+        mailbox: Mailbox,
+        rules: MaskingRules,
+        owners: Owners,
+        wait_s: int,
     ) -> None:
         self._broker = broker
         self._actor = actor
         self._mailbox = mailbox
         self._rules = rules
+        self._owners = owners
         self._wait_s = wait_s
 
     def deliver(self, project_id: int, body: bytes, encoding: str) -> dict[str, object]:
@@ -34,7 +44,8 @@ class BatchDelivery:
         if self._rules.of(project_id):
             body, encoding = self._rules.seal.close(body), SEALED + encoding
         ticket = uuid.uuid4().hex
-        message = self._actor.message(project_id, key, ticket, encoding)
+        organization_id = self._owners.of_project(project_id)
+        message = owned(self._actor.message(project_id, key, ticket, encoding), organization_id)
         deadline = time.monotonic() + self._wait_s
         claim = self._mailbox.put(key, ticket, body, message.message_id)
         if claim.joined:

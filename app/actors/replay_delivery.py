@@ -8,24 +8,30 @@ import redis
 import structlog
 
 from app.actors.replay import ReplayActor
+from app.broker import WakingBroker
+from app.errors import Unavailable
+from app.organization_queue import owned
+from app.services.owners import Owners
 from app.services.replay_sweeper import ReplaySweeper
 
 log = structlog.get_logger(__name__)
 
 
 class ReplayDelivery:
-    def __init__(self, *, actor: ReplayActor, sweeper: ReplaySweeper) -> None:
+    def __init__(self, *, broker: WakingBroker, actor: ReplayActor, owners: Owners, sweeper: ReplaySweeper) -> None:
+        self._broker = broker
         self._actor = actor
+        self._owners = owners
         self._sweeper = sweeper
 
     def send(self, replay_ids: Iterable[int]) -> None:
-        """Send their messages. While Redis is away the rows wait, and the clock sends for them later."""
-        for replay_id in replay_ids:
-            try:
-                self._actor.send(replay_id)
-            except redis.RedisError as error:
-                log.warning("replay_not_sent", replay_id=replay_id, error=str(error))
-                return
+        """Send their messages. While Redis or the database is away they wait, and the clock sends for them later."""
+        ids = list(replay_ids)
+        try:
+            for replay_id, organization_id in self._owners.of_replays(ids).items():
+                self._broker.enqueue(owned(self._actor.message(replay_id), organization_id))
+        except (redis.RedisError, Unavailable) as error:
+            log.warning("replays_not_sent", replay_ids=ids, error=str(error))
 
     def sweep(self) -> None:
         """For the clock: see after replays that were left behind."""

@@ -12,6 +12,8 @@ from app.actors.run_prompt import RunActor
 from app.broker import WakingBroker
 from app.errors import Unavailable, WaitTimeout
 from app.models.runs import RunRow
+from app.organization_queue import owned
+from app.services.owners import Owners
 from app.services.runs import RunService, Started
 from app.services.runs.failures import NOT_SENT
 
@@ -22,10 +24,13 @@ LOOK_S = 15.0
 
 
 class RunDelivery:
-    def __init__(self, *, broker: WakingBroker, actor: RunActor, runs: RunService, wait_s: float) -> None:
+    def __init__(
+        self, *, broker: WakingBroker, actor: RunActor, runs: RunService, owners: Owners, wait_s: float
+    ) -> None:
         self._broker = broker
         self._actor = actor
         self._runs = runs
+        self._owners = owners
         self._ends = runs.ends
         self._wait_s = wait_s
 
@@ -35,7 +40,7 @@ class RunDelivery:
             return
         self._ends.listen()
         try:
-            self._broker.enqueue(self._message(started.run_id))
+            self._broker.enqueue(self._message(started.run_id, self._owners.of_project(started.project_id)))
         except redis.RedisError as error:
             log.warning("run_not_sent", run_id=started.run_id, error=str(error))
             if self._runs.give_up(started.run_id):
@@ -60,10 +65,10 @@ class RunDelivery:
 
     def sweep(self) -> None:
         """For the clock: see after runs that were left behind."""
-        for run_id in self._runs.sweep():
+        for run_id, organization_id in self._owners.of_runs(self._runs.sweep()).items():
             log.info("run_sent_again", run_id=run_id)
-            self._broker.enqueue(self._message(run_id))
+            self._broker.enqueue(self._message(run_id, organization_id))
 
-    def _message(self, run_id: int) -> Message[None]:
+    def _message(self, run_id: int, organization_id: int) -> Message[None]:
         """Every message of a run has the same id: one that was sent again is known for the same."""
-        return self._actor.message(run_id).copy(message_id=f"run-{run_id}")
+        return owned(self._actor.message(run_id), organization_id).copy(message_id=f"run-{run_id}")

@@ -150,6 +150,7 @@ def add_trace_routes(app: App, container: Container) -> None:
         actor=container.actors.store_spans,
         mailbox=container.mailbox,
         rules=services.masking,
+        owners=services.owners,
         wait_s=settings.ingest_wait_s,
     )
     app.add_route("/api/public/otel/v1/traces", Traces(delivery=delivery, wire_bytes=settings.trace_wire_bytes))

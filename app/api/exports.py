@@ -15,8 +15,8 @@ from app.schemas.exports import ExportQuery, ExportQuerySchema, line, records
 from app.services.export import ExportService
 
 NDJSON = "application/x-ndjson"
-# In each web process: whoever reads slowly keeps a thread for as long.
-AT_ONCE = 4
+# Of one organization, in each web process: whoever reads slowly keeps a thread for as long.
+AT_ONCE = 8
 # Who does not take a piece in so long has gone without a word; a record can be longer than what a slow line carries.
 STALLED_S = 60.0
 PIECE = 64 * 1024

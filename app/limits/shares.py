@@ -14,14 +14,14 @@ from dataclasses import dataclass
 class Quota:
     """When an organization is admitted to one of `capacity` places.
 
-    While an organization holds less than `share` places it is admitted as long as any place is free; from then on only
-    while fewer than `places` are taken by all together. So:
+    Below its `share` it is admitted while it holds fewer places than are free, so that it takes half of what is left at
+    most; from its share on, only while fewer than `places` are taken by all together. So:
 
     * never are more than `capacity` places taken;
     * alone, an organization gets `places`;
-    * while one organization takes all that it can, the others together find `capacity - places` places free at
-      once, which is a share; after that, each place that becomes free goes to them until all of them have their shares,
-      or until fewer than `places` are taken.
+    * while one takes all that it can, a share stays free, of which the next one finds half at once, another one half of
+      what is left, and so on: as many in a row as a share can be halved;
+    * what becomes free goes to those below their shares before it goes to one that has its share.
     """
 
     places: int
@@ -48,7 +48,7 @@ class Quota:
 
     def admits(self, *, taken: int, held: int) -> bool:
         """Whether an organization that holds `held` of the `taken` places may take another one."""
-        return taken < (self.capacity if held < self.share else self.places)
+        return held < self.capacity - taken if held < self.share else taken < self.places
 
 
 class Shares:

@@ -63,6 +63,11 @@ MESSAGE_WAIT = _seconds(
 )
 MESSAGE_RETRIES = _counter("reprise_message_retries_total", "Messages put back to be tried again.", "actor")
 DEAD_LETTERS = _counter("reprise_dead_letters_total", "Messages given up.", "actor")
+SHARE_DEFERRED = _counter(
+    "reprise_share_deferred_total",
+    "Times that a worker with free threads left messages of organizations waiting that had their share.",
+    "queue",
+)
 
 CLOCK_JOBS = _counter("reprise_clock_jobs_total", "Periodic jobs that the clock did.", "task", "outcome")
 

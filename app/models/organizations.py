@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -67,6 +68,17 @@ def lock_organization(connection: Connection, organization_id: int) -> None:
 def find_project(connection: Connection, project_id: int) -> Project | None:
     row = connection.execute(_PROJECT.where(projects.c.id == project_id, _LIVE)).one_or_none()
     return Project(*row) if row else None
+
+
+def find_organization(connection: Connection, project_id: int) -> int | None:
+    """The project's, erased or not."""
+    return connection.scalar(select(projects.c.organization_id).where(projects.c.id == project_id))
+
+
+def organizations_of(connection: Connection, table: Table, ids: Collection[int]) -> dict[int, int]:
+    """{id: organization} of the rows of a table whose rows are a project's."""
+    owned = select(table.c.id, projects.c.organization_id).join(projects, projects.c.id == table.c.project_id)
+    return {row[0]: row[1] for row in connection.execute(owned.where(table.c.id.in_(sorted(ids))))}
 
 
 def rename_project(connection: Connection, *, project_id: int, name: str) -> None:

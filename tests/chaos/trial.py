@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.queues import read_queues
 from tests.chaos.faults import CLOCK_FAULTS, Fault
 from tests.chaos.load import SPANS, Load, Promised
 from tests.chaos.system import System
@@ -15,7 +16,6 @@ from tests.support.waiting import NotReady, wait_until
 READY_WITHIN_S = 10
 # A replay whose worker died is taken up after 15 s without a sign of life, a run is ended so.
 SETTLED_WITHIN_S = 60
-QUEUES = ("spans", "runs", "replays")
 
 
 @dataclass(frozen=True)
@@ -146,4 +146,4 @@ def _open(system: System) -> int:
 
 def _queues_empty(system: System) -> bool:
     with system.redis.client() as client:
-        return not any(client.llen(f"dramatiq:{queue}") for queue in QUEUES)
+        return not any(state.waiting for state in read_queues(client))

@@ -252,7 +252,11 @@ def test_a_caller_who_waited_too_long_is_told_where_the_run_goes_on(world, conta
     run_ = started(world)
     delivery = container.run_delivery
     impatient = type(delivery)(
-        broker=container.broker, actor=container.actors.run_prompt, runs=container.services.runs, wait_s=1
+        broker=container.broker,
+        actor=container.actors.run_prompt,
+        runs=container.services.runs,
+        owners=container.services.owners,
+        wait_s=1,
     )
     with pytest.raises(WaitTimeout, match=f"/api/v1/runs/{run_.run_id}"):
         impatient.finished(run_)

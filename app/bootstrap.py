@@ -14,6 +14,7 @@ from app.db import Database, build_database
 from app.limits.mailbox import Mailbox
 from app.limits.model_slots import ModelSlots
 from app.limits.rate import RateLimiter
+from app.limits.shares import Quota
 from app.metrics import Metrics, MetricStore, provider_calls, registry
 from app.parts import Parts
 from app.providers import catalogue
@@ -115,11 +116,20 @@ def _parts(
             organization_share=settings.organization_share,
             on_deferred=lambda queue: metrics.count(registry.SHARE_DEFERRED, queue),
         ),
-        mailbox=Mailbox(redis.commands, backlog=settings.ingest_backlog),
+        mailbox=_mailbox(settings, redis, metrics),
         metrics=metrics,
         metric_store=metric_store,
         catalogue=known_models,
         providers=providers or _providers(settings, known_models, redis, metrics),
+    )
+
+
+def _mailbox(settings: Settings, redis: RedisClients, metrics: Metrics) -> Mailbox:
+    return Mailbox(
+        redis.commands,
+        batches=Quota.of(settings.ingest_backlog, settings.organization_share),
+        size=Quota.within(settings.ingest_backlog_bytes, settings.organization_share),
+        on_refused=lambda: metrics.count(registry.SHARE_REFUSED, "backlog"),
     )
 
 

@@ -154,7 +154,16 @@ class Settings:
         "REPRISE_INGEST_WAIT_S", 5, "Seconds a batch waits for its commit before 503", _positive
     )
     ingest_backlog: int = setting(
-        "REPRISE_INGEST_BACKLOG", 200, "Batches waiting to be stored beyond which 503 is answered", _positive
+        "REPRISE_INGEST_BACKLOG",
+        200,
+        "Batches of one organization that may wait to be stored, others' share comes on top; beyond it 503",
+        _positive,
+    )
+    ingest_backlog_bytes: int = setting(
+        "REPRISE_INGEST_BACKLOG_BYTES",
+        256 * MIB,
+        "Bytes of all batches that wait to be stored, which Redis holds; beyond it 503",
+        _positive,
     )
     head_s: int = setting(
         "REPRISE_HEAD_S",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 
 from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
@@ -43,8 +42,8 @@ class BatchDelivery:
         key = self._mailbox.key_of(project_id, encoding, body)
         if self._rules.of(project_id):
             body, encoding = self._rules.seal.close(body), SEALED + encoding
-        ticket = uuid.uuid4().hex
         organization_id = self._owners.of_project(project_id)
+        ticket = self._mailbox.ticket(organization_id, body)
         message = owned(self._actor.message(project_id, key, ticket, encoding), organization_id)
         deadline = time.monotonic() + self._wait_s
         claim = self._mailbox.put(key, ticket, body, message.message_id)

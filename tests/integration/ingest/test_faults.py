@@ -233,12 +233,3 @@ def test_a_message_whose_body_redis_has_lost_asks_for_the_batch_again(world: Wor
     receipt = world.container.services.ingest.store_claimed(world.project_id, "no such key", "no such ticket", "")
 
     assert receipt["outcome"] == "unavailable"
-
-
-def test_a_full_backlog_is_503(world: World) -> None:
-    from app.errors import Unavailable
-
-    mailbox = Mailbox(world.container.redis.commands, backlog=0)
-
-    with pytest.raises(Unavailable, match="waiting"):
-        mailbox.put("1::x", "ticket", b"{}", "message")

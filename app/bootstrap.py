@@ -149,10 +149,12 @@ def _database(settings: Settings, metrics: Metrics) -> Database:
 def _providers(
     settings: Settings, known_models: catalogue.Catalogue, redis: RedisClients, metrics: Metrics
 ) -> Providers:
-    slots = ModelSlots(redis.commands, at_once=settings.model_concurrency)
+    slots = ModelSlots(redis.commands, quota=Quota.of(settings.model_concurrency, settings.organization_share))
     return Providers(
         catalogue=known_models,
-        slot=lambda model, timeout_s: slots.of(model.label, timeout_s),
+        slot=lambda request: slots.of(
+            request.model.label, request.organization_id, request.timeout_s, own=bool(request.model.base_url)
+        ),
         observed=provider_calls(metrics),
         answer_bytes=settings.model_answer_bytes,
     )

@@ -142,7 +142,10 @@ class Settings:
         "REPRISE_RUN_CALL_S", 600, "Seconds the model call of a run may take, its retries included", _positive
     )
     model_concurrency: int = setting(
-        "REPRISE_MODEL_CONCURRENCY", 1024, "Calls that one model gets at once, from all processes together", _positive
+        "REPRISE_MODEL_CONCURRENCY",
+        1024,
+        "Calls that one model gets at once of one organization, from all processes together",
+        _positive,
     )
     model_answer_bytes: int = setting(
         "REPRISE_MODEL_ANSWER_BYTES",

@@ -19,7 +19,7 @@ from app.providers.failures import ProviderFailure
 from app.providers.retry import Retry
 from app.providers.types import Credential, ModelPort, ModelRef, ModelRequest, OnEvent, StreamEvent
 
-Slot = Callable[[ModelRef, float], AbstractContextManager[object]]
+Slot = Callable[[ModelRequest], AbstractContextManager[object]]
 Observed = Callable[[ModelRef], AbstractContextManager[object]]
 
 
@@ -27,7 +27,7 @@ class Providers:
     """A `ModelPort` over all vendors.
 
     `slot` is entered for the length of a call, its pauses included: a limit on how many calls one model gets
-    at once, which may wait (within the seconds that it is told) or raise. `observed` is entered for each try.
+    at once, which may wait (within the call's seconds) or raise. `observed` is entered for each try.
     With a catalogue, files that a model can't read are refused (`Invalid`) before anything is sent.
     """
 
@@ -39,7 +39,7 @@ class Providers:
         remote: ModelPort | None = None,
         retry: Retry | None = None,
         breaker: CallBreaker | None = None,
-        slot: Slot = lambda model, timeout_s: nullcontext(),
+        slot: Slot = lambda request: nullcontext(),
         observed: Observed = lambda model: nullcontext(),
         answer_bytes: int = ANSWER_BYTES,
     ) -> None:
@@ -83,7 +83,7 @@ class Providers:
                 return send(replace(request, timeout_s=left_s))
 
         began = self._retry.monotonic()
-        with self._breaker.guard(_upstream(request), model.vendor, model.name), self._slot(model, request.timeout_s):
+        with self._breaker.guard(_upstream(request), model.vendor, model.name), self._slot(request):
             return self._retry.call(attempt, request.timeout_s - (self._retry.monotonic() - began))
 
     def _stream_once(self, request: ModelRequest, on_event: OnEvent) -> Answer:

@@ -51,13 +51,14 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call of a model; `timeout_s` is the deadline of the whole call, retries included."""
+    """One call of a model for an organization; `timeout_s` is the deadline of the whole call, retries included."""
 
     model: ModelRef
     config: ModelConfig
     messages: tuple[Message, ...]
     credential: Credential | None
     timeout_s: float
+    organization_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)

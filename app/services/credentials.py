@@ -136,7 +136,8 @@ class CredentialService:
         credential = self.find(organization_id, model.vendor, base_url=model.base_url)
         ref = ModelRef(model.vendor, model.name, model.base_url or None)  # type: ignore[arg-type]
         question = (Message("user", "Say OK."),)
-        self._providers.complete(ModelRequest(ref, ModelConfig(), question, credential, CHECK_TIMEOUT_S))
+        request = ModelRequest(ref, ModelConfig(), question, credential, CHECK_TIMEOUT_S, organization_id)
+        self._providers.complete(request)
 
     def _note(
         self, connection: Connection, organization_id: int, actor: Actor, action: str, vendor: str, base_url: str = ""

@@ -186,7 +186,7 @@ class ReplayPlayer:
         def credential() -> Credential | None:
             return self.credentials.find(organization_id, model.vendor, base_url=model.base_url)
 
-        return MeteredModel(model, config, self.providers, credential, meter, self.call_timeout_s)
+        return MeteredModel(model, config, self.providers, credential, meter, self.call_timeout_s, organization_id)
 
     def _end(self, row: ReplayRow, token: str, result: ReplayResult, counted: dict[str, Any]) -> None:
         """Store what was found or, where the database does not take it, that failure; `counted` in any case."""

@@ -72,12 +72,15 @@ class MeteredModel:
     credential: Callable[[], Credential | None]
     meter: Meter
     timeout_s: float
+    organization_id: int
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
         """What the model can't take is, to a replay, a failure of its provider like any other."""
         said = (Message("system", instruction), *messages)
         try:
-            request = model_request(self.model, self.config, said, self.credential(), self.timeout_s)
+            request = model_request(
+                self.model, self.config, said, self.credential(), self.timeout_s, self.organization_id
+            )
             request = replace(request, config=replace(request.config, tools=tuple(tools)))
             answer = self.providers.complete(request)
         except Invalid as refused:

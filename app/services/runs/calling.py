@@ -32,12 +32,13 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a run says, to the first candidate and, when that fails, to the second."""
+    """What an organization's run says, to the first candidate and, when that fails, to the second."""
 
     first: Candidate
     second: Candidate | None
     config: Config
     messages: tuple[Message, ...]
+    organization_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,6 @@ class Caller:
     def _ask(self, call: Call, who: Candidate, timeout_s: float, on_event: OnEvent | None) -> Answered:
         if who.refused:
             raise who.refused
-        request = model_request(who.model, call.config, call.messages, who.credential, timeout_s)
+        request = model_request(who.model, call.config, call.messages, who.credential, timeout_s, call.organization_id)
         answer = self.providers.stream(request, on_event) if on_event else self.providers.complete(request)
         return Answered(answer, who.model, request.config)

@@ -118,7 +118,7 @@ class Executor:
         files = tuple(File(file["fileName"], file["contentType"], content) for file, content in described)
         messages = (Message("system", instruction), Message("user", row.question, files=files))
         fallback = self._candidate(row, second) if second else None
-        return Call(self._candidate(row, first), fallback, row.request["config"], messages)
+        return Call(self._candidate(row, first), fallback, row.request["config"], messages, row.organization_id)
 
     def _model(self, connection: Connection, row: RunRow, model_id: int) -> LanguageModel:
         return self.models.read(connection, organization_id=row.organization_id, model_id=model_id)

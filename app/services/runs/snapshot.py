@@ -57,9 +57,10 @@ def model_request(
     messages: tuple[Message, ...],
     credential: Credential | None,
     timeout_s: float,
+    organization_id: int = 0,
 ) -> ModelRequest:
     ref = ModelRef(model.vendor, model.name, model.base_url or None)  # type: ignore[arg-type] # a vendor's own name
-    return ModelRequest(ref, parse_config(config, model), messages, credential, timeout_s)
+    return ModelRequest(ref, parse_config(config, model), messages, credential, timeout_s, organization_id)
 
 
 def without_text(row: RunRow) -> dict[str, Any]:

@@ -62,7 +62,8 @@ def test_the_slot_of_a_model_is_held_for_the_length_of_its_call(upstream, models
     log = []
 
     @contextmanager
-    def slot(model, _timeout_s):
+    def slot(request):
+        model = request.model
         log.append(f"in {model.name}")
         try:
             yield

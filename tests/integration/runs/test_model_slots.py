@@ -10,15 +10,18 @@ import redis
 
 from app.errors import ProviderTimeout
 from app.limits.model_slots import GRACE_S, ModelSlots
+from app.limits.shares import Quota
 from tests.support.waiting import wait_until
 
 MODEL = "OPENAI gpt-4o-mini"
+ORGANIZATION, OTHER, THIRD = 7, 8, 9
 
 
 @pytest.fixture
 def client(container):
     """Of each backend in turn."""
-    container.redis.commands.delete(f"reprise:slots:{MODEL}", f"reprise:slots:{MODEL}-other")
+    for key in container.redis.commands.keys("reprise:slots:*"):
+        container.redis.commands.delete(key)
     return container.redis.commands
 
 
@@ -27,7 +30,7 @@ def test_processes_together_make_no_more_calls_than_the_limit(client):
 
     def call(number):
         nonlocal now, most
-        with ModelSlots(client, at_once=3).of(MODEL, 30):
+        with ModelSlots(client, quota=Quota.of(3, 25)).of(MODEL, ORGANIZATION, 30):
             with lock:
                 now, most = now + 1, max(most, now + 1)
             threading.Event().wait(0.02)
@@ -40,12 +43,12 @@ def test_processes_together_make_no_more_calls_than_the_limit(client):
 
 
 def test_calls_of_several_models_that_begin_together_are_counted_each_for_its_own(client):
-    slots, others = ModelSlots(client, at_once=2), f"{MODEL}-other"
+    slots, others = ModelSlots(client, quota=Quota.of(2, 25)), f"{MODEL}-other"
     begun, leave = threading.Semaphore(0), threading.Event()
 
     def call(model):
         try:
-            with slots.of(model, 0.01):
+            with slots.of(model, ORGANIZATION, 0.01):
                 begun.release()
                 return leave.wait(10)
         except ProviderTimeout:
@@ -60,16 +63,16 @@ def test_calls_of_several_models_that_begin_together_are_counted_each_for_its_ow
         assert [sum(one.result() for one in calls[model]) for model in (MODEL, others)] == [2, 2]
     with ExitStack() as places:
         for model in (MODEL, MODEL, others, others):
-            places.enter_context(slots.of(model, 0.01))
+            places.enter_context(slots.of(model, ORGANIZATION, 0.01))
 
 
 def test_a_call_waits_for_a_place_inside_its_time(client):
-    slots = ModelSlots(client, at_once=1)
+    slots = ModelSlots(client, quota=Quota.of(1, 25))
     with ExitStack() as first, ThreadPoolExecutor(1) as pool:
-        first.enter_context(slots.of(MODEL, 30))
+        first.enter_context(slots.of(MODEL, ORGANIZATION, 30))
 
         def second():
-            with slots.of(MODEL, 30):
+            with slots.of(MODEL, ORGANIZATION, 30):
                 return "called"
 
         waiting = pool.submit(second)
@@ -79,35 +82,39 @@ def test_a_call_waits_for_a_place_inside_its_time(client):
 
 
 def test_when_no_place_becomes_free_in_time_the_call_fails_as_too_slow(client):
-    slots = ModelSlots(client, at_once=1)
-    with slots.of(MODEL, 30), pytest.raises(ProviderTimeout, match="busy with 1 calls"), slots.of(MODEL, 0.2):
+    slots = ModelSlots(client, quota=Quota.of(1, 25))
+    with (
+        slots.of(MODEL, ORGANIZATION, 30),
+        pytest.raises(ProviderTimeout, match="busy with 1 calls"),
+        slots.of(MODEL, ORGANIZATION, 0.2),
+    ):
         pass
 
 
 def test_models_do_not_wait_for_each_other(client):
-    slots = ModelSlots(client, at_once=1)
-    with slots.of(MODEL, 30), slots.of("OPENAI other", 0.2):
+    slots = ModelSlots(client, quota=Quota.of(1, 25))
+    with slots.of(MODEL, ORGANIZATION, 30), slots.of("OPENAI other", ORGANIZATION, 0.2):
         pass
 
 
 def test_a_failed_call_gives_its_place_back(client):
-    slots = ModelSlots(client, at_once=1)
-    with pytest.raises(ZeroDivisionError), slots.of(MODEL, 30):
+    slots = ModelSlots(client, quota=Quota.of(1, 25))
+    with pytest.raises(ZeroDivisionError), slots.of(MODEL, ORGANIZATION, 30):
         raise ZeroDivisionError
-    with slots.of(MODEL, 0.2):
+    with slots.of(MODEL, ORGANIZATION, 0.2):
         pass
 
 
 def test_the_place_of_a_dead_process_comes_back_while_others_go_on(client):
-    slots = ModelSlots(client, at_once=2)
-    dead = slots.of(MODEL, 0.3 - GRACE_S)
+    slots = ModelSlots(client, quota=Quota.of(2, 25))
+    dead = slots.of(MODEL, ORGANIZATION, 0.3 - GRACE_S)
     dead.__enter__()  # and never left
 
     def both_free():
         with ExitStack() as places:
             try:
                 for _ in range(2):
-                    places.enter_context(slots.of(MODEL, 0.01))
+                    places.enter_context(slots.of(MODEL, ORGANIZATION, 0.01))
             except ProviderTimeout:
                 return False
             return True
@@ -116,11 +123,39 @@ def test_the_place_of_a_dead_process_comes_back_while_others_go_on(client):
     wait_until(both_free, "the place of the dead", timeout_s=5)
 
 
+def taken(places, slots, organization_id, **which):
+    """How many places of the model the organization gets, which it keeps."""
+    count = 0
+    while True:
+        try:
+            places.enter_context(slots.of(MODEL, organization_id, 0.01, **which))
+        except ProviderTimeout:
+            return count
+        count += 1
+
+
+def test_calls_of_one_organization_that_hang_leave_others_a_share_of_a_models_places(client):
+    slots = ModelSlots(client, quota=Quota.of(16, 25))
+    with ExitStack() as places:
+        assert [taken(places, slots, one) for one in (ORGANIZATION, OTHER, THIRD)] == [16, 2, 1]
+
+    with ExitStack() as places:
+        assert taken(places, slots, OTHER) == 16
+
+
+def test_models_of_two_organizations_at_one_address_share_nothing(client):
+    slots = ModelSlots(client, quota=Quota.of(4, 25))
+    with ExitStack() as places:
+        assert taken(places, slots, ORGANIZATION, own=True) == 4
+        assert taken(places, slots, OTHER, own=True) == 4
+        assert taken(places, slots, OTHER) == 4
+
+
 def test_while_redis_is_away_nobody_is_stopped():
     server = fakeredis.FakeServer()
-    slots = ModelSlots(fakeredis.FakeRedis(server=server, version=(7,)), at_once=1)
+    slots = ModelSlots(fakeredis.FakeRedis(server=server, version=(7,)), quota=Quota.of(1, 25))
     server.connected = False
-    with slots.of(MODEL, 1), slots.of(MODEL, 1):
+    with slots.of(MODEL, ORGANIZATION, 1), slots.of(MODEL, ORGANIZATION, 1):
         pass
     with pytest.raises(redis.ConnectionError):
         fakeredis.FakeRedis(server=server).ping()

@@ -68,8 +68,8 @@ def test_a_stream_that_has_said_something_is_not_begun_again():
 def test_a_slot_that_is_refused_stops_the_call():
     models = Models()
 
-    def full(model, _timeout_s):
-        raise ProviderError(f"{model.name} is busy")
+    def full(request):
+        raise ProviderError(f"{request.model.name} is busy")
 
     with pytest.raises(ProviderError, match="gpt-4o-mini is busy"):
         providers(models, slot=full).complete(request())
@@ -100,8 +100,8 @@ def test_what_waiting_for_a_slot_takes_is_taken_from_the_calls_time():
     models = Models()
 
     @contextmanager
-    def slow(_model, timeout_s):
-        clock[0] += timeout_s / 2
+    def slow(request):
+        clock[0] += request.timeout_s / 2
         yield
 
     retry = Retry(monotonic=lambda: clock[0], sleep=lambda _s: None)

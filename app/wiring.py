@@ -162,6 +162,8 @@ class Services:
             call_timeout_s=parts.settings.run_call_s,
             metrics=parts.metrics,
             rules=self.masking,
+            owners=self.owners,
+            organization_share=parts.settings.organization_share,
         )
 
     @cached_property

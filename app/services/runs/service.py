@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -13,12 +11,15 @@ from sqlalchemy.exc import IntegrityError
 from app.chat import Message
 from app.coalesce import Coalescer
 from app.db import Database
-from app.errors import Conflict, Invalid, NotFound, Unavailable
+from app.errors import Conflict, Invalid, NotFound
+from app.limits.shares import Quota
+from app.limits.turns import Turns
 from app.models import idempotency_keys, run_file_chunks, runs
 from app.models.base import earlier_now
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
 from app.providers.router import Providers
+from app.services.owners import Owners
 from app.services.prompts import PromptService
 from app.services.runs.commands import Idempotency, RunCommand, Started
 from app.services.runs.ends import RunEnds
@@ -29,8 +30,8 @@ from app.services.runs.snapshot import model_request, snapshot
 from app.services.runs.sweeper import KEY_TTL, Sweeper
 from app.timestamps import Now
 
-# Runs begun at one time in a process: of a thousand that come together, more would only make everybody else wait for
-# the interpreter and for a connection.
+# Runs of one organization begun at one time in a process: of a thousand that come together, more would only make
+# everybody else wait for the interpreter and for a connection.
 TURNS = 4
 # Answers read in one query, for all who wait for one: a row may be megabytes.
 TOGETHER = 16
@@ -50,6 +51,8 @@ class RunService:
         masking: RunMasking,
         sweeper: Sweeper,
         ends: RunEnds,
+        owners: Owners,
+        organization_share: int,
     ) -> None:
         self._database = database
         self._now = now
@@ -59,7 +62,8 @@ class RunService:
         self._masking = masking
         self._sweeper = sweeper
         self._ends = ends
-        self._turns = threading.BoundedSemaphore(TURNS)
+        self._owners = owners
+        self._turns = Turns(Quota.of(TURNS, organization_share), timeout_s=TURN_S)
         self._rows: Coalescer[int, RunRow | None] = Coalescer(self._read_all, most=TOGETHER, wait_s=TURN_S)
 
     @property
@@ -92,7 +96,7 @@ class RunService:
         Whatever can be refused is refused before anything is written: `NotFound`, `Invalid`, and `Conflict`
         for an Idempotency-Key that came with another body. `epoch`: see `PromptService.get`.
         """
-        with self._turn():
+        with self._turns.of(self._owners.of_project(project_id)):
             return self._start(command, project_id, api_key_id, source, idempotency, epoch)
 
     def _start(
@@ -131,15 +135,6 @@ class RunService:
         with self._database.read() as connection:
             found = {row.id: row for row in runs.find_runs(connection, run_ids=set(run_ids))}
         return [found.get(run_id) for run_id in run_ids]
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        if not self._turns.acquire(timeout=TURN_S):
-            raise Unavailable("Too many runs are begun at once; try again.")
-        try:
-            yield
-        finally:
-            self._turns.release()
 
     def execute(self, run_id: int) -> bool:
         """Execute a queued run; whether it is finished now, by whomever. Whoever waits for it is told."""

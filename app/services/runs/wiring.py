@@ -10,6 +10,7 @@ from app.providers.router import Providers
 from app.services.credentials import CredentialService
 from app.services.masking import MaskingRules
 from app.services.models import ModelService
+from app.services.owners import Owners
 from app.services.prompts import PromptService
 from app.services.runs.calling import Caller
 from app.services.runs.claiming import Claiming
@@ -36,6 +37,8 @@ def build_runs(
     call_timeout_s: float,
     metrics: Metrics,
     rules: MaskingRules,
+    owners: Owners,
+    organization_share: int,
     beat_s: float = BEAT_S,
 ) -> RunService:
     masking = RunMasking(database=database, rules=rules, client=client)
@@ -63,4 +66,6 @@ def build_runs(
         masking=masking,
         sweeper=sweeper,
         ends=ends,
+        owners=owners,
+        organization_share=organization_share,
     )

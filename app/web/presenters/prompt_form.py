@@ -129,13 +129,17 @@ def _placeholder(form: Form, prefix: str) -> PlaceholderFields:
     names, contents = form.texts(f"{prefix}.name"), form.texts(f"{prefix}.content")
     rows = list(zip(names, contents, strict=False))
     kept = [at for at, (name, content) in enumerate(rows) if name.strip() or content.strip()]
-    default = form.text(f"{prefix}.default")
+    default = _place(form.text(f"{prefix}.default"))
     return PlaceholderFields(
         key=form.text(f"{prefix}.key").strip(),
         description=form.text(f"{prefix}.description"),
         values=tuple(ValueFields(*rows[at]) for at in kept),
-        default=str(kept.index(int(default))) if default.isdecimal() and int(default) in kept else "",
+        default=str(kept.index(default)) if default in kept else "",
     )
+
+
+def _place(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def _placeholder_body(placeholder: PlaceholderFields) -> dict[str, Any]:

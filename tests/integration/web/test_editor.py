@@ -244,3 +244,11 @@ def test_a_second_model_that_was_disabled_since_stays_until_it_is_changed(world:
 
     admin.open(f"{admin.base}/prompts/{prompt_id}/edit")
     assert f"{second}, not enabled" in admin.text
+
+
+def test_a_default_of_a_million_digits_is_none(world: World, admin: Browser) -> None:
+    path = f"{admin.base}/prompts/{world.prompt()}/edit"
+    admin.open(path)
+
+    sent = {"placeholder.0.key": "tone", "placeholder.0.name": "kind", "placeholder.0.default": "9" * 1_000_000}
+    assert admin.send(path, name="A prompt", value="x", **sent).status_code in (303, 400, 412)

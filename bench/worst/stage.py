@@ -15,6 +15,7 @@ from falcon.testing import Result, TestClient
 from app.api.app import build_app
 from app.api.route_table import RoutedApp
 from app.services.origins import Origin
+from app.startup import settle
 from app.web.cookies import SESSION_COOKIE
 from app.web.forms import csrf_token
 from bench.worst import texts
@@ -96,6 +97,7 @@ def stage() -> Iterator[Stage]:
         made.ids |= organization(world) | everything(world)
         made.ids |= {"project_id": world.project_id, "name": "app.css"}
         _large(made)
+        settle()  # as the servers do once they are built
         yield made
 
 

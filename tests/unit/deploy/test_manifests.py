@@ -251,6 +251,19 @@ def test_redis_never_evicts() -> None:
     assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
 
 
+def in_bytes(size: str) -> int:
+    """Of `1gb`, as Redis has it, or `1536m`, as compose has it."""
+    return int(size.rstrip("gmb")) * {"g": 2**30, "m": 2**20}[size.rstrip("b")[-1]]
+
+
+def test_redis_has_room_for_the_batches_that_may_wait_and_a_machine_for_redis() -> None:
+    backlog = next(one.default for one in declared() if one.metadata["env"] == "REPRISE_INGEST_BACKLOG_BYTES")
+    command = THEIRS["redis"]["command"]
+    most = in_bytes(command[command.index("--maxmemory") + 1])
+    assert backlog <= most / 2
+    assert most <= in_bytes(THEIRS["redis"]["mem_limit"]) * 3 / 4
+
+
 def test_redis_wants_a_password_that_is_in_no_argument() -> None:
     redis = THEIRS["redis"]
     assert redis["command"][:2] == ["redis-server", "/run/secrets/redis_conf"]

@@ -23,9 +23,9 @@ Taken = tuple[float, int, Case]
 
 
 def cases(app: RoutedApp) -> Iterator[Case]:
-    """All of them, those that remove things last."""
+    """All of them, those that change what the others cost last."""
     found = [*CASES, *api.of_bodies(app), *pages.of_forms(app)]
-    yield from sorted(found, key=lambda case: last.removes(case.route))
+    yield from sorted(found, key=lambda case: last.is_last(case.route))
 
 
 def measure(made: Stage, case: Case) -> Taken:

@@ -1,4 +1,4 @@
-"""Requests that remove what the others ask for, and so come last."""
+"""Requests that change what the others cost: that remove what these ask for, or mask it, and so come last."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ plain("DELETE /api/v1/invitations/{invitation_id}")
 
 # Forms that remove, revoke or sign out: the generic ones are sent to them.
 _FORMS = ("/remove", "/revoke", "/delete", "/archive", "/withdraw", "/clear", "/sign-out")
-ROUTES = frozenset(case.route for case in CASES if case.route.startswith("DELETE "))
+ROUTES = frozenset(case.route for case in CASES if case.route.startswith("DELETE ")) | {"PUT /api/v1/data-policy"}
 
 
-def removes(route: str) -> bool:
+def is_last(route: str) -> bool:
     return route in ROUTES or route.endswith(_FORMS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -68,7 +69,7 @@ class Follower:
         row = self.read_run(project_id, run_id)
         own = api_key_id is not None and api_key_id == row.api_key_id
         while True:
-            pieces = self._read(run_id, after, 0.0 if row.finished else min(self.look_s, self.wait_s), own)
+            pieces = self._read(run_id, after, 0.0 if row.finished else min(self._pause_s(), self.wait_s), own)
             written = [piece for piece in pieces if piece.kind != END]
             yield from (piece if piece.data else SILENCE for piece in written)
             after = written[-1].id if written else after
@@ -83,6 +84,10 @@ class Follower:
                 )
             if not pieces and not row.finished:
                 yield SILENCE
+
+    def _pause_s(self) -> float:
+        """Not the same for all: of a thousand that came together all would look at once, and others stand in line."""
+        return random.uniform(self.look_s / 2, self.look_s)  # noqa: S311 - jitter, no secret
 
     def _read(self, run_id: int, after: str, wait_s: float, own: bool) -> list[Piece]:
         """What there is after `after`; waits for the first piece of it, and none when there is none in time."""

@@ -24,6 +24,7 @@ FOREVER_S = 3600
 WARM_UP = 20
 GOAL = 2.0
 REPLAYS, READERS, SENDERS = 40, 30, 4
+LONG_RUNS = 40
 SETTLED_S = 5
 
 Measured = dict[str, list[Took]]
@@ -56,6 +57,8 @@ def flood(client: Client, prompt_id: int, runs: int, batches: bool, begun: objec
             flooding.start_replays(REPLAYS)
             flooding.wait_for_runs(runs - runs // 10)
             flooding.wait_for_runs(runs // 10, accept="text/event-stream")
+            # Newest first: what the readers do not take is more than any socket holds for them.
+            flooding.start_runs(LONG_RUNS, question="x" * 500_000)
             flooding.read_nothing(READERS)
         begun.set()  # type: ignore[attr-defined]
         stop.wait()  # type: ignore[attr-defined]

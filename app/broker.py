@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import redis
-from dramatiq import Broker, Message, Middleware, Worker
+from dramatiq import Message, Middleware
 from dramatiq.broker import MessageProxy
 from dramatiq.brokers.redis import RedisBroker, _RedisConsumer
 from dramatiq.errors import ConnectionClosed
@@ -20,8 +20,10 @@ from dramatiq.results.backends import RedisBackend
 
 from app.coalesce import Coalescer
 from app.errors import Unavailable
+from app.hand_back import HandBack
 from app.limits.shares import Quota
-from app.organization_queue import HeldMessages, OrganizationQueue, Ownership
+from app.organization_queue import OrganizationQueue
+from app.ownership import HeldMessages, Ownership
 
 QUEUES = ("runs", "spans", "replays")
 # A worker that has been silent for so long is dead: its messages go to the others.
@@ -80,19 +82,6 @@ def build_broker(
     )
 
 
-class HandBack(Middleware):
-    """A worker that stops takes no further messages: they would wait for its last actor to end.
-
-    Dramatiq's consumers go on fetching meanwhile, so that their heartbeats do.
-    """
-
-    def before_worker_boot(self, broker: Broker, _worker: Worker) -> None:
-        broker.stopping = False  # type: ignore[attr-defined]
-
-    def before_worker_shutdown(self, broker: Broker, _worker: Worker) -> None:
-        broker.stopping = True  # type: ignore[attr-defined]
-
-
 class WakingBroker(RedisBroker):
     """Differs from its parent in how an idle or full consumer waits, and in when maintenance is done.
 
@@ -122,9 +111,8 @@ class WakingBroker(RedisBroker):
 
     def queue(self, name: str) -> OrganizationQueue:
         if name not in self._queues:
-            self._queues[name] = OrganizationQueue(
-                self.client, namespace=self.namespace, queue=name, consumer=self.broker_id
-            )
+            names = {"namespace": self.namespace, "queue": name, "consumer": self.broker_id}
+            self._queues[name] = OrganizationQueue(self.client, **names)
         return self._queues[name]
 
     def held(self, queue_name: str) -> HeldMessages:

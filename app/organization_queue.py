@@ -11,19 +11,15 @@ A process that has threads to spare waits on a list of its own, and leaves word 
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import redis
-from dramatiq import Broker, Message, Middleware
+from dramatiq import Message
 
 from app.limits.shares import Quota
 
-R = TypeVar("R")
-OPTION = "organization_id"
 # What a process that died was told is forgotten after this.
 WAKE_TTL_S = 60
 
@@ -173,12 +169,6 @@ end
 """
 
 
-def organization_of(message_id: str) -> int:
-    """The organization of a message by its id in Redis."""
-    number, colon, _ = message_id.partition(":")
-    return int(number) if colon and number.isdecimal() else 0
-
-
 def lists_of(client: redis.Redis, queue: str) -> list[str]:
     """The lists in which messages of a queue wait; `queue` with the namespace in front."""
     organizations: list[bytes] = client.lrange(f"{queue}:organizations", 0, -1)  # type: ignore[assignment]
@@ -264,46 +254,3 @@ class OrganizationQueue:
     def leave(self) -> None:
         """Wait no longer."""
         self._client.hdel(self._keys.idle, self._keys.consumer)
-
-
-class HeldMessages:
-    """The messages that this process has taken of a queue, until it is done with them; safe from any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._ids: set[str] = set()
-        self._held: Counter[int] = Counter()
-
-    def add(self, message_id: str) -> None:
-        with self._lock:
-            if message_id not in self._ids:
-                self._ids.add(message_id)
-                self._held[organization_of(message_id)] += 1
-
-    def discard(self, message_id: str) -> None:
-        """As often as one likes: an acknowledgement that fails comes again."""
-        with self._lock:
-            if message_id in self._ids:
-                self._ids.discard(message_id)
-                self._held[organization_of(message_id)] -= 1
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def by_organization(self) -> dict[int, int]:
-        with self._lock:
-            self._held = +self._held
-            return dict(self._held)
-
-
-class Ownership(Middleware):
-    """Puts a message's organization in front of its id in Redis."""
-
-    def before_enqueue(self, _broker: Broker, message: Message[object], _delay: int | None) -> None:
-        if organization_id := message.options.get(OPTION):
-            message.options["redis_message_id"] = f"{organization_id}:{message.options['redis_message_id']}"
-
-
-def owned(message: Message[R], organization_id: int) -> Message[R]:
-    """The message as one of an organization's."""
-    return message.copy(options={OPTION: organization_id})

@@ -10,7 +10,7 @@ from app.actors.store_spans import BatchActor
 from app.broker import WakingBroker
 from app.errors import Unavailable
 from app.limits.mailbox import Mailbox
-from app.organization_queue import owned
+from app.ownership import owned
 from app.services.ingest import SEALED
 from app.services.masking import MaskingRules
 from app.services.owners import Owners

@@ -10,7 +10,7 @@ import structlog
 from app.actors.replay import ReplayActor
 from app.broker import WakingBroker
 from app.errors import Unavailable
-from app.organization_queue import owned
+from app.ownership import owned
 from app.services.owners import Owners
 from app.services.replay_sweeper import ReplaySweeper
 

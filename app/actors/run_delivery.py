@@ -13,7 +13,7 @@ from app.actors.run_prompt import RunActor
 from app.broker import WakingBroker
 from app.errors import Unavailable, WaitTimeout
 from app.models.runs import RunRow
-from app.organization_queue import owned
+from app.ownership import owned
 from app.services.owners import Owners
 from app.services.runs import RunService, Started
 from app.services.runs.failures import NOT_SENT

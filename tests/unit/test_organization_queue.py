@@ -16,7 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from app.broker import build_broker
 from app.limits.shares import Quota
-from app.organization_queue import OrganizationQueue, organization_of, owned
+from app.organization_queue import OrganizationQueue
+from app.ownership import organization_of, owned
 from app.queues import read_queues
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import wait_until

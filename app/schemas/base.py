@@ -17,6 +17,8 @@ FIRST_YEAR, LAST_YEAR = 1970, 2261
 # A body can be wrong in a million places: the answer names the first few.
 MESSAGES = 10
 MESSAGE_LENGTH = 500
+# Each unknown field costs a message: of more fields than any schema has, none is looked at.
+FIELDS_MAX = 100
 
 
 class StrictSchema(Schema):
@@ -26,6 +28,11 @@ class StrictSchema(Schema):
         unknown = RAISE
 
     error_messages = {"unknown": "Unknown field.", "type": "Must be a JSON object."}  # noqa: RUF012 - marshmallow's way
+
+    def load(self, data: Any, **kwargs: Any) -> Any:
+        if isinstance(data, Mapping) and len(data) > FIELDS_MAX:
+            raise ValidationError(f"Must have at most {FIELDS_MAX} fields.")
+        return super().load(data, **kwargs)
 
 
 class Text(fields.String):

@@ -7,11 +7,11 @@ import re
 from base64 import b64decode
 from typing import Any
 
-from marshmallow import ValidationError, fields, post_load, validate, validates
+from marshmallow import ValidationError, fields, post_load, validates
 
 from app.chat import File
 from app.models.runs import RunRow
-from app.schemas.base import Identifier, StrictBoolean, StrictSchema, Text
+from app.schemas.base import BoundedList, Identifier, StrictBoolean, StrictSchema, Text
 from app.schemas.placeholders import Selections
 from app.services.runs import RunCommand
 from app.timestamps import iso, iso_or_none
@@ -47,7 +47,7 @@ class RunRequest(StrictSchema):
 
     id = Identifier(required=True)
     question = Text(required=True)
-    files = fields.List(fields.Nested(FileSchema), load_default=list, validate=validate.Length(max=FILES_MAX))
+    files = BoundedList(fields.Nested(FileSchema), maximum=FILES_MAX, load_default=list)
     placeholders = Selections(load_default=dict)
     productive = StrictBoolean(load_default=True)
     commitHash = Text(load_default=None)  # noqa: N815

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
+from app.api.bodies import ELEMENTS_MAX
 from app.api.operation import operation_of
 from app.api.route_table import RoutedApp
 from app.schemas.prompts import VALUE
@@ -160,9 +161,26 @@ def wrapped_files(stage: Stage) -> Ask:
     return sends({"id": stage.ids["prompt_id"], "question": "x", "files": sent})
 
 
-@worst(RUN, "50 MB of selections")
+@worst(RUN, "files that are a million numbers")
+def numbers_for_files(stage: Stage) -> Ask:
+    return sends({"id": stage.ids["prompt_id"], "question": "x", "files": [1] * 1_000_000})
+
+
+@worst(RUN, "as many lists as are read")
+def nested_lists(stage: Stage) -> Ask:
+    deep = b"[" * 900 + b"]" * 900
+    lists = b",".join([deep] * (ELEMENTS_MAX // 901))
+    return Ask(body=b'{"id": %d, "question": "x", "commitHash": [%b]}' % (stage.ids["prompt_id"], lists))
+
+
+@worst(RUN, "as many unknown fields as are read")
+def unknown_fields(_stage: Stage) -> Ask:
+    return sends({f"f{number}": 1 for number in range(ELEMENTS_MAX - 10)})
+
+
+@worst(RUN, "as many selections as are read")
 def selections(stage: Stage) -> Ask:
-    return sends({"id": stage.ids["prompt_id"], "question": "x", "placeholders": _members(45_000_000)})
+    return sends({"id": stage.ids["prompt_id"], "question": "x", "placeholders": _members(14 * (ELEMENTS_MAX - 10))})
 
 
 @worst(f"POST {PROMPT}/render", "2 MB of selections")

@@ -32,7 +32,7 @@ def file(**fields):
         ({"memoryKey": {}}, "memoryKey: Not a valid string."),
         ({"surprise": 1}, "surprise: Unknown field."),
         ({"files": {}}, "files: Not a valid list."),
-        ({"files": file()["files"] * 4}, "files: Longer than maximum length 3."),
+        ({"files": file()["files"] * 4}, "files: Must have at most 3 entries."),
         (file(base64="%%%"), "files.0.base64: Not valid base64."),
         (file(base64="aGVsbG8"), "files.0.base64: Not valid base64."),
         (file(base64="ü"), "files.0.base64: Not valid base64."),

@@ -1,0 +1,53 @@
+"""Bodies within their limit in bytes that once took a second for each 100 KB: every part of them was looked at."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from falcon.testing import Result
+
+from app.api.bodies import ELEMENTS_MAX
+from tests.support.operations import calls_of
+from tests.support.world import World
+
+RUN = "/api/v1/prompts/run"
+
+
+def run(world: World, **fields: Any) -> Result:
+    body = json.dumps({"id": 1, "question": "x"} | fields).encode()
+    return world.post(RUN, body=body, headers={"Content-Type": "application/json"})
+
+
+def test_a_million_numbers_for_files_are_refused_without_a_look_at_them(world: World) -> None:
+    four, million = [1] * 4, [1] * 1_000_000
+    few = calls_of(lambda: run(world, files=four))
+    many = calls_of(lambda: run(world, files=million))
+
+    answer = run(world, files=million)
+    assert (answer.status_code, answer.json["error"]) == (400, "files: Must have at most 3 entries.")
+    # The body comes in more pieces; no entry is looked at.
+    assert many - few < 1_000_000 / 100
+
+
+@pytest.mark.parametrize("path", [RUN, "/api/v1/prompts", "/api/v1/data-policy"])
+def test_a_hundred_thousand_unknown_fields_are_refused_without_naming_each(world: World, path: str) -> None:
+    send = world.put if path.endswith("data-policy") else world.post
+
+    def refused(count: int) -> Result:
+        return send(path, json={f"f{number}": 1 for number in range(count)})
+
+    few, many = calls_of(lambda: refused(200)), calls_of(lambda: refused(100_000))
+    answer = refused(100_000)
+    assert (answer.status_code, answer.json["error"]) == (400, "Must have at most 100 fields.")
+    assert many - few < 100_000 / 100
+
+
+def test_more_elements_than_a_question_may_have_commas_are_not_read(world: World) -> None:
+    refused = run(world, commitHash=[0] * (ELEMENTS_MAX + 1))
+    assert refused.status_code == 400
+    assert refused.json["error"] == f"The body has more than {ELEMENTS_MAX} lists, objects and members."
+
+    accepted = run(world, id=world.prompt(), question="," * (ELEMENTS_MAX - 100), productive=False)
+    assert accepted.status_code == 200

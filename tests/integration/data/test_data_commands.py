@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from app import home
 from app.cli import main
 from tests.support.everything import everything
 from tests.support.world import World, new_world, running, settings_for
@@ -21,6 +22,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setenv("REPRISE_HOME", str(tmp_path))
     for name in ("DATABASE_URL", "REDIS_URL"):
         monkeypatch.delenv(name, raising=False)
+    home.claim(tmp_path, with_database=True)
     with running(settings_for(tmp_path)) as container:
         yield new_world(container)
 

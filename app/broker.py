@@ -93,7 +93,6 @@ class WakingBroker(RedisBroker):
     """
 
     stopping = False
-    _next_maintenance = 0.0
 
     def __init__(self, *, organization_share: int, on_deferred: OnDeferred, **options: Any) -> None:
         super().__init__(**options)  # type: ignore[no-untyped-call]
@@ -125,11 +124,8 @@ class WakingBroker(RedisBroker):
             self.queue(queue_name).put(message_id, data)
 
     def _should_do_maintenance(self, command: str) -> int:
-        now = time.monotonic()
-        if command != "fetch" or now < self._next_maintenance:
-            return 0
-        self._next_maintenance = now + WAKE_S
-        return 1
+        """With each fetch, of which consumers do one a second: it looks after the dead workers of its own queue alone."""
+        return int(command == "fetch")
 
 
 class _WakingConsumer(_RedisConsumer):

@@ -129,6 +129,21 @@ def test_what_a_process_did_not_begin_another_one_does(client: redis.Redis) -> N
         wait_until(lambda: alive.begun, "the message that was put back")
 
 
+def test_what_a_dead_process_had_begun_goes_on_whichever_queue_was_asked_last(client: redis.Redis) -> None:
+    dead = build_broker(client, client)
+    dead.declare_queue(QUEUE)
+    with process(client, start=False) as alive:
+        alive.send(1)
+        assert len(dead.queue(QUEUE).fetch(Quota.of(4, 25), {}).messages) == 1
+        client.zadd("dramatiq:__heartbeats__", {dead.broker_id: 1})
+
+        # Both are asked within a second, the delayed messages first.
+        alive.broker.do_fetch(f"{QUEUE}.DQ", 0)
+        alive.broker.do_fetch(QUEUE, 0)
+
+        assert len(alive.broker.queue(QUEUE).fetch(Quota.of(4, 25), {}).messages) == 1
+
+
 def test_messages_without_an_organization_which_older_processes_send_are_worked_on(client: redis.Redis) -> None:
     with process(client, start=False) as worker:
         for _ in range(2):

@@ -124,7 +124,7 @@ class WakingBroker(RedisBroker):
             self.queue(queue_name).put(message_id, data)
 
     def _should_do_maintenance(self, command: str) -> int:
-        """With each fetch, of which consumers do one a second: it looks after the dead workers of its own queue alone."""
+        """With each fetch: consumers do one a second, and it looks after the dead workers of its own queue alone."""
         return int(command == "fetch")
 
 

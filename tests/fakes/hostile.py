@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.fakes import wire
 from tests.fakes.wire import Asked, Reply
+from tests.support.coroutines import run_coroutine
 
 # Written in the place of a text that names them, as most can't be made by a JSON writer.
 LITERALS = {
@@ -95,7 +95,7 @@ def _pieces(asked: Asked, reply: Reply) -> list[tuple[bytes, Any]]:
     async def read() -> list[bytes]:
         return [event async for event in wire.events(asked, reply)]
 
-    return [_piece(event) for event in asyncio.run(read())]
+    return [_piece(event) for event in run_coroutine(read())]
 
 
 def _piece(event: bytes) -> tuple[bytes, Any]:

@@ -1,7 +1,5 @@
 """Addresses that no base URL may lead to, in every spelling, when it is given and when a connection is made."""
 
-import asyncio
-
 import httpx
 import pytest
 
@@ -9,6 +7,7 @@ from app.providers.addresses import GuardedBackend, is_forbidden_host
 from app.providers.clients import SharedTransport
 from app.providers.failures import ProviderFailure
 from tests.fakes.upstream import Upstream
+from tests.support.coroutines import run_coroutine
 
 SPELLINGS = [
     "169.254.169.254", "169.254.1.1", "169.254.169.254.", "2852039166", "0xA9FEA9FE", "0xa9.0xfe.0xa9.0xfe",
@@ -50,7 +49,7 @@ def fetched(url, *resolved):
         finally:
             await transport.close_for_all()
 
-    return asyncio.run(fetch())
+    return run_coroutine(fetch())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Answers of vendors are read within bounds, counted in bytes, events and elements."""
 
-import asyncio
 import gzip
 import zlib
 
@@ -9,6 +8,7 @@ import pytest
 
 from app.providers.bounded import ELEMENTS, ERROR_BYTES, EVENT_BYTES, EVENT_LINES, STREAM_FACTOR, BoundedTransport
 from app.providers.failures import ProviderFailure
+from tests.support.coroutines import run_coroutine
 
 MIB = 1024 * 1024
 LIMIT = MIB
@@ -45,7 +45,7 @@ def received(sent, *, streamed=False):
             return pieces, str(failed)
         return pieces, None
 
-    return asyncio.run(read())
+    return run_coroutine(read())
 
 
 def bomb(size, level=9):

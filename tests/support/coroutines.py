@@ -1,0 +1,16 @@
+"""Runs coroutines in tests, beside an event loop that runs in the test's thread: Playwright keeps one there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
+    """What the coroutine returns or raises, from an event loop of its own in a thread of its own."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()

@@ -15,10 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from app import schema
-from app.bootstrap import Container, bootstrap
 from app.metrics import Metrics, MetricStore, registry
-from app.models import language_models
+from app.models import language_models, schema
+from app.process.bootstrap import Container, bootstrap
 from bench.spans import batch
 from config.settings import Settings
 from tests.support.mariadb import mariadb_server

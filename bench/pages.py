@@ -21,10 +21,10 @@ from falcon.testing import TestClient
 from sqlalchemy import insert, select
 
 from app.api.app import build_app
-from app.bootstrap import Container
 from app.models import language_models
 from app.models.prompts import prompts
-from app.services.origins import Origin
+from app.process.bootstrap import Container
+from app.services.accounts.origins import Origin
 from app.web.cookies import SESSION_COOKIE
 from bench.scale_rows import Maker
 from config import logging

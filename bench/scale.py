@@ -20,9 +20,9 @@ from falcon.testing import Result, TestClient
 from sqlalchemy import Engine, event, select, text
 
 from app.api.app import build_app
-from app.bootstrap import Container
 from app.models import language_models, removal
-from app.services.removal import Remover
+from app.process.bootstrap import Container
+from app.services.data.removal import Remover
 from bench.scale_rows import Maker
 from bench.spans import batch
 from config import logging

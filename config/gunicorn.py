@@ -1,4 +1,4 @@
-"""gunicorn's configuration: `gunicorn -c config/gunicorn.py app.wsgi:application`; the embedded server reads it too.
+"""gunicorn's configuration: `gunicorn -c config/gunicorn.py app.process.wsgi:application`, and the embedded server's.
 
 The application is loaded in each worker process, after the fork: a database connection must not cross one.
 Chunked bodies arrive with `wsgi.input_terminated`.

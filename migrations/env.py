@@ -1,4 +1,4 @@
-"""Alembic's entry: runs on the connection that `app.schema` hands over in the configuration's attributes."""
+"""Alembic's entry: runs on the connection that `app.models.schema` hands over in the configuration's attributes."""
 
 from typing import Any, Literal
 

@@ -16,7 +16,7 @@ from app.actors.run_prompt import RunActor
 from app.actors.store_spans import BatchActor
 
 if TYPE_CHECKING:
-    from app.bootstrap import Services
+    from app.process.bootstrap import Services
 
 
 @dataclass(frozen=True, slots=True)

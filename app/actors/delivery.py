@@ -7,13 +7,13 @@ import time
 from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
 from app.actors.store_spans import BatchActor
-from app.broker import WakingBroker
 from app.errors import Unavailable
-from app.limits.mailbox import Mailbox
-from app.ownership import owned
-from app.services.ingest import SEALED
-from app.services.masking import MaskingRules
-from app.services.owners import Owners
+from app.redis_store.batches import Mailbox
+from app.redis_store.broker import WakingBroker
+from app.redis_store.ownership import owned
+from app.services.accounts.owners import Owners
+from app.services.data.masking import MaskingRules
+from app.services.traces.ingest import SEALED
 
 # A joined batch that is not stored by then may have lost its worker: it is sent again by whoever waits for it.
 JOIN_S = 2

@@ -8,11 +8,11 @@ import redis
 import structlog
 
 from app.actors.replay import ReplayActor
-from app.broker import WakingBroker
 from app.errors import Unavailable
-from app.ownership import owned
-from app.services.owners import Owners
-from app.services.replay_sweeper import ReplaySweeper
+from app.redis_store.broker import WakingBroker
+from app.redis_store.ownership import owned
+from app.services.accounts.owners import Owners
+from app.services.replays.sweeper import ReplaySweeper
 
 log = structlog.get_logger(__name__)
 

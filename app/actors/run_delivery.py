@@ -10,11 +10,11 @@ import structlog
 from dramatiq import Message
 
 from app.actors.run_prompt import RunActor
-from app.broker import WakingBroker
 from app.errors import Unavailable, WaitTimeout
 from app.models.runs import RunRow
-from app.ownership import owned
-from app.services.owners import Owners
+from app.redis_store.broker import WakingBroker
+from app.redis_store.ownership import owned
+from app.services.accounts.owners import Owners
 from app.services.runs import RunService, Started
 from app.services.runs.failures import NOT_SENT
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 
-from app.broker import MAX_AGE_MS
+from app.redis_store.broker import MAX_AGE_MS
 
 if TYPE_CHECKING:
-    from app.bootstrap import Services
+    from app.process.bootstrap import Services
 
 RunActor = dramatiq.Actor[[int], None]
 

@@ -11,6 +11,15 @@ import orjson
 from app.actors.delivery import BatchDelivery
 from app.api import errors
 from app.api.audit_log import AuditLog
+from app.api.cases import (
+    ImportedTestCases,
+    PromptTestCases,
+    SessionTestCases,
+    TestCaseCopy,
+    TestCaseExport,
+    TestCaseProposal,
+    TestCaseResource,
+)
 from app.api.credentials import Credential, CredentialCheck, Credentials
 from app.api.data_policy import DataPolicyResource
 from app.api.docs import ApiDocsPage
@@ -43,22 +52,13 @@ from app.api.replays import (
 from app.api.route_table import RoutedApp
 from app.api.runs import RunEvents, RunPrompt, RunResource
 from app.api.sessions import SessionResource
-from app.api.test_cases import (
-    ImportedTestCases,
-    PromptTestCases,
-    SessionTestCases,
-    TestCaseCopy,
-    TestCaseExport,
-    TestCaseProposal,
-    TestCaseResource,
-)
 from app.api.traces import Traces
 from app.api.usage import Usage
 from app.api.versions import Commit, Restore, Version, Versions
-from app.bootstrap import Container
-from app.limits.shares import Quota
 from app.metrics.registry import SHARE_REFUSED
+from app.process.bootstrap import Container
 from app.proxies import TrustedProxies, parse_networks
+from app.shares import Quota
 from app.web import routes as pages
 
 App = falcon.App[falcon.Request, falcon.Response]

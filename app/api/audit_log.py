@@ -8,9 +8,9 @@ from app.access import ByKey
 from app.api.operation import operation
 from app.schemas.answers import organization as answers
 from app.schemas.base import load
+from app.schemas.cases import PageQuery, PageQuerySchema
 from app.schemas.organization import dump_entry
-from app.schemas.test_cases import PageQuery, PageQuerySchema
-from app.services.audit import AuditService
+from app.services.accounts.audit import AuditService
 
 _PAGE = PageQuerySchema()
 

@@ -10,8 +10,8 @@ from app.api.operation import operation
 from app.schemas.answers import models as answers
 from app.schemas.base import load
 from app.schemas.credentials import CredentialSchema, dump_credential
-from app.services.credentials import CredentialService
-from app.services.models import ModelService
+from app.services.language_models.credentials import CredentialService
+from app.services.language_models.service import ModelService
 
 _CREDENTIAL = CredentialSchema()
 

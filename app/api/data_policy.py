@@ -10,7 +10,7 @@ from app.api.operation import operation
 from app.schemas.answers import data_policies as answers
 from app.schemas.base import load
 from app.schemas.data_policies import DataPolicySchema, dump_policy
-from app.services.data_policies import DataPolicyService
+from app.services.data.policies import DataPolicyService
 
 _POLICY = DataPolicySchema()
 

@@ -12,7 +12,7 @@ from app.access import ByKey
 from app.api.operation import operation
 from app.schemas.base import load
 from app.schemas.exports import ExportQuery, ExportQuerySchema, line, records
-from app.services.export import ExportService
+from app.services.data.export import ExportService
 
 NDJSON = "application/x-ndjson"
 # Of one organization, in each web process: whoever reads slowly keeps a thread for as long.

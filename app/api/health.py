@@ -6,7 +6,7 @@ import falcon
 
 from app.access import Public
 from app.errors import Unavailable
-from app.services.readiness import Readiness
+from app.services.operations.readiness import Readiness
 
 
 class Live:

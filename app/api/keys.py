@@ -10,7 +10,7 @@ from app.api.operation import operation
 from app.schemas.answers import keys as answers
 from app.schemas.base import load
 from app.schemas.keys import NewKeySchema, WantedKey, dump_key
-from app.services.keys import KeyService
+from app.services.accounts.keys import KeyService
 
 _NEW = NewKeySchema()
 

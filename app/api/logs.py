@@ -9,7 +9,7 @@ from app.api.operation import operation
 from app.schemas.answers import sessions as answers
 from app.schemas.base import load
 from app.schemas.logs import LogQuery, LogQuerySchema, RejectedQuery, RejectedQuerySchema, dump_entry, dump_rejected
-from app.services.logs import LogFilter, LogService
+from app.services.traces.logs import LogFilter, LogService
 
 
 class PromptLogs:

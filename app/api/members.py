@@ -10,7 +10,7 @@ from app.api.operation import operation
 from app.schemas.answers import organization as answers
 from app.schemas.base import load
 from app.schemas.organization import NewInvitationSchema, RoleSchema, dump_invitation, dump_member
-from app.services.accounts import AccountService
+from app.services.accounts.service import AccountService
 
 _ROLE, _NEW = RoleSchema(), NewInvitationSchema()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import falcon
 
 from app.access import ByMetricsToken
-from app.services.metrics import MetricsService
+from app.services.operations.metrics import MetricsService
 
 
 class MetricsResource:

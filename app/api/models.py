@@ -12,9 +12,9 @@ from app.models.language_models import LanguageModel
 from app.schemas.answers import models as answers
 from app.schemas.base import load
 from app.schemas.models import ModelChangeSchema, OwnModelSchema, dump_model
-from app.services.keys import ADMIN
-from app.services.models import ModelService
-from app.services.own_models import OwnModelService
+from app.services.accounts.keys import ADMIN
+from app.services.language_models.own_models import OwnModelService
+from app.services.language_models.service import ModelService
 
 _OWN, _CHANGE = OwnModelSchema(), ModelChangeSchema()
 

@@ -12,8 +12,8 @@ from app.schemas.answers import organization as answers
 from app.schemas.base import load
 from app.schemas.keys import NewKeySchema, WantedKey, dump_key
 from app.schemas.organization import ProjectSchema, dump_project
-from app.services.keys import KeyService
-from app.services.projects import ProjectService
+from app.services.accounts.keys import KeyService
+from app.services.accounts.projects import ProjectService
 
 _PROJECT, _KEY = ProjectSchema(), NewKeySchema()
 

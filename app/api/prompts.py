@@ -23,8 +23,8 @@ from app.schemas.prompts import (
     WhichVersion,
     WhichVersionQuery,
 )
-from app.services.prompt_editor import PromptEditor
-from app.services.prompts import PromptService, PromptView
+from app.services.prompts.editor import PromptEditor
+from app.services.prompts.service import PromptService, PromptView
 
 _NEW, _CHANGE, _PAGE = NewPromptSchema(), DraftChangeSchema(), PageQuery()
 _WHICH, _RENDER, _PREVIEW = WhichVersionQuery(), RenderSchema(), PreviewSchema()

@@ -10,9 +10,10 @@ from app.api.bodies import read_json
 from app.api.operation import operation
 from app.errors import Invalid
 from app.models.replays import ReplayFilter
+from app.schemas.answers import cases as case_answers
 from app.schemas.answers import replays as answers
-from app.schemas.answers import test_cases as case_answers
 from app.schemas.base import load
+from app.schemas.cases import dump_test_case
 from app.schemas.replays import (
     HistoryQuerySchema,
     ReplayQuery,
@@ -25,10 +26,9 @@ from app.schemas.replays import (
     dump_replay,
     dump_replays,
 )
-from app.schemas.test_cases import dump_test_case
-from app.services.replay_history import ReplayHistory
-from app.services.replays import ReplayService
-from app.services.test_cases import TestCaseService
+from app.services.replays.cases import TestCaseService
+from app.services.replays.history import ReplayHistory
+from app.services.replays.service import ReplayService
 
 _START, _START_ALL, _QUERY, _VERDICT = StartSchema(), StartAllSchema(), ReplayQuerySchema(), VerdictSchema()
 _HISTORY = HistoryQuerySchema()

@@ -8,8 +8,8 @@ import orjson
 from app.access import ByKey
 from app.api.operation import operation
 from app.schemas.answers import sessions as answers
-from app.services.deletion import DeletionService
-from app.services.sessions import SessionService
+from app.services.data.deletion import DeletionService
+from app.services.traces.sessions import SessionService
 from app.sessions.present import present_session
 
 

@@ -9,7 +9,7 @@ from app.api.operation import operation
 from app.schemas.answers import usage as answers
 from app.schemas.base import load
 from app.schemas.usage import UsageQuery, UsageQuestion, usage_csv, usage_json
-from app.services.usage import UsageService
+from app.services.runs.usage import UsageService
 from app.timestamps import Now
 
 _QUERY = UsageQuery()

@@ -13,7 +13,7 @@ from app.schemas import prompt_records
 from app.schemas.answers import prompts as answers
 from app.schemas.base import load
 from app.schemas.prompts import CommitSchema
-from app.services.versions import VersionService
+from app.services.prompts.versions import VersionService
 
 _COMMIT = CommitSchema()
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from app import __version__
+from app.cli.cases import test_cases
 from app.cli.data_policy import data_policy
 from app.cli.db import db
 from app.cli.doctor import doctor
@@ -17,7 +18,6 @@ from app.cli.keys import keys
 from app.cli.replay import replay
 from app.cli.serve import serve
 from app.cli.sign_in_link import sign_in_link
-from app.cli.test_cases import test_cases
 from app.errors import RepriseError
 from config.settings import SettingsError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from config.settings import Settings
 
 if TYPE_CHECKING:
-    from app.bootstrap import Container
+    from app.process.bootstrap import Container
 
 
 def load() -> Settings:
@@ -24,8 +24,8 @@ def load() -> Settings:
 
 def container(settings: Settings | None = None) -> Container:
     """Everything a process has; connects when it is used."""
-    from app import home
-    from app.bootstrap import bootstrap
+    from app.process import home
+    from app.process.bootstrap import bootstrap
 
     settings = settings or load()
     home.claim(settings.home, with_database=not settings.database_url)
@@ -37,7 +37,7 @@ def let_server_forget(built: Container) -> None:
 
     Embedded, each has a Redis of its own: the server hears of nothing, but soon asks the database again.
     """
-    from app.limits.epochs import REMEMBERED_S
+    from app.redis_store.epochs import REMEMBERED_S
 
     if built.settings.embedded:
         time.sleep(REMEMBERED_S)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app import home
 from app.cli import context
+from app.process import home
 from config.settings import Settings
 
 if TYPE_CHECKING:
-    from app.services.setup import Admin, Seed
+    from app.services.operations.setup import Admin, Seed
 
 
 @click.command()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app import home
 from app.cli.init import base_url, prepare
+from app.process import home
 from config.settings import Settings
 
 if TYPE_CHECKING:
-    from app.services.setup import Admin, Seed
+    from app.services.operations.setup import Admin, Seed
 
 
 @click.command()
@@ -25,7 +25,7 @@ def serve(demo: bool) -> None:
     Without DATABASE_URL and REDIS_URL everything runs in one process, on SQLite in REPRISE_HOME. With them, web,
     workers and clock run as processes of their own, as the Procfile lists them; one that dies is started again.
     """
-    from app.startup import start
+    from app.process.startup import start
 
     settings = start("serve")
     home.claim(settings.home, with_database=not settings.database_url)
@@ -34,7 +34,7 @@ def serve(demo: bool) -> None:
 
 
 def _serve_embedded(settings: Settings, demo: bool) -> None:
-    from app import embedded
+    from app.process import embedded
 
     with home.lock(settings.home):
         _check_port(settings)
@@ -43,7 +43,7 @@ def _serve_embedded(settings: Settings, demo: bool) -> None:
 
 
 def _serve_services(settings: Settings, demo: bool) -> None:
-    from app import serve as services
+    from app.process import serve as services
 
     _check_port(settings)
     words = _words(settings, *prepare(settings, demo=demo, new_key=False))

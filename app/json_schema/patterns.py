@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from app.meter import Meter
-from app.replay.patterns import compile_pattern
+from app.patterns import compile_pattern
 
 # A class such as \pL costs a millisecond wherever it stands.
 STEPS_TO_COMPILE = 1000

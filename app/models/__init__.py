@@ -20,12 +20,12 @@ from app.models import (
     sessions,
     sign_ins,
     spans,
-    test_cases,
     turns,
     usage,
     users,
     vendor_credentials,
 )
+from app.models import cases as test_cases
 from app.models.base import metadata
 
 __all__ = [

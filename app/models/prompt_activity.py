@@ -8,11 +8,11 @@ from datetime import date, datetime
 
 from sqlalchemy import Connection, Exists, exists, func, select
 
+from app.models.cases import test_cases
 from app.models.prompts import prompts
 from app.models.replays import replays
 from app.models.runs import runs
 from app.models.sessions import sessions
-from app.models.test_cases import test_cases
 
 
 @dataclass(frozen=True, slots=True)

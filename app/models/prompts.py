@@ -23,9 +23,9 @@ from sqlalchemy import (
 
 from app.models import bulk
 from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
+from app.models.cases import test_cases
 from app.models.organizations import projects
 from app.models.prompt_versions import VERSION_HEAD, VersionHead, prompt_versions
-from app.models.test_cases import test_cases
 from app.rendering.render import InstructionFormat
 
 prompts = Table(
@@ -79,7 +79,7 @@ class PromptHead:
 
 @dataclass(frozen=True, slots=True)
 class PromptRow(PromptHead):
-    """A prompt with its draft. `config` and `placeholders` are the JSON of `app/services/prompt_content.py`."""
+    """A prompt with its draft. `config` and `placeholders` are the JSON of `app/services/prompts/content.py`."""
 
     value: str
     fallback_model_id: int | None

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from app.replay.patterns import compile_pattern
+from app.patterns import compile_pattern
 
 # About a second of one processor.
 SEARCH_MAX = 512 * 1024 * 1024

@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Literal
 
+from app.patterns import found
 from app.replay.diff import MOST_DIFFERENCES, Pointer, differences, parse_pointer
-from app.replay.patterns import found
 from app.replay.recording import arguments_of
 from app.replay.types import MISSING, CaseStep, Check, Difference, Produced
 from app.storable import decode_json

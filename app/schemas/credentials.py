@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.schemas.base import StrictSchema, Text
-from app.services.credentials import BASE_URL_MAX, StoredCredential
+from app.services.language_models.credentials import BASE_URL_MAX, StoredCredential
 from app.timestamps import iso_or_none
 
 KEY_MAX = 4096

@@ -8,7 +8,7 @@ from marshmallow import fields, post_load, validate
 
 from app.models.data_policies import DataPolicy
 from app.otlp.masking import MASK, RULES_MAX
-from app.replay.patterns import LONGEST_PATTERN
+from app.patterns import LONGEST_PATTERN
 from app.schemas.base import BoundedList, StrictSchema, Text
 
 DAYS_MAX = 36_500

@@ -12,9 +12,9 @@ from marshmallow import post_load
 
 from app.errors import Invalid, NotFound
 from app.schemas.base import Moment, StrictSchema
+from app.schemas.cases import dump_test_case
 from app.schemas.runs import record_json
-from app.schemas.test_cases import dump_test_case
-from app.services.export import ExportService
+from app.services.data.export import ExportService
 from app.sessions.present import present_session
 
 KINDS = ("sessions", "runs", "test-cases")

@@ -10,8 +10,8 @@ from marshmallow import fields, post_load, validate
 
 from app.models.api_keys import ApiKey
 from app.schemas.base import BoundedList, Moment, StrictSchema, Text
-from app.services.keys import SCOPES
-from app.services.projects import NAME_MAX
+from app.services.accounts.keys import SCOPES
+from app.services.accounts.projects import NAME_MAX
 from app.timestamps import iso, iso_or_none
 
 

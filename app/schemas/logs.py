@@ -11,7 +11,7 @@ from marshmallow import fields, post_load, validate
 from app.models.rejected_spans import RejectedSpan
 from app.models.run_log import RunEntry
 from app.schemas.base import Identifier, Moment, StrictSchema, Text
-from app.services.sessions import SessionSummary
+from app.services.traces.sessions import SessionSummary
 from app.sessions.present import present_usage, timestamp
 from app.timestamps import iso
 

@@ -1,4 +1,4 @@
-"""languageModelConfig as callers send it; what depends on the model is checked in `app/services/model_config.py`."""
+"""languageModelConfig as callers send it; `app/services/prompts/model_config.py` checks what depends on the model."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from marshmallow import ValidationError, fields, post_load, validate, validates_
 from app.models.language_models import LanguageModel
 from app.schemas.base import JsonNumber, StrictBoolean, StrictSchema, Text
 from app.schemas.prompt_records import model_record
-from app.services.credentials import BASE_URL_MAX
-from app.services.own_models import NAME_MAX, PRICE_MAX, TOKENS_MAX, OwnModel
+from app.services.language_models.credentials import BASE_URL_MAX
+from app.services.language_models.own_models import NAME_MAX, PRICE_MAX, TOKENS_MAX, OwnModel
 
 
 class OwnModelSchema(StrictSchema):

@@ -11,8 +11,8 @@ from app.models.invitations import Invitation
 from app.models.memberships import Member, Role
 from app.models.organizations import Project
 from app.schemas.base import StrictSchema, Text
-from app.services.accounts import EMAIL_MAX
-from app.services.projects import NAME_MAX
+from app.services.accounts.projects import NAME_MAX
+from app.services.accounts.service import EMAIL_MAX
 from app.timestamps import iso
 
 ROLES = tuple(role.value for role in Role)

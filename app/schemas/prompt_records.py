@@ -8,10 +8,10 @@ from app.models.language_models import LanguageModel
 from app.models.prompt_versions import VersionHead
 from app.models.prompts import PromptListing
 from app.rendering.placeholders import keys_in
-from app.services.model_config import with_defaults
-from app.services.prompt_content import PromptContent, placeholders_json
-from app.services.prompts import PromptPage, PromptView, RenderedPrompt
-from app.services.versions import VersionView
+from app.services.prompts.content import PromptContent, placeholders_json
+from app.services.prompts.model_config import with_defaults
+from app.services.prompts.service import PromptPage, PromptView, RenderedPrompt
+from app.services.prompts.versions import VersionView
 from app.timestamps import iso
 
 Json = dict[str, Any]

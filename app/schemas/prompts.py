@@ -10,7 +10,7 @@ from marshmallow import fields, post_load, validate
 from app.schemas.base import Identifier, QueryBoolean, StrictBoolean, StrictSchema, Text
 from app.schemas.model_config import ModelConfigSchema
 from app.schemas.placeholders import Placeholders, Selections
-from app.services.prompt_changes import DraftChange, NewPrompt
+from app.services.prompts.changes import DraftChange, NewPrompt
 
 NAME = 128
 VALUE = 500_000

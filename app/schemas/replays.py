@@ -11,9 +11,9 @@ from marshmallow import fields, post_load, validate
 from app.models.replays import STATUSES, ReplayRow
 from app.replay.types import StepResult
 from app.schemas.base import BoundedList, Identifier, StrictSchema, Text
-from app.schemas.test_cases import PAGE, PAGE_MAX
-from app.services.replay_history import DraftHistory
-from app.services.replays import AT_ONCE, ReplayView
+from app.schemas.cases import PAGE, PAGE_MAX
+from app.services.replays.history import DraftHistory
+from app.services.replays.service import AT_ONCE, ReplayView
 from app.timestamps import iso, iso_or_none
 
 NO_DRIFT: dict[str, Any] = {"placeholders": {}, "tools": []}

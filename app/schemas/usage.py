@@ -14,7 +14,7 @@ from marshmallow import ValidationError, fields, post_load
 from app.errors import Invalid
 from app.models.usage import GROUPS, Spent, UsageFilter
 from app.schemas.base import Day, Identifier, StrictSchema
-from app.services.usage import UsageRow, total
+from app.services.runs.usage import UsageRow, total
 
 DAYS = 30
 DAYS_MAX = 3660

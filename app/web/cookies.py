@@ -10,8 +10,8 @@ from typing import Literal
 import falcon
 import orjson
 
-from app.services.origins import REMEMBERED
-from app.services.sign_ins import SESSION
+from app.services.accounts.origins import REMEMBERED
+from app.services.accounts.sign_ins import SESSION
 
 SESSION_COOKIE = "reprise_session"
 DEVICE_COOKIE = "reprise_device"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import falcon
 
-from app.bootstrap import Container
+from app.process.bootstrap import Container
 from app.web.assets import Assets, StaticFile
 from app.web.cookies import Cookies
 from app.web.errors import PageAnswers
@@ -31,10 +31,10 @@ from app.web.views import (
     settings_models,
     settings_project,
     sign_in,
-    test_cases,
     usage,
     versions,
 )
+from app.web.views import cases as test_cases
 from app.web.visit import Admission
 
 ID = "{%s:int(min=1, max=9223372036854775807)}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.models.memberships import Role
 from app.models.organizations import Project
-from app.services.sign_ins import Viewer
+from app.services.accounts.sign_ins import Viewer
 from app.web.cookies import Flash
 
 if TYPE_CHECKING:

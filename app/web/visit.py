@@ -10,13 +10,13 @@ import falcon
 
 from app.access import Access, ByRole, Public, SignedIn, access_of
 from app.errors import Forbidden, NotFound, RateLimited
-from app.limits.rate import RateLimiter
 from app.models.audit_log import Actor
 from app.models.memberships import Role
 from app.models.organizations import Project
-from app.services.projects import ProjectService
-from app.services.sign_ins import SignInService, Viewer
-from app.services.tokens import new_token
+from app.redis_store.rate import RateLimiter
+from app.services.accounts.projects import ProjectService
+from app.services.accounts.sign_ins import SignInService, Viewer
+from app.services.accounts.tokens import new_token
 from app.web.cookies import FORM_COOKIE, SESSION_COOKIE, Cookies, Flash, read_flash
 from app.web.forms import Form, check_csrf, csrf_token, read_form
 from app.web.page import Page

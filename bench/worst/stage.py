@@ -14,8 +14,8 @@ from falcon.testing import Result, TestClient
 
 from app.api.app import build_app
 from app.api.route_table import RoutedApp
-from app.services.origins import Origin
-from app.startup import settle
+from app.process.startup import settle
+from app.services.accounts.origins import Origin
 from app.web.cookies import SESSION_COOKIE
 from app.web.forms import csrf_token
 from bench.worst import texts

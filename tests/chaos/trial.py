@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from app.queues import read_queues
+from app.redis_store.queues import read_queues
 from tests.chaos.faults import CLOCK_FAULTS, Fault
 from tests.chaos.load import SPANS, Load, Promised
 from tests.chaos.system import System

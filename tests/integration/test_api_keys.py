@@ -11,7 +11,7 @@ import pytest
 from falcon.testing import TestClient
 
 from app.api.app import build_app
-from app.services.keys import KeyService
+from app.services.accounts.keys import KeyService
 from app.timestamps import iso
 from tests.support.api_routes import ApiRoute, api_routes
 from tests.support.everything import everything, organization

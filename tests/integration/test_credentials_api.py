@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.services.keys import DEFAULT_SCOPES
+from app.services.accounts.keys import DEFAULT_SCOPES
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.support.world import World, new_world

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import update
 
 from app.models.runs import runs
-from app.services.logs import EPOCH, SEARCH_S, LogFilter, LogService
+from app.services.traces.logs import EPOCH, SEARCH_S, LogFilter, LogService
 from tests.support.exports import export, span
 from tests.support.world import World
 

@@ -12,9 +12,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect
 
-from app import schema
 from app.db import Database, build_engine
-from app.models import metadata
+from app.models import metadata, schema
 from tests.support.deployment import environment, run_to_end
 
 # Alembic keeps its context in the module: what runs at once must be processes.

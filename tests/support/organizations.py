@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.db import build_database
 from app.metrics import Metrics
 from app.models import organizations
-from app.services.keys import SCOPES, KeyService
+from app.services.accounts.keys import SCOPES, KeyService
 from app.timestamps import utc_now
 from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.http_client import Client

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import requests
 
-from app.services.keys import SCOPES
+from app.services.accounts.keys import SCOPES
 from tests.support.deployment import Deployment, EmbeddedServer, environment, run_to_end
 
 

@@ -15,14 +15,13 @@ import pytest
 from falcon.testing import Result, TestClient
 from sqlalchemy import text
 
-from app import schema
 from app.api.app import build_app
-from app.bootstrap import Container, bootstrap
-from app.models import language_models, memberships, organizations, prompts, users
+from app.models import language_models, memberships, organizations, prompts, schema, users
 from app.models.memberships import Role
+from app.process.bootstrap import Container, bootstrap
 from app.providers.router import Providers
-from app.services.keys import SCOPES
-from app.services.origins import Origin
+from app.services.accounts.keys import SCOPES
+from app.services.accounts.origins import Origin
 from config.settings import Settings
 from tests.support.checked_client import CheckedClient
 from tests.support.mariadb import MariaDB

@@ -7,7 +7,9 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("root", ["app.wsgi", "app.worker", "app.clock", "app.embedded"])
+@pytest.mark.parametrize(
+    "root", ["app.process.wsgi", "app.process.worker", "app.process.clock", "app.process.embedded"]
+)
 def test_a_process_starts_without_the_vendors_libraries(root: str) -> None:
     heavy = ["any_llm", "openai", "anthropic", "google.genai"]
     code = f"import sys, {root}; print(*(name for name in {heavy} if name in sys.modules))"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.serve import PAUSE_S, Child, answers, environment, procfile
+from app.process.serve import PAUSE_S, Child, answers, environment, procfile
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 FAILER = [sys.executable, "-c", "raise SystemExit(3)"]

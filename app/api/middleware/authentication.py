@@ -9,9 +9,9 @@ import falcon
 
 from app.access import ByKey, ByMetricsToken, ByRole, Public, SignedIn, access_of
 from app.errors import Forbidden, RateLimited, Unauthorized
-from app.limits.rate import RateLimiter
 from app.models.api_keys import ApiKey
-from app.services.keys import KeyService
+from app.redis_store.rate import RateLimiter
+from app.services.accounts.keys import KeyService
 
 
 class Authentication:

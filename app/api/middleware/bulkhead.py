@@ -9,7 +9,7 @@ import falcon
 from falcon.typing import ReadableIO
 
 from app.errors import Unavailable
-from app.limits.shares import Quota, Shares
+from app.shares import Quota, Shares
 
 
 class Bulkhead:

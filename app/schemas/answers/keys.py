@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.schemas.answers.shapes import choice, integer, many, shape, text, time
-from app.services.keys import SCOPES
+from app.services.accounts.keys import SCOPES
 
 ApiKey = shape(
     "ApiKey",

@@ -12,7 +12,7 @@ from app.chat import Answer, Message
 from app.errors import Invalid, ProviderError, ProviderTimeout
 from app.models.language_models import LanguageModel
 from app.providers.types import Credential, ModelConfig, ModelPort, OnEvent, StreamEvent
-from app.services.model_config import Config
+from app.services.prompts.model_config import Config
 from app.services.runs.snapshot import model_request
 
 log = structlog.get_logger(__name__)

@@ -19,13 +19,13 @@ from app.models import idempotency_keys, run_file_chunks, runs, usage
 from app.models.language_models import LanguageModel
 from app.models.runs import Claim, RunRow
 from app.providers.types import OnEvent
-from app.services.credentials import CredentialService
-from app.services.models import ModelService
+from app.redis_store.events import LiveRuns
+from app.services.language_models.credentials import CredentialService
+from app.services.language_models.service import ModelService
 from app.services.runs.calling import Call, Caller, Candidate
 from app.services.runs.claiming import Claiming
 from app.services.runs.failures import INTERNAL, NOT_CALLED, NOT_STORED, failed, failed_by
 from app.services.runs.heartbeat import Heartbeat
-from app.services.runs.live import LiveRuns
 from app.services.runs.masking import RunMasking, has_contents
 from app.services.runs.outcome import answered, spent_by
 from app.services.runs.snapshot import render, without_text

@@ -13,7 +13,7 @@ import structlog
 
 from app.errors import WaitTimeout
 from app.models.runs import RunRow
-from app.services.runs.live import DATA, END, KIND, SEALED, key_of
+from app.redis_store.events import DATA, END, KIND, SEALED, key_of
 from app.services.runs.masking import RunMasking
 
 log = structlog.get_logger(__name__)

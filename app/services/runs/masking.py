@@ -21,9 +21,9 @@ from app.errors import RepriseError
 from app.models import run_file_chunks
 from app.models.runs import RunRow
 from app.otlp.masking import MASK
-from app.services.masked_words import MaskedWords
-from app.services.masking import MaskingRules
-from app.services.runs.live import TTL_ENDED_S
+from app.redis_store.events import TTL_ENDED_S
+from app.services.data.masked_words import MaskedWords
+from app.services.data.masking import MaskingRules
 
 log = structlog.get_logger(__name__)
 

@@ -12,23 +12,23 @@ from app.chat import Message
 from app.coalesce import Coalescer
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound
-from app.limits.shares import Quota
-from app.limits.turns import Turns
 from app.models import idempotency_keys, run_file_chunks, runs
 from app.models.base import earlier_now
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
 from app.providers.router import Providers
-from app.services.owners import Owners
-from app.services.prompts import PromptService
+from app.redis_store.completions import RunEnds
+from app.services.accounts.owners import Owners
+from app.services.prompts.service import PromptService
 from app.services.runs.commands import Idempotency, RunCommand, Started
-from app.services.runs.ends import RunEnds
 from app.services.runs.execution import Executor
 from app.services.runs.failures import NOT_SENT
 from app.services.runs.masking import RunMasking
 from app.services.runs.snapshot import model_request, snapshot
 from app.services.runs.sweeper import KEY_TTL, Sweeper
+from app.shares import Quota
 from app.timestamps import Now
+from app.turns import Turns
 
 # Runs of one organization begun at one time in a process: of a thousand that come together, more would only make
 # everybody else wait for the interpreter and for a connection.

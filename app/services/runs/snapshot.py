@@ -12,9 +12,9 @@ from app.models.runs import RunRow
 from app.providers.types import Credential, ModelRef, ModelRequest
 from app.rendering.placeholders import Placeholder, fill, filled_length
 from app.rendering.xml import to_xml
-from app.services.model_config import parse_config
-from app.services.prompt_changes import FILLED_MAX
-from app.services.prompt_content import PromptContent
+from app.services.prompts.changes import FILLED_MAX
+from app.services.prompts.content import PromptContent
+from app.services.prompts.model_config import parse_config
 from app.services.runs.commands import RunCommand
 
 

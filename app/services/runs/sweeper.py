@@ -14,11 +14,11 @@ from app.db import Database
 from app.models import idempotency_keys, runs
 from app.models.base import earlier_now
 from app.models.runs import Claim
-from app.services.left_behind import DOUBT_S, Resending, Watch
 from app.services.runs.execution import clear, finish
 from app.services.runs.failures import EXPIRED, INTERRUPTED, failed
 from app.services.runs.telling import Telling
 from app.timestamps import Now, steady
+from app.work.left_behind import DOUBT_S, Resending, Watch
 
 log = structlog.get_logger(__name__)
 

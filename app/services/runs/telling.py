@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from app.metrics import Metrics
 from app.metrics.registry import RUNS
 from app.models.runs import RunRow
-from app.services.runs.ends import RunEnds
-from app.services.runs.live import LiveRuns
+from app.redis_store.completions import RunEnds
+from app.redis_store.events import LiveRuns
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ import redis
 from app.db import Database
 from app.metrics import Metrics
 from app.providers.router import Providers
-from app.services.credentials import CredentialService
-from app.services.masking import MaskingRules
-from app.services.models import ModelService
-from app.services.owners import Owners
-from app.services.prompts import PromptService
+from app.redis_store.completions import RunEnds
+from app.redis_store.events import LiveRuns
+from app.services.accounts.owners import Owners
+from app.services.data.masking import MaskingRules
+from app.services.language_models.credentials import CredentialService
+from app.services.language_models.service import ModelService
+from app.services.prompts.service import PromptService
 from app.services.runs.calling import Caller
 from app.services.runs.claiming import Claiming
-from app.services.runs.ends import RunEnds
 from app.services.runs.execution import Executor
 from app.services.runs.heartbeat import BEAT_S, Heartbeat
-from app.services.runs.live import LiveRuns
 from app.services.runs.masking import RunMasking
 from app.services.runs.service import RunService
 from app.services.runs.sweeper import Sweeper

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.models.prompts import PromptListing
-from app.services.overview import Progress
+from app.services.operations.overview import Progress
 from app.web.presenters.snippets import Snippet, snippets
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.queues import QueueState
-from app.services.metrics import Latency, Operations
+from app.redis_store.queues import QueueState
+from app.services.operations.metrics import Latency, Operations
 
 STALE_S = 60
 SPAN_WORDS = {"received": "received", "stored": "stored", "duplicate": "duplicates", "rejected": "rejected"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.errors import Invalid
-from app.services.own_models import OwnModel
+from app.services.language_models.own_models import OwnModel
 from app.web.forms import Form
 
 WORDS = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
-from app.services.prompts import PromptView, RenderedPrompt
+from app.services.prompts.service import PromptView, RenderedPrompt
 from app.web.presenters.diffs import DiffRow, diff_rows
 from app.web.presenters.prompt_form import PromptFields, choices_of, fields_of
 from app.web.presenters.runs import RunResult, run_result

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from app.errors import Invalid
-from app.services.prompts import PromptView
+from app.services.prompts.service import PromptView
 from app.web.filters import pretty
 from app.web.forms import Form
 

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from app.errors import Invalid
 from app.models.run_log import RunEntry
-from app.services.logs import LogFilter, Page
-from app.services.sessions import SessionSummary
+from app.services.traces.logs import LogFilter, Page
+from app.services.traces.sessions import SessionSummary
 from app.timestamps import iso
 from app.web.filters import from_ns, plural
 from app.web.presenters.lists import first_link, next_link

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from app.models.language_models import LanguageModel
 from app.models.prompts import PromptListing
-from app.services.overview import Activity
-from app.services.prompts import PromptPage
+from app.services.operations.overview import Activity
+from app.services.prompts.service import PromptPage
 from app.web.filters import plural
 from app.web.presenters.lists import first_link, next_link
 from app.web.presenters.vendors import with_vendor

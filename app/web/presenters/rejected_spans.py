@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.models.rejected_spans import RejectedSpan
-from app.services.logs import Page
+from app.services.traces.logs import Page
 from app.web.presenters.lists import first_link, next_link
 
 ADVICE = {

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from app.services.replays import ReplayView
+from app.services.replays.service import ReplayView
 from app.web.filters import pretty
+from app.web.presenters.cases import STATES
 from app.web.presenters.diffs import Budget, DiffRow, diff_json, diff_rows
-from app.web.presenters.test_cases import STATES
 
 RESULTS = {
     "passed": ("passed", "ok"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.errors import NotFound
-from app.services.sessions import Session
+from app.services.traces.sessions import Session
 from app.sessions.types import ShownSpan, Step, Turn, Usage
 from app.web.charts import share
 from app.web.filters import from_ns, pretty

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.services.credentials import StoredCredential
+from app.services.language_models.credentials import StoredCredential
 from app.web.presenters.tabs import Tab, settings_tabs
 from app.web.presenters.vendors import VENDORS
 from config.settings import VENDOR_VARIABLES

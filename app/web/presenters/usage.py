@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from app.errors import Invalid
 from app.models.usage import Spent, UsageFilter
-from app.services.usage import UsageRow, total
+from app.services.runs.usage import UsageRow, total
 
 GROUPS = [("prompt", "Prompt"), ("model", "Model"), ("version", "Version"), ("key", "API key"), ("source", "Source")]
 PERIODS = [("7", "Last 7 days"), ("30", "Last 30 days"), ("90", "Last 90 days"), ("365", "Last year")]

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from app.models.prompt_versions import VersionHead
 from app.models.version_activity import VersionActivity
-from app.services.prompt_content import PromptContent, placeholders_json
-from app.services.replay_history import DraftHistory
+from app.services.prompts.content import PromptContent, placeholders_json
+from app.services.replays.history import DraftHistory
 from app.web.filters import pretty
 from app.web.presenters.diffs import DiffRow, diff_json, diff_rows
 from app.web.presenters.tabs import Tab, prompt_tabs

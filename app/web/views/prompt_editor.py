@@ -11,8 +11,8 @@ from app.errors import Conflict, Invalid, RepriseError, StaleDraft
 from app.models.memberships import Role
 from app.schemas.base import load
 from app.schemas.prompts import CommitSchema, DraftChangeSchema
-from app.services.prompt_changes import Author
-from app.services.prompts import PromptView
+from app.services.prompts.changes import Author
+from app.services.prompts.service import PromptView
 from app.web.page import Page
 from app.web.presenters.prompt_editor import Preview, editor_page, preview_of
 from app.web.presenters.prompt_form import PromptFields, change_body, fields_of, fields_sent, selections_sent

@@ -12,7 +12,7 @@ from app.errors import Invalid
 from app.models.memberships import Role
 from app.schemas.base import load
 from app.schemas.prompts import NewPromptSchema
-from app.services.prompt_changes import Author
+from app.services.prompts.changes import Author
 from app.web.page import Page
 from app.web.presenters.lists import PAGE
 from app.web.presenters.prompts import Found, NewPromptPage, model_choices, prompts_page

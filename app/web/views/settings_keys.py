@@ -9,8 +9,8 @@ import falcon
 from app.access import ByRole
 from app.errors import Invalid
 from app.models.memberships import Role
-from app.services.keys import DEFAULT_SCOPES, SCOPES
-from app.services.projects import checked_name
+from app.services.accounts.keys import DEFAULT_SCOPES, SCOPES
+from app.services.accounts.projects import checked_name
 from app.web.page import Page
 from app.web.presenters.confirm import Confirm
 from app.web.presenters.settings import EXPIRIES, keys_page

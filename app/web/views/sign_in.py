@@ -9,9 +9,9 @@ import falcon
 from app.access import Public
 from app.api.errors import status_of
 from app.errors import Invalid, RateLimited, RepriseError, Unauthorized
-from app.services.accounts import NewUser
-from app.services.origins import Origin
-from app.services.sign_ins import Started
+from app.services.accounts.origins import Origin
+from app.services.accounts.service import NewUser
+from app.services.accounts.sign_ins import Started
 from app.web.cookies import DEVICE_COOKIE, SESSION_COOKIE, Flash
 from app.web.page import Page
 from app.web.visit import Visit, safe_path

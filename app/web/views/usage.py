@@ -7,7 +7,7 @@ import falcon
 from app.access import ByRole
 from app.models.memberships import Role
 from app.schemas.usage import usage_csv
-from app.services.usage import UsageRow
+from app.services.runs.usage import UsageRow
 from app.web.page import Page
 from app.web.presenters.usage import Names, Question, asked, usage_page
 from app.web.shell import project_path

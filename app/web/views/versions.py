@@ -6,7 +6,7 @@ import falcon
 
 from app.access import ByRole
 from app.models.memberships import Role
-from app.services.prompt_content import PromptContent
+from app.services.prompts.content import PromptContent
 from app.web.page import Page
 from app.web.presenters.confirm import Confirm
 from app.web.presenters.versions import DRAFT, History, compare_page, version_page, versions_page

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from app.bootstrap import Container
 from app.models.data_policies import DataPolicy
-from app.services.removal import Remover
-from app.services.retention import RetentionService
+from app.process.bootstrap import Container
+from app.services.data.removal import Remover
+from app.services.data.retention import RetentionService
 from tests.support.world import World
 
 TABLES = ("spans", "turns", "sessions", "runs", "replays", "test_cases", "rejected_spans")

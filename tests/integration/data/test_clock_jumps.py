@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from app.services.ingest import IngestService
-from app.services.recorded_export import export as conversation
+from app.services.data.recorded_export import export as conversation
+from app.services.traces.ingest import IngestService
 from tests.support.everything import TURNS
 from tests.support.world import World
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from app import home
 from app.cli import main
+from app.process import home
 from tests.support.everything import everything
 from tests.support.world import World, new_world, running, settings_for
 

@@ -15,8 +15,8 @@ from sqlalchemy import event
 
 from app.api.exports import AT_ONCE, PIECE, STALLED_S
 from app.errors import Unavailable
-from app.services import export as service
-from app.services.recorded_export import export as conversation
+from app.services.data import export as service
+from app.services.data.recorded_export import export as conversation
 from app.timestamps import iso
 from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.everything import TURNS, everything

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.models import sessions, turns
-from app.services.logs import LogFilter
+from app.services.traces.logs import LogFilter
 from tests.support.exports import export, span
 from tests.support.world import World
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from sqlalchemy import delete
 
-from app.limits.mailbox import Mailbox
 from app.models.spans import spans
+from app.redis_store.batches import Mailbox
 from tests.support.deployment import Deployment
 from tests.support.exports import export, span
 from tests.support.http_client import Answer, Client

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.redis_clients import QUICK_S
+from app.redis_store.clients import QUICK_S
 from tests.support.deployment import Deployment
 from tests.support.exports import export, span
 from tests.support.http_client import Answer, Client, serves

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.api.app import build_app
 from app.metrics import registry
-from app.services.metrics import MetricsService
+from app.services.operations.metrics import MetricsService
 from app.web.presenters.operations import Figure, operations_page
 from tests.support.counting import Since, counts
 from tests.support.world import World, new_world, running, settings_for

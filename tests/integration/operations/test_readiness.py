@@ -8,11 +8,11 @@ import fakeredis
 import pytest
 from falcon.testing import TestClient
 
-from app import schema
 from app.api.app import build_app
-from app.bootstrap import Container, bootstrap
-from app.broker import HEARTBEAT_MS, QUEUES, WORKERS_KEY
-from app.redis_clients import RedisClients
+from app.models import schema
+from app.process.bootstrap import Container, bootstrap
+from app.redis_store.broker import HEARTBEAT_MS, QUEUES, WORKERS_KEY
+from app.redis_store.clients import RedisClients
 from tests.support.world import settings_for
 
 

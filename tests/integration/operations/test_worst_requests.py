@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.api.app import build_app
-from app.bootstrap import Container
+from app.process.bootstrap import Container
 from bench.worst.__main__ import cases
 
 

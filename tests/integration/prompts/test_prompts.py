@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.models import test_cases
+from app.models import cases as test_cases
 from tests.support.world import World, new_world
 
 PROMPTS = "/api/v1/prompts"

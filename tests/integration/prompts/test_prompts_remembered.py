@@ -13,13 +13,13 @@ import redis
 from sqlalchemy import Connection
 
 from app.errors import NotFound
-from app.limits.epochs import REMEMBERED_S, Epochs, epoch_key
 from app.metrics import Metrics
 from app.models import prompts
-from app.services.models import ModelService
-from app.services.prompt_reader import PromptReader
-from app.services.prompts import PromptService
-from app.services.versions import VersionService
+from app.redis_store.epochs import REMEMBERED_S, Epochs, epoch_key
+from app.services.language_models.service import ModelService
+from app.services.prompts.reader import PromptReader
+from app.services.prompts.service import PromptService
+from app.services.prompts.versions import VersionService
 from tests.support.waiting import free_port
 from tests.support.world import World, new_world
 

@@ -13,9 +13,9 @@ import redis
 from app.metrics.registry import REPLAYS
 from app.models import replay_claims
 from app.models.replays import replays as table
-from app.services.left_behind import DOUBT_S, Resending
-from app.services.replay_player import ATTEMPTS_MAX
-from app.services.replay_sweeper import EXPIRED_AFTER, STALE_S, ReplaySweeper
+from app.services.replays.player import ATTEMPTS_MAX
+from app.services.replays.sweeper import EXPIRED_AFTER, STALE_S, ReplaySweeper
+from app.work.left_behind import DOUBT_S, Resending
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import THANKS, finished, make_case, prompt, record, replayed, start
@@ -229,7 +229,7 @@ def test_a_bug_leaves_the_replay_to_the_next_attempt(world: World, case_id: int,
     player = world.container.services.replay_player
     replay_id = waiting(world, case_id)
     with monkeypatch.context() as broken:
-        broken.setattr("app.services.replay_player.replay", lambda *_: 1 / 0)
+        broken.setattr("app.services.replays.service.player.replay", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             player.play(replay_id)
     upstream.script(SAID, SAID)

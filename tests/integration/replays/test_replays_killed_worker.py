@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app import schema
-from app.bootstrap import bootstrap
-from app.services.left_behind import Resending
-from app.services.replay_sweeper import STALE_S, ReplaySweeper
+from app.models import schema
+from app.process.bootstrap import bootstrap
+from app.services.replays.sweeper import STALE_S, ReplaySweeper
+from app.work.left_behind import Resending
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.conftest import KEY

@@ -9,8 +9,8 @@ import pytest
 import redis
 
 from app.errors import ProviderTimeout
-from app.limits.model_slots import GRACE_S, ModelSlots
-from app.limits.shares import Quota
+from app.redis_store.slots import GRACE_S, ModelSlots
+from app.shares import Quota
 from tests.support.waiting import wait_until
 
 MODEL = "OPENAI gpt-4o-mini"

@@ -10,9 +10,9 @@ import redis
 
 from app.errors import Unavailable, WaitTimeout
 from app.models import runs as run_rows
-from app.services.left_behind import DOUBT_S
 from app.services.runs import RunCommand, Started
 from app.services.runs.sweeper import EXPIRED_AFTER, STALE_S
+from app.work.left_behind import DOUBT_S
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
 from tests.support.sweeping import ROUND_S, Clock, sweep_for, sweep_runs

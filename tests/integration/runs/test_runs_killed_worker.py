@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app import schema
-from app.bootstrap import bootstrap
+from app.models import schema
+from app.process.bootstrap import bootstrap
 from app.services.runs.following import Piece
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run

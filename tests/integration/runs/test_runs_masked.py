@@ -9,10 +9,10 @@ from app.chat import File
 from app.errors import Invalid, Unavailable
 from app.models.data_policies import DataPolicy
 from app.models.run_file_chunks import run_file_chunks as table
-from app.services.masking import MaskingRules
+from app.services.data.masking import MaskingRules
+from app.services.data.seal import Seal
 from app.services.runs import RunCommand
 from app.services.runs.following import Piece
-from app.services.seal import Seal
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run

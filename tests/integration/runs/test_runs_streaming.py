@@ -9,9 +9,9 @@ import pytest
 import redis
 
 from app.models import runs
+from app.redis_store.events import key_of
 from app.services.runs.failures import failed
 from app.services.runs.following import SILENCE, Piece
-from app.services.runs.live import key_of
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run

@@ -12,9 +12,9 @@ import pytest
 
 from app.access import Access
 from app.api.app import build_app
-from app.bootstrap import bootstrap
 from app.models.memberships import Role
-from app.services.keys import DEFAULT_SCOPES
+from app.process.bootstrap import bootstrap
+from app.services.accounts.keys import DEFAULT_SCOPES
 from tests.support import caddy
 from tests.support.access_walk import Caller, OverSockets, Statuses, strangers, walk
 from tests.support.api_routes import NOTHING, accesses, filled

@@ -9,7 +9,7 @@ import pytest
 
 from app.access import Access, ByRole
 from app.models.memberships import Role
-from app.services.keys import SCOPES
+from app.services.accounts.keys import SCOPES
 from tests.support.access_walk import Caller, in_process, strangers, walk
 from tests.support.api_routes import NOTHING, accesses, filled
 from tests.support.spellings import alike, unlike

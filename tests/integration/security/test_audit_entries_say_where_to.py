@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from app.models.audit_log import SYSTEM
-from app.services.own_models import OwnModel
+from app.services.language_models.own_models import OwnModel
 from app.web.presenters.settings import ACTIONS
 from tests.integration.web.conftest import Browser
 from tests.support.world import World

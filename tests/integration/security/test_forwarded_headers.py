@@ -11,7 +11,7 @@ from falcon.testing import Result, TestClient
 
 from app.access import Public
 from app.api.app import build_app
-from app.bootstrap import bootstrap
+from app.process.bootstrap import bootstrap
 from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.world import World
 

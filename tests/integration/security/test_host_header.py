@@ -8,7 +8,7 @@ import pytest
 from falcon.testing import TestClient
 
 from app.api.app import build_app
-from app.bootstrap import bootstrap
+from app.process.bootstrap import bootstrap
 from tests.integration.web.conftest import HTML, Browser, address
 from tests.support.world import World
 

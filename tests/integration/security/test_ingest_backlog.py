@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 import redis
 
-from app.bootstrap import Container
 from app.errors import Unavailable
-from app.limits.mailbox import BODY_S, TICKETS, Mailbox
-from app.limits.shares import Quota
+from app.process.bootstrap import Container
+from app.redis_store.batches import BODY_S, TICKETS, Mailbox
+from app.shares import Quota
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
 

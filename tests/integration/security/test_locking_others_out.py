@@ -8,10 +8,10 @@ from falcon.testing import TestClient
 from sqlalchemy import func, select
 
 from app.api.app import build_app
-from app.bootstrap import bootstrap
 from app.models import known_origins, users
-from app.services.origins import ORIGINS_MAX, REMEMBERED, Origin
-from app.wiring import TRIES_OF_ACCOUNT_AND_ORIGIN
+from app.process.bootstrap import bootstrap
+from app.process.wiring import TRIES_OF_ACCOUNT_AND_ORIGIN
+from app.services.accounts.origins import ORIGINS_MAX, REMEMBERED, Origin
 from tests.integration.security.conftest import (
     OF_ACCOUNT,
     OF_ACCOUNT_AND_ORIGIN,

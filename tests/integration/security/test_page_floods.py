@@ -9,8 +9,8 @@ import pytest
 from falcon.testing import Result, TestClient
 
 from app.api.app import build_app
-from app.bootstrap import bootstrap
 from app.models.memberships import Role
+from app.process.bootstrap import bootstrap
 from tests.support.world import World
 
 LIMIT = 5

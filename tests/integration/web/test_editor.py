@@ -9,7 +9,7 @@ import pytest
 from falcon.testing import Result
 
 from app.models.memberships import Role
-from app.services.prompts import PromptView
+from app.services.prompts.service import PromptView
 from tests.integration.web.conftest import HTML, Browser
 from tests.support.waiting import wait_until
 from tests.support.world import World

@@ -9,9 +9,9 @@ from datetime import timedelta
 from falcon.testing import TestClient
 
 from app.api.app import build_app
-from app.bootstrap import bootstrap
 from app.models.memberships import Role
-from app.services.accounts import INVITATION
+from app.process.bootstrap import bootstrap
+from app.services.accounts.service import INVITATION
 from tests.integration.web.conftest import HTML, PASSWORD, Browser, address
 from tests.support.world import World
 

@@ -8,9 +8,9 @@ import pytest
 from falcon.testing import TestClient
 
 from app.api.app import build_app
-from app.bootstrap import bootstrap
-from app.services.origins import Origin
-from app.services.sign_ins import SESSION
+from app.process.bootstrap import bootstrap
+from app.services.accounts.origins import Origin
+from app.services.accounts.sign_ins import SESSION
 from tests.integration.web.conftest import PASSWORD, Browser, address
 from tests.support.world import World
 

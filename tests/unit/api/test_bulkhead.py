@@ -13,7 +13,7 @@ from app.api.exports import Exports
 from app.api.middleware.bulkhead import Bulkhead
 from app.api.runs import RunEvents, RunPrompt
 from app.api.traces import Traces
-from app.limits.shares import Quota
+from app.shares import Quota
 from app.web.views.exports import Export
 
 LONG_S = 30

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from app import home
 from app.cli import main
+from app.process import home
 from config.settings import declared
 
 Reprise = Callable[..., Result]

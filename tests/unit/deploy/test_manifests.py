@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from app import __version__
-from app.broker import QUEUES
 from app.metrics import registry
+from app.redis_store.broker import QUEUES
 from config.settings import declared
 from tests.support.deployment import procfile
 

@@ -11,8 +11,8 @@ import click
 import pytest
 
 from app.api.app import build_app
-from app.bootstrap import bootstrap
 from app.cli import main
+from app.process.bootstrap import bootstrap
 from app.replay.types import AnswerCheck, ArgumentsCheck, History, OnMissing, Order
 from tests.support.world import settings_for
 

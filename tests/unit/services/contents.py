@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.models.language_models import LanguageModel
-from app.services.prompt_content import PromptContent
+from app.services.prompts.content import PromptContent
 
 THEN = datetime(2026, 1, 2, tzinfo=UTC)
 MODEL = LanguageModel(

@@ -8,7 +8,7 @@ from app.chat import Answer, Tokens
 from app.models.language_models import LanguageModel
 from app.providers import catalogue
 from app.providers.types import ModelConfig
-from app.services.models import _columns
+from app.services.language_models.service import _columns
 from app.services.runs.outcome import answered, cost_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,8 +12,8 @@ from app.errors import Invalid
 from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
 from app.rendering.placeholders import Placeholder, PlaceholderValue
-from app.services.prompt_content import PromptContent, placeholders_json
-from app.services.prompts import PromptView
+from app.services.prompts.content import PromptContent, placeholders_json
+from app.services.prompts.service import PromptView
 from app.web.filters import percent
 from app.web.forms import Form
 from app.web.presenters.prompt_form import PromptFields, change_body, fields_of, fields_sent, selections_sent

@@ -1,0 +1,70 @@
+"""The database's schema: brought to the newest revision, or asked which one it has."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+
+from app.db import Database
+
+SCRIPTS = Path(__file__).parents[2] / "migrations"
+
+
+def _config(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    config.attributes["connection"] = connection
+    return config
+
+
+def upgrade(database: Database, revision: str = "head") -> None:
+    """Bring the schema to `revision`; two processes that do it at once wait for each other."""
+    with database.unhurried() as connection, exclusive(connection):
+        command.upgrade(_config(connection), revision)
+        connection.commit()
+
+
+def downgrade(database: Database, revision: str = "base") -> None:
+    with database.unhurried() as connection, exclusive(connection):
+        command.downgrade(_config(connection), revision)
+        connection.commit()
+
+
+@cache
+def revisions() -> tuple[str, ...]:
+    """Every revision of this release, the newest first, and "" for a database that has none yet."""
+    return (*(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()), "")
+
+
+def newest_revision() -> str:
+    return revisions()[0]
+
+
+def current_revision(database: Database) -> str:
+    """The revision the database is at, "" for an empty one."""
+    with database.read() as connection:
+        return MigrationContext.configure(connection).get_current_revision() or ""
+
+
+class exclusive:  # noqa: N801 - used as a context manager
+    """MySQL's advisory lock around what one process at a time may do to a schema; SQLite's writer lock is enough."""
+
+    NAME = "reprise_schema"
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._needed = connection.dialect.name == "mysql"
+
+    def __enter__(self) -> None:
+        if self._needed and self._connection.scalar(text("SELECT GET_LOCK(:name, 60)"), {"name": self.NAME}) != 1:
+            raise TimeoutError("Another process has been upgrading the schema for a minute.")
+
+    def __exit__(self, *_error: object) -> None:
+        if self._needed:
+            self._connection.execute(text("SELECT RELEASE_LOCK(:name)"), {"name": self.NAME})

@@ -1,0 +1,166 @@
+"""Builds everything a process needs from its settings, once; tests pass fakes for what they want to hold still."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from app import actors
+from app.actors import Actors
+from app.actors.replay_delivery import ReplayDelivery
+from app.actors.run_delivery import RunDelivery
+from app.db import Database, build_database
+from app.metrics import Metrics, MetricStore, provider_calls, registry
+from app.process import home
+from app.process.parts import Parts
+from app.process.wiring import Services
+from app.providers import catalogue
+from app.providers.router import Providers
+from app.redis_store.batches import Mailbox
+from app.redis_store.broker import WakingBroker, build_broker
+from app.redis_store.clients import RedisClients, connect
+from app.redis_store.queue_metrics import QueueMetrics
+from app.redis_store.rate import RateLimiter
+from app.redis_store.slots import ModelSlots
+from app.services.replays.sweeper import ReplaySweeper
+from app.services.runs.following import Follower
+from app.shares import Quota
+from app.timestamps import Now, utc_now
+from config.settings import Settings
+
+__all__ = ["Container", "Services", "bootstrap", "database_url"]
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """What the composition roots hand to resources, actors, pages and commands."""
+
+    settings: Settings
+    now: Now
+    database: Database
+    redis: RedisClients
+    broker: WakingBroker
+    limiter: RateLimiter
+    page_limiter: RateLimiter
+    mailbox: Mailbox
+    metrics: Metrics
+    services: Services
+    actors: Actors
+    run_delivery: RunDelivery
+    run_follower: Follower
+    replay_delivery: ReplayDelivery
+
+
+def bootstrap(
+    settings: Settings,
+    *,
+    now: Now = utc_now,
+    database: Database | None = None,
+    redis: RedisClients | None = None,
+    providers: Providers | None = None,
+) -> Container:
+    """Connects lazily: a process starts while the database or Redis is away, and answers 503 until they are back."""
+    parts = _parts(settings, now, database, redis, providers)
+    services = Services(parts)
+    services.build()
+    declared = actors.declare(parts.broker, services)
+    return Container(
+        settings=settings,
+        now=now,
+        database=parts.database,
+        redis=parts.redis,
+        broker=parts.broker,
+        limiter=parts.limiter(settings.rate_limit),
+        page_limiter=parts.limiter(settings.page_rate_limit),
+        mailbox=parts.mailbox,
+        metrics=parts.metrics,
+        services=services,
+        actors=declared,
+        run_delivery=RunDelivery(
+            broker=parts.broker,
+            actor=declared.run_prompt,
+            runs=services.runs,
+            owners=services.owners,
+            wait_s=settings.run_wait_s,
+        ),
+        run_follower=Follower(
+            client=parts.redis.waiting,
+            masking=services.runs.masking,
+            read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
+            wait_s=settings.run_wait_s,
+        ),
+        replay_delivery=ReplayDelivery(
+            broker=parts.broker,
+            actor=declared.replay,
+            owners=services.owners,
+            sweeper=ReplaySweeper(database=parts.database, now=now, metrics=parts.metrics),
+        ),
+    )
+
+
+def _parts(
+    settings: Settings, now: Now, database: Database | None, redis: RedisClients | None, providers: Providers | None
+) -> Parts:
+    redis = redis or connect(settings.redis_url, waiters=settings.web_threads, longest_wait_s=settings.ingest_wait_s)
+    metric_store = MetricStore(redis.commands)
+    metrics = Metrics(metric_store)
+    known_models = catalogue.load(Path(settings.catalogue_file) if settings.catalogue_file else None)
+    return Parts(
+        settings=settings,
+        now=now,
+        database=database or _database(settings, metrics),
+        redis=redis,
+        broker=build_broker(
+            redis.commands,
+            redis.waiting,
+            QueueMetrics(metrics),
+            organization_share=settings.organization_share,
+            on_deferred=lambda queue: metrics.count(registry.SHARE_DEFERRED, queue),
+        ),
+        mailbox=_mailbox(settings, redis, metrics),
+        metrics=metrics,
+        metric_store=metric_store,
+        catalogue=known_models,
+        providers=providers or _providers(settings, known_models, redis, metrics),
+    )
+
+
+def _mailbox(settings: Settings, redis: RedisClients, metrics: Metrics) -> Mailbox:
+    return Mailbox(
+        redis.commands,
+        batches=Quota.of(settings.ingest_backlog, settings.organization_share),
+        size=Quota.within(settings.ingest_backlog_bytes, settings.organization_share),
+        on_refused=lambda: metrics.count(registry.SHARE_REFUSED, "backlog"),
+    )
+
+
+def _database(settings: Settings, metrics: Metrics) -> Database:
+    database = build_database(
+        database_url(settings),
+        pool_size=settings.database_pool,
+        on_lock_retry=lambda: metrics.count(registry.LOCK_RETRIES),
+        on_pool_timeout=lambda: metrics.count(registry.POOL_TIMEOUTS),
+    )
+    metrics.gauge(
+        registry.DATABASE_CONNECTIONS, lambda: {(state,): count for state, count in database.connections().items()}
+    )
+    return database
+
+
+def _providers(
+    settings: Settings, known_models: catalogue.Catalogue, redis: RedisClients, metrics: Metrics
+) -> Providers:
+    slots = ModelSlots(redis.commands, quota=Quota.of(settings.model_concurrency, settings.organization_share))
+    return Providers(
+        catalogue=known_models,
+        slot=lambda request: slots.of(
+            request.model.label, request.organization_id, request.timeout_s, own=bool(request.model.base_url)
+        ),
+        observed=provider_calls(metrics),
+        answer_bytes=settings.model_answer_bytes,
+    )
+
+
+def database_url(settings: Settings) -> str:
+    """`DATABASE_URL`, or the SQLite file in the home folder."""
+    return settings.database_url or f"sqlite:///{settings.home / home.DATABASE}"

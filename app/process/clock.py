@@ -1,0 +1,76 @@
+"""The clock: does what is due from time to time. One process is enough; several do no harm.
+
+Nothing is lost while no clock runs: its jobs pick up what was left behind, by guarded updates that let one of two
+clocks win.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from app.metrics import Metrics
+from app.metrics.registry import CLOCK_JOBS
+from app.process.bootstrap import Container, bootstrap
+from app.process.startup import start
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodicJob:
+    """`run` is called every `every_s` seconds, counted from its end, and must be safe to run twice at once."""
+
+    name: str
+    every_s: float
+    run: Callable[[], object]
+
+
+def jobs(container: Container) -> list[PeriodicJob]:
+    """Everything that is done periodically."""
+    return [
+        PeriodicJob("sweep_runs", 5, container.run_delivery.sweep),
+        PeriodicJob("sweep_replays", 5, container.replay_delivery.sweep),
+        PeriodicJob("apply_retention", 10, container.services.retention.apply),
+        PeriodicJob("finish_erasures", 30, container.services.deletion.sweep),
+    ]
+
+
+def run(periodic: Sequence[PeriodicJob], stop: threading.Event, metrics: Metrics) -> None:
+    """Do each job when it is due, one after the other, until `stop` is set."""
+    due = dict.fromkeys(periodic, time.monotonic())
+    while not stop.wait(_until_next(due)):
+        for job, when in due.items():
+            if when <= time.monotonic() and not stop.is_set():
+                metrics.count(CLOCK_JOBS, job.name, "done" if _attempt(job) else "failed")
+                due[job] = time.monotonic() + job.every_s
+
+
+def _until_next(due: dict[PeriodicJob, float]) -> float | None:
+    return max(0.0, min(due.values()) - time.monotonic()) if due else None
+
+
+def _attempt(job: PeriodicJob) -> bool:
+    try:
+        job.run()
+    except Exception as error:  # outermost edge: one failure must not stop the other jobs
+        log.error("periodic_job_failed", job=job.name, error=str(error), exc_info=error)
+        return False
+    return True
+
+
+def main() -> None:
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    container = bootstrap(start("clock"))
+    run(jobs(container), stop, container.metrics)
+
+
+if __name__ == "__main__":
+    main()

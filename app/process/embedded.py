@@ -1,0 +1,112 @@
+"""The embedded mode: one process serves HTTP and runs the actors and the clock, on SQLite and an in-process Redis."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from dramatiq import Worker
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+
+from app.api.app import App, build_app
+from app.process import clock
+from app.process.bootstrap import Container, bootstrap
+from app.process.startup import settle
+from app.shares import Quota
+from config import gunicorn as web_configuration
+from config.settings import Settings
+
+# How long running actors may take to end; then they are cut off, and their rows are picked up by the next start.
+STOP_S = 20
+
+
+class Background:
+    """The workers and the clock in threads. Each queue has its own, so that none waits for another's work."""
+
+    def __init__(self, container: Container) -> None:
+        self._broker = container.broker
+        settings = container.settings
+        places = {"runs": settings.worker_threads, "spans": settings.span_threads, "replays": settings.worker_threads}
+        threads = {queue: Quota.of(n, settings.organization_share).capacity for queue, n in places.items()}
+        self._workers = [Worker(self._broker, queues={queue}, worker_threads=n) for queue, n in threads.items()]
+        self._stop = threading.Event()
+        ticking = (clock.jobs(container), self._stop, container.metrics)
+        self._clock = threading.Thread(target=clock.run, args=ticking, name="clock", daemon=True)
+
+    def start(self) -> None:
+        # Time limits start their timer here, as they do in a worker process.
+        self._broker.emit_after("process_boot")
+        # Warns of a second worker on one broker; each takes its own queue, so they don't meet.
+        self._broker.logger.setLevel(logging.ERROR)
+        for worker in self._workers:
+            worker.start()
+        self._clock.start()
+
+    def stop(self) -> None:
+        """Let running actors end, hand back the messages not begun."""
+        self._stop.set()
+        stops = [threading.Thread(target=worker.stop, args=(STOP_S * 1000,)) for worker in self._workers]
+        for stop in stops:
+            stop.start()
+        for stop in stops:
+            stop.join()
+        self._clock.join(STOP_S)
+        self._broker.close()
+
+
+class EmbeddedServer(BaseApplication):  # type: ignore[misc]
+    """gunicorn with one worker process, in which everything is built: nothing is shared across its fork.
+
+    If that process dies gunicorn starts another, and the clock in it picks up the rows that were left behind.
+    """
+
+    def __init__(self, settings: Settings, on_ready: Callable[[], None]) -> None:
+        self._settings = settings
+        self._on_ready = on_ready
+        self._background: Background | None = None
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in vars(web_configuration).items():
+            if name in self.cfg.settings:
+                self.cfg.set(name, value)
+        self.cfg.set("workers", 1)
+        # The arbiter must not kill the process while its actors end, which they do after the last answer.
+        self.cfg.set("graceful_timeout", web_configuration.graceful_timeout + STOP_S + 5)
+        self.cfg.set("post_worker_init", self._announce)
+        self.cfg.set("worker_exit", self._finish)
+
+    def load(self) -> App:
+        container = bootstrap(self._settings)
+        self._background = Background(container)
+        self._background.start()
+        app = build_app(container)
+        settle()
+        return app
+
+    def _announce(self, worker: Any) -> None:
+        # Ctrl-C reaches the whole foreground group; the arbiter tells this process when to stop.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        worker.cfg.set("graceful_timeout", web_configuration.graceful_timeout)
+        if worker.age == 1:
+            self._on_ready()
+
+    def _finish(self, _arbiter: object, _worker: object) -> None:
+        if self._background is not None:
+            self._background.stop()
+
+
+class _PatientArbiter(Arbiter):  # type: ignore[misc]
+    """Ctrl-C ends it as gracefully as SIGTERM does."""
+
+    def handle_int(self) -> None:
+        self.handle_term()
+
+
+def serve(settings: Settings, on_ready: Callable[[], None]) -> None:
+    """Serve until SIGTERM or SIGINT; `on_ready` is called once, when requests are answered. Ends the process."""
+    _PatientArbiter(EmbeddedServer(settings, on_ready)).run()

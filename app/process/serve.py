@@ -1,0 +1,144 @@
+"""The services mode of `reprise serve`: the Procfile's processes as children, one that dies started again."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+
+log = structlog.get_logger(__name__)
+
+PROCFILE = Path(__file__).parents[2] / "Procfile"
+# Run once before the others, not kept running.
+RELEASE = "release"
+STOP_S = 45.0
+TICK_S = 0.2
+# A child that lived shorter is started again after a pause, which doubles with each such end.
+STABLE_S = 10.0
+PAUSE_S = (0.5, 30.0)
+_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
+
+
+def procfile(path: Path = PROCFILE) -> dict[str, list[str]]:
+    """The command of each kind of process that is kept running."""
+    lines = (line.partition(":") for line in path.read_text().splitlines() if line.strip())
+    return {name: shlex.split(command) for name, _, command in lines if name != RELEASE}
+
+
+def environment(environ: Mapping[str, str], secret_key: str) -> dict[str, str]:
+    """What children get: this interpreter's programs first on PATH, and the secret key that all must share."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{environ.get('PATH', os.defpath)}"
+    return {**environ, "PATH": path, "REPRISE_SECRET_KEY": secret_key}
+
+
+def answers(url: str) -> bool:
+    """Whether `url` answers 2xx within a second."""
+    try:
+        with urllib.request.urlopen(url, timeout=1):  # noqa: S310 - our own http address
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+@dataclass(slots=True)
+class Child:
+    """One process kept running: in a group of its own, so that Ctrl-C reaches it once, from the supervisor."""
+
+    name: str
+    argv: list[str]
+    env: Mapping[str, str]
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    pause: float = field(default=PAUSE_S[0])
+    start_at: float = 0.0
+
+    @property
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def tend(self, now: float) -> None:
+        """Start it when it is due; note its end and when it is due again. `now` is monotonic seconds."""
+        if self.running:
+            return
+        if self.process is not None:
+            lived = now - self.started
+            self.pause = PAUSE_S[0] if lived > STABLE_S else min(self.pause * 2, PAUSE_S[1])
+            log.error("process_died", name=self.name, status=self.process.returncode, again_in_s=self.pause)
+            self.process, self.start_at = None, now + self.pause
+        if now >= self.start_at:
+            self.process = subprocess.Popen(  # noqa: S603 - the commands of our own Procfile
+                self.argv, env=dict(self.env), process_group=0, preexec_fn=_end_with_parent
+            )
+            self.started = now
+            log.info("process_started", name=self.name, pid=self.process.pid)
+
+    def send(self, number: int) -> None:
+        if self.process is not None and self.running:
+            self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """SIGKILL to the whole group: its own children must not stay behind."""
+        if self.process is not None:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+            self.process.wait()
+
+
+class Supervisor:
+    def __init__(self, commands: Mapping[str, list[str]], env: Mapping[str, str]) -> None:
+        self._children = [Child(name, argv, env) for name, argv in commands.items()]
+        self._stopping = False
+
+    def run(self, *, ready: Callable[[], bool], on_ready: Callable[[], None]) -> None:
+        """Keep all children running until SIGTERM or SIGINT, then end them together.
+
+        `on_ready` is called once, when `ready` first says so. SIGHUP goes on to the children, which reload.
+        """
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        signal.signal(signal.SIGHUP, lambda number, _frame: self._send(number))
+        try:
+            announced = False
+            while not self._stopping:
+                for child in self._children:
+                    child.tend(time.monotonic())
+                if not announced and ready():
+                    announced = True
+                    on_ready()
+                time.sleep(TICK_S)
+        finally:
+            self._end()
+
+    def _stop(self, _number: int, _frame: object) -> None:
+        self._stopping = True
+
+    def _send(self, number: int) -> None:
+        for child in self._children:
+            child.send(number)
+
+    def _end(self) -> None:
+        self._send(signal.SIGTERM)
+        deadline = time.monotonic() + STOP_S
+        while any(child.running for child in self._children) and time.monotonic() < deadline:
+            time.sleep(TICK_S / 4)
+        for child in self._children:
+            child.kill()
+
+
+def _end_with_parent() -> None:
+    """Ask Linux for a SIGTERM should the supervisor be killed; elsewhere such orphans keep running."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)

@@ -1,0 +1,11 @@
+"""A worker process: `dramatiq app.process.worker:broker --queues runs`."""
+
+import dramatiq
+
+from app.process.bootstrap import bootstrap
+from app.process.startup import settle, start
+
+container = bootstrap(start("worker"))
+broker = container.broker
+dramatiq.set_broker(broker)
+settle()

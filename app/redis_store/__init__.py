@@ -1,0 +1,1 @@
+"""Everything that is kept in Redis, and the clients that reach it."""

@@ -1,0 +1,131 @@
+"""The claim check of trace batches: the body waits in Redis, the message carries its key.
+
+Redis is never the only copy of what was acknowledged: a batch is acknowledged after its commit, and an exporter
+sends it again until then. Here it is also known which batches are in work, so that the same body sent again joins
+the one in work, and which spans were in those that were stored lately, so that the same body need not be read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+
+import redis
+
+from app.errors import Unavailable
+from app.shares import Quota
+
+BODY_S = 60
+# Exporters send again within seconds.
+STORED_S = 120
+# The tickets of all batches that are left here, by when Redis forgets them. A ticket begins with an organization and a
+# size, so that nothing has to be counted which could be counted wrong once a process has died.
+TICKETS = "batch:tickets"
+
+# KEYS: the batch's message, the tickets; ARGV: the message, whether to join, the ticket, seconds, then places, share
+# and capacity of batches and of bytes. Answers the message that stores the batch, or nothing when there is no room. By
+# Redis' clock, which all share.
+_CLAIM = """
+local holder = redis.call('GET', KEYS[1])
+if holder and ARGV[2] == '1' then return holder end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+local organization, size = string.match(ARGV[3], '^(%d+):(%d+):')
+local tickets = redis.call('ZRANGE', KEYS[2], 0, -1)
+local bytes, own, own_bytes = 0, 0, 0
+for _, ticket in ipairs(tickets) do
+    local whose, of_size = string.match(ticket, '^(%d+):(%d+):')
+    bytes = bytes + of_size
+    if whose == organization then own, own_bytes = own + 1, own_bytes + of_size end
+end
+local function admits(at, all, held, more)
+    local places, share, capacity = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+    if held + more <= share then return held + more <= capacity - all end
+    return all + more <= places
+end
+-- Where nothing waits there is room for any one.
+local room = admits(5, #tickets, own, 1) and (#tickets == 0 or admits(8, bytes, own_bytes, tonumber(size)))
+if not room then return '' end
+redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[4])
+redis.call('ZADD', KEYS[2], now + ARGV[4] * 1000, ARGV[3])
+redis.call('EXPIRE', KEYS[2], ARGV[4])
+return ARGV[1]
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`message_id` is the message that stores the batch; `joined` when another request has sent it."""
+
+    message_id: str
+    joined: bool
+
+
+class Mailbox:
+    """Takes as many batches, and as many bytes of them, as the quotas admit of one organization and of all."""
+
+    def __init__(
+        self, client: redis.Redis, *, batches: Quota, size: Quota, on_refused: Callable[[], None] = lambda: None
+    ) -> None:
+        self._client = client
+        self._claim = client.register_script(_CLAIM)
+        self._quotas = (*astuple(batches), *astuple(size))
+        self._on_refused = on_refused
+
+    @staticmethod
+    def ticket(organization_id: int, body: bytes) -> str:
+        """A new one, for a body of the organization."""
+        return f"{organization_id}:{len(body)}:{uuid.uuid4().hex}"
+
+    @staticmethod
+    def key_of(project_id: int, encoding: str, body: bytes) -> str:
+        """The same for the same body of the same project."""
+        return f"{project_id}:{encoding or 'identity'}:{hashlib.sha256(body).hexdigest()}"
+
+    def put(self, key: str, ticket: str, body: bytes, message_id: str, *, join: bool = True) -> Claim:
+        """Leave a batch under `ticket` for the message `message_id`, unless another is storing it and `join` is true.
+
+        The ticket is the message's own: whoever is done with the same batch first takes nothing from the other.
+
+        Raises `Unavailable` when too much is waiting already, of all or of the ticket's organization.
+        """
+        claimed: bytes = self._claim([_message(key), TICKETS], [message_id, int(join), ticket, BODY_S, *self._quotas])
+        if not claimed:
+            self._on_refused()
+            raise Unavailable("Too many batches, or too many bytes of them, wait to be stored; send this one again.")
+        if claimed.decode() != message_id:
+            return Claim(claimed.decode(), joined=True)
+        self._client.set(_body(ticket), body, ex=BODY_S)
+        return Claim(message_id, joined=False)
+
+    def body(self, ticket: str) -> bytes | None:
+        """What was left under `ticket`; None when it is too old, or Redis has lost it."""
+        return self._client.get(_body(ticket))  # type: ignore[return-value]
+
+    def stored_before(self, key: str) -> bytes:
+        """The note of the same body, if it was stored lately: a hint that the caller has to check with the database."""
+        return self._client.get(_stored(key)) or b""  # type: ignore[return-value]
+
+    def done(self, key: str, ticket: str, *, note: bytes = b"") -> None:
+        """Forget the batch; leave the note for those who send it again."""
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.delete(_body(ticket), _message(key))
+            pipe.zrem(TICKETS, ticket)
+            if note:
+                pipe.set(_stored(key), note, ex=STORED_S)
+            pipe.execute()
+
+
+def _body(ticket: str) -> str:
+    return f"batch:{ticket}:body"
+
+
+def _message(key: str) -> str:
+    return f"batch:{key}:message"
+
+
+def _stored(key: str) -> str:
+    return f"batch:{key}:stored"

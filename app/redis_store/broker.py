@@ -1,0 +1,285 @@
+"""The Dramatiq broker: Redis, with consumers that wake at once instead of polling, and results to wait for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import redis
+from dramatiq import Message, Middleware
+from dramatiq.broker import MessageProxy
+from dramatiq.brokers.redis import RedisBroker, _RedisConsumer
+from dramatiq.errors import ConnectionClosed
+from dramatiq.middleware import AgeLimit, CurrentMessage, Retries, TimeLimit
+from dramatiq.results import Results
+from dramatiq.results.backends import RedisBackend
+
+from app.coalesce import Coalescer
+from app.errors import Unavailable
+from app.redis_store.hand_back import HandBack
+from app.redis_store.organization_queue import OrganizationQueue
+from app.redis_store.ownership import HeldMessages, Ownership
+from app.shares import Quota
+
+QUEUES = ("runs", "spans", "replays")
+# A worker that has been silent for so long is dead: its messages go to the others.
+HEARTBEAT_MS = 15_000
+RESULT_TTL_MS = 600_000
+# Senders' clocks are compared with workers' here, so that it is far longer than any of them is off. What is too old to
+# be worth its work the row of a run or replay says, and a batch's body, which Redis keeps for a minute.
+MAX_AGE_MS = 7 * 86_400_000
+WAKE_S = 1
+REPORT_S = 5
+# Under load messages are fetched so often at most: several at a time cost little more than one.
+FETCH_S = 0.005
+# Percent of a process' threads that are an organization's own.
+SHARE = 25
+WORKERS_KEY = "reprise:workers:{}"
+
+
+OnDeferred = Callable[[str], None]
+
+
+def workers_seen(client: redis.Redis, queue: str) -> int:
+    """How many processes have asked for messages of the queue within the last heartbeats."""
+    return int(client.zcount(WORKERS_KEY.format(queue), _redis_now(client) - HEARTBEAT_MS / 1000, "+inf"))
+
+
+def _redis_now(client: redis.Redis) -> float:
+    """Seconds since 1970 by the one clock that all processes share."""
+    seconds, microseconds = client.time()
+    return float(seconds) + microseconds / 1_000_000
+
+
+def build_broker(
+    client: redis.Redis,
+    waiting_client: redis.Redis,
+    *further: Middleware,
+    organization_share: int = SHARE,
+    on_deferred: OnDeferred = lambda queue: None,
+) -> WakingBroker:
+    """A broker on `client`; results are awaited on `waiting_client`, whose sockets must never time out."""
+    results = Results(backend=RedisBackend(client=waiting_client), result_ttl=RESULT_TTL_MS)
+    return WakingBroker(
+        organization_share=organization_share,
+        on_deferred=on_deferred,
+        client=client,
+        heartbeat_timeout=HEARTBEAT_MS,
+        middleware=[
+            AgeLimit(),
+            TimeLimit(),
+            Retries(),
+            CurrentMessage(),
+            results,
+            HandBack(),
+            Ownership(),
+            *further,
+        ],
+    )
+
+
+class WakingBroker(RedisBroker):
+    """Differs from its parent in how an idle or full consumer waits, and in when maintenance is done.
+
+    The parent polls with pauses that grow to a second, prefetches two messages per thread (which may starve
+    another worker), and looks after dead workers once in a thousand commands, which on a quiet queue is never.
+
+    An organization holds no more than its share of a process' threads, `organization_share` percent, while others
+    want them; `on_deferred` hears of each queue in which something had to wait for that.
+    """
+
+    stopping = False
+
+    def __init__(self, *, organization_share: int, on_deferred: OnDeferred, **options: Any) -> None:
+        super().__init__(**options)  # type: ignore[no-untyped-call]
+        self.organization_share = organization_share
+        self.on_deferred = on_deferred
+        self._queues: dict[str, OrganizationQueue] = {}
+        # They outlive a consumer that lost its connection, as the work on them does.
+        self._held: defaultdict[str, HeldMessages] = defaultdict(HeldMessages)
+
+    def consume(self, queue_name: str, prefetch: int = 1, timeout: int = 5000) -> Any:
+        """Dramatiq asks for two messages per thread; one is what a thread can work on."""
+        if queue_name.endswith(".DQ"):
+            return _DelayedConsumer(self, queue_name, prefetch, timeout)
+        return _WakingConsumer(self, queue_name, max(1, prefetch // 2), timeout)
+
+    def queue(self, name: str) -> OrganizationQueue:
+        if name not in self._queues:
+            names = {"namespace": self.namespace, "queue": name, "consumer": self.broker_id}
+            self._queues[name] = OrganizationQueue(self.client, **names)
+        return self._queues[name]
+
+    def held(self, queue_name: str) -> HeldMessages:
+        return self._held[queue_name]
+
+    def do_enqueue(self, queue_name: str, message_id: str, data: bytes) -> None:
+        if queue_name.endswith(".DQ"):
+            self._dispatch("enqueue")(queue_name, message_id, data)  # type: ignore[no-untyped-call]
+        else:
+            self.queue(queue_name).put(message_id, data)
+
+    def _should_do_maintenance(self, command: str) -> int:
+        """With each fetch: consumers do one a second, and it looks after the dead workers of its own queue alone."""
+        return int(command == "fetch")
+
+
+class _WakingConsumer(_RedisConsumer):
+    """Takes no more of an organization's messages than `Quota` admits to the threads of this process."""
+
+    def __init__(self, broker: WakingBroker, queue_name: str, prefetch: int, timeout: int) -> None:
+        super().__init__(broker, queue_name, prefetch, timeout)  # type: ignore[no-untyped-call]
+        self._client: redis.Redis = broker.client
+        self._quota = Quota.within(prefetch, broker.organization_share)
+        self._queue, self._held = broker.queue(queue_name), broker.held(queue_name)
+        self._fetched: list[Message[object]] = []
+        self._freed = threading.Event()
+        self._next_report = self._next_fetch = self._next_heartbeat = 0.0
+        # The first fetch waits for nothing.
+        self._more, self._refusing = True, False
+        self._ack: Coalescer[str, None] = Coalescer(self._ack_all)
+
+    def __next__(self) -> MessageProxy | None:
+        """The next message, or None when the caller should look at its delayed messages and flags again."""
+        try:
+            if not self._fetched:
+                self._report()
+                self._wait()
+                self._pace()
+                self._heartbeat()
+                self._fetched = self._fetch()
+        except redis.RedisError as error:
+            raise ConnectionClosed(error) from None
+        if not self._fetched:
+            return None
+        message = self._fetched.pop(0)
+        self.queued_message_ids.add(message.message_id)
+        return MessageProxy(message)
+
+    def _report(self) -> None:
+        """Leave a sign of life for the queue: Dramatiq's own heartbeats name no queues."""
+        if time.monotonic() < self._next_report or self.broker.stopping:
+            return
+        self._next_report = time.monotonic() + REPORT_S
+        key = WORKERS_KEY.format(self.queue_name)
+        now = _redis_now(self._client)
+        self._client.zadd(key, {self.broker.broker_id: now})
+        self._client.zremrangebyscore(key, 0, now - HEARTBEAT_MS / 1000)
+
+    def _wait(self) -> None:
+        if self.broker.stopping:
+            time.sleep(WAKE_S / 4)
+        elif len(self._held) >= self._quota.capacity:
+            self._freed.clear()
+            if len(self._held) >= self._quota.capacity:
+                self._freed.wait(WAKE_S)
+        elif not self._more:
+            self._queue.wait(WAKE_S)
+
+    def _pace(self) -> None:
+        time.sleep(max(0.0, self._next_fetch - time.monotonic()))
+        self._next_fetch = time.monotonic() + FETCH_S
+
+    def _heartbeat(self) -> None:
+        """To ask for no messages is a heartbeat: what is still in work must not be taken for a dead worker's.
+
+        What dead workers left behind arrives again with it.
+        """
+        if self.broker.stopping or time.monotonic() >= self._next_heartbeat:
+            self._next_heartbeat = time.monotonic() + WAKE_S
+            self.broker.do_fetch(self.queue_name, 0)
+
+    def _fetch(self) -> list[Message[object]]:
+        if self.broker.stopping or len(self._held) >= self._quota.capacity:
+            return []
+        messages, self._more, deferred = self._queue.fetch(self._quota, self._held.by_organization())
+        for message in messages:
+            self._held.add(message.options["redis_message_id"])
+        # From here on a place that becomes free may be one for what is refused now.
+        self._refusing = len(self._held) >= self._quota.places
+        if deferred:
+            self.broker.on_deferred(self.queue_name)
+        return messages
+
+    def ack(self, message: MessageProxy) -> None:
+        """As the parent's, in one round trip for all messages that are done at the same time."""
+        try:
+            self._release(message)
+            self._ack(message.options["redis_message_id"])
+        except (redis.RedisError, Unavailable) as error:
+            raise ConnectionClosed(error) from None
+
+    def _ack_all(self, ids: Sequence[str]) -> list[None]:
+        self._queue.ack(ids, wake=self._refusing)
+        return [None] * len(ids)
+
+    def nack(self, message: MessageProxy) -> None:
+        try:
+            self._release(message)
+            self.broker.do_nack(self.queue_name, message.options["redis_message_id"])
+            if self._refusing:
+                self._queue.ack([], wake=True)
+        except redis.RedisError as error:
+            raise ConnectionClosed(error) from None
+
+    def _release(self, message: MessageProxy) -> None:
+        """Before Redis is told, which wakes whoever waits for the place."""
+        self._held.discard(message.options["redis_message_id"])
+        self.queued_message_ids.discard(message.message_id)
+        self._freed.set()
+
+    def requeue(self, messages: Iterable[MessageProxy]) -> None:
+        """What this process has not begun goes back, and others are told."""
+        put_back = list(messages)
+        super().requeue(put_back)  # type: ignore[no-untyped-call]
+        for message in put_back:
+            self._release(message)
+        if put_back:
+            self._queue.wake_for(message.options["redis_message_id"] for message in put_back)
+
+    def close(self) -> None:
+        """Take the sign of life back: whoever counts workers need not wait until it is too old."""
+        with suppress(redis.RedisError):
+            self._client.zrem(WORKERS_KEY.format(self.queue_name), self.broker.broker_id)
+            self._queue.leave()
+        super().close()
+
+
+class _DelayedConsumer(_RedisConsumer):
+    """Fetches messages that wait for their time, as soon as there are any."""
+
+    def __init__(self, broker: WakingBroker, queue_name: str, prefetch: int, timeout: int) -> None:
+        super().__init__(broker, queue_name, prefetch, timeout)  # type: ignore[no-untyped-call]
+        # Without the guard of `GuardedRedis`: a wait that Redis ends late is no outage.
+        self._waiting = redis.Redis(connection_pool=broker.client.connection_pool)
+        self._key = f"{broker.namespace}:{queue_name}"
+
+    def __next__(self) -> MessageProxy | None:
+        """The next message, or None when the caller should look at its delayed messages and flags again."""
+        try:
+            if not self.message_cache:
+                self._wait()
+                # To ask for none is a heartbeat.
+                free = 0 if self.broker.stopping else max(0, self.prefetch - self.outstanding_message_count)
+                fetched = self.broker.do_fetch(self.queue_name, free)
+                # Redis may have lost a message's body (a flush) and kept its id.
+                self.message_cache = [data for data in fetched if data is not None]
+        except redis.RedisError as error:
+            raise ConnectionClosed(error) from None
+        if not self.message_cache:
+            return None
+        message = Message.decode(self.message_cache.pop(0))
+        self.queued_message_ids.add(message.message_id)
+        return MessageProxy(message)
+
+    def _wait(self) -> None:
+        if self.broker.stopping or self.outstanding_message_count >= self.prefetch:
+            time.sleep(WAKE_S / 4)
+            return
+        with suppress(redis.TimeoutError):
+            # Rotating the list loses nothing, and blocks while it is empty. (fakeredis does not block in BLMOVE.)
+            self._waiting.brpoplpush(self._key, self._key, WAKE_S)

@@ -1,0 +1,256 @@
+"""A queue of messages in Redis from which each worker process takes so that no organization holds more than its share.
+
+Dramatiq's list of a queue is where messages arrive. Whoever fetches first moves them to a list of their organization;
+from these lists messages are taken in turn, for as many organizations as the process has threads to spare. So thousands
+of messages of one organization stand in nobody else's way, none waits in the memory of a process, and what one process
+leaves another one takes. An organization is the number in front of a message's id in Redis; messages without one, as
+older processes send, have the number 0.
+
+A process that has threads to spare waits on a list of its own, and leaves word of which organizations it refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import redis
+from dramatiq import Message
+
+from app.shares import Quota
+
+# What a process that died was told is forgotten after this.
+WAKE_TTL_S = 60
+
+# `wake` tells the idle processes, but those who refuse it, that there is something of `organization`.
+_SHARED = f"""
+local function wake(list, idle, organization)
+    local found = redis.call('HGETALL', idle)
+    for at = 1, #found, 2 do
+        local consumer, refused = found[at], found[at + 1]
+        if not string.find(refused, ',' .. organization .. ',', 1, true) then
+            redis.call('HDEL', idle, consumer)
+            redis.call('LPUSH', list .. ':wake:' .. consumer, 1)
+            redis.call('EXPIRE', list .. ':wake:' .. consumer, {WAKE_TTL_S})
+        end
+    end
+end
+local function organization_of(id)
+    return string.match(id, '^(%d+):') or '0'
+end
+"""
+
+# KEYS: the list, its messages, the idle; ARGV: the message's id and the message.
+_ENQUEUE = (
+    _SHARED
+    + """
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+redis.call('RPUSH', KEYS[1], ARGV[1])
+wake(KEYS[1], KEYS[3], organization_of(ARGV[1]))
+"""
+)
+
+# KEYS: the list, the idle; ARGV: ids that were put back.
+_WAKE = _SHARED + "for _, id in ipairs(ARGV) do wake(KEYS[1], KEYS[2], organization_of(id)) end"
+
+# KEYS: the list, its messages, what this process has fetched, the organizations that have messages, the idle; ARGV:
+# this process, the quota's share, places and capacity, then each organization and how many messages are held of it.
+_FETCH = (
+    _SHARED
+    + """
+local MOST = 1000
+local list, consumer = KEYS[1], ARGV[1]
+local share, places, capacity = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local held, taken = {}, 0
+for at = 5, #ARGV, 2 do
+    held[ARGV[at]] = tonumber(ARGV[at + 1])
+    taken = taken + held[ARGV[at]]
+end
+
+-- What has arrived goes to the lists of its organizations.
+local arrived = redis.call('LRANGE', list, 0, MOST - 1)
+if #arrived > 0 then
+    local order, of = {}, {}
+    for _, id in ipairs(arrived) do
+        local organization = organization_of(id)
+        if not of[organization] then
+            of[organization] = {}
+            table.insert(order, organization)
+        end
+        table.insert(of[organization], id)
+    end
+    for _, organization in ipairs(order) do
+        local ids = of[organization]
+        if redis.call('RPUSH', list .. ':of:' .. organization, unpack(ids)) == #ids then
+            redis.call('RPUSH', KEYS[4], organization)
+        end
+    end
+    redis.call('LTRIM', list, #arrived, -1)
+end
+
+-- As many messages of each organization as it may have threads, of those who hold fewest first.
+local organizations, waiting, given, count = redis.call('LRANGE', KEYS[4], 0, -1), {}, {}, 0
+for _, organization in ipairs(organizations) do
+    waiting[organization] = redis.call('LLEN', list .. ':of:' .. organization)
+    held[organization] = held[organization] or 0
+end
+local function admits(number)
+    if number < share then return number < capacity - taken end
+    return taken < places
+end
+local function next_organization()
+    local found
+    for _, organization in ipairs(organizations) do
+        local number = held[organization]
+        if waiting[organization] > 0 and admits(number) and (not found or number < held[found]) then
+            found = organization
+        end
+    end
+    return found
+end
+local chosen = next_organization()
+while chosen and count < MOST do
+    waiting[chosen] = waiting[chosen] - 1
+    held[chosen] = held[chosen] + 1
+    given[chosen] = (given[chosen] or 0) + 1
+    taken, count = taken + 1, count + 1
+    chosen = next_organization()
+end
+
+-- Who was served goes behind the others.
+local messages, left, behind = {}, {}, {}
+for _, organization in ipairs(organizations) do
+    if given[organization] then
+        local ids = redis.call('LPOP', list .. ':of:' .. organization, given[organization])
+        redis.call('SADD', KEYS[3], unpack(ids))
+        for _, message in ipairs(redis.call('HMGET', KEYS[2], unpack(ids))) do
+            table.insert(messages, message)
+        end
+    end
+    if waiting[organization] > 0 then
+        table.insert(given[organization] and behind or left, organization)
+    end
+end
+redis.call('DEL', KEYS[4], list .. ':wake:' .. consumer)
+for _, organization in ipairs(behind) do
+    table.insert(left, organization)
+end
+if #left > 0 then
+    redis.call('RPUSH', KEYS[4], unpack(left))
+end
+
+-- This process takes more of what arrives, but for those whom it refuses.
+local refused = ','
+for organization, number in pairs(held) do
+    if not admits(number) then
+        refused = refused .. organization .. ','
+    end
+end
+if taken < capacity then
+    redis.call('HSET', KEYS[5], consumer, refused)
+else
+    redis.call('HDEL', KEYS[5], consumer)
+end
+return {messages, redis.call('LLEN', list), taken < capacity and #left or 0}
+"""
+)
+
+# KEYS: what this process has fetched, the messages, and what wakes it; ARGV: whether to, then the ids. Dramatiq's own
+# takes one.
+_ACK = f"""
+for at = 2, #ARGV do
+    if redis.call('SREM', KEYS[1], ARGV[at]) > 0 then redis.call('HDEL', KEYS[2], ARGV[at]) end
+end
+if ARGV[1] == '1' then
+    redis.call('LPUSH', KEYS[3], 1)
+    redis.call('EXPIRE', KEYS[3], {WAKE_TTL_S})
+end
+"""
+
+
+def lists_of(client: redis.Redis, queue: str) -> list[str]:
+    """The lists in which messages of a queue wait; `queue` with the namespace in front."""
+    organizations: list[bytes] = client.lrange(f"{queue}:organizations", 0, -1)  # type: ignore[assignment]
+    return [queue, *(f"{queue}:of:{organization.decode()}" for organization in organizations)]
+
+
+class Fetched(NamedTuple):
+    """`more` have arrived than one fetch looks at; `deferred` organizations have messages and, here, their share."""
+
+    messages: list[Message[object]]
+    more: bool
+    deferred: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    list: str
+    consumer: str
+    fetched: str
+
+    @property
+    def messages(self) -> str:
+        return f"{self.list}.msgs"
+
+    @property
+    def organizations(self) -> str:
+        return f"{self.list}:organizations"
+
+    @property
+    def idle(self) -> str:
+        return f"{self.list}:idle"
+
+    @property
+    def wake(self) -> str:
+        return f"{self.list}:wake:{self.consumer}"
+
+
+class OrganizationQueue:
+    """One of Dramatiq's queues, as the process `consumer` sees it."""
+
+    def __init__(self, client: redis.Redis, *, namespace: str, queue: str, consumer: str) -> None:
+        self._client = client
+        # Without the guard of `GuardedRedis`: a wait that Redis ends late is no outage.
+        self._waiting = redis.Redis(connection_pool=client.connection_pool)
+        self._keys = _Keys(f"{namespace}:{queue}", consumer, f"{namespace}:__acks__.{consumer}.{queue}")
+        self._enqueue, self._wake = client.register_script(_ENQUEUE), client.register_script(_WAKE)
+        self._fetch, self._ack = client.register_script(_FETCH), client.register_script(_ACK)
+
+    def put(self, message_id: str, data: bytes) -> None:
+        keys = self._keys
+        self._enqueue([keys.list, keys.messages, keys.idle], [message_id, data])
+
+    def fetch(self, quota: Quota, held: Mapping[int, int]) -> Fetched:
+        """The messages that `quota` admits; `held` is how many of which organization are in work here."""
+        keys = self._keys
+        messages, more, deferred = self._fetch(
+            [keys.list, keys.messages, keys.fetched, keys.organizations, keys.idle],
+            [keys.consumer, quota.share, quota.places, quota.capacity, *(n for pair in held.items() for n in pair)],
+        )
+        # Redis may have lost a message's body (a flush) and kept its id.
+        return Fetched([Message.decode(data) for data in messages if data is not None], more > 0, deferred)
+
+    def wait(self, timeout_s: int) -> None:
+        """Until there is something to fetch, or the time is over.
+
+        Redis ends a wait by its wall clock. If that was put back meanwhile, the wait is not over for as long, and is
+        given up like one that brought nothing: whether Redis answers at all, the fetch finds out.
+        """
+        try:
+            self._waiting.blpop([self._keys.wake], timeout_s)
+        except redis.TimeoutError:
+            return
+
+    def ack(self, message_ids: Sequence[str], *, wake: bool) -> None:
+        """Forget messages; `wake`: this process has a place again for what it refused."""
+        keys = self._keys
+        self._ack([keys.fetched, keys.messages, keys.wake], [int(wake), *message_ids])
+
+    def wake_for(self, message_ids: Iterable[str]) -> None:
+        """Tell idle processes of messages that were put back."""
+        self._wake([self._keys.list, self._keys.idle], list(message_ids))
+
+    def leave(self) -> None:
+        """Wait no longer."""
+        self._client.hdel(self._keys.idle, self._keys.consumer)

@@ -1,0 +1,61 @@
+"""How much waits in each queue, how long, and who works on it: read from what Dramatiq keeps in Redis."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import orjson
+import redis
+
+from app.redis_store.broker import QUEUES, workers_seen
+from app.redis_store.organization_queue import lists_of
+
+# The lists are nearly in order: retries, and what dead workers left behind, join at their ends. So both are looked at.
+_SAMPLE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """Messages that wait, that a worker has taken, that wait for their time, that were given up (kept for 7 days).
+
+    `oldest_s` is the age of the oldest that waits, 0 when none does; `workers` are processes.
+    """
+
+    queue: str
+    waiting: int
+    taken: int
+    delayed: int
+    dead: int
+    oldest_s: float
+    workers: int
+
+
+def read_queues(client: redis.Redis) -> list[QueueState]:
+    """The state of every queue; may raise `redis.RedisError`."""
+    return [_read(client, queue, time.time()) for queue in QUEUES]
+
+
+def _read(client: redis.Redis, queue: str, now_s: float) -> QueueState:
+    name = f"dramatiq:{queue}"
+    lists = lists_of(client, name)
+    with client.pipeline(transaction=False) as pipe:
+        pipe.hlen(f"{name}.msgs")
+        pipe.hlen(f"{name}.DQ.msgs")
+        pipe.zcard(f"{name}.XQ")
+        for one in lists:
+            pipe.llen(one)
+            pipe.lrange(one, 0, _SAMPLE - 1)
+            pipe.lrange(one, -_SAMPLE, -1)
+        kept, delayed, dead, *found = pipe.execute()
+    waiting = sum(found[::3])
+    ids = [*{message_id for some in (*found[1::3], *found[2::3]) for message_id in some}]
+    messages = client.hmget(f"{name}.msgs", ids) if ids else []
+    oldest_s = _oldest(messages, now_s)  # type: ignore[arg-type]
+    return QueueState(queue, waiting, max(0, kept - waiting), delayed, dead, oldest_s, workers_seen(client, queue))
+
+
+def _oldest(messages: Iterable[bytes | None], now_s: float) -> float:
+    made = [orjson.loads(message)["message_timestamp"] / 1000 for message in messages if message]
+    return max(0.0, now_s - min(made)) if made else 0.0

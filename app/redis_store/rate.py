@@ -1,0 +1,132 @@
+"""The rate limits, per API key above all: a moving window in Redis that all processes share, asked in one round trip.
+
+The same round trip brings the epoch of the key's project along (see `app/redis_store/epochs.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import redis
+
+from app.coalesce import Coalescer
+from app.errors import Unavailable
+from app.redis_store.epochs import EPOCH_S, epoch_key, new_epoch
+from app.redis_store.local import LocalWindow
+
+WINDOW_S = 60
+
+# The log of a key is a list of the times (µs) of the requests that were let through, newest first and never longer
+# than the limit: so its last entry decides. What has left the window goes from the end, each entry once. Redis' own
+# clock is the only one, so that processes on several machines agree; when it was put back, what is yet to come goes.
+_ASK = """
+local limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000000
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local answers = {}
+for place = 1, #KEYS / 2 do
+    local key = KEYS[place]
+    local oldest = redis.call('LINDEX', key, -1)
+    while oldest and (tonumber(oldest) <= now - window or tonumber(oldest) > now) do
+        redis.call('RPOP', key)
+        oldest = redis.call('LINDEX', key, -1)
+    end
+    local counted = redis.call('LLEN', key)
+    local allowed = counted < limit and 1 or 0
+    if allowed == 1 then
+        counted = redis.call('LPUSH', key, string.format('%.0f', now))
+        redis.call('EXPIRE', key, ARGV[2])
+    end
+    local project, epoch = KEYS[#KEYS / 2 + place], ''
+    if project ~= '' then
+        epoch = redis.call('GET', project)
+        if not epoch then
+            epoch = ARGV[3]
+            redis.call('SET', project, epoch, 'EX', ARGV[4])
+        end
+    end
+    answers[place] = {allowed, limit - counted, (tonumber(oldest) or now) + window - now, epoch}
+end
+return answers
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What the headers of an answer say; `reset_s` is when the oldest counted request leaves the window.
+
+    `epoch` is the project's, empty where none was asked for or Redis did not answer.
+    """
+
+    allowed: bool
+    limit: int
+    remaining: int
+    reset_s: int
+    epoch: bytes = b""
+
+
+class _Question(NamedTuple):
+    key: int | str
+    project_id: int | None
+
+
+class RateLimiter:
+    """Counts requests; when Redis can't count, it says so to `on_unavailable` and lets them through, or with
+    `count_locally` counts those of this process.
+
+    Requests that come at the same time are counted in one round trip, each for itself.
+    """
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        *,
+        per_minute: int,
+        on_unavailable: Callable[[], None],
+        count_locally: bool = False,
+    ) -> None:
+        self._client = client
+        self._limit = per_minute
+        self._local = LocalWindow(per_minute, WINDOW_S) if count_locally else None
+        self._script = client.register_script(_ASK)
+        self._on_unavailable = on_unavailable
+        self._ask: Coalescer[_Question, Allowance] = Coalescer(self._ask_redis)
+
+    def hit(self, key: int | str, *, project_id: int | None = None) -> Allowance:
+        """Count one request of the key (an API key's id, or another name) and say whether it may go on."""
+        return self._answer(_Question(key, project_id))
+
+    def give_back(self, key: int | str) -> None:
+        """Count one request of the key less: one that was no try after all."""
+        try:
+            self._client.lpop(_log(key))
+        except redis.RedisError:
+            self._on_unavailable()
+        if self._local:
+            self._local.give_back(key)
+
+    def _answer(self, question: _Question) -> Allowance:
+        try:
+            return self._ask(question)
+        except (redis.RedisError, Unavailable):
+            self._on_unavailable()
+            if self._local:
+                allowed, reset_s = self._local.hit(question.key)
+                return Allowance(allowed, self._limit, 0, reset_s)
+            return Allowance(allowed=True, limit=self._limit, remaining=self._limit, reset_s=0)
+
+    def _ask_redis(self, questions: Sequence[_Question]) -> list[Allowance]:
+        keys = [_log(one.key) for one in questions]
+        projects = ["" if one.project_id is None else epoch_key(one.project_id) for one in questions]
+        answers = self._script(keys=keys + projects, args=[self._limit, WINDOW_S, new_epoch(), EPOCH_S])
+        return [
+            Allowance(bool(allowed), self._limit, max(0, remaining), math.ceil(reset_us / 1_000_000), epoch)
+            for allowed, remaining, reset_us, epoch in answers
+        ]
+
+
+def _log(key: int | str) -> str:
+    return f"rate:{key}"

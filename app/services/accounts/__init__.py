@@ -1,0 +1,1 @@
+"""People, their sign-ins, API keys, projects and the audit log."""

@@ -1,0 +1,83 @@
+"""Projects: what a viewer can see of them, and their names."""
+
+from __future__ import annotations
+
+from app.db import Database
+from app.errors import Invalid, NotFound
+from app.models import audit_log, organizations
+from app.models.audit_log import Actor
+from app.models.organizations import Project
+from app.services.accounts.sign_ins import Viewer
+from app.timestamps import Now
+
+NAME_MAX = 128
+
+
+class ProjectService:
+    def __init__(self, *, database: Database, now: Now) -> None:
+        self._database = database
+        self._now = now
+        self._operators: int | None = None
+
+    def of(self, viewer: Viewer) -> list[Project]:
+        """The projects of the viewer's organizations, oldest first."""
+        with self._database.read() as connection:
+            return [p for p in organizations.list_projects(connection) if p.organization_id in viewer.roles]
+
+    def operators(self) -> int | None:
+        """The instance's first organization, whose admins are its operators; it is never removed."""
+        if self._operators is None:
+            with self._database.read() as connection:
+                self._operators = organizations.first_organization(connection)
+        return self._operators
+
+    def list(self, *, organization_id: int) -> list[Project]:
+        """The organization's, oldest first."""
+        with self._database.read() as connection:
+            return [p for p in organizations.list_projects(connection) if p.organization_id == organization_id]
+
+    def get(self, *, organization_id: int, project_id: int) -> Project:
+        for project in self.list(organization_id=organization_id):
+            if project.id == project_id:
+                return project
+        raise NotFound("There is no such project.")
+
+    def create(self, *, organization_id: int, name: str, actor: Actor) -> int:
+        name, now = checked_name(name), self._now()
+        with self._database.write() as connection:
+            project_id = organizations.add_project(connection, organization_id=organization_id, name=name, now=now)
+            audit_log.add_entry(
+                connection,
+                organization_id=organization_id,
+                project_id=project_id,
+                actor=actor,
+                action="project.created",
+                subject=name,
+                now=now,
+            )
+        return project_id
+
+    def rename(self, *, project_id: int, name: str, actor: Actor) -> None:
+        name = checked_name(name)
+        with self._database.write() as connection:
+            project = organizations.find_project(connection, project_id)
+            if project is None:
+                raise NotFound("There is no such project.")
+            organizations.rename_project(connection, project_id=project_id, name=name)
+            audit_log.add_entry(
+                connection,
+                organization_id=project.organization_id,
+                project_id=project_id,
+                actor=actor,
+                action="project.renamed",
+                subject=name,
+                details={"old": project.name},
+                now=self._now(),
+            )
+
+
+def checked_name(name: str) -> str:
+    name = name.strip()
+    if not 1 <= len(name) <= NAME_MAX or "\0" in name:
+        raise Invalid(f"name: Use 1 to {NAME_MAX} characters.")
+    return name

@@ -1,0 +1,231 @@
+"""Accounts: users and what they may do in an organization, invited by link, changed by its admins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from app.db import Database
+from app.errors import Conflict, Invalid, NotFound
+from app.models import audit_log, invitations, memberships, organizations, sign_ins, users
+from app.models.audit_log import SYSTEM, Actor
+from app.models.invitations import Invitation
+from app.models.memberships import Member, Role
+from app.models.users import User
+from app.services.accounts.origins import Origin
+from app.services.accounts.password_checks import PasswordChecks, WrongPassword
+from app.services.accounts.passwords import Passwords
+from app.services.accounts.sign_ins import SignInService, Started
+from app.services.accounts.tokens import digest, new_token
+from app.timestamps import Now
+
+INVITATION = timedelta(days=7)
+EMAIL_MAX, NAME_MAX = 254, 128
+
+
+@dataclass(frozen=True, slots=True)
+class NewUser:
+    name: str
+    password: str
+
+
+class AccountService:
+    def __init__(
+        self, *, database: Database, now: Now, passwords: Passwords, checks: PasswordChecks, sign_ins: SignInService
+    ) -> None:
+        self._database = database
+        self._now = now
+        self._passwords = passwords
+        self._checks = checks
+        self._sign_ins = sign_ins
+
+    def ensure_admin(self, *, organization_id: int, email: str, password: str, name: str = "Admin") -> bool:
+        """Make sure that there is a user of that e-mail; whether it was made just now, as an admin, with the password.
+
+        A user who is there already stays as they are, also one who was taken out of the organization since.
+        """
+        email = checked_email(email)
+        with self._database.read() as connection:
+            if users.find_by_email(connection, email):
+                return False
+        hashed = self._passwords.hash(password)
+        with self._database.write() as connection:
+            user_id = self._add(connection, email, name, hashed)
+            self._join(connection, organization_id, user_id, email, Role.ADMIN)
+            self._note(connection, organization_id, SYSTEM, "member.joined", email, role=Role.ADMIN)
+        return True
+
+    def sign_in_link(self, *, email: str) -> str:
+        """The path that signs the user in, `/sign-in/link?token=…`, for a day or until the next one is made."""
+        return f"/sign-in/link?token={self._sign_ins.make_link(email=email)}"
+
+    def members(self, *, organization_id: int) -> list[Member]:
+        with self._database.read() as connection:
+            return memberships.list_members(connection, organization_id=organization_id)
+
+    def member(self, *, organization_id: int, user_id: int) -> Member:
+        for member in self.members(organization_id=organization_id):
+            if member.user_id == user_id:
+                return member
+        raise NotFound("There is no such member.")
+
+    def change_role(self, *, organization_id: int, user_id: int, role: Role, actor: Actor) -> None:
+        """`Conflict` when it would leave the organization without an admin."""
+        with self._database.write() as connection:
+            old = self._lock_member(connection, organization_id, user_id, stays_admin=role is Role.ADMIN)
+            memberships.set_role(connection, organization_id=organization_id, user_id=user_id, role=role)
+            email = self._email(connection, user_id)
+            self._note(connection, organization_id, actor, "member.role_changed", email, old=old, new=role)
+
+    def remove(self, *, organization_id: int, user_id: int, actor: Actor) -> None:
+        """Takes the member out of the organization, and ends their sign-ins and invitations; what they made stays."""
+        with self._database.write() as connection:
+            organizations.lock_organization(connection, organization_id)
+            self._lock_member(connection, organization_id, user_id, stays_admin=False)
+            memberships.remove_membership(connection, organization_id=organization_id, user_id=user_id)
+            sign_ins.remove_all_of(connection, user_id=user_id)
+            email = self._email(connection, user_id)
+            invitations.withdraw_all(connection, organization_id=organization_id, email=email)
+            self._note(connection, organization_id, actor, "member.removed", email)
+
+    def invite(self, *, organization_id: int, email: str, role: Role, actor: Actor) -> str:
+        """The token of a link that is good for a week and shown this once; earlier links for the e-mail end."""
+        email, token, now = checked_email(email), new_token(), self._now()
+        with self._database.write() as connection:
+            # Two who invite the same person at once take turns, and the second one's link is the one that works.
+            organizations.lock_organization(connection, organization_id)
+            if email in {m.email for m in memberships.list_members(connection, organization_id=organization_id)}:
+                raise Invalid(f"email: {email} is a member already.")
+            invitations.withdraw_all(connection, organization_id=organization_id, email=email)
+            invitations.add_invitation(
+                connection,
+                organization_id=organization_id,
+                email=email,
+                role=role,
+                digest=digest(token),
+                now=now,
+                expires_at=now + INVITATION,
+            )
+            self._note(connection, organization_id, actor, "invitation.created", email, role=role)
+        return token
+
+    def invitations(self, *, organization_id: int) -> list[Invitation]:
+        with self._database.read() as connection:
+            return invitations.list_open(connection, organization_id=organization_id)
+
+    def open_invitation(self, *, organization_id: int, invitation_id: int) -> Invitation:
+        for invitation in self.invitations(organization_id=organization_id):
+            if invitation.id == invitation_id:
+                return invitation
+        raise NotFound("There is no such invitation.")
+
+    def withdraw(self, *, organization_id: int, invitation_id: int, actor: Actor) -> None:
+        with self._database.write() as connection:
+            email = invitations.withdraw(connection, organization_id=organization_id, invitation_id=invitation_id)
+            if email is None:
+                raise NotFound("There is no such invitation.")
+            self._note(connection, organization_id, actor, "invitation.withdrawn", email)
+
+    def invitation(self, token: str) -> Invitation:
+        """What the link says; `NotFound` when it was used or withdrawn, or has expired."""
+        with self._database.read() as connection:
+            return self._open(connection, token)
+
+    def accept(self, token: str, new: NewUser, origin: Origin, *, replaced: str = "") -> Started:
+        """Makes the invited person a user and a member, and signs them in.
+
+        An e-mail that has an account keeps it: its password must be given, and is counted as in a sign-in.
+        """
+        invitation = self.invitation(token)
+        with self._database.read() as connection:
+            known = users.find_by_email(connection, invitation.email)
+        hashed = "" if known else self._hash_of(new)
+        if known:
+            self._require_password(invitation.email, new.password, origin)
+        join = partial(self._accept, token, known, replace(new, name=new.name.strip()), hashed)
+        user_id = self._database.retrying(join)
+        return self._sign_ins.start(user_id, origin, way="invitation", replaced=replaced)
+
+    def _accept(self, token: str, known: User | None, new: NewUser, hashed: str, connection: Connection) -> int:
+        # Whoever else changes who is, or may become, a member of the organization waits.
+        organizations.lock_organization(connection, self._open(connection, token).organization_id)
+        invitation = self._open(connection, token)
+        user_id = known.id if known else self._add_new(connection, invitation.email, new.name, hashed)
+        if not invitations.accept(connection, invitation_id=invitation.id, user_id=user_id):
+            raise NotFound("This invitation has been used.")
+        if invitation.organization_id not in memberships.roles_of(connection, user_id=user_id):
+            self._join(connection, invitation.organization_id, user_id, invitation.email, invitation.role)
+        actor = Actor("user", user_id, known.name if known else new.name)
+        self._note(connection, invitation.organization_id, actor, "member.joined", invitation.email)
+        return user_id
+
+    def _require_password(self, email: str, password: str, origin: Origin) -> None:
+        try:
+            self._checks.check(email=email, password=password, origin=origin)
+        except WrongPassword as error:
+            raise Invalid("password: This e-mail has an account; give its password to join with it.") from error
+
+    def _hash_of(self, new: NewUser) -> str:
+        if not 1 <= len(new.name.strip()) <= NAME_MAX:
+            raise Invalid(f"name: Use 1 to {NAME_MAX} characters.")
+        return self._passwords.hash(new.password)
+
+    def _add_new(self, connection: Connection, email: str, name: str, hashed: str) -> int:
+        try:
+            return self._add(connection, email, name, hashed)
+        except IntegrityError as error:
+            raise Conflict("This e-mail has an account since a moment ago: send the form again.") from error
+
+    def _open(self, connection: Connection, token: str) -> Invitation:
+        found = invitations.find_open(connection, digest=digest(token), now=self._now())
+        if found is None:
+            raise NotFound("This invitation was used or withdrawn, or has expired. Ask an admin for a new one.")
+        return found
+
+    def _add(self, connection: Connection, email: str, name: str, hashed: str) -> int:
+        return users.add_user(connection, email=email, name=name, password_hash=hashed, now=self._now())
+
+    def _join(self, connection: Connection, organization_id: int, user_id: int, email: str, role: Role) -> None:
+        now = self._now()
+        invitations.withdraw_all(connection, organization_id=organization_id, email=email)
+        memberships.add_membership(connection, organization_id=organization_id, user_id=user_id, role=role, now=now)
+
+    def _lock_member(self, connection: Connection, organization_id: int, user_id: int, *, stays_admin: bool) -> Role:
+        roles = memberships.lock_roles(connection, organization_id=organization_id)
+        if user_id not in roles:
+            raise NotFound("There is no such member.")
+        if not stays_admin and [one for one, role in roles.items() if role is Role.ADMIN] == [user_id]:
+            raise Conflict("An organization needs an admin: make another member one first.")
+        return roles[user_id]
+
+    @staticmethod
+    def _email(connection: Connection, user_id: int) -> str:
+        user = users.find_user(connection, user_id)
+        return user.email if user else str(user_id)
+
+    def _note(
+        self, connection: Connection, organization_id: int, actor: Actor, action: str, subject: str, **details: Any
+    ) -> None:
+        audit_log.add_entry(
+            connection,
+            organization_id=organization_id,
+            actor=actor,
+            action=action,
+            subject=subject,
+            details=details,
+            now=self._now(),
+        )
+
+
+def checked_email(email: str) -> str:
+    """In lower case, without spaces around; `Invalid` for what can't be one."""
+    email = email.strip().lower()
+    name, at, host = email.rpartition("@")
+    if not (name and at and host) or len(email) > EMAIL_MAX or any(c.isspace() or not c.isprintable() for c in email):
+        raise Invalid("email: This is no e-mail address.")
+    return email

@@ -1,0 +1,160 @@
+"""Signing in and out: by password, by link, and by the token that a browser keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Invalid, Unauthorized
+from app.models import memberships, sign_ins, users
+from app.models.audit_log import Actor
+from app.models.base import earlier_now
+from app.models.memberships import Role
+from app.models.sign_ins import SignedIn
+from app.services.accounts.origins import KnownOrigins, Origin
+from app.services.accounts.password_checks import PasswordChecks, WrongPassword
+from app.services.accounts.passwords import Passwords
+from app.services.accounts.sign_in_journal import SignInJournal, Way
+from app.services.accounts.tokens import digest, new_token
+from app.timestamps import Now
+
+SESSION = timedelta(days=30)
+LINK = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Who is signed in, with their role in each of their organizations."""
+
+    user_id: int
+    email: str
+    name: str
+    roles: Mapping[int, Role]
+
+    @property
+    def actor(self) -> Actor:
+        """As the audit log names them."""
+        return Actor("user", self.user_id, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A session that began: its token, and the origin with the token that its browser is to keep."""
+
+    user_id: int
+    token: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInService:
+    """`replaced` is the token of the browser's session so far, which ends with the new one's begin."""
+
+    database: Database
+    now: Now
+    passwords: Passwords
+    checks: PasswordChecks
+    origins: KnownOrigins
+    journal: SignInJournal
+
+    def sign_in(self, *, email: str, password: str, origin: Origin, replaced: str = "") -> Started:
+        """`Unauthorized` says the same for a wrong password and an unknown e-mail; see `PasswordChecks.check`."""
+        user = self.checks.check(email=email.strip().lower(), password=password, origin=origin)
+        return self.start(user.id, origin, way="password", replaced=replaced)
+
+    def start(self, user_id: int, origin: Origin, *, way: Way, replaced: str = "") -> Started:
+        """A new session of the user, whose right to it is known."""
+        return self._started(user_id, origin, way, lambda connection: self._replace(connection, replaced))
+
+    def make_link(self, *, email: str) -> str:
+        """The token of a link that signs the user in for a day; the user's earlier links end. `Invalid` for nobody."""
+        token, now = new_token(), self.now()
+        with self.database.write() as connection:
+            user = users.find_by_email(connection, email.strip().lower())
+            if user is None:
+                raise Invalid(f"email: There is no user {email}.")
+            sign_ins.remove_all_of(connection, user_id=user.id, kind="link")
+            sign_ins.add_sign_in(
+                connection, user_id=user.id, kind="link", digest=digest(token), now=now, expires_at=now + LINK
+            )
+        return token
+
+    def find_link(self, token: str) -> SignedIn:
+        """The user whom the link signs in; `Unauthorized` when it was used or replaced, or has expired."""
+        with self.database.read() as connection:
+            found = sign_ins.find_user(connection, kind="link", digest=digest(token), now=self.now())
+        if found is None:
+            raise Unauthorized("This sign-in link is not valid any more. Sign in with e-mail and password.")
+        return found
+
+    def follow_link(self, token: str, origin: Origin, *, replaced: str = "") -> Started:
+        """Use the link up for a new session of its user; of two who do it at once one is `Unauthorized`."""
+        found = self.find_link(token)
+
+        def use_up(connection: Connection) -> None:
+            if not sign_ins.remove(connection, kind="link", digest=digest(token)):
+                raise Unauthorized("This sign-in link has been used. Sign in with e-mail and password.")
+            self._replace(connection, replaced)
+
+        return self._started(found.user_id, origin, "link", use_up)
+
+    def viewer(self, token: str) -> Viewer | None:
+        """Who keeps this session's token; None when it is none, or has expired."""
+        with self.database.read() as connection:
+            found = sign_ins.find_user(connection, kind="session", digest=digest(token), now=self.now())
+            return _viewer(connection, found) if found else None
+
+    def sign_out(self, token: str) -> None:
+        with self.database.write() as connection:
+            self._replace(connection, token)
+
+    def change_password(self, *, viewer: Viewer, old: str, new: str, origin: Origin) -> Started:
+        """Sets it, ends every session of the user, and begins a new one."""
+        with self.database.read() as connection:
+            user = users.find_user(connection, viewer.user_id)
+        if user is None:
+            raise Unauthorized("This account is gone.")
+        try:
+            self.checks.check_own(user, old)
+        except WrongPassword as error:
+            raise Invalid("old: This is not your password.") from error
+        new_hash = self.passwords.hash(new)
+
+        def change(connection: Connection) -> None:
+            users.set_password(connection, user_id=user.id, password_hash=new_hash)
+            sign_ins.remove_all_of(connection, user_id=user.id)
+
+        return self._started(user.id, origin, "new password", change)
+
+    def _started(self, user_id: int, origin: Origin, way: Way, before: Callable[[Connection], None]) -> Started:
+        """A new session, begun in one transaction with what comes before it."""
+        token, origin = new_token(), origin.with_device()
+        self.database.retrying(partial(self._add, token, user_id, origin, before))
+        self.journal.succeeded(user_id=user_id, address=origin.address, way=way)
+        return Started(user_id, token, origin)
+
+    def _add(
+        self, token: str, user_id: int, origin: Origin, before: Callable[[Connection], None], connection: Connection
+    ) -> None:
+        before(connection)
+        now = self.now()
+        sign_ins.remove_expired(connection, now=earlier_now(connection, now))
+        sign_ins.add_sign_in(
+            connection, user_id=user_id, kind="session", digest=digest(token), now=now, expires_at=now + SESSION
+        )
+        if user := users.find_user(connection, user_id):
+            self.origins.remember(connection, user_id=user_id, email=user.email, origin=origin)
+
+    @staticmethod
+    def _replace(connection: Connection, token: str) -> None:
+        if token:
+            sign_ins.remove(connection, kind="session", digest=digest(token))
+
+
+def _viewer(connection: Connection, found: SignedIn) -> Viewer:
+    return Viewer(found.user_id, found.email, found.name, memberships.roles_of(connection, user_id=found.user_id))

@@ -1,0 +1,1 @@
+"""Masking, retention, erasure and export of stored data."""

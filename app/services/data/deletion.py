@@ -1,0 +1,111 @@
+"""Deletion on request: of a session, of a prompt with all that belongs to it, of a project with all of its prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import NotFound
+from app.models import audit_log, data_policies, erasures, organizations, removal, sessions
+from app.models.audit_log import SYSTEM, Actor
+from app.models.removal import TurnScope
+from app.redis_store.epochs import Epochs
+from app.services.data.removal import Remover, Step
+from app.services.traces.sessions import session_key_of
+from app.timestamps import Now
+
+# Rows of a prompt, each before what it refers to.
+OF_PROMPT = ("replays", "test_cases", "draft_snapshots")
+# How long what was under way when something was erased may still bring rows: a run's whole day, and some.
+AFTERMATH = timedelta(days=2)
+# The clock has other jobs, which wait meanwhile.
+SWEEP_S = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletionService:
+    database: Database
+    now: Now
+    remover: Remover
+    epochs: Epochs
+
+    def delete_session(self, *, project_id: int, session_id: str, actor: Actor = SYSTEM) -> None:
+        """`NotFound` as `SessionService.get`. Test cases made from the session keep their copies."""
+        key = session_key_of(session_id)
+        with self.database.write() as connection:
+            if key is None or sessions.find_session(connection, project_id=project_id, session_key=key) is None:
+                raise NotFound("There is no such session.")
+            self._note(connection, project_id, actor, "session.deleted", session_id)
+        self.remover.exhaust(partial(removal.remove_turns, scope=TurnScope(project_id, session_key=key)))
+
+    def erase_prompt(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:
+        """Remove all that was stored of the prompt, archived or not; no address leads to it from the first moment.
+
+        Should this be interrupted, the clock goes on with it.
+        """
+        with self.database.write() as connection:
+            if not erasures.mark_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self.now()):
+                raise NotFound("There is no such prompt.")
+            self._note(connection, project_id, actor, "prompt.erased", str(prompt_id))
+        self.epochs.end(project_id)
+        self._empty_prompt(project_id, prompt_id)
+
+    def erase_project(self, *, project_id: int, actor: Actor = SYSTEM) -> None:
+        """As `erase_prompt`, for all prompts, with the API keys; the audit log keeps who did what."""
+        with self.database.write() as connection:
+            self._note(connection, project_id, actor, "project.erased", str(project_id))
+            prompt_ids = erasures.mark_project(connection, project_id=project_id, now=self.now())
+        self.epochs.end(project_id)
+        for prompt_id in prompt_ids or ():
+            self._empty_prompt(project_id, prompt_id)
+        self._empty_project(project_id)
+
+    def sweep(self) -> None:
+        """Finish erasures that were interrupted, and remove what was under way when they began."""
+        since = self.now() - AFTERMATH
+        with self.database.read() as connection:
+            prompts = erasures.erased_prompts(connection, since=since)
+            projects = erasures.erased_projects(connection, since=since)
+        until = self.remover.monotonic() + SWEEP_S
+        for project_id, prompt_id in prompts:
+            self._empty_prompt(project_id, prompt_id, until)
+        for project_id in projects:
+            self._empty_project(project_id)
+
+    def _empty_prompt(self, project_id: int, prompt_id: int, until: float | None = None) -> None:
+        for step in _steps(project_id, prompt_id):
+            self.remover.exhaust(step, until=until)
+
+    def _empty_project(self, project_id: int) -> None:
+        self.remover.exhaust(partial(removal.remove_rejected_of, project_id=project_id, prompt_id=None))
+        self.remover.exhaust(partial(removal.remove_keys_of, project_id=project_id))
+        with self.database.write() as connection:
+            data_policies.delete_policy(connection, project_id=project_id)
+
+    def _note(self, connection: Connection, project_id: int, actor: Actor, action: str, subject: str) -> None:
+        project = organizations.find_project(connection, project_id)
+        if project is None:
+            raise NotFound("There is no such project.")
+        audit_log.add_entry(
+            connection,
+            organization_id=project.organization_id,
+            project_id=project_id,
+            actor=actor,
+            action=action,
+            subject=subject,
+            now=self.now(),
+        )
+
+
+def _steps(project_id: int, prompt_id: int) -> Iterator[Step]:
+    yield partial(removal.remove_turns, scope=TurnScope(project_id, prompt_id=prompt_id))
+    yield partial(removal.remove_rejected_of, project_id=project_id, prompt_id=prompt_id)
+    for table in OF_PROMPT:
+        yield partial(removal.remove_of_prompt, table=table, prompt_id=prompt_id)
+    yield partial(removal.remove_runs_of, prompt_id=prompt_id)
+    yield partial(removal.remove_of_prompt, table="prompt_versions", prompt_id=prompt_id)

@@ -1,0 +1,48 @@
+"""What a project keeps for how long and masks: read, and changed as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from app.db import Database
+from app.errors import Invalid, NotFound
+from app.models import audit_log, data_policies, organizations
+from app.models.audit_log import SYSTEM, Actor
+from app.models.data_policies import DataPolicy
+from app.otlp.masking import Rule, checked
+from app.services.data.masking import MaskingRules
+from app.services.data.seal import NO_KEY
+from app.timestamps import Now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataPolicyService:
+    database: Database
+    now: Now
+    rules: MaskingRules
+    can_seal: bool
+
+    def get(self, *, project_id: int) -> DataPolicy:
+        with self.database.read() as connection:
+            return data_policies.find_policy(connection, project_id=project_id)
+
+    def put(self, *, project_id: int, policy: DataPolicy, actor: Actor = SYSTEM) -> None:
+        """`Invalid` for a rule that can't be used. What is stored already is not masked after the event."""
+        if checked([Rule(**rule) for rule in policy.masking]) and not self.can_seal:
+            raise Invalid(f"masking: {NO_KEY}")
+        with self.database.write() as connection:
+            project = organizations.find_project(connection, project_id)
+            if project is None:
+                raise NotFound("There is no such project.")
+            data_policies.put_policy(connection, project_id=project_id, policy=policy)
+            audit_log.add_entry(
+                connection,
+                organization_id=project.organization_id,
+                project_id=project_id,
+                actor=actor,
+                action="data_policy.changed",
+                subject=project.name,
+                details=asdict(policy),
+                now=self.now(),
+            )
+        self.rules.forget(project_id)

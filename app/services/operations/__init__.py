@@ -1,0 +1,1 @@
+"""Set-up, readiness and figures of the instance."""

@@ -1,0 +1,140 @@
+"""Reads the metrics of all processes together: for the operations page, and for Prometheus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import redis
+
+from app.metrics import MetricStore, registry
+from app.metrics.exposition import Gauges, render
+from app.metrics.quantiles import merged, quantile
+from app.metrics.store import Readings
+from app.metrics.types import Metric
+from app.redis_store.queues import QueueState, read_queues
+
+WINDOW_MINUTES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Percentiles in seconds, None where nothing was observed; `count` is how many were."""
+
+    count: int
+    p50_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """The last minutes of all processes together: counts are of `window_s`, rates a minute.
+
+    `spans` has received, stored, duplicate, rejected; `runs` its outcomes (`ok`, `nok`, else the kind of failure);
+    `history` has (spans stored, runs ended) of each minute of the last hour, oldest first, whole minutes only.
+    """
+
+    window_s: float
+    queues: list[QueueState]
+    spans: dict[str, int]
+    spans_per_minute: float
+    runs: dict[str, int]
+    runs_per_minute: float
+    requests: int
+    server_errors: int
+    rate_limited: int
+    rate_limit_not_counted: int
+    retries: int
+    dead_letters: int
+    lock_retries: int
+    pool_timeouts: int
+    clock_failures: int
+    provider_errors: int
+    http: Latency
+    ingest: Latency
+    provider: Latency
+    slowest_routes: list[tuple[str, Latency]]
+    database_connections: dict[str, int]
+    history: list[tuple[int, int]]
+
+
+class MetricsService:
+    """Every method may raise `redis.RedisError`: without Redis nobody knows."""
+
+    def __init__(self, *, store: MetricStore, client: redis.Redis) -> None:
+        self._store = store
+        self._client = client
+
+    def exposition(self, accept: str = "") -> tuple[bytes, str]:
+        """All metrics for Prometheus: (body, content type)."""
+        return render(self._store.total(), self._gauges(read_queues(self._client)), accept)
+
+    def read(self, minutes: int = WINDOW_MINUTES) -> Operations:
+        """What is going on: the last `minutes` whole minutes (1–60) and the running one."""
+        recent, window_s = self._store.window(minutes)
+        spans = _by(recent, registry.SPANS, "outcome")
+        runs = _by(recent, registry.RUNS, "outcome")
+        status = _by(recent, registry.HTTP_REQUESTS, "status")
+        connections = self._store.gauges().get(registry.DATABASE_CONNECTIONS, {})
+        return Operations(
+            window_s=window_s,
+            queues=read_queues(self._client),
+            spans=spans,
+            spans_per_minute=spans.get("stored", 0) * 60 / window_s,
+            runs=runs,
+            runs_per_minute=sum(runs.values()) * 60 / window_s,
+            requests=sum(status.values()),
+            server_errors=sum(count for code, count in status.items() if code.startswith("5")),
+            rate_limited=_sum(recent, registry.RATE_LIMITED),
+            rate_limit_not_counted=_sum(recent, registry.RATE_LIMIT_NOT_COUNTED),
+            retries=_sum(recent, registry.MESSAGE_RETRIES),
+            dead_letters=_sum(recent, registry.DEAD_LETTERS),
+            lock_retries=_sum(recent, registry.LOCK_RETRIES),
+            pool_timeouts=_sum(recent, registry.POOL_TIMEOUTS),
+            clock_failures=_by(recent, registry.CLOCK_JOBS, "outcome").get("failed", 0),
+            provider_errors=_sum(recent, registry.PROVIDER_CALLS)
+            - _by(recent, registry.PROVIDER_CALLS, "outcome").get("ok", 0),
+            http=_latency(recent, registry.HTTP_SECONDS),
+            ingest=_latency(recent, registry.BATCH_SECONDS),
+            provider=_latency(recent, registry.PROVIDER_SECONDS),
+            slowest_routes=_slowest(recent),
+            database_connections={labels[0]: int(value) for labels, value in connections.items()},
+            history=[
+                (_by(one, registry.SPANS, "outcome").get("stored", 0), _sum(one, registry.RUNS))
+                for one in self._store.history(60)[:-1]
+            ],
+        )
+
+    def _gauges(self, queues: list[QueueState]) -> Gauges:
+        states = ("waiting", "taken", "delayed", "dead")
+        return {
+            **self._store.gauges(),
+            registry.QUEUE_MESSAGES: {(one.queue, state): getattr(one, state) for one in queues for state in states},
+            registry.QUEUE_OLDEST: {(one.queue,): one.oldest_s for one in queues},
+            registry.WORKERS: {(one.queue,): one.workers for one in queues},
+        }
+
+
+def _sum(readings: Readings, metric: Metric) -> int:
+    return sum(readings.counts(metric).values())
+
+
+def _by(readings: Readings, metric: Metric, label: str) -> dict[str, int]:
+    """A counter's sums over all its labels but one."""
+    place, sums = metric.labels.index(label), dict[str, int]()
+    for labels, count in readings.counts(metric).items():
+        sums[labels[place]] = sums.get(labels[place], 0) + count
+    return sums
+
+
+def _latency(readings: Readings, metric: Metric, *, route: str | None = None) -> Latency:
+    found = readings.distributions(metric)
+    both = merged([one for labels, one in found.items() if route is None or " ".join(labels) == route])
+    return Latency(both.count, quantile(both, 0.5), quantile(both, 0.95), quantile(both, 0.99))
+
+
+def _slowest(readings: Readings) -> list[tuple[str, Latency]]:
+    """Ten (method and route, latency), the slowest at their 95th percentile first."""
+    routes = {" ".join(labels) for labels in readings.distributions(registry.HTTP_SECONDS)}
+    found = [(route, _latency(readings, registry.HTTP_SECONDS, route=route)) for route in routes]
+    return sorted(found, key=lambda one: (-(one[1].p95_s or 0.0), one[0]))[:10]

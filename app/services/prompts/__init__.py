@@ -1,0 +1,1 @@
+"""Prompts, their drafts and versions."""

@@ -1,0 +1,73 @@
+"""Writing a prompt's content: into its draft, and from there into its one line of history.
+
+Whoever writes holds the prompt's row locked, so that two at once make one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.errors import StaleDraft
+from app.models import prompt_versions, prompts
+from app.models.prompts import PromptHead
+from app.services.prompts.changes import Author
+from app.services.prompts.commit_hash import commit_hash, content_hash
+from app.services.prompts.content import PromptContent, Version, placeholders_json
+
+
+def etag(head: PromptHead) -> str:
+    """What `If-Match` is compared with, without its quotes: counts the changes of the draft."""
+    return str(head.revision)
+
+
+def check_unchanged(head: PromptHead, if_match: Collection[str] | None) -> None:
+    """`StaleDraft` when the caller saw another draft; None asks for no check, "*" takes any."""
+    if if_match is not None and "*" not in if_match and etag(head) not in if_match:
+        raise StaleDraft("The draft has changed since you read it: read it again and repeat the change.")
+
+
+def columns(content: PromptContent) -> dict[str, Any]:
+    """The columns that a draft and a version have in common."""
+    return {
+        "value": content.value,
+        "language_model_id": content.model.id,
+        "fallback_model_id": content.fallback.id if content.fallback else None,
+        "config": content.config,
+        "placeholders": placeholders_json(content.placeholders),
+    }
+
+
+def equals(content: PromptContent, version: Version | None) -> bool:
+    """Whether committing the content after the version would say nothing new."""
+    return version is not None and commit_hash(content, parent=version.row.parent_hash) == version.row.commit_hash
+
+
+def add_version(
+    connection: Connection,
+    content: PromptContent,
+    *,
+    parent: str | None,
+    message: str,
+    author: Author | None,
+    now: datetime,
+) -> PromptContent:
+    """Write the content as the prompt's newest version; the same content with its hash."""
+    committed = replace(content, commit_hash=commit_hash(content, parent=parent))
+    values = {
+        **columns(content),
+        "prompt_id": content.prompt_id,
+        "commit_hash": committed.commit_hash,
+        "parent_hash": parent,
+        "content_hash": content_hash(content),
+        "message": message,
+        "author_id": author.id if author else None,
+        "author_name": author.name if author else None,
+    }
+    version_id = prompt_versions.add_version(connection, values=values, now=now)
+    prompts.note_commit(connection, prompt_id=content.prompt_id, version_id=version_id, now=now)
+    return committed

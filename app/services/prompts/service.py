@@ -1,0 +1,191 @@
+"""Reading prompts: one, all of a project, or rendered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from app.caches import BoundedCache
+from app.db import Database
+from app.errors import NotFound
+from app.metrics import Metrics, cache_lookups
+from app.models import prompts
+from app.models.prompts import PromptHead, PromptListing
+from app.redis_store.epochs import REMEMBERED_S
+from app.rendering.render import Rendered, render
+from app.services.prompts import drafts
+from app.services.prompts.content import PromptContent
+from app.services.prompts.reader import PromptReader
+
+CACHED_CHARACTERS = 8_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PromptView:
+    """A prompt with the content that was asked for."""
+
+    head: PromptHead
+    content: PromptContent
+
+    @property
+    def etag(self) -> str | None:
+        """The draft's, when the content is the draft."""
+        return drafts.etag(self.head) if self.content.commit_hash is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownHead:
+    """What the database said of a prompt after the epoch was seen; `until` is monotonic."""
+
+    head: PromptHead
+    epoch: bytes
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPrompt:
+    content: PromptContent
+    rendered: Rendered
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPage:
+    """`next_before_id` asks for the next page; None on the last one."""
+
+    prompts: list[PromptListing]
+    limit: int | None
+    next_before_id: int | None
+
+
+class PromptService:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        reader: PromptReader,
+        metrics: Metrics,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._reader = reader
+        self._monotonic = monotonic
+        self._heads: BoundedCache[_KnownHead] = BoundedCache(CACHED_CHARACTERS)
+        self._on_lookup = cache_lookups(metrics, "prompt_heads")
+        self._renderings: BoundedCache[Rendered] = BoundedCache(
+            CACHED_CHARACTERS, on_lookup=cache_lookups(metrics, "renderings")
+        )
+
+    def content(
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        productive: bool,
+        commit_hash: str | None = None,
+        require_committed: bool = False,
+        epoch: bytes = b"",
+    ) -> PromptContent:
+        """What runs: the version of `commit_hash`, else the newest one, else (or when not productive) the draft.
+
+        `NotFound` for a prompt or version that is not there, and, with `require_committed`, for a productive use
+        of a prompt that was never committed.
+        """
+        view = self.get(
+            project_id=project_id, prompt_id=prompt_id, productive=productive, commit_hash=commit_hash, epoch=epoch
+        )
+        if require_committed and productive and view.content.commit_hash is None:
+            raise NotFound("The prompt has no committed version: commit it, or send productive: false.")
+        return view.content
+
+    def get(
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        productive: bool,
+        commit_hash: str | None = None,
+        epoch: bytes = b"",
+    ) -> PromptView:
+        """The prompt with what runs, or its draft.
+
+        `epoch` is the project's, seen after the request had come: while it lasts, what this process knows of a version
+        is current. Without it the database is asked. A change whose process died between its commit and the end of the
+        epoch is seen within `REMEMBERED_S`; nobody was told of it before.
+        """
+        committed = productive or commit_hash is not None
+        if committed and epoch and (view := self._remembered(project_id, prompt_id, commit_hash, epoch)):
+            return view
+        asked_at = self._monotonic()
+        with self._database.read() as connection:
+            head, content = self._reader.read(
+                connection,
+                project_id=project_id,
+                prompt_id=prompt_id,
+                productive=productive,
+                commit_hash=commit_hash,
+            )
+        if epoch and content.commit_hash is not None:
+            known = _KnownHead(head, epoch, asked_at + REMEMBERED_S)
+            self._heads.put(prompt_id, known, weight=1000 + len(head.assertion_value))
+        return PromptView(head, content)
+
+    def render(
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        selections: Mapping[str, str],
+        productive: bool,
+        commit_hash: str | None = None,
+        epoch: bytes = b"",
+    ) -> RenderedPrompt:
+        """`selections` maps a placeholder's key to the name of one of its values."""
+        content = self.content(
+            project_id=project_id, prompt_id=prompt_id, productive=productive, commit_hash=commit_hash, epoch=epoch
+        )
+        return RenderedPrompt(content, self._render(content, selections))
+
+    def _remembered(self, project_id: int, prompt_id: int, commit_hash: str | None, epoch: bytes) -> PromptView | None:
+        known = self._heads.get(prompt_id)
+        is_current = known is not None and known.epoch == epoch and self._monotonic() < known.until
+        self._on_lookup(is_current)
+        if known is None or not is_current or known.head.project_id != project_id:
+            return None
+        content = self._reader.remembered(known.head, commit_hash)
+        return PromptView(known.head, content) if content else None
+
+    def list(
+        self, *, project_id: int, search: str | None = None, before_id: int | None = None, limit: int | None = None
+    ) -> PromptPage:
+        """Newest first: at most `limit` of those created before the prompt `before_id`."""
+        with self._database.read() as connection:
+            found = prompts.list_prompts(
+                connection,
+                project_id=project_id,
+                search=search,
+                before_id=before_id,
+                limit=None if limit is None else limit + 1,
+            )
+        shown = found[:limit]
+        return PromptPage(shown, limit=limit, next_before_id=shown[-1].id if len(shown) < len(found) else None)
+
+    def _render(self, content: PromptContent, selections: Mapping[str, str]) -> Rendered:
+        """A version's renderings are kept: its hash covers all that they are made of but the selections."""
+        if content.commit_hash is None:
+            return _rendered(content, selections)
+        key = (content.commit_hash, tuple(selections.items()))
+        rendered = self._renderings.get(key)
+        if rendered is None:
+            rendered = _rendered(content, selections)
+            self._renderings.put(key, rendered, weight=_weight(rendered, selections))
+        return rendered
+
+
+def _rendered(content: PromptContent, selections: Mapping[str, str]) -> Rendered:
+    return render(content.value, content.instruction_format, content.placeholders, selections)
+
+
+def _weight(rendered: Rendered, selections: Mapping[str, str]) -> int:
+    """About the characters held, with 1,000 for the objects around them."""
+    return 1000 + len(rendered.instruction) + 4 * sum(len(key) + len(name) for key, name in selections.items())

@@ -1,0 +1,112 @@
+"""A prompt's history: the draft committed to it, its versions read, and restored into the draft."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Conflict
+from app.models import prompt_versions, prompts
+from app.models.audit_log import SYSTEM, Actor
+from app.models.prompt_versions import VersionHead
+from app.redis_store.epochs import Epochs
+from app.services.accounts import audit
+from app.services.prompts import drafts
+from app.services.prompts.changes import Author
+from app.services.prompts.content import PromptContent
+from app.services.prompts.reader import PromptReader
+from app.services.prompts.service import PromptView
+from app.timestamps import Now
+
+
+@dataclass(frozen=True, slots=True)
+class VersionView:
+    head: VersionHead
+    content: PromptContent
+
+
+class VersionService:
+    def __init__(self, *, database: Database, now: Now, reader: PromptReader, epochs: Epochs) -> None:
+        self._database = database
+        self._now = now
+        self._reader = reader
+        self._epochs = epochs
+
+    def commit(
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        message: str = "",
+        author: Author | None = None,
+        if_match: Collection[str] | None = None,
+        actor: Actor = SYSTEM,
+    ) -> VersionView:
+        """Make the draft the newest version; `Conflict` when it equals the one before."""
+
+        def work(connection: Connection) -> str:
+            prompt, draft = self._reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
+            drafts.check_unchanged(prompt, if_match)
+            newest = self._reader.newest(connection, prompt)
+            if drafts.equals(draft, newest):
+                raise Conflict("There is nothing to commit: the draft equals the newest version.")
+            parent = newest.row.commit_hash if newest else None
+            committed = drafts.add_version(
+                connection, draft, parent=parent, message=message, author=author, now=self._now()
+            )
+            made = str(committed.commit_hash)
+            self._note(connection, project_id, actor, "prompt.committed", draft.name, made)
+            return made
+
+        commit_hash = self._database.retrying(work)
+        self._epochs.end(project_id)
+        return self.get(project_id=project_id, prompt_id=prompt_id, commit_hash=commit_hash)
+
+    def list(self, *, project_id: int, prompt_id: int) -> list[VersionHead]:
+        """Newest first."""
+        with self._database.read() as connection:
+            head = self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            return prompt_versions.list_versions(connection, prompt_id=head.id)
+
+    def get(self, *, project_id: int, prompt_id: int, commit_hash: str) -> VersionView:
+        with self._database.read() as connection:
+            head = self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            version = self._reader.pinned(connection, head.id, commit_hash)
+            return VersionView(version.row, self._reader.content_of(connection, head, version))
+
+    def restore(
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        commit_hash: str,
+        if_match: Collection[str] | None = None,
+        actor: Actor = SYSTEM,
+    ) -> PromptView:
+        """Make the version's content the draft's; the history stays as it is."""
+
+        def work(connection: Connection) -> PromptView:
+            prompt, _ = self._reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
+            drafts.check_unchanged(prompt, if_match)
+            version = self._reader.pinned(connection, prompt_id, commit_hash)
+            draft = replace(self._reader.content_of(connection, prompt, version), commit_hash=None)
+            committed = drafts.equals(draft, self._reader.newest(connection, prompt))
+            values = {**drafts.columns(draft), "committed": committed}
+            prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=self._now())
+            self._note(connection, project_id, actor, "prompt.restored", draft.name, version.row.commit_hash)
+            return PromptView(self._reader.head(connection, project_id=project_id, prompt_id=prompt_id), draft)
+
+        view = self._database.retrying(work)
+        self._epochs.end(project_id)
+        return view
+
+    def _note(
+        self, connection: Connection, project_id: int, actor: Actor, action: str, name: str, commit_hash: str
+    ) -> None:
+        now, version = self._now(), commit_hash[:8]
+        audit.note(
+            connection, project_id=project_id, actor=actor, action=action, subject=name, now=now, version=version
+        )

@@ -1,0 +1,215 @@
+"""Test cases: taken from sessions or written by hand, changed, copied, carried from one instance to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+from sqlalchemy import Connection
+
+from app import cursors
+from app.db import Database
+from app.errors import Invalid, NotFound
+from app.models import cases as test_cases
+from app.models import prompts
+from app.models.audit_log import SYSTEM, Actor
+from app.models.cases import TestCaseRow
+from app.models.prompts import PromptHead
+from app.replay.cases import accept_step, case_by_hand, case_from_turns, change_case
+from app.replay.codec import dump_case, load_case
+from app.replay.results import included
+from app.replay.types import AssertionType, TestCase
+from app.services.accounts import audit
+from app.services.traces.logs import Page
+from app.services.traces.sessions import SessionService
+from app.timestamps import Now
+
+NAME_MAX = 128
+# What a replay finds repeats its case two or three times, and must fit into one statement.
+DOCUMENT_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """`created` is False when a test case of that name was there: it now is what was imported."""
+
+    row: TestCaseRow
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A test case of a session before it is made; `head` is its prompt's."""
+
+    head: PromptHead
+    name: str
+    case: TestCase
+
+
+class TestCaseService:
+    __test__ = False  # pytest would take the name for a test
+
+    def __init__(self, *, database: Database, now: Now, sessions: SessionService) -> None:
+        self._database = database
+        self._now = now
+        self._sessions = sessions
+
+    def proposed(self, *, project_id: int, session_id: str) -> Proposal:
+        """The test case that a session makes as long as nobody changes its default checks."""
+        session = self._sessions.get(project_id=project_id, session_id=session_id)
+        head = self._head(project_id, session.prompt_id)
+        opening = next((turn.user for turn in session.turns if turn.user), None)
+        case = case_from_turns(session.turns, cast(AssertionType, head.assertion_type))
+        return Proposal(head, _title(opening, f"Session {session_id[:8]}"), case)
+
+    def from_session(
+        self, *, project_id: int, session_id: str, name: str | None, changes: Mapping[str, Any], actor: Actor = SYSTEM
+    ) -> TestCaseRow:
+        """All of the session's turns, `changes` (as in `app/replay/cases.py`) made to the default checks."""
+        proposal = self.proposed(project_id=project_id, session_id=session_id)
+        case = change_case(proposal.case, changes)
+        return self._add(proposal.head, name or proposal.name, case, session_id, actor)
+
+    def by_hand(
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        name: str | None,
+        question: str,
+        expected_answer: str,
+        placeholders: Mapping[str, str] | None,
+        actor: Actor = SYSTEM,
+    ) -> TestCaseRow:
+        head = self._head(project_id, prompt_id)
+        case = case_by_hand(question, expected_answer, cast(AssertionType, head.assertion_type), placeholders)
+        return self._add(head, name or _title(question, "Test case"), case, None, actor)
+
+    def list(self, *, project_id: int, prompt_id: int, limit: int, cursor: str | None) -> Page[TestCaseRow]:
+        """Newest first."""
+        before = int(cursors.decode(cursor, int)[0]) if cursor else None
+        with self._database.read() as connection:
+            _require_prompt(connection, project_id, prompt_id)
+            rows = test_cases.list_test_cases(connection, prompt_id=prompt_id, before_id=before, limit=limit + 1)
+        return Page(rows[:limit], cursors.encode(rows[limit - 1].id) if len(rows) > limit else None)
+
+    def get(self, *, project_id: int, test_case_id: int) -> TestCaseRow:
+        with self._database.read() as connection:
+            return find(connection, project_id, test_case_id)
+
+    def case(self, *, project_id: int, test_case_id: int) -> TestCase:
+        """What a replay of it plays and checks."""
+        return load_case(self.get(project_id=project_id, test_case_id=test_case_id).document)
+
+    def change(
+        self, *, project_id: int, test_case_id: int, name: str | None, changes: Mapping[str, Any], actor: Actor = SYSTEM
+    ) -> TestCaseRow:
+        """Replace what is named; two at once make one change after the other."""
+
+        return self._changed(project_id, test_case_id, name, lambda case: change_case(case, changes), actor)
+
+    def accept(
+        self, *, project_id: int, test_case_id: int, turn: int, step: int, actual: object, actor: Actor = SYSTEM
+    ) -> TestCaseRow:
+        """What a replay produced is expected from now on: see `app.replay.cases.accept_step`."""
+        return self._changed(project_id, test_case_id, None, lambda case: accept_step(case, turn, step, actual), actor)
+
+    def delete(self, *, project_id: int, test_case_id: int, actor: Actor = SYSTEM) -> None:
+        """What its replays found stays."""
+        with self._database.write() as connection:
+            if not test_cases.delete_test_case(connection, project_id=project_id, test_case_id=test_case_id):
+                raise NotFound("There is no such test case.")
+            self._note(connection, project_id, actor, "test_case.deleted", test_case_id)
+
+    def copy(self, *, project_id: int, test_case_id: int, name: str | None, actor: Actor = SYSTEM) -> TestCaseRow:
+        row = self.get(project_id=project_id, test_case_id=test_case_id)
+        head = self._head(project_id, row.prompt_id)
+        return self._add(head, name or f"Copy of {row.name}"[:NAME_MAX], load_case(row.document), row.session_id, actor)
+
+    def bring_in(
+        self, *, project_id: int, prompt_id: int, name: str, document: object, actor: Actor = SYSTEM
+    ) -> Imported:
+        """Import an exported test case; the newest one of the same name becomes what is imported."""
+        case = load_case(document, "testCase")
+        values = _columns(case) | {"name": name}
+
+        def work(connection: Connection) -> tuple[int, bool]:
+            # The lock makes two imports of the same name come one after the other.
+            if prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=True) is None:
+                raise NotFound("There is no such prompt.")
+            known = test_cases.find_named(connection, prompt_id=prompt_id, name=name)
+            if known is None:
+                owner = {"project_id": project_id, "prompt_id": prompt_id}
+                made = test_cases.add_test_case(connection, values=owner | values, now=self._now())
+                self._note(connection, project_id, actor, "test_case.created", made)
+                return made, True
+            if known.document != values["document"]:
+                test_cases.change_test_case(connection, test_case_id=known.id, values=values, now=self._now())
+                self._note(connection, project_id, actor, "test_case.changed", known.id)
+            return known.id, False
+
+        test_case_id, created = self._database.retrying(work)
+        return Imported(self.get(project_id=project_id, test_case_id=test_case_id), created)
+
+    def _changed(
+        self, project_id: int, test_case_id: int, name: str | None, change: Callable[[TestCase], TestCase], actor: Actor
+    ) -> TestCaseRow:
+        def work(connection: Connection) -> TestCaseRow:
+            row = find(connection, project_id, test_case_id, lock=True)
+            values = _columns(change(load_case(row.document))) | {"name": name or row.name}
+            test_cases.change_test_case(connection, test_case_id=row.id, values=values, now=self._now())
+            self._note(connection, project_id, actor, "test_case.changed", row.id)
+            return find(connection, project_id, test_case_id)
+
+        return self._database.retrying(work)
+
+    def _head(self, project_id: int, prompt_id: int) -> PromptHead:
+        with self._database.read() as connection:
+            return _require_prompt(connection, project_id, prompt_id)
+
+    def _note(self, connection: Connection, project_id: int, actor: Actor, action: str, test_case_id: int) -> None:
+        """By its id: a name may be what a user asked, and entries outlive what is erased."""
+        now, subject = self._now(), str(test_case_id)
+        audit.note(connection, project_id=project_id, actor=actor, action=action, subject=subject, now=now)
+
+    def _add(self, head: PromptHead, name: str, case: TestCase, session_id: str | None, actor: Actor) -> TestCaseRow:
+        owner = {"project_id": head.project_id, "prompt_id": head.id}
+        values = owner | _columns(case) | {"name": name, "session_id": session_id}
+        with self._database.write() as connection:
+            test_case_id = test_cases.add_test_case(connection, values=values, now=self._now())
+            self._note(connection, head.project_id, actor, "test_case.created", test_case_id)
+            return find(connection, head.project_id, test_case_id)
+
+
+def find(connection: Connection, project_id: int, test_case_id: int, *, lock: bool = False) -> TestCaseRow:
+    row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id, lock=lock)
+    if row is None:
+        raise NotFound("There is no such test case.")
+    return row
+
+
+def _require_prompt(connection: Connection, project_id: int, prompt_id: int) -> PromptHead:
+    head = prompts.find_head(connection, project_id=project_id, prompt_id=prompt_id)
+    if head is None:
+        raise NotFound("There is no such prompt.")
+    return head
+
+
+def _columns(case: TestCase) -> dict[str, Any]:
+    """The case as it is stored; `Invalid` when it is too large to be replayed and reported."""
+    document = dump_case(case)
+    try:
+        size = len(orjson.dumps(document))
+    except orjson.JSONEncodeError as error:
+        raise Invalid(f"turns: Can't be stored as JSON: {error}") from error
+    if size > DOCUMENT_BYTES:
+        raise Invalid(f"turns: The test case has {size} bytes as JSON; the limit is {DOCUMENT_BYTES}.")
+    return {"document": document, "steps": sum(len(turn.steps) for turn in case.turns[: included(case)])}
+
+
+def _title(text: str | None, otherwise: str) -> str:
+    """The first line that says something, cut to what a name may have."""
+    line = next((line.strip() for line in (text or "").splitlines() if line.strip()), otherwise)
+    return line if len(line) <= NAME_MAX else line[: NAME_MAX - 1] + "…"

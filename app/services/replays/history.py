@@ -1,0 +1,87 @@
+"""How replays of a prompt went, by the draft they were made of and by the version that says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import NotFound
+from app.models import cases as test_cases
+from app.models import prompt_versions, replay_trends, replays
+from app.models.replay_trends import Outcome
+from app.models.replays import STATUSES, Tally
+from app.services.prompts.reader import PromptReader
+
+DRAFTS_MAX = 100
+TREND = 12
+
+
+@dataclass(frozen=True, slots=True)
+class DraftHistory:
+    """All replays of one content. `commit_hash` is the newest version that has it, None for drafts alone."""
+
+    fingerprint: str
+    commit_hash: str | None
+    counts: Mapping[str, int]
+    first_at: datetime
+    last_at: datetime
+
+    @property
+    def replays(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def pass_rate(self) -> float | None:
+        """Passed ones among those that passed or failed; None while there are none of either."""
+        decided = self.counts["passed"] + self.counts["failed"]
+        return self.counts["passed"] / decided if decided else None
+
+
+class ReplayHistory:
+    def __init__(self, *, database: Database, reader: PromptReader) -> None:
+        self._database = database
+        self._reader = reader
+
+    def of_prompt(self, *, project_id: int, prompt_id: int, test_case_id: int | None = None) -> list[DraftHistory]:
+        """The contents replayed last come first, at most `DRAFTS_MAX`; of one test case, if one is named."""
+        with self._database.read() as connection:
+            self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            if test_case_id is not None:
+                _require_case(connection, project_id, prompt_id, test_case_id)
+            found = replays.tally(connection, prompt_id=prompt_id, test_case_id=test_case_id)
+            versions = prompt_versions.hashes_by_content(
+                connection, prompt_id=prompt_id, content_hashes={entry.fingerprint for entry in found}
+            )
+        history = [_history(each, versions.get(each[0].fingerprint)) for each in _by_fingerprint(found)]
+        return sorted(history, key=lambda entry: entry.last_at, reverse=True)[:DRAFTS_MAX]
+
+    def trends(self, *, test_case_ids: Collection[int]) -> dict[int, list[Outcome]]:
+        """The last `TREND` replays of each of the test cases, which are known to be the caller's; the oldest first."""
+        with self._database.read() as connection:
+            found = replay_trends.newest_of_cases(connection, test_case_ids=test_case_ids, each=TREND)
+        trends: dict[int, list[Outcome]] = {test_case_id: [] for test_case_id in test_case_ids}
+        for outcome in found:
+            trends[outcome.test_case_id].append(outcome)
+        return trends
+
+
+def _require_case(connection: Connection, project_id: int, prompt_id: int, test_case_id: int) -> None:
+    if test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id) != prompt_id:
+        raise NotFound("There is no such test case.")
+
+
+def _by_fingerprint(found: list[Tally]) -> list[list[Tally]]:
+    groups: dict[str, list[Tally]] = {}
+    for entry in found:
+        groups.setdefault(entry.fingerprint, []).append(entry)
+    return list(groups.values())
+
+
+def _history(found: list[Tally], commit_hash: str | None) -> DraftHistory:
+    counts = dict.fromkeys(STATUSES, 0) | {entry.status: entry.replays for entry in found}
+    first_at, last_at = min(entry.first_at for entry in found), max(entry.last_at for entry in found)
+    return DraftHistory(found[0].fingerprint, commit_hash, counts, first_at, last_at)

@@ -1,0 +1,244 @@
+"""Replays as callers see them: started, listed, cancelled, judged by people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Connection
+
+from app import cursors
+from app.db import Database
+from app.errors import Conflict, Invalid, NotFound
+from app.models import cases as test_cases
+from app.models import draft_snapshots, prompt_versions, replay_claims, replays
+from app.models.audit_log import SYSTEM, Actor
+from app.models.replays import ReplayFilter, ReplayRow
+from app.replay import result_codec, results
+from app.services.accounts import audit
+from app.services.language_models.service import ModelService
+from app.services.prompts import drafts
+from app.services.prompts.commit_hash import content_hash
+from app.services.prompts.content import PromptContent
+from app.services.prompts.reader import PromptReader
+from app.services.traces.logs import Page
+from app.timestamps import Now
+
+AT_ONCE = 1000
+# `ReplayService.list` hides the builtin from the annotations below it.
+Ids = list[int]
+Rows = list[ReplayRow]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayView:
+    """A replay with what is known of its turns, and the version that has the same content as its draft, if any."""
+
+    row: ReplayRow
+    test_case_name: str | None
+    commit_hash: str | None
+    result: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProducedStep:
+    """What a draft did in place of a step of a test case: `{name, arguments}` of a call, or an answer's text."""
+
+    test_case_id: int
+    turn: int
+    step: int
+    actual: Any
+
+
+class ReplayService:
+    def __init__(self, *, database: Database, now: Now, models: ModelService, reader: PromptReader) -> None:
+        self._database = database
+        self._now = now
+        self._models = models
+        self._reader = reader
+
+    def start(self, *, project_id: int, test_case_id: int, judge_model: str | None = None) -> ReplayRow:
+        """Fix the draft and write the replay's row; the caller sends its message after that."""
+
+        def work(connection: Connection) -> Ids:
+            prompt_id = test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id)
+            if prompt_id is None:
+                raise NotFound("There is no such test case.")
+            return self._add(connection, project_id, prompt_id, [test_case_id], judge_model)
+
+        return self._started(work)[0]
+
+    def start_all(
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        test_case_ids: Sequence[int] | None = None,
+        judge_model: str | None = None,
+    ) -> Rows:
+        """One replay for each test case, for all of the prompt's without `test_case_ids`: all of them or none."""
+
+        def work(connection: Connection) -> Ids:
+            self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            return self._add(connection, project_id, prompt_id, test_case_ids, judge_model)
+
+        return self._started(work)
+
+    def get(self, *, project_id: int, replay_id: int) -> ReplayView:
+        with self._database.read() as connection:
+            row = _find(connection, project_id, replay_id)
+            result = replays.result_of(connection, replay_id=replay_id)
+            return _views(connection, row.prompt_id, [row], result)[0]
+
+    def list(
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        wanted: ReplayFilter,
+        commit_hash: str | None = None,
+        limit: int,
+        cursor: str | None,
+    ) -> Page[ReplayView]:
+        """Newest first; `commit_hash` wants those made of that version's content."""
+        before = int(cursors.decode(cursor, int)[0]) if cursor else None
+        with self._database.read() as connection:
+            self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            if commit_hash is not None:
+                wanted = _of_version(connection, prompt_id, wanted, commit_hash)
+            rows = replays.list_replays(
+                connection, prompt_id=prompt_id, wanted=wanted, before_id=before, limit=limit + 1
+            )
+            views = _views(connection, prompt_id, rows[:limit])
+        return Page(views, cursors.encode(rows[limit - 1].id) if len(rows) > limit else None)
+
+    def produced(self, *, project_id: int, replay_id: int, step: int) -> ProducedStep:
+        """What the draft produced for a step, counted over all turns from 0; `Invalid` when that is nothing."""
+        view = self.get(project_id=project_id, replay_id=replay_id)
+        places = [
+            (turn, place, verdict)
+            for turn, played in enumerate((view.result or {}).get("turns", ()))
+            for place, verdict in enumerate(played["steps"])
+        ]
+        if not 0 <= step < len(places) or places[step][2]["actual"] is None:
+            raise Invalid("n: the draft produced nothing for this step")
+        turn, place, verdict = places[step]
+        return ProducedStep(view.row.test_case_id, turn, place, verdict["actual"])
+
+    def cancel(self, *, project_id: int, replay_id: int) -> ReplayView:
+        """At once for everybody who asks; its worker notices before the next call of a model."""
+        with self._database.write() as connection:
+            cancelled = replay_claims.cancel_replay(
+                connection, project_id=project_id, replay_id=replay_id, now=self._now()
+            )
+        view = self.get(project_id=project_id, replay_id=replay_id)
+        if not cancelled:
+            raise Conflict(f"The replay has ended: {view.row.status}.")
+        return view
+
+    def decide(
+        self, *, project_id: int, replay_id: int, step: int, verdict: Literal["passed", "failed"], actor: Actor = SYSTEM
+    ) -> ReplayView:
+        """A person's verdict on a step that needs review; of two at once one comes too late (`Invalid`)."""
+
+        while True:
+            view = self.get(project_id=project_id, replay_id=replay_id)
+            if view.result is None or not view.row.finished:
+                raise Invalid("n: the replay has not ended")
+            decided = results.with_verdict(result_codec.load_result(view.result), step, verdict)
+            values = {
+                "status": decided.status if view.row.status == "needs_review" else view.row.status,
+                "counts": results.counts(decided.turns),
+                "result": result_codec.dump_result(decided),
+            }
+            with self._database.write() as connection:
+                if replay_claims.put_verdict(connection, before=view.row, values=values):
+                    audit.note(
+                        connection,
+                        project_id=project_id,
+                        actor=actor,
+                        action="replay.judged",
+                        subject=str(replay_id),
+                        now=self._now(),
+                        step=str(step + 1),
+                        verdict=verdict,
+                    )
+                    break
+        return self.get(project_id=project_id, replay_id=replay_id)
+
+    def _started(self, work: Callable[[Connection], Ids]) -> Rows:
+        ids = self._database.retrying(work)
+        with self._database.read() as connection:
+            return replays.get_replays(connection, ids=ids)
+
+    def _add(
+        self,
+        connection: Connection,
+        project_id: int,
+        prompt_id: int,
+        test_case_ids: Sequence[int] | None,
+        judge_model: str | None,
+    ) -> Ids:
+        head, draft = self._reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
+        if not draft.model.usable:
+            raise Invalid(f"languageModelName: The draft's model {draft.model.name!r} can't be used any more.")
+        steps = _chosen(test_cases.steps_of_prompt(connection, prompt_id=prompt_id), test_case_ids)
+        judge = None
+        if judge_model is not None:
+            judge = self._models.named(connection, organization_id=head.organization_id, name=judge_model).id
+        shared = {
+            "project_id": project_id,
+            "prompt_id": prompt_id,
+            "draft_snapshot_id": draft_snapshots.put_snapshot(connection, values=_snapshot(draft)),
+            "judge_model_id": judge,
+        }
+        values = [shared | {"test_case_id": test_case_id, "total": total} for test_case_id, total in steps.items()]
+        return [replays.add_replay(connection, values=each, now=self._now()) for each in values]
+
+
+def _chosen(steps: Mapping[int, int], test_case_ids: Sequence[int] | None) -> Mapping[int, int]:
+    """The test cases of `steps` that are wanted, in the order in which they are."""
+    wanted = list(steps) if test_case_ids is None else list(dict.fromkeys(test_case_ids))
+    for place, test_case_id in enumerate(wanted):
+        if test_case_id not in steps:
+            raise Invalid(f"testCaseIds.{place}: The prompt has no such test case.")
+    if len(wanted) > AT_ONCE:
+        raise Invalid(f"testCaseIds: {len(wanted)} test cases; name at most {AT_ONCE} of them.")
+    return {test_case_id: steps[test_case_id] for test_case_id in wanted}
+
+
+def _snapshot(draft: PromptContent) -> dict[str, Any]:
+    columns = drafts.columns(draft)
+    del columns["fallback_model_id"]  # a replay judges the prompt's own model
+    return {
+        **columns,
+        "prompt_id": draft.prompt_id,
+        "instruction_format": draft.instruction_format,
+        "fingerprint": content_hash(draft),
+    }
+
+
+def _find(connection: Connection, project_id: int, replay_id: int) -> ReplayRow:
+    row = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
+    if row is None:
+        raise NotFound("There is no such replay.")
+    return row
+
+
+def _of_version(connection: Connection, prompt_id: int, wanted: ReplayFilter, commit_hash: str) -> ReplayFilter:
+    found = prompt_versions.content_hash_of(connection, prompt_id=prompt_id, commit_hash=commit_hash)
+    if found is None:
+        raise Invalid("commitHash: The prompt has no such version.")
+    asked = wanted.fingerprints
+    return ReplayFilter(wanted.test_case_id, wanted.status, [found] if asked is None or found in asked else [])
+
+
+def _views(
+    connection: Connection, prompt_id: int, rows: Sequence[ReplayRow], result: dict[str, Any] | None = None
+) -> list[ReplayView]:
+    names = test_cases.names_of(connection, ids={row.test_case_id for row in rows})
+    versions = prompt_versions.hashes_by_content(
+        connection, prompt_id=prompt_id, content_hashes={row.fingerprint for row in rows}
+    )
+    return [ReplayView(row, names.get(row.test_case_id), versions.get(row.fingerprint), result) for row in rows]

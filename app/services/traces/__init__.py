@@ -1,0 +1,1 @@
+"""Trace batches, sessions and logs."""

@@ -1,0 +1,197 @@
+"""Storing a batch of spans: decoded outside any transaction, written with its turns and sessions in one."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Literal
+
+import structlog
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
+from app.metrics import Metrics
+from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
+from app.models import rejected_spans, spans
+from app.models.rejected_spans import RejectedSpan
+from app.otlp.decode import decode
+from app.otlp.inflate import inflate
+from app.otlp.rejections import Rejection, explain, reject_unknown_prompts, too_large
+from app.otlp.span import Span
+from app.redis_store.batches import Mailbox
+from app.services.data.masking import MaskingRules
+from app.services.traces.known_prompts import KnownPrompts
+from app.services.traces.turn_parts import add_to_turns, parts_of
+from app.timestamps import Now
+
+log = structlog.get_logger(__name__)
+
+# Begins the encoding of a batch that waits sealed, as all do whose project masks.
+SEALED = "sealed:"
+Outcome = Literal["stored", "invalid", "too_large", "unsupported", "unavailable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a batch. `message` says what was wrong with it or with some of its spans."""
+
+    outcome: Outcome
+    stored: int = 0
+    duplicates: int = 0
+    rejected: int = 0
+    message: str = ""
+
+
+class IngestService:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        mailbox: Mailbox,
+        now: Now,
+        batch_bytes: int,
+        span_bytes: int,
+        metrics: Metrics,
+        rules: MaskingRules,
+    ) -> None:
+        self._database = database
+        self._mailbox = mailbox
+        self._now = now
+        self._batch_bytes = batch_bytes
+        self._span_bytes = span_bytes
+        self._metrics = metrics
+        self._known = KnownPrompts(database)
+        self._masking = rules
+
+    def store_claimed(self, project_id: int, key: str, ticket: str, encoding: str) -> dict[str, object]:
+        """Store the batch that waits under `ticket`; the receipt as JSON for the request that waits for it."""
+        body = self._mailbox.body(ticket)
+        if body is None:
+            return asdict(Receipt("unavailable", message="The batch was lost before it was stored; send it again."))
+        if encoding.startswith(SEALED):
+            body, encoding = self._masking.seal.open(body), encoding.removeprefix(SEALED)
+        receipt, note = self._store_noted(project_id, body, encoding, self._mailbox.stored_before(key))
+        self._mailbox.done(key, ticket, note=note)
+        return asdict(receipt)
+
+    def store(self, project_id: int, body: bytes, encoding: str = "") -> Receipt:
+        """Store a batch as it came from an exporter."""
+        return self._store_noted(project_id, body, encoding, b"")[0]
+
+    def _store_noted(self, project_id: int, body: bytes, encoding: str, note: bytes) -> tuple[Receipt, bytes]:
+        """The receipt, and the keys of all spans of the batch if it was stored whole; `note` is what it gave before."""
+        with self._metrics.timed(BATCH_SECONDS):
+            receipt = self._repeated(project_id, note) if note else None
+            if receipt is None:
+                receipt, note = self._store(project_id, body, encoding)
+        log.info("batch", **asdict(receipt))
+        self._metrics.count(BATCHES, receipt.outcome)
+        self._metrics.count(BATCH_BYTES, by=len(body))
+        for outcome, spans_of_it in (
+            ("stored", receipt.stored),
+            ("duplicate", receipt.duplicates),
+            ("rejected", receipt.rejected),
+        ):
+            self._metrics.count(SPANS, outcome, by=spans_of_it)
+        return receipt, note
+
+    def _repeated(self, project_id: int, note: bytes) -> Receipt | None:
+        """The receipt of a batch whose spans are all stored, without a look at it; None if some are not, or no more."""
+        keys = _keys(note)
+        try:
+            with self._database.read() as connection:
+                stored = spans.stored_keys(connection, project_id=project_id, keys=keys)
+        except RepriseError as error:
+            return Receipt("unavailable", message=str(error))
+        if len(stored) < len(keys):
+            return None
+        self._metrics.count(SPANS, "received", by=len(keys))
+        return Receipt("stored", duplicates=len(keys))
+
+    def _store(self, project_id: int, body: bytes, encoding: str) -> tuple[Receipt, bytes]:
+        try:
+            decoded = decode(inflate(body, encoding, limit=self._batch_bytes))
+        except (Invalid, TooLarge, UnsupportedMediaType) as error:
+            return Receipt(_outcome(error), message=str(error)), b""
+        self._metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))
+        try:
+            # Prompts never leave a project.
+            known = self._known.among(project_id, {span.prompt_id for span in decoded.spans})
+            kept, foreign = reject_unknown_prompts(decoded.spans, known)
+            kept, large = self._reject_large(kept)
+            kept, rejected = self._masking.apply(project_id, kept, decoded.rejected + foreign + large)
+            stored = self._write(project_id, kept)
+            self._keep_rejections(project_id, rejected)
+        except RepriseError as error:
+            return Receipt("unavailable", message=str(error)), b""
+        receipt = Receipt("stored", stored, len(kept) - stored, len(rejected), explain(rejected))
+        if rejected:
+            return receipt if kept else replace(receipt, outcome="invalid"), b""
+        return receipt, b"".join(span.trace_id + span.span_id for span in kept)
+
+    def _reject_large(self, found: list[Span]) -> tuple[list[Span], list[Rejection]]:
+        large = [span for span in found if len(span.raw) > self._span_bytes]
+        if not large:
+            return found, []
+        rejections = [too_large(span, self._span_bytes) for span in large]
+        return [span for span in found if len(span.raw) <= self._span_bytes], rejections
+
+    def _write(self, project_id: int, found: Sequence[Span]) -> int:
+        """Store what is new, with its turns and sessions; returns how many spans were new."""
+        if not found:
+            return 0
+        ordered = sorted(found, key=lambda span: (span.trace_id, span.span_id))
+        batch_id = _new_batch_id(self._now().timestamp())
+        rows = [_row(project_id, batch_id, span) for span in ordered]
+        groups = parts_of(ordered)
+
+        def work(connection: Connection) -> int:
+            stored = spans.insert_new(connection, rows)
+            fresh = groups
+            if stored < len(rows):
+                keys = [(span.trace_id, span.span_id) for span in ordered]
+                ours = spans.stored_keys(connection, project_id=project_id, keys=keys, batch_id=batch_id)
+                fresh = parts_of([span for span in ordered if (span.trace_id, span.span_id) in ours])
+            if fresh:
+                add_to_turns(connection, project_id, batch_id, fresh)
+            return stored
+
+        return self._database.retrying(work)
+
+    def _keep_rejections(self, project_id: int, rejected: Sequence[Rejection]) -> None:
+        if not rejected:
+            return
+        now = self._now()
+        rows = [
+            RejectedSpan(
+                project_id, one.prompt_id, one.trace_id, one.span_id, one.name, one.code, one.reason[:1000], now
+            )
+            for one in rejected
+        ]
+
+        def work(connection: Connection) -> None:
+            rejected_spans.add_rejected(connection, rows)
+            rejected_spans.forget_old(connection, project_id=project_id)
+
+        self._database.retrying(work)
+
+
+def _row(project_id: int, batch_id: int, span: Span) -> spans.NewSpan:
+    return (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, span.scope, span.raw)
+
+
+def _keys(note: bytes) -> set[spans.SpanKey]:
+    return {(note[at : at + 16], note[at + 16 : at + 24]) for at in range(0, len(note), 24)}
+
+
+def _new_batch_id(now_s: float) -> int:
+    """Milliseconds since 1970 and 21 random bits: unique enough to tell one attempt's rows from another's."""
+    return int(now_s * 1000) << 21 | secrets.randbits(21)
+
+
+def _outcome(error: RepriseError) -> Outcome:
+    if isinstance(error, TooLarge):
+        return "too_large"
+    return "unsupported" if isinstance(error, UnsupportedMediaType) else "invalid"

@@ -1,0 +1,1 @@
+"""Rows that are work: claims, heartbeats and sweeps."""

@@ -1,0 +1,104 @@
+"""The home folder: one server at a time, secrets for the owner, variables for the shell."""
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from app.errors import Conflict, Forbidden
+from app.process import home
+
+
+def test_a_folder_serves_one_at_a_time(tmp_path: Path) -> None:
+    with home.lock(tmp_path), pytest.raises(Conflict, match="Another `reprise serve` uses"):
+        home.lock(tmp_path, wait_s=0)
+    home.lock(tmp_path, wait_s=0).close()
+
+
+def test_the_secret_key_is_made_once_and_read_by_the_owner_alone(tmp_path: Path) -> None:
+    key = home.secret_key(tmp_path / "new" / "folder")
+    assert len(key) >= 43
+    assert home.secret_key(tmp_path / "new" / "folder") == key
+    assert (tmp_path / "new" / "folder" / home.SECRET_KEY).stat().st_mode & 0o777 == 0o600
+
+
+def test_no_variables_before_the_first_start(tmp_path: Path) -> None:
+    assert home.read_dev_env(tmp_path) == {}
+
+
+@pytest.mark.parametrize("value", ["plain", "two words", "it's", '"$HOME"', "#no comment", ""])
+def test_variables_reach_a_shell_as_they_were_written(tmp_path: Path, value: str) -> None:
+    file = home.write_dev_env(tmp_path, {"API_KEY": value, "PROMPT_ID": "7"})
+    shown = subprocess.run(
+        ["sh", "-c", '. "$1" && printf "%s|%s" "$API_KEY" "$PROMPT_ID"', "sh", str(file)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout == f"{value}|7"
+    assert home.read_dev_env(tmp_path) == {"API_KEY": value, "PROMPT_ID": "7"}
+
+
+def test_writing_variables_again_narrows_a_file_that_others_could_read(tmp_path: Path) -> None:
+    (tmp_path / home.DEV_ENV).touch(0o644)
+    assert home.write_dev_env(tmp_path, {"A": "1"}).stat().st_mode & 0o777 == 0o600
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_folder_and_its_database_are_the_owners_alone(tmp_path: Path) -> None:
+    home.claim(tmp_path / "new" / "folder", with_database=True)
+    assert mode(tmp_path / "new" / "folder") == 0o700
+    assert mode(tmp_path / "new" / "folder" / home.DATABASE) == 0o600
+
+
+def test_a_folder_that_others_could_read_is_narrowed_with_its_files(tmp_path: Path) -> None:
+    for name in home.PRIVATE_FILES:
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(0o664)
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "notes.txt").chmod(0o644)
+    tmp_path.chmod(0o755)
+    home.claim(tmp_path, with_database=True)
+    assert mode(tmp_path) == 0o700
+    assert {mode(tmp_path / name) for name in home.PRIVATE_FILES} == {0o600}
+    assert mode(tmp_path / "notes.txt") == 0o644, "it is not ours"
+
+
+def test_where_a_link_leads_stays_as_it_is(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.touch()
+    outside.chmod(0o644)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / home.DEV_ENV).symlink_to(outside)
+    home.claim(tmp_path / "home", with_database=True)
+    assert mode(outside) == 0o644
+
+
+@pytest.fixture
+def somebody_elses(tmp_path: Path) -> Path:
+    """A folder that does not belong to the user who runs the tests."""
+    if os.geteuid() != 0:
+        return Path("/")
+    folder = tmp_path / "theirs"
+    folder.mkdir(mode=0o777)
+    os.chown(folder, 12345, 12345)
+    return folder
+
+
+def test_a_folder_of_somebody_else_takes_no_database(somebody_elses: Path) -> None:
+    before = mode(somebody_elses)
+    with pytest.raises(Forbidden, match="belongs to somebody else"):
+        home.claim(somebody_elses, with_database=True)
+    assert mode(somebody_elses) == before
+    assert not (somebody_elses / home.DATABASE).exists()
+
+
+def test_without_a_database_in_it_the_folder_may_be_the_containers(somebody_elses: Path) -> None:
+    before = mode(somebody_elses)
+    home.claim(somebody_elses, with_database=False)
+    assert mode(somebody_elses) == before

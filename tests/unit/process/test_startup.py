@@ -1,0 +1,30 @@
+"""A process that is built: what it consists of is no garbage, and is not searched for any."""
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from app.process.startup import settle
+
+
+@pytest.fixture(autouse=True)
+def _collector() -> Iterator[None]:
+    threshold = gc.get_threshold()
+    yield
+    gc.set_threshold(*threshold)
+    gc.unfreeze()
+
+
+def test_what_is_there_is_left_alone_and_what_comes_later_is_still_collected() -> None:
+    there: list[object] = []
+    settle()
+    later: list[object] = []
+    later.append(later)
+
+    watched = {id(thing) for thing in gc.get_objects()}
+    assert id(there) not in watched
+    assert id(later) in watched
+    assert 700 < gc.get_threshold()[0] < 1_000_000
+    del later
+    assert gc.collect() >= 1

@@ -1,0 +1,144 @@
+"""While Redis hangs, one caller at a time waits for its time-out; the others fail at once, and nobody is forgotten."""
+
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Self
+
+import fakeredis
+import pytest
+import redis
+
+from app.breaker import Breaker
+from app.redis_store.clients import GuardedRedis, RedisClients, connect
+from app.redis_store.rate import RateLimiter
+from tests.support.redis_server import RedisServer
+from tests.support.waiting import free_port
+
+
+class Hanging:
+    """Accepts connections as a stopped Redis does, and never answers; counts them."""
+
+    def __init__(self) -> None:
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._accepted: list[socket.socket] = []
+        self._thread = threading.Thread(target=self._accept)
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self._listening.getsockname()[1]}/0"
+
+    @property
+    def asked(self) -> int:
+        return len(self._accepted)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                self._accepted.append(self._listening.accept()[0])
+            except OSError:
+                return
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._thread.join()
+        for connection in self._accepted:
+            connection.close()
+
+
+@pytest.fixture
+def hanging() -> Iterator[Hanging]:
+    with Hanging() as server:
+        yield server
+
+
+@pytest.fixture
+def clients(hanging: Hanging) -> Iterator[RedisClients]:
+    clients = connect(hanging.url, waiters=1, longest_wait_s=1)
+    yield clients
+    for client in (clients.commands, clients.quick, clients.waiting):
+        client.close()
+
+
+def guarded(client: redis.Redis) -> GuardedRedis:
+    assert isinstance(client, GuardedRedis)
+    return client
+
+
+def test_after_one_time_out_redis_is_asked_no_more(clients: RedisClients, hanging: Hanging) -> None:
+    with pytest.raises(redis.TimeoutError):
+        clients.quick.get("a")
+
+    for _ in range(50):
+        with pytest.raises(redis.ConnectionError, match="not asked again"):
+            clients.quick.get("a")
+        with pytest.raises(redis.ConnectionError, match="not asked again"), clients.quick.pipeline() as pipe:
+            pipe.get("a").get("b").execute()
+    assert hanging.asked == 1
+
+
+def test_a_pipeline_that_times_out_spares_the_others_too(clients: RedisClients, hanging: Hanging) -> None:
+    with pytest.raises(redis.TimeoutError), clients.quick.pipeline() as pipe:
+        pipe.get("a").get("b").execute()
+
+    with pytest.raises(redis.ConnectionError, match="not asked again"):
+        clients.quick.get("a")
+    assert hanging.asked == 1
+
+
+def test_the_rate_limit_lets_all_through_and_waits_for_the_first_alone(clients: RedisClients, hanging: Hanging) -> None:
+    uncounted: list[None] = []
+    limiter = RateLimiter(clients.quick, per_minute=1, on_unavailable=lambda: uncounted.append(None))
+
+    assert all(limiter.hit(1).allowed for _ in range(50))
+    assert len(uncounted) == 50
+    assert hanging.asked == 1
+
+
+def test_one_client_s_patience_is_not_the_other_s(clients: RedisClients) -> None:
+    with pytest.raises(redis.TimeoutError):
+        clients.quick.get("a")
+
+    assert guarded(clients.commands).breaker is not guarded(clients.quick).breaker
+
+
+def test_a_redis_that_refuses_connections_is_asked_each_time() -> None:
+    client = connect(f"redis://127.0.0.1:{free_port()}/0", waiters=1, longest_wait_s=1).quick
+
+    for _ in range(3):
+        with pytest.raises(redis.ConnectionError, match="refused"):
+            client.get("a")
+
+
+def test_an_error_is_an_answer_of_a_redis_that_is_back(redis_server: RedisServer) -> None:
+    now = [0.0]
+    client = guarded(connect(redis_server.url(), waiters=1, longest_wait_s=1).quick)
+    client.breaker = Breaker(
+        is_outage=client.breaker._is_outage,
+        refusal=redis.ConnectionError,
+        threshold=1,
+        cool_down_s=1,
+        monotonic=lambda: now[0],
+    )
+    with pytest.raises(redis.TimeoutError), client.breaker.guard(None, "Redis"):
+        raise redis.TimeoutError
+    with pytest.raises(redis.ConnectionError):
+        client.get("a")
+    now[0] = 1
+
+    # A Redis that was restarted knows no scripts: it says so, and is sent this one.
+    assert client.register_script(f"return '{secrets.token_hex(4)}'")()
+    client.close()
+
+
+def test_the_embedded_mode_has_one_redis_for_all() -> None:
+    clients = connect("", waiters=1, longest_wait_s=1)
+
+    assert isinstance(clients.commands, fakeredis.FakeRedis)
+    assert clients.commands is clients.quick is clients.waiting

@@ -1,0 +1,91 @@
+"""Whoever waits for a run hears of its end, and never waits longer than asked."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import fakeredis
+import pytest
+
+from app.redis_store.completions import CHANNEL, RunEnds
+from tests.support.waiting import wait_until
+
+LONG_S = 30
+
+
+@pytest.fixture
+def server():
+    return fakeredis.FakeServer()
+
+
+@pytest.fixture
+def ends(server):
+    """Those of another process with each call."""
+    listening = []
+
+    def listen():
+        listening.append(RunEnds(fakeredis.FakeRedis(server=server, version=(7,))))
+        listening[-1].listen()
+        return listening[-1]
+
+    yield listen
+    for one in listening:
+        one.close()
+
+
+def test_all_who_wait_for_a_run_hear_of_its_end_in_every_process(ends):
+    worker, webs = ends(), [ends(), ends()]
+    with ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(web.wait, 7, LONG_S) for web in webs for _ in range(2)]
+        worker.announce(7)
+
+        assert [one.result(LONG_S) for one in waiting] == [True] * 4
+
+
+def test_an_end_that_comes_before_the_wait_is_remembered(ends):
+    web = ends()
+    web.announce(7)
+
+    assert web.wait(7, LONG_S)
+    assert web.wait(7, 0)
+
+
+def test_all_ends_that_are_announced_at_once_are_heard(ends):
+    worker, web = ends(), ends()
+    with ThreadPoolExecutor(40) as pool:
+        waiting = [pool.submit(web.wait, run_id, LONG_S) for run_id in range(20)]
+        list(pool.map(worker.announce, range(20)))
+
+        assert [one.result(LONG_S) for one in waiting] == [True] * 20
+
+
+def test_the_end_of_another_run_wakes_nobody(ends):
+    web = ends()
+    web.announce(8)
+    assert web.wait(8, LONG_S)
+
+    assert not web.wait(7, 0.01)
+
+
+def test_the_wait_ends_in_its_time_although_redis_is_away(ends, server):
+    web = ends()
+    server.connected = False
+    web.announce(7)
+
+    assert not web.wait(7, 0.01)
+
+
+def test_listening_begins_again_when_redis_is_back(ends, server):
+    web, watch = ends(), fakeredis.FakeRedis(server=server, version=(7,))
+    server.connected = False
+    assert not web.wait(7, 0.01)
+    server.connected = True
+    wait_until(lambda: dict(watch.pubsub_numsub(CHANNEL))[CHANNEL.encode()], "a listener")
+    web.announce(7)
+
+    assert web.wait(7, LONG_S)
+
+
+def test_nothing_is_kept_of_those_who_stopped_waiting(ends):
+    web = ends()
+    web.wait(7, 0)
+
+    assert not web._waiting

@@ -1,0 +1,61 @@
+"""The window of one process."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import fakeredis
+
+from app.redis_store import local
+from app.redis_store.local import LocalWindow
+from app.redis_store.rate import RateLimiter
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_as_many_as_the_limit_pass_within_the_window_and_others_after_it() -> None:
+    clock = Clock()
+    window = LocalWindow(2, 60, monotonic=clock)
+
+    assert [window.hit("a") for _ in range(3)] == [(True, 60), (True, 60), (False, 60)]
+    clock.now += 59
+    assert window.hit("a") == (False, 1)
+    assert window.hit("b") == (True, 60)
+    clock.now += 1
+    assert window.hit("a") == (True, 60)
+
+
+def test_what_is_given_back_makes_room() -> None:
+    window = LocalWindow(1, 60)
+    window.hit("a")
+
+    window.give_back("a")
+    window.give_back("nobody's")
+
+    assert window.hit("a")[0]
+
+
+def test_its_memory_is_bounded() -> None:
+    window = LocalWindow(1, 60)
+    for number in range(local.KEYS_MAX + 1):
+        window.hit(number)
+
+    assert len(window._times) == local.KEYS_MAX
+
+
+def test_a_strict_limiter_counts_without_redis() -> None:
+    server = fakeredis.FakeServer()
+    noted: list[None] = []
+    with fakeredis.FakeRedis(server=server, version=(7,)) as client:
+        limiter = RateLimiter(client, per_minute=3, on_unavailable=lambda: noted.append(None), count_locally=True)
+        server.connected = False
+        with ThreadPoolExecutor(10) as pool:
+            allowed = list(pool.map(lambda _: limiter.hit("a").allowed, range(20)))
+        limiter.give_back("a")
+
+        assert sum(allowed) == 3
+        assert limiter.hit("a").allowed
+        assert noted

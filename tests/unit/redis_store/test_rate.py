@@ -1,0 +1,145 @@
+"""The moving window of requests per key, on a fake Redis that runs the real script."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import fakeredis
+import pytest
+
+from app.redis_store.epochs import Epochs
+from app.redis_store.rate import WINDOW_S, RateLimiter
+
+
+@pytest.fixture
+def server():
+    return fakeredis.FakeServer()
+
+
+@pytest.fixture
+def client(server):
+    with fakeredis.FakeRedis(server=server, version=(7,)) as client:
+        yield client
+
+
+def limiter(client, per_minute=3, on_unavailable=lambda: None):
+    return RateLimiter(client, per_minute=per_minute, on_unavailable=on_unavailable)
+
+
+def now_us(client):
+    seconds, micros = client.time()
+    return seconds * 1_000_000 + micros
+
+
+def test_requests_up_to_the_limit_pass_and_the_next_is_refused(client):
+    answers = [limiter(client).hit(7) for _ in range(4)]
+
+    assert [answer.allowed for answer in answers] == [True, True, True, False]
+    assert [answer.remaining for answer in answers] == [2, 1, 0, 0]
+    assert all(0 < answer.reset_s <= WINDOW_S for answer in answers)
+
+
+def test_keys_are_counted_apart(client):
+    for _ in range(3):
+        limiter(client).hit(1)
+
+    assert limiter(client).hit(2).allowed
+
+
+def test_what_is_given_back_makes_room_for_another(client):
+    asked = limiter(client, per_minute=1)
+    asked.hit("a")
+
+    asked.give_back("a")
+    asked.give_back("nobody's")
+
+    assert [asked.hit("a").allowed, asked.hit("a").allowed] == [True, False]
+
+
+def test_a_clock_that_is_put_back_blocks_nobody_until_it_has_caught_up(client):
+    hour_us = 3600 * 1_000_000
+    client.rpush("rate:7", *(now_us(client) + hour_us - n for n in range(3)))
+
+    answer = limiter(client).hit(7)
+
+    assert (answer.allowed, answer.remaining) == (True, 2)
+    assert 0 < answer.reset_s <= WINDOW_S
+
+
+def test_a_request_that_left_the_window_makes_room_for_another(client):
+    window_us = WINDOW_S * 1_000_000
+    client.rpush("rate:7", now_us(client) - 1_000, now_us(client) - window_us - 1, now_us(client) - 2 * window_us)
+
+    answer = limiter(client).hit(7)
+
+    assert (answer.allowed, answer.remaining) == (True, 1)
+    assert client.llen("rate:7") == 2
+
+
+def test_the_reset_is_when_the_oldest_request_leaves(client):
+    client.rpush("rate:7", now_us(client) - 50 * 1_000_000)
+
+    assert 0 < limiter(client).hit(7).reset_s <= WINDOW_S - 50
+
+
+def test_refused_requests_are_not_counted(client):
+    for _ in range(10):
+        limiter(client).hit(7)
+
+    assert client.llen("rate:7") == 3
+
+
+def test_a_lower_limit_holds_for_what_was_counted_under_a_higher_one(client):
+    for _ in range(3):
+        limiter(client).hit(7)
+    answer = limiter(client, per_minute=2).hit(7)
+
+    assert (answer.allowed, answer.remaining) == (False, 0)
+
+
+def test_of_many_at_once_as_many_pass_as_may(client):
+    asked = limiter(client, per_minute=20)
+    with ThreadPoolExecutor(10) as pool:
+        allowed = list(pool.map(lambda _: asked.hit(7).allowed, range(60)))
+
+    assert sum(allowed) == 20
+
+
+def test_without_redis_requests_pass_and_that_is_noted(server, client):
+    noted = []
+    asked = limiter(client, on_unavailable=lambda: noted.append("away"))
+    server.connected = False
+
+    assert asked.hit(7).allowed
+    assert noted == ["away"]
+
+
+def test_what_is_counted_expires_with_the_window(client):
+    limiter(client).hit(7)
+
+    assert 0 < client.ttl("rate:7") <= WINDOW_S
+
+
+def test_the_epoch_comes_along_and_stays_until_it_is_ended(client):
+    asked, epochs = limiter(client), Epochs(client)
+    first, others = asked.hit(7, project_id=1).epoch, asked.hit(7, project_id=2).epoch
+
+    assert first
+    assert first == asked.hit(8, project_id=1).epoch != others
+    epochs.end(1)
+    assert asked.hit(9, project_id=1).epoch not in {first, b""}
+    assert asked.hit(9, project_id=2).epoch == others
+
+
+def test_an_epoch_that_redis_has_lost_never_comes_back(client):
+    asked = limiter(client, per_minute=100)
+    seen = set()
+    for _ in range(20):
+        seen.add(asked.hit(7, project_id=1).epoch)
+        client.flushall()
+
+    assert len(seen) == 20
+
+
+def test_without_redis_or_a_project_there_is_no_epoch(server, client):
+    assert limiter(client).hit(7).epoch == b""
+    server.connected = False
+    assert limiter(client).hit(7, project_id=1).epoch == b""

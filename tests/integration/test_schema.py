@@ -17,7 +17,10 @@ from app.models import metadata, schema
 from tests.support.deployment import environment, run_to_end
 
 # Alembic keeps its context in the module: what runs at once must be processes.
-UPGRADE = "import sys; from app import db, schema; schema.upgrade(db.Database(db.build_engine(sys.argv[1])))"
+UPGRADE = (
+    "import sys; from app import db; from app.models import schema; "
+    "schema.upgrade(db.Database(db.build_engine(sys.argv[1])))"
+)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("mysql", marks=pytest.mark.services)])

@@ -1,4 +1,4 @@
-"""The errors Reprise raises on purpose. `app/api/errors.py` maps each to its HTTP status, once."""
+"""The errors Reprise raises on purpose. `app/http/errors.py` maps each to its HTTP status, once."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from falcon.testing import TestClient
 from sqlalchemy import insert, select
 
-from app.api.app import build_app
 from app.models import language_models
 from app.models.prompts import prompts
+from app.process.application import build_app
 from app.process.bootstrap import Container
 from app.services.accounts.origins import Origin
 from app.web.cookies import SESSION_COOKIE

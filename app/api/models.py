@@ -5,8 +5,8 @@ from __future__ import annotations
 import falcon
 
 from app.access import ByKey
-from app.api.bodies import read_json
 from app.api.operation import operation
+from app.http.bodies import read_json
 from app.models.api_keys import ApiKey
 from app.models.language_models import LanguageModel
 from app.schemas.answers import models as answers

@@ -21,7 +21,7 @@ from app.access import ByKey, Public
 from app.api import openapi_fields
 from app.api.openapi_headers import ANSWERED, BY_STATUS, EVERY_ANSWER, SENT, WITH_A_KEY
 from app.api.operation import Operation, operation, operation_of
-from app.api.route_table import Route, RoutedApp
+from app.http.route_table import Route, RoutedApp
 from app.schemas.answers.common import Error, TraceError
 from app.schemas.answers.shapes import Shape, anything, shape
 from app.schemas.base import BIGINT_MAX

@@ -6,9 +6,9 @@ import falcon
 
 from app.access import ByKey
 from app.actors.replay_delivery import ReplayDelivery
-from app.api.bodies import read_json
 from app.api.operation import operation
 from app.errors import Invalid
+from app.http.bodies import read_json
 from app.models.replays import ReplayFilter
 from app.schemas.answers import cases as case_answers
 from app.schemas.answers import replays as answers

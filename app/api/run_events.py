@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import falcon
 import orjson
 
-from app.api.errors import status_of, words_of_bug
 from app.errors import Invalid, RepriseError
+from app.http.errors import status_of, words_of_bug
 from app.schemas.runs import answer_json
 from app.services.runs import Started
 from app.services.runs.failures import raise_failure

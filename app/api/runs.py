@@ -10,10 +10,10 @@ import orjson
 
 from app.access import ByKey
 from app.actors.run_delivery import RunDelivery
-from app.api.bodies import read_json
 from app.api.operation import operation
 from app.api.run_events import EVENT_STREAM, last_seen, send_events, wants_events
 from app.errors import Invalid
+from app.http.bodies import read_json
 from app.models.runs import RunRow
 from app.schemas.answers import runs as answers
 from app.schemas.base import load

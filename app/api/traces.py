@@ -8,9 +8,9 @@ import falcon
 
 from app.access import ByKey
 from app.actors.delivery import BatchDelivery
-from app.api.bodies import read_capped
 from app.api.operation import operation
 from app.errors import Invalid, TooLarge, Unavailable, UnsupportedMediaType
+from app.http.bodies import read_capped
 from app.otlp.inflate import ENCODINGS
 from app.schemas.answers.sessions import TracesStored
 from app.schemas.traces import TraceExportSchema

@@ -5,10 +5,10 @@ from __future__ import annotations
 import falcon
 
 from app.access import ByKey
-from app.api.bodies import read_json
 from app.api.etags import if_match
 from app.api.operation import operation
 from app.api.prompts import show
+from app.http.bodies import read_json
 from app.schemas import prompt_records
 from app.schemas.answers import prompts as answers
 from app.schemas.base import load

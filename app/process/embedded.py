@@ -12,8 +12,9 @@ from dramatiq import Worker
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 
-from app.api.app import App, build_app
+from app.http.route_table import RoutedApp
 from app.process import clock
+from app.process.application import build_app
 from app.process.bootstrap import Container, bootstrap
 from app.process.startup import settle
 from app.shares import Quota
@@ -80,7 +81,7 @@ class EmbeddedServer(BaseApplication):  # type: ignore[misc]
         self.cfg.set("post_worker_init", self._announce)
         self.cfg.set("worker_exit", self._finish)
 
-    def load(self) -> App:
+    def load(self) -> RoutedApp:
         container = bootstrap(self._settings)
         self._background = Background(container)
         self._background.start()

@@ -1,6 +1,6 @@
 """The web process: `gunicorn -c config/gunicorn.py app.process.wsgi:application`."""
 
-from app.api.app import build_app
+from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.process.startup import settle, start
 

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs
 import falcon
 from falcon.media import MultipartFormHandler
 
-from app.api.bodies import read_capped
 from app.chat import File
 from app.errors import Forbidden, Invalid, UnsupportedMediaType
+from app.http.bodies import read_capped
 
 FIELD = "csrf"
 FIELDS_MAX = 1000

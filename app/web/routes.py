@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import falcon
-
+from app.http.route_table import RoutedApp
 from app.process.bootstrap import Container
 from app.web.assets import Assets, StaticFile
 from app.web.cookies import Cookies
@@ -104,11 +103,9 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
 )
 
 
-def install(app: falcon.App[falcon.Request, falcon.Response], container: Container) -> None:
-    """Add the pages to the app that serves the API."""
+def install(app: RoutedApp, container: Container, assets: Assets, templates: Templates) -> None:
+    """Add the pages, their static files and the middleware that knows who is signed in."""
     services, settings = container.services, container.settings
-    assets = Assets()
-    templates = Templates(assets=assets, now=container.now)
     cookies = Cookies(settings.public_url)
     app.add_middleware(
         [

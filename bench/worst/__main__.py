@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from app.api.route_table import RoutedApp
+from app.http.route_table import RoutedApp
 from bench.worst import api, batches, last, pages
 from bench.worst.case import CASES, Case
 from bench.worst.stage import Stage, stage

@@ -6,9 +6,9 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
-from app.api.bodies import ELEMENTS_MAX
 from app.api.operation import operation_of
-from app.api.route_table import RoutedApp
+from app.http.bodies import ELEMENTS_MAX
+from app.http.route_table import RoutedApp
 from app.schemas.prompts import VALUE
 from bench.worst import texts
 from bench.worst.case import Ask, Case, plain, sends, worst

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from app.api.route_table import RoutedApp
+from app.http.route_table import RoutedApp
 from bench.worst import texts
 from bench.worst.case import FORM, Ask, Case, plain, worst
 from bench.worst.stage import EMAIL, Stage

@@ -12,8 +12,8 @@ from typing import Any
 
 from falcon.testing import Result, TestClient
 
-from app.api.app import build_app
-from app.api.route_table import RoutedApp
+from app.http.route_table import RoutedApp
+from app.process.application import build_app
 from app.process.startup import settle
 from app.services.accounts.origins import Origin
 from app.web.cookies import SESSION_COOKIE

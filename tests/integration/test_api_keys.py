@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from falcon.testing import TestClient
 
-from app.api.app import build_app
+from app.process.application import build_app
 from app.services.accounts.keys import KeyService
 from app.timestamps import iso
 from tests.support.api_routes import ApiRoute, api_routes

@@ -12,7 +12,7 @@ import pytest
 from app.access import Public
 from app.api.openapi import build_document, undescribed
 from app.api.operation import operation
-from app.api.route_table import RoutedApp
+from app.http.route_table import RoutedApp
 from app.schemas.answers.common import Error
 from app.schemas.answers.shapes import integer, shape
 from app.schemas.base import StrictSchema, Text

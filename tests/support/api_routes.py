@@ -10,7 +10,7 @@ from typing import Any
 import falcon.inspect
 
 from app.access import Access
-from app.api.route_table import RoutedApp, Router
+from app.http.route_table import RoutedApp, Router
 
 # Falcon knows how to look into its own router, not into classes that are made of it.
 falcon.inspect.register_router(Router)(falcon.inspect.inspect_compiled_router)

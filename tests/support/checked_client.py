@@ -7,7 +7,7 @@ from typing import Any
 from falcon.testing import Result, TestClient
 
 from app.api.openapi import build_document
-from app.api.route_table import RoutedApp
+from app.http.route_table import RoutedApp
 from tests.support.contract import Contract
 
 # The document is the same for every app: making it takes longer than most tests.

@@ -15,9 +15,9 @@ import pytest
 from falcon.testing import Result, TestClient
 from sqlalchemy import text
 
-from app.api.app import build_app
 from app.models import language_models, memberships, organizations, prompts, schema, users
 from app.models.memberships import Role
+from app.process.application import build_app
 from app.process.bootstrap import Container, bootstrap
 from app.providers.router import Providers
 from app.services.accounts.keys import SCOPES

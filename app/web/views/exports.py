@@ -5,7 +5,7 @@ from __future__ import annotations
 import falcon
 
 from app.access import ByRole
-from app.api.exports import send_lines
+from app.http.exports import send_lines
 from app.models.memberships import Role
 from app.schemas.base import load
 from app.schemas.exports import ExportQuery, ExportQuerySchema, records

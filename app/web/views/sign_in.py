@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import falcon
 
 from app.access import Public
-from app.api.errors import status_of
 from app.errors import Invalid, RateLimited, RepriseError, Unauthorized
+from app.http.errors import status_of
 from app.services.accounts.origins import Origin
 from app.services.accounts.service import NewUser
 from app.services.accounts.sign_ins import Started

@@ -13,8 +13,8 @@ import falcon.testing
 import pytest
 from sqlalchemy import event
 
-from app.api.exports import AT_ONCE, PIECE, STALLED_S
 from app.errors import Unavailable
+from app.http.exports import AT_ONCE, PIECE, STALLED_S
 from app.services.data import export as service
 from app.services.data.recorded_export import export as conversation
 from app.timestamps import iso

@@ -9,8 +9,8 @@ import redis
 from falcon.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.api.app import build_app
 from app.metrics import registry
+from app.process.application import build_app
 from app.services.operations.metrics import MetricsService
 from app.web.presenters.operations import Figure, operations_page
 from tests.support.counting import Since, counts

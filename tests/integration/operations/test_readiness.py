@@ -8,8 +8,8 @@ import fakeredis
 import pytest
 from falcon.testing import TestClient
 
-from app.api.app import build_app
 from app.models import schema
+from app.process.application import build_app
 from app.process.bootstrap import Container, bootstrap
 from app.redis_store.broker import HEARTBEAT_MS, QUEUES, WORKERS_KEY
 from app.redis_store.clients import RedisClients

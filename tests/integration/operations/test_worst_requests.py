@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.api.app import build_app
+from app.process.application import build_app
 from app.process.bootstrap import Container
 from bench.worst.__main__ import cases
 

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import pytest
 
 from app.access import Access
-from app.api.app import build_app
 from app.models.memberships import Role
+from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.services.accounts.keys import DEFAULT_SCOPES
 from tests.support import caddy

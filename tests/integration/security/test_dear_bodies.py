@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from falcon.testing import Result
 
-from app.api.bodies import ELEMENTS_MAX
+from app.http.bodies import ELEMENTS_MAX
 from tests.support.operations import calls_of
 from tests.support.world import World
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from falcon.testing import create_environ
 
-from app.api.exports import AT_ONCE
+from app.http.exports import AT_ONCE
 from app.process.bootstrap import Container
 from tests.support.world import World, new_world
 

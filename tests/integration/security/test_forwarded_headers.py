@@ -10,7 +10,7 @@ import structlog
 from falcon.testing import Result, TestClient
 
 from app.access import Public
-from app.api.app import build_app
+from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.world import World

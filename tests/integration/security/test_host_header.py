@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from falcon.testing import TestClient
 
-from app.api.app import build_app
+from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from tests.integration.web.conftest import HTML, Browser, address
 from tests.support.world import World

@@ -7,8 +7,8 @@ from dataclasses import replace
 from falcon.testing import TestClient
 from sqlalchemy import func, select
 
-from app.api.app import build_app
 from app.models import known_origins, users
+from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.process.wiring import TRIES_OF_ACCOUNT_AND_ORIGIN
 from app.services.accounts.origins import ORIGINS_MAX, REMEMBERED, Origin

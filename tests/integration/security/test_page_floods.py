@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from falcon.testing import Result, TestClient
 
-from app.api.app import build_app
 from app.models.memberships import Role
+from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from tests.support.world import World
 

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from falcon.testing import TestClient
 
-from app.api.app import build_app
 from app.models.memberships import Role
+from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.services.accounts.service import INVITATION
 from tests.integration.web.conftest import HTML, PASSWORD, Browser, address

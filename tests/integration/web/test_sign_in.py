@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from falcon.testing import TestClient
 
-from app.api.app import build_app
+from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.services.accounts.origins import Origin
 from app.services.accounts.sign_ins import SESSION

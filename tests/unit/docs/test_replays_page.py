@@ -10,8 +10,8 @@ from typing import Any, get_args
 import click
 import pytest
 
-from app.api.app import build_app
 from app.cli import main
+from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.replay.types import AnswerCheck, ArgumentsCheck, History, OnMissing, Order
 from tests.support.world import settings_for

@@ -6,7 +6,7 @@ import redis
 from falcon.testing import TestClient
 
 from app import errors
-from app.api import errors as handlers
+from app.http import errors as handlers
 
 
 class Raising:

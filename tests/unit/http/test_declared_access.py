@@ -9,7 +9,7 @@ import pytest
 from falcon.testing import TestClient
 
 from app.access import Access, ByKey, ByRole, Public, SignedIn, UndeclaredAccess
-from app.api.route_table import RoutedApp
+from app.http.route_table import RoutedApp
 from app.models.memberships import Role
 
 PROJECT = "/projects/{project_id:int}"

@@ -8,11 +8,11 @@ import falcon
 import pytest
 from falcon.testing import TestClient
 
-from app.api import errors
 from app.api.exports import Exports
-from app.api.middleware.bulkhead import Bulkhead
 from app.api.runs import RunEvents, RunPrompt
 from app.api.traces import Traces
+from app.http import errors
+from app.http.middleware.bulkhead import Bulkhead
 from app.shares import Quota
 from app.web.views.exports import Export
 

@@ -1,15 +1,11 @@
-"""The whole route table."""
+"""The route table of the API."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import falcon
-import falcon.media
-import orjson
-
 from app.actors.delivery import BatchDelivery
-from app.api import errors
 from app.api.audit_log import AuditLog
 from app.api.cases import (
     ImportedTestCases,
@@ -23,19 +19,12 @@ from app.api.cases import (
 from app.api.credentials import Credential, CredentialCheck, Credentials
 from app.api.data_policy import DataPolicyResource
 from app.api.docs import ApiDocsPage
-from app.api.exports import AT_ONCE, Exports
+from app.api.exports import Exports
 from app.api.health import Live, Ready
 from app.api.keys import ApiKeyResource, ApiKeys
 from app.api.logs import PromptLogs, RejectedSpans
 from app.api.members import Invitation, Invitations, Member, Members
 from app.api.metrics import MetricsResource
-from app.api.middleware.authentication import Authentication
-from app.api.middleware.bulkhead import Bulkhead
-from app.api.middleware.forwarded import Forwarded
-from app.api.middleware.metrics import RequestMetrics
-from app.api.middleware.one_spelling import OneSpelling
-from app.api.middleware.request_id import RequestId
-from app.api.middleware.security_headers import SecurityHeaders
 from app.api.models import Model, Models
 from app.api.openapi import OpenApi
 from app.api.projects import Project, ProjectApiKeys, Projects
@@ -49,41 +38,20 @@ from app.api.replays import (
     ReplayStep,
     TestCaseReplays,
 )
-from app.api.route_table import RoutedApp
 from app.api.runs import RunEvents, RunPrompt, RunResource
 from app.api.sessions import SessionResource
 from app.api.traces import Traces
 from app.api.usage import Usage
 from app.api.versions import Commit, Restore, Version, Versions
-from app.metrics.registry import SHARE_REFUSED
+from app.http.route_table import RoutedApp
 from app.process.bootstrap import Container
-from app.proxies import TrustedProxies, parse_networks
-from app.shares import Quota
-from app.web import routes as pages
 
-App = falcon.App[falcon.Request, falcon.Response]
 ID = "{%s:int(min=1, max=9223372036854775807)}"
 
 
-def build_app(container: Container) -> RoutedApp:
+def install(app: RoutedApp, container: Container, docs_page: Callable[[Mapping[str, Any]], str]) -> None:
+    """Add the API, with `/health`, `/metrics` and the document of it all, which `docs_page` makes a page of."""
     settings, services = container.settings, container.services
-    app = RoutedApp(
-        middleware=[
-            Forwarded(TrustedProxies(parse_networks(settings.trusted_proxies))),
-            RequestMetrics(container.metrics),
-            RequestId(),
-            SecurityHeaders(settings.public_url),
-            OneSpelling(),
-            Authentication(keys=services.keys, limiter=container.limiter, metrics_token=settings.metrics_token),
-        ],
-        cors_enable=False,
-    )
-    # Trailing slashes are not significant, and a "+" in a query is a space.
-    app.req_options.strip_url_path_trailing_slash = True
-    app.req_options.auto_parse_form_urlencoded = False
-    app.req_options.keep_blank_qs_values = True
-    app.resp_options.media_handlers[falcon.MEDIA_JSON] = falcon.media.JSONHandler(dumps=orjson.dumps)
-    errors.install(app)
     app.add_route("/health/live", Live())
     app.add_route("/health/ready", Ready(readiness=services.readiness))
     app.add_route("/metrics", MetricsResource(metrics=services.metrics))
@@ -98,31 +66,10 @@ def build_app(container: Container) -> RoutedApp:
     app.add_route(f"/api/v1/api-keys/{ID % 'key_id'}", ApiKeyResource(keys=services.keys))
     openapi = OpenApi(app)
     app.add_route("/api/openapi.json", openapi)
-    app.add_route("/api/docs", ApiDocsPage(openapi=openapi, now=container.now))
-    pages.install(app, container)
-    app.add_middleware(bulkheads(container))  # after the middleware of the pages, which finds out whose they are
-    return app
+    app.add_route("/api/docs", ApiDocsPage(openapi=openapi, page=docs_page))
 
 
-def bulkheads(container: Container) -> list[Bulkhead]:
-    """Of the threads of this process, runs may take four of five, batches three of twenty."""
-    settings, count = container.settings, container.metrics.count
-    threads, percent = settings.web_threads, settings.organization_share
-    runs = Quota.within(threads * 4 // 5, percent, places=settings.run_places)
-    batches = Quota.within(threads * 3 // 20, percent, places=settings.ingest_backlog)
-    return [
-        Bulkhead(runs, on_refused=lambda: count(SHARE_REFUSED, "runs")),
-        Bulkhead(batches, kind="stores", words="batches", on_refused=lambda: count(SHARE_REFUSED, "batches")),
-        Bulkhead(
-            Quota.of(AT_ONCE, percent),
-            kind="exports",
-            words="exports",
-            on_refused=lambda: count(SHARE_REFUSED, "exports"),
-        ),
-    ]
-
-
-def add_organization_routes(app: App, container: Container) -> None:
+def add_organization_routes(app: RoutedApp, container: Container) -> None:
     services, limit = container.services, container.settings.json_body_bytes
     credential, project = "/api/v1/credentials/{vendor}", f"/api/v1/projects/{ID % 'project_id'}"
     models: dict[str, Any] = {"models": services.models, "own_models": services.own_models, "body_bytes": limit}
@@ -143,7 +90,7 @@ def add_organization_routes(app: App, container: Container) -> None:
     app.add_route("/api/v1/audit-log", AuditLog(audit=services.audit))
 
 
-def add_trace_routes(app: App, container: Container) -> None:
+def add_trace_routes(app: RoutedApp, container: Container) -> None:
     settings, services = container.settings, container.services
     delivery = BatchDelivery(
         broker=container.broker,
@@ -162,7 +109,7 @@ def add_trace_routes(app: App, container: Container) -> None:
     )
 
 
-def add_prompt_routes(app: App, container: Container) -> None:
+def add_prompt_routes(app: RoutedApp, container: Container) -> None:
     services, base, limit = container.services, container.settings.public_url, container.settings.json_body_bytes
     prompts, editor, versions = services.prompts, services.prompt_editor, services.versions
     prompt = f"/api/v1/prompts/{ID % 'prompt_id'}"
@@ -176,7 +123,7 @@ def add_prompt_routes(app: App, container: Container) -> None:
     app.add_route(f"{prompt}/versions/{{commit_hash}}/restore", Restore(versions=versions, base=base))
 
 
-def add_run_routes(app: App, container: Container) -> None:
+def add_run_routes(app: RoutedApp, container: Container) -> None:
     runs, follower = container.services.runs, container.run_follower
     limit = container.settings.run_body_bytes
     prompt_run = RunPrompt(runs=runs, delivery=container.run_delivery, follower=follower, body_bytes=limit)
@@ -187,7 +134,7 @@ def add_run_routes(app: App, container: Container) -> None:
     app.add_route("/api/v1/usage", Usage(usage=container.services.usage, now=container.now))
 
 
-def add_replay_routes(app: App, container: Container) -> None:
+def add_replay_routes(app: RoutedApp, container: Container) -> None:
     replays, delivery = container.services.replays, container.replay_delivery
     limit = container.settings.json_body_bytes
     cases: dict[str, Any] = {"cases": container.services.test_cases, "body_bytes": limit}

@@ -1,0 +1,73 @@
+"""The Falcon app of the web process: the API and the pages on one route table, behind one chain of middleware."""
+
+from __future__ import annotations
+
+import falcon
+import falcon.media
+import orjson
+
+from app.api import routes as api
+from app.api.authentication import Authentication
+from app.http import errors
+from app.http.exports import AT_ONCE
+from app.http.middleware.bulkhead import Bulkhead
+from app.http.middleware.forwarded import Forwarded
+from app.http.middleware.metrics import RequestMetrics
+from app.http.middleware.one_spelling import OneSpelling
+from app.http.middleware.request_id import RequestId
+from app.http.middleware.security_headers import SecurityHeaders
+from app.http.route_table import RoutedApp
+from app.metrics.registry import SHARE_REFUSED
+from app.process.bootstrap import Container
+from app.proxies import TrustedProxies, parse_networks
+from app.shares import Quota
+from app.web import routes as pages
+from app.web.assets import Assets
+from app.web.presenters.api_docs import api_docs
+from app.web.templating import Templates
+
+
+def build_app(container: Container) -> RoutedApp:
+    """The app that a WSGI server calls; `UndeclaredAccess` for a route that does not declare who may call it."""
+    settings, keys = container.settings, container.services.keys
+    app = RoutedApp(
+        middleware=[
+            Forwarded(TrustedProxies(parse_networks(settings.trusted_proxies))),
+            RequestMetrics(container.metrics),
+            RequestId(),
+            SecurityHeaders(settings.public_url),
+            OneSpelling(),
+            Authentication(keys=keys, limiter=container.limiter, metrics_token=settings.metrics_token),
+        ],
+        cors_enable=False,
+    )
+    # Trailing slashes are not significant, and a "+" in a query is a space.
+    app.req_options.strip_url_path_trailing_slash = True
+    app.req_options.auto_parse_form_urlencoded = False
+    app.req_options.keep_blank_qs_values = True
+    app.resp_options.media_handlers[falcon.MEDIA_JSON] = falcon.media.JSONHandler(dumps=orjson.dumps)
+    errors.install(app)
+    assets = Assets()
+    templates = Templates(assets=assets, now=container.now)
+    api.install(app, container, docs_page=lambda document: templates.render("api_docs.html", page=api_docs(document)))
+    pages.install(app, container, assets, templates)
+    app.add_middleware(bulkheads(container))  # after the middleware of the pages, which finds out whose they are
+    return app
+
+
+def bulkheads(container: Container) -> list[Bulkhead]:
+    """Of the threads of this process, runs may take four of five, batches three of twenty."""
+    settings, count = container.settings, container.metrics.count
+    threads, percent = settings.web_threads, settings.organization_share
+    runs = Quota.within(threads * 4 // 5, percent, places=settings.run_places)
+    batches = Quota.within(threads * 3 // 20, percent, places=settings.ingest_backlog)
+    return [
+        Bulkhead(runs, on_refused=lambda: count(SHARE_REFUSED, "runs")),
+        Bulkhead(batches, kind="stores", words="batches", on_refused=lambda: count(SHARE_REFUSED, "batches")),
+        Bulkhead(
+            Quota.of(AT_ONCE, percent),
+            kind="exports",
+            words="exports",
+            on_refused=lambda: count(SHARE_REFUSED, "exports"),
+        ),
+    ]

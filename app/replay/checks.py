@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 from app.errors import Invalid
 from app.patterns import compile_pattern
+from app.pointers import parse_pointer
 from app.replay import reading
 from app.replay.compare import folded, parse_json
-from app.replay.diff import parse_pointer
 from app.replay.types import MISSING, AnswerCheck, ArgumentsCheck, AssertionType, Check
 
 MOST_IGNORE_PATHS = 100

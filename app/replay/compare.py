@@ -9,7 +9,8 @@ from itertools import islice
 from typing import Any, Literal
 
 from app.patterns import found
-from app.replay.diff import MOST_DIFFERENCES, Pointer, differences, parse_pointer
+from app.pointers import Pointer, parse_pointer
+from app.replay.diff import MOST_DIFFERENCES, differences
 from app.replay.recording import arguments_of
 from app.replay.types import MISSING, CaseStep, Check, Difference, Produced
 from app.storable import decode_json

@@ -6,21 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from app.pointers import Pointer, format_pointer
 from app.replay.types import MISSING, Difference
 
 MOST_DIFFERENCES = 100  # that a verdict keeps
 
 Path = tuple[str | int, ...]  # a number is a place in an array, text a key of an object
-Pointer = tuple[str, ...]
-
-
-def parse_pointer(text: str) -> Pointer:
-    """The tokens of a JSON pointer; raises ValueError where RFC 6901 does."""
-    if not text:
-        return ()
-    if not text.startswith("/"):
-        raise ValueError("a JSON pointer is empty or begins with /")
-    return tuple(_unescape(token) for token in text[1:].split("/"))
 
 
 def differences(
@@ -43,7 +34,7 @@ def differences(
             places = range(max(len(left), len(right)))
             to_do += [((*path, place), _at(left, place), _at(right, place)) for place in reversed(places)]
         elif not _same(left, right):
-            yield Difference(_pointer(path), left, right)
+            yield Difference(format_pointer(path), left, right)
 
 
 def equal(left: Any, right: Any) -> bool:
@@ -91,13 +82,3 @@ def _names(pointer: Pointer, path: Path) -> bool:
 
 def _at(values: list[Any], place: int) -> Any:
     return values[place] if place < len(values) else MISSING
-
-
-def _pointer(path: Path) -> str:
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
-
-
-def _unescape(token: str) -> str:
-    if token.replace("~0", "").replace("~1", "").find("~") >= 0:
-        raise ValueError("in a JSON pointer, ~ is followed by 0 or 1")
-    return token.replace("~1", "/").replace("~0", "~")

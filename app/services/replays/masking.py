@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from app.otlp.masking import MASK
-from app.replay.diff import parse_pointer
+from app.pointers import parse_pointer
 from app.services.data.masked_words import MaskedWords
 
 Json = dict[str, Any]

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.replay.diff import differences, equal, leaves, parse_pointer, similarity
+from app.pointers import parse_pointer
+from app.replay.diff import differences, equal, leaves, similarity
 from app.replay.types import MISSING, Difference
 
 json_values = st.recursive(

@@ -15,9 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from app.container import Container
 from app.metrics import Metrics, MetricStore, registry
 from app.models import language_models, schema
-from app.process.bootstrap import Container, bootstrap
+from app.process.bootstrap import bootstrap
 from bench.spans import batch
 from config.settings import Settings
 from tests.support.mariadb import mariadb_server

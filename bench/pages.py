@@ -20,10 +20,10 @@ from pathlib import Path
 from falcon.testing import TestClient
 from sqlalchemy import insert, select
 
+from app.container import Container
 from app.models import language_models
 from app.models.prompts import prompts
 from app.process.application import build_app
-from app.process.bootstrap import Container
 from app.services.accounts.origins import Origin
 from app.web.cookies import SESSION_COOKIE
 from bench.scale_rows import Maker

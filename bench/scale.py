@@ -19,9 +19,9 @@ from typing import Any
 from falcon.testing import Result, TestClient
 from sqlalchemy import Engine, event, select, text
 
+from app.container import Container
 from app.models import language_models, removal
 from app.process.application import build_app
-from app.process.bootstrap import Container
 from app.services.data.removal import Remover
 from bench.scale_rows import Maker
 from bench.spans import batch

@@ -6,7 +6,6 @@ They are declared on a broker that is handed in, so that a process (or a test) c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dramatiq.brokers.redis import RedisBroker
 
@@ -14,9 +13,7 @@ from app.actors import replay, run_prompt, store_spans
 from app.actors.replay import ReplayActor
 from app.actors.run_prompt import RunActor
 from app.actors.store_spans import BatchActor
-
-if TYPE_CHECKING:
-    from app.process.bootstrap import Services
+from app.services.wiring import Services
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 
 from app.redis_store.broker import MAX_AGE_MS
-
-if TYPE_CHECKING:
-    from app.process.bootstrap import Services
+from app.services.wiring import Services
 
 RunActor = dramatiq.Actor[[int], None]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.actors.delivery import BatchDelivery
 from app.api.audit_log import AuditLog
 from app.api.cases import (
     ImportedTestCases,
@@ -43,8 +42,8 @@ from app.api.sessions import SessionResource
 from app.api.traces import Traces
 from app.api.usage import Usage
 from app.api.versions import Commit, Restore, Version, Versions
+from app.container import Container
 from app.http.route_table import RoutedApp
-from app.process.bootstrap import Container
 
 ID = "{%s:int(min=1, max=9223372036854775807)}"
 
@@ -91,16 +90,9 @@ def add_organization_routes(app: RoutedApp, container: Container) -> None:
 
 
 def add_trace_routes(app: RoutedApp, container: Container) -> None:
-    settings, services = container.settings, container.services
-    delivery = BatchDelivery(
-        broker=container.broker,
-        actor=container.actors.store_spans,
-        mailbox=container.mailbox,
-        rules=services.masking,
-        owners=services.owners,
-        wait_s=settings.ingest_wait_s,
-    )
-    app.add_route("/api/public/otel/v1/traces", Traces(delivery=delivery, wire_bytes=settings.trace_wire_bytes))
+    services = container.services
+    traces = Traces(delivery=container.batch_delivery, wire_bytes=container.settings.trace_wire_bytes)
+    app.add_route("/api/public/otel/v1/traces", traces)
     app.add_route(f"/api/v1/prompts/{ID % 'prompt_id'}/logs", PromptLogs(logs=services.logs))
     app.add_route(f"/api/v1/prompts/{ID % 'prompt_id'}/exports/{{kind}}", Exports(exports=services.export))
     app.add_route("/api/v1/rejected-spans", RejectedSpans(logs=services.logs))

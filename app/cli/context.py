@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from config.settings import Settings
 
 if TYPE_CHECKING:
-    from app.process.bootstrap import Container
+    from app.container import Container
 
 
 def load() -> Settings:

@@ -8,6 +8,7 @@ import orjson
 
 from app.api import routes as api
 from app.api.authentication import Authentication
+from app.container import Container
 from app.http import errors
 from app.http.exports import AT_ONCE
 from app.http.middleware.bulkhead import Bulkhead
@@ -18,7 +19,6 @@ from app.http.middleware.request_id import RequestId
 from app.http.middleware.security_headers import SecurityHeaders
 from app.http.route_table import RoutedApp
 from app.metrics.registry import SHARE_REFUSED
-from app.process.bootstrap import Container
 from app.proxies import TrustedProxies, parse_networks
 from app.shares import Quota
 from app.web import routes as pages

@@ -2,53 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from app import actors
 from app.actors import Actors
+from app.actors.delivery import BatchDelivery
 from app.actors.replay_delivery import ReplayDelivery
 from app.actors.run_delivery import RunDelivery
+from app.container import Container
 from app.db import Database, build_database
 from app.metrics import Metrics, MetricStore, provider_calls, registry
 from app.process import home
-from app.process.parts import Parts
-from app.process.wiring import Services
 from app.providers import catalogue
 from app.providers.router import Providers
 from app.redis_store.batches import Mailbox
-from app.redis_store.broker import WakingBroker, build_broker
+from app.redis_store.broker import build_broker
 from app.redis_store.clients import RedisClients, connect
 from app.redis_store.queue_metrics import QueueMetrics
-from app.redis_store.rate import RateLimiter
+from app.redis_store.rate import lenient_limiter
 from app.redis_store.slots import ModelSlots
+from app.services import wiring
+from app.services.accounts.owners import Owners
 from app.services.replays.sweeper import ReplaySweeper
 from app.services.runs.following import Follower
+from app.services.wiring import Backends, Services
 from app.shares import Quota
 from app.timestamps import Now, utc_now
 from config.settings import Settings
-
-__all__ = ["Container", "Services", "bootstrap", "database_url"]
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """What the composition roots hand to resources, actors, pages and commands."""
-
-    settings: Settings
-    now: Now
-    database: Database
-    redis: RedisClients
-    broker: WakingBroker
-    limiter: RateLimiter
-    page_limiter: RateLimiter
-    mailbox: Mailbox
-    metrics: Metrics
-    services: Services
-    actors: Actors
-    run_delivery: RunDelivery
-    run_follower: Follower
-    replay_delivery: ReplayDelivery
 
 
 def bootstrap(
@@ -60,52 +40,61 @@ def bootstrap(
     providers: Providers | None = None,
 ) -> Container:
     """Connects lazily: a process starts while the database or Redis is away, and answers 503 until they are back."""
-    parts = _parts(settings, now, database, redis, providers)
-    services = Services(parts)
-    services.build()
-    declared = actors.declare(parts.broker, services)
+    backends = _backends(settings, now, database, redis, providers)
+    services = wiring.build(backends)
+    declared = actors.declare(backends.broker, services)
+    broker, owners = backends.broker, services.owners
     return Container(
         settings=settings,
         now=now,
-        database=parts.database,
-        redis=parts.redis,
-        broker=parts.broker,
-        limiter=parts.limiter(settings.rate_limit),
-        page_limiter=parts.limiter(settings.page_rate_limit),
-        mailbox=parts.mailbox,
-        metrics=parts.metrics,
+        database=backends.database,
+        redis=backends.redis,
+        broker=broker,
+        limiter=lenient_limiter(backends.redis.quick, settings.rate_limit, backends.metrics),
+        page_limiter=lenient_limiter(backends.redis.quick, settings.page_rate_limit, backends.metrics),
+        mailbox=backends.mailbox,
+        metrics=backends.metrics,
+        providers=backends.providers,
         services=services,
         actors=declared,
+        batch_delivery=BatchDelivery(
+            broker=broker,
+            actor=declared.store_spans,
+            mailbox=backends.mailbox,
+            rules=services.masking,
+            owners=owners,
+            wait_s=settings.ingest_wait_s,
+        ),
         run_delivery=RunDelivery(
-            broker=parts.broker,
-            actor=declared.run_prompt,
-            runs=services.runs,
-            owners=services.owners,
-            wait_s=settings.run_wait_s,
+            broker=broker, actor=declared.run_prompt, runs=services.runs, owners=owners, wait_s=settings.run_wait_s
         ),
-        run_follower=Follower(
-            client=parts.redis.waiting,
-            masking=services.runs.masking,
-            read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
-            wait_s=settings.run_wait_s,
-        ),
-        replay_delivery=ReplayDelivery(
-            broker=parts.broker,
-            actor=declared.replay,
-            owners=services.owners,
-            sweeper=ReplaySweeper(database=parts.database, now=now, metrics=parts.metrics),
-        ),
+        run_follower=_follower(backends, services),
+        replay_delivery=_replay_delivery(backends, declared, owners),
     )
 
 
-def _parts(
+def _follower(backends: Backends, services: Services) -> Follower:
+    return Follower(
+        client=backends.redis.waiting,
+        masking=services.runs.masking,
+        read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
+        wait_s=backends.settings.run_wait_s,
+    )
+
+
+def _replay_delivery(backends: Backends, declared: Actors, owners: Owners) -> ReplayDelivery:
+    sweeper = ReplaySweeper(database=backends.database, now=backends.now, metrics=backends.metrics)
+    return ReplayDelivery(broker=backends.broker, actor=declared.replay, owners=owners, sweeper=sweeper)
+
+
+def _backends(
     settings: Settings, now: Now, database: Database | None, redis: RedisClients | None, providers: Providers | None
-) -> Parts:
+) -> Backends:
     redis = redis or connect(settings.redis_url, waiters=settings.web_threads, longest_wait_s=settings.ingest_wait_s)
     metric_store = MetricStore(redis.commands)
     metrics = Metrics(metric_store)
     known_models = catalogue.load(Path(settings.catalogue_file) if settings.catalogue_file else None)
-    return Parts(
+    return Backends(
         settings=settings,
         now=now,
         database=database or _database(settings, metrics),

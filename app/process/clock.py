@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 import structlog
 
+from app.container import Container
 from app.metrics import Metrics
 from app.metrics.registry import CLOCK_JOBS
-from app.process.bootstrap import Container, bootstrap
+from app.process.bootstrap import bootstrap
 from app.process.startup import start
 
 log = structlog.get_logger(__name__)

@@ -12,10 +12,11 @@ from dramatiq import Worker
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 
+from app.container import Container
 from app.http.route_table import RoutedApp
 from app.process import clock
 from app.process.application import build_app
-from app.process.bootstrap import Container, bootstrap
+from app.process.bootstrap import bootstrap
 from app.process.startup import settle
 from app.shares import Quota
 from config import gunicorn as web_configuration

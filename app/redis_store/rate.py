@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import redis
+import structlog
 
 from app.coalesce import Coalescer
 from app.errors import Unavailable
+from app.metrics import Metrics
+from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
 from app.redis_store.epochs import EPOCH_S, epoch_key, new_epoch
 from app.redis_store.local import LocalWindow
 
+log = structlog.get_logger(__name__)
 WINDOW_S = 60
 
 # The log of a key is a list of the times (µs) of the requests that were let through, newest first and never longer
@@ -130,3 +134,22 @@ class RateLimiter:
 
 def _log(key: int | str) -> str:
     return f"rate:{key}"
+
+
+def lenient_limiter(client: redis.Redis, per_minute: int, metrics: Metrics) -> RateLimiter:
+    """A limiter that lets through what Redis can't count, with a metric."""
+
+    def not_counted() -> None:
+        log.warning("rate_limit_not_counted")
+        metrics.count(RATE_LIMIT_NOT_COUNTED)
+
+    return RateLimiter(client, per_minute=per_minute, on_unavailable=not_counted)
+
+
+def strict_limiter(client: redis.Redis, per_minute: int) -> RateLimiter:
+    """A limiter that counts in this process what Redis can't count."""
+
+    def counted_locally() -> None:
+        log.warning("rate_limit_counted_in_this_process_alone")
+
+    return RateLimiter(client, per_minute=per_minute, on_unavailable=counted_locally, count_locally=True)

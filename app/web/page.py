@@ -10,7 +10,8 @@ import falcon
 from app.access import Access
 from app.actors.replay_delivery import ReplayDelivery
 from app.actors.run_delivery import RunDelivery
-from app.process.bootstrap import Container, Services
+from app.container import Container
+from app.services.wiring import Services
 from app.timestamps import Now
 from app.web.cookies import FLASH_COOKIE, Cookies, Flash
 from app.web.shell import Shell

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from app.container import Container
 from app.http.route_table import RoutedApp
-from app.process.bootstrap import Container
 from app.web.assets import Assets, StaticFile
 from app.web.cookies import Cookies
 from app.web.errors import PageAnswers

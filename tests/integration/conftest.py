@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.process.bootstrap import Container
+from app.container import Container
 from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer

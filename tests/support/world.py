@@ -15,10 +15,11 @@ import pytest
 from falcon.testing import Result, TestClient
 from sqlalchemy import text
 
+from app.container import Container
 from app.models import language_models, memberships, organizations, prompts, schema, users
 from app.models.memberships import Role
 from app.process.application import build_app
-from app.process.bootstrap import Container, bootstrap
+from app.process.bootstrap import bootstrap
 from app.providers.router import Providers
 from app.services.accounts.keys import SCOPES
 from app.services.accounts.origins import Origin
@@ -140,9 +141,7 @@ def running(
         yield container
     finally:
         worker.stop(timeout=5000)
-        container.services.runs.ends.close()
-        container.services._parts.providers.close()
-        container.database.engine.dispose()
+        container.close()
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
+from app.container import Container
 from app.models.data_policies import DataPolicy
-from app.process.bootstrap import Container
 from app.services.data.removal import Remover
 from app.services.data.retention import RetentionService
 from tests.support.world import World

@@ -8,9 +8,10 @@ import fakeredis
 import pytest
 from falcon.testing import TestClient
 
+from app.container import Container
 from app.models import schema
 from app.process.application import build_app
-from app.process.bootstrap import Container, bootstrap
+from app.process.bootstrap import bootstrap
 from app.redis_store.broker import HEARTBEAT_MS, QUEUES, WORKERS_KEY
 from app.redis_store.clients import RedisClients
 from tests.support.world import settings_for

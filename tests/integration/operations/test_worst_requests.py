@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from app.container import Container
 from app.process.application import build_app
-from app.process.bootstrap import Container
 from bench.worst.__main__ import cases
 
 

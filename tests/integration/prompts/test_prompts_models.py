@@ -6,9 +6,9 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from app.container import Container
 from app.errors import NotFound
 from app.models.language_models import LanguageModel
-from app.process.bootstrap import Container
 from app.providers import catalogue
 from app.providers.catalogue import Catalogue
 from app.services.language_models.service import ModelService

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from app.errors import NotFound
 from app.metrics import Metrics
 from app.models import prompts
+from app.providers import catalogue
 from app.redis_store.epochs import REMEMBERED_S, Epochs, epoch_key
 from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader
@@ -37,9 +38,7 @@ class Process:
 
     def __post_init__(self) -> None:
         container, metrics = self.world.container, Metrics()
-        models = ModelService(
-            database=container.database, now=container.now, catalogue=container.services._parts.catalogue
-        )
+        models = ModelService(database=container.database, now=container.now, catalogue=catalogue.load())
         reader = PromptReader(models=models, metrics=metrics)
         self.prompts = PromptService(
             database=self,  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.process.bootstrap import Container
+from app.container import Container
 from tests.fakes.upstream import PATHS, Upstream
 from tests.support.world import World, new_world, running_on, settings_for
 

@@ -11,6 +11,7 @@ from argon2 import PasswordHasher
 
 from app.errors import RateLimited, RepriseError, Unauthorized, Unavailable
 from app.metrics import Metrics
+from app.redis_store.rate import strict_limiter
 from app.services.accounts.origins import KnownOrigins, Origin
 from app.services.accounts.password_checks import PasswordChecks, TryLimits
 from app.services.accounts.passwords import Passwords
@@ -69,14 +70,14 @@ def _kind(error: RepriseError) -> type[RepriseError]:
 
 def door_to(world: World) -> Door:
     container, metrics = world.container, Metrics()
-    parts = container.services._parts
+    client = container.redis.quick
     journal = SignInJournal(database=container.database, now=container.now, metrics=metrics)
     passwords = Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
     origins = KnownOrigins(now=container.now, secret_key=container.settings.secret_key)
     limits = TryLimits(
-        account_and_origin=parts.strict_limiter(OF_ACCOUNT_AND_ORIGIN),
-        origin=parts.strict_limiter(OF_ORIGIN),
-        account=parts.strict_limiter(OF_ACCOUNT),
+        account_and_origin=strict_limiter(client, OF_ACCOUNT_AND_ORIGIN),
+        origin=strict_limiter(client, OF_ORIGIN),
+        account=strict_limiter(client, OF_ACCOUNT),
     )
     shared = {"database": container.database, "now": container.now, "passwords": passwords}
     checks = PasswordChecks(

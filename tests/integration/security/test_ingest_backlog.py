@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 import redis
 
+from app.container import Container
 from app.errors import Unavailable
-from app.process.bootstrap import Container
 from app.redis_store.batches import BODY_S, TICKETS, Mailbox
 from app.shares import Quota
 from tests.support.exports import export, span

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import requests
 
-from app.process.wiring import TRIES_OF_ACCOUNT_AND_ORIGIN
+from app.services.wiring import TRIES_OF_ACCOUNT_AND_ORIGIN
 from tests.integration.security.conftest import OF_ACCOUNT_AND_ORIGIN, OF_ORIGIN, Door, csrf_of, somewhere
 from tests.integration.web.conftest import address
 from tests.support.deployment import Deployment, EmbeddedServer

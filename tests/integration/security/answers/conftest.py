@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.process.bootstrap import Container
+from app.container import Container
 from app.providers import catalogue
 from app.providers.breaker import CallBreaker
 from app.providers.retry import Retry

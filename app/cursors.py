@@ -3,12 +3,46 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import orjson
 
 from app.errors import Invalid
 
 Position = list[int | str]
+
+
+class HasId(Protocol):
+    @property
+    def id(self) -> int: ...
+
+
+T = TypeVar("T")
+Row = TypeVar("Row", bound=HasId)
+ReadRow = TypeVar("ReadRow", bound=HasId, covariant=True)
+
+
+class ReadPage(Protocol[ReadRow]):
+    """Reads at most `limit` rows in descending order of ids, from below `before_id` unless that is None."""
+
+    def __call__(self, *, before_id: int | None, limit: int) -> Sequence[ReadRow]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """`next_cursor` is None on the last page."""
+
+    entries: list[T]
+    next_cursor: str | None
+
+
+def page_by_id(read: ReadPage[Row], *, limit: int, cursor: str | None) -> Page[Row]:
+    """The page of at most `limit` rows that begins at the cursor; `Invalid` if the cursor is not one of such a list."""
+    before_id = int(decode(cursor, int)[0]) if cursor else None
+    rows = read(before_id=before_id, limit=limit + 1)
+    return Page(list(rows[:limit]), encode(rows[limit - 1].id) if len(rows) > limit else None)
 
 
 def encode(*position: int | str) -> str:

@@ -83,7 +83,7 @@ class BareInserts:
         started = time.perf_counter()
         for rows in batches:
             with self._database.write() as connection:
-                bulk.insert_ignore(connection, "bare_spans", spans.COLUMNS, rows)
+                bulk.insert_new(connection, "bare_spans", spans.COLUMNS, rows)
         return len(bodies) * SPANS / (time.perf_counter() - started)
 
 

@@ -1,4 +1,4 @@
-"""What all tables share: metadata with named constraints, and column types that mean the same on MySQL and SQLite."""
+"""Shared by all tables: metadata with named constraints, and column types that mean the same on MySQL and SQLite."""
 
 from __future__ import annotations
 
@@ -11,20 +11,16 @@ from sqlalchemy import (
     Column,
     DateTime,
     ForeignKey,
-    Insert,
     Integer,
     LargeBinary,
     MetaData,
     String,
-    Table,
     Text,
     TypeDecorator,
     func,
     select,
 )
 from sqlalchemy.dialects import mysql
-from sqlalchemy.dialects.mysql import insert as mysql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import Connection, Dialect
 
 metadata = MetaData(
@@ -109,17 +105,6 @@ def earlier_now(connection: Connection, now: datetime) -> datetime:
         return min(now, datetime.now(UTC))
     of_database: datetime = connection.execute(select(func.utc_timestamp(3, type_=DateTime))).scalar_one()
     return min(now, of_database.replace(tzinfo=UTC))
-
-
-def insert_ignore(table: Table, connection: Connection) -> Insert:
-    """An INSERT that leaves rows alone whose unique key is taken.
-
-    MySQL says so with a no-op update: its INSERT IGNORE would hide other errors and cut data that is too long.
-    """
-    if connection.dialect.name == "sqlite":
-        return sqlite_insert(table).on_conflict_do_nothing()
-    key = next(iter(table.primary_key))
-    return mysql_insert(table).on_duplicate_key_update({key.name: key})
 
 
 OPTIONS: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_row_format": "DYNAMIC"}

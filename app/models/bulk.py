@@ -25,11 +25,11 @@ def pieces(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
     return (keys[start : start + KEYS_PER_STATEMENT] for start in range(0, len(keys), KEYS_PER_STATEMENT))
 
 
-def insert_ignore(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Row]) -> int:
-    """Store the rows whose key is free; returns how many those were.
+def insert_new(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Row]) -> int:
+    """Insert the rows whose unique keys are free; returns their number.
 
-    IGNORE tells how many rows were taken, which a no-op update can't; what else it would forgive (text too
-    long, a NULL) can't happen to rows that were checked.
+    IGNORE reports that number, which an update that changes nothing (`queries.put_row`) does not. Other errors that it
+    would hide, such as NULL or text that is too long, can't occur: the rows were validated before.
     """
     verb = "INSERT OR IGNORE" if connection.dialect.name == "sqlite" else "INSERT IGNORE"
     return _insert(connection, f"{verb} INTO {table}", columns, rows, "")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sqlalchemy import Column, Connection, Integer, Table, UniqueConstraint, delete, insert, select
+from sqlalchemy import Column, Connection, Integer, Table, UniqueConstraint, delete, select
 
+from app.models import queries
 from app.models.base import OPTIONS, Json, identifier, metadata, reference
 
 data_policies = Table(
@@ -40,14 +41,13 @@ class DataPolicy:
     masking: list[dict[str, Any]] = field(default_factory=list)
 
 
-KEEP_ALL = DataPolicy()
-_COLUMNS = [data_policies.c[name] for name in DataPolicy.__dataclass_fields__]
+_COLUMNS = queries.columns_of(DataPolicy, data_policies)
 
 
 def find_policy(connection: Connection, *, project_id: int) -> DataPolicy:
-    """`KEEP_ALL` for a project that never set one."""
-    row = connection.execute(select(*_COLUMNS).where(data_policies.c.project_id == project_id)).one_or_none()
-    return DataPolicy(*row) if row else KEEP_ALL
+    """The project's policy; keeps everything and masks nothing if it never set one."""
+    statement = select(*_COLUMNS).where(data_policies.c.project_id == project_id)
+    return queries.find_row(connection, DataPolicy, statement) or DataPolicy()
 
 
 def list_policies(connection: Connection) -> dict[int, DataPolicy]:
@@ -58,8 +58,7 @@ def list_policies(connection: Connection) -> dict[int, DataPolicy]:
 
 
 def put_policy(connection: Connection, *, project_id: int, policy: DataPolicy) -> None:
-    delete_policy(connection, project_id=project_id)
-    connection.execute(insert(data_policies).values(project_id=project_id, **asdict(policy)))
+    queries.put_row(connection, data_policies, key={"project_id": project_id}, values=asdict(policy))
 
 
 def delete_policy(connection: Connection, *, project_id: int) -> None:

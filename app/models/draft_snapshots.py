@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, select
 
-from app.models.base import OPTIONS, Json, MediumText, exact, identifier, insert_ignore, metadata, reference
+from app.models import queries
+from app.models.base import OPTIONS, Json, MediumText, exact, identifier, metadata, reference
 
 draft_snapshots = Table(
     "draft_snapshots",
@@ -40,12 +41,13 @@ class SnapshotRow:
     instruction_format: Any
 
 
-_ROW = select(*(draft_snapshots.c[name] for name in SnapshotRow.__dataclass_fields__))
+_ROW = select(*queries.columns_of(SnapshotRow, draft_snapshots))
 
 
 def put_snapshot(connection: Connection, *, values: dict[str, Any]) -> int:
     """Keep the content unless it is kept already; its id."""
-    connection.execute(insert_ignore(draft_snapshots, connection).values(values))
+    key = {name: values[name] for name in ("prompt_id", "fingerprint")}
+    queries.put_row(connection, draft_snapshots, key=key, new=values)
     c = draft_snapshots.c
     kept = select(c.id).where(c.prompt_id == values["prompt_id"], c.fingerprint == values["fingerprint"])
     return int(connection.execute(kept).scalar_one())

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, delete, select, update
+from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, delete, select
 
-from app.models.base import OPTIONS, Timestamp, binary, identifier, insert_ignore, metadata, reference
+from app.models import queries
+from app.models.base import OPTIONS, Timestamp, binary, identifier, metadata, reference
 from app.models.users import users
 
 known_origins = Table(
@@ -36,9 +37,8 @@ def remember(
 ) -> None:
     """Keep the digests as used now, at most so many of the user's, and of nobody one that was not used since then."""
     for digest in sorted(digests):
-        connection.execute(insert_ignore(known_origins, connection).values(user_id=user_id, digest=digest, used_at=now))
+        queries.put_row(connection, known_origins, key={"user_id": user_id, "digest": digest}, values={"used_at": now})
     ours = _c.user_id == user_id
-    connection.execute(update(known_origins).where(ours, _c.digest.in_(digests)).values(used_at=now))
     newest = select(_c.id).where(ours).order_by(_c.used_at.desc(), _c.id.desc()).limit(most)
     connection.execute(delete(known_origins).where(ours, _c.id.not_in(list(connection.scalars(newest)))))
     connection.execute(delete(known_origins).where(_c.used_at <= since))

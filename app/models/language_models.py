@@ -23,18 +23,8 @@ from sqlalchemy import (
     update,
 )
 
-from app.models.base import (
-    OPTIONS,
-    BigInt,
-    Json,
-    MediumText,
-    Timestamp,
-    exact,
-    identifier,
-    insert_ignore,
-    metadata,
-    reference,
-)
+from app.models import queries
+from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
 
 language_models = Table(
     "language_models",
@@ -174,8 +164,7 @@ def put_own_model(
     changed = values | {"updated_at": now, "retired": False}
     ours = and_(c.organization_id == organization_id, c.vendor == vendor, c.name == name)
     known = connection.scalar(select(c.id).where(ours))
-    connection.execute(insert_ignore(language_models, connection).values(created_at=now, **key, **changed))
-    connection.execute(update(language_models).where(ours).values(changed))
+    queries.put_row(connection, language_models, key=key, values=changed, new={"created_at": now})
     return connection.execute(select(c.id).where(ours)).scalar_one(), known is None
 
 
@@ -193,6 +182,4 @@ def put_choice(connection: Connection, *, organization_id: int, model_id: int, v
     if values.get("is_default"):
         connection.execute(update(model_choices).where(ours).values(is_default=False))
     key = {"organization_id": organization_id, "language_model_id": model_id}
-    connection.execute(insert_ignore(model_choices, connection).values(key))
-    if values:
-        connection.execute(update(model_choices).where(ours, c.language_model_id == model_id).values(values))
+    queries.put_row(connection, model_choices, key=key, values=values)

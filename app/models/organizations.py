@@ -6,8 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Index, String, Table, func, insert, select, update
+from sqlalchemy import Column, Connection, Index, String, Table, func, select, update
 
+from app.models import queries
 from app.models.base import OPTIONS, Timestamp, identifier, metadata, reference
 
 organizations = Table(
@@ -40,13 +41,15 @@ class Project:
     created_at: datetime
 
 
+_PROJECT = select(*queries.columns_of(Project, projects)).where(projects.c.erased_at.is_(None))
+
+
 def add_organization(connection: Connection, *, name: str, now: datetime) -> int:
-    return _id(connection.execute(insert(organizations).values(name=name, created_at=now)).inserted_primary_key)
+    return queries.insert_row(connection, organizations, name=name, created_at=now)
 
 
 def add_project(connection: Connection, *, organization_id: int, name: str, now: datetime) -> int:
-    values = {"organization_id": organization_id, "name": name, "created_at": now}
-    return _id(connection.execute(insert(projects).values(values)).inserted_primary_key)
+    return queries.insert_row(connection, projects, organization_id=organization_id, name=name, created_at=now)
 
 
 def first_organization(connection: Connection) -> int | None:
@@ -57,7 +60,7 @@ def first_organization(connection: Connection) -> int | None:
 
 def list_projects(connection: Connection) -> list[Project]:
     """Every project of the instance, oldest first."""
-    return [Project(*row) for row in connection.execute(_PROJECT.where(_LIVE).order_by(projects.c.id))]
+    return queries.list_rows(connection, Project, _PROJECT.order_by(projects.c.id))
 
 
 def lock_organization(connection: Connection, organization_id: int) -> None:
@@ -66,8 +69,7 @@ def lock_organization(connection: Connection, organization_id: int) -> None:
 
 
 def find_project(connection: Connection, project_id: int) -> Project | None:
-    row = connection.execute(_PROJECT.where(projects.c.id == project_id, _LIVE)).one_or_none()
-    return Project(*row) if row else None
+    return queries.find_row(connection, Project, _PROJECT.where(projects.c.id == project_id))
 
 
 def find_organization(connection: Connection, project_id: int) -> int | None:
@@ -83,11 +85,3 @@ def organizations_of(connection: Connection, table: Table, ids: Collection[int])
 
 def rename_project(connection: Connection, *, project_id: int, name: str) -> None:
     connection.execute(update(projects).where(projects.c.id == project_id).values(name=name))
-
-
-_LIVE = projects.c.erased_at.is_(None)
-_PROJECT = select(projects.c.id, projects.c.organization_id, projects.c.name, projects.c.created_at)
-
-
-def _id(primary_key: object) -> int:
-    return int(primary_key[0])  # type: ignore[index]

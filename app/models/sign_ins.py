@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, delete, insert, select
+from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, delete, select
 
+from app.models import queries
 from app.models.base import OPTIONS, Timestamp, binary, exact, identifier, metadata, reference
 from app.models.users import users
 
@@ -39,25 +40,24 @@ class SignedIn:
 def add_sign_in(
     connection: Connection, *, user_id: int, kind: Kind, digest: bytes, now: datetime, expires_at: datetime
 ) -> None:
-    values = {"user_id": user_id, "kind": kind, "digest": digest, "created_at": now, "expires_at": expires_at}
-    connection.execute(insert(sign_ins).values(values))
+    queries.insert_row(
+        connection, sign_ins, user_id=user_id, kind=kind, digest=digest, created_at=now, expires_at=expires_at
+    )
 
 
 def find_user(connection: Connection, *, kind: Kind, digest: bytes, now: datetime) -> SignedIn | None:
     """Whom the token stands for, while it has not expired."""
     statement = (
-        select(users.c.id, users.c.email, users.c.name)
+        select(*queries.columns_of(SignedIn, users, user_id=users.c.id))
         .join(sign_ins, sign_ins.c.user_id == users.c.id)
         .where(sign_ins.c.digest == digest, sign_ins.c.kind == kind, sign_ins.c.expires_at > now)
     )
-    row = connection.execute(statement).one_or_none()
-    return SignedIn(*row) if row else None
+    return queries.find_row(connection, SignedIn, statement)
 
 
 def remove(connection: Connection, *, kind: Kind, digest: bytes) -> bool:
     """False when it is gone already."""
-    ours = sign_ins.c.kind == kind, sign_ins.c.digest == digest
-    return connection.execute(delete(sign_ins).where(*ours)).rowcount == 1
+    return queries.changes_row(connection, delete(sign_ins).where(sign_ins.c.kind == kind, sign_ins.c.digest == digest))
 
 
 def remove_all_of(connection: Connection, *, user_id: int, kind: Kind | None = None) -> None:

@@ -47,7 +47,7 @@ class StoredSpan:
 
 def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
     """Store those of `rows` (in key order) whose key is free; returns how many those were."""
-    return bulk.insert_ignore(connection, "spans", COLUMNS, rows)
+    return bulk.insert_new(connection, "spans", COLUMNS, rows)
 
 
 def stored_keys(

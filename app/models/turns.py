@@ -65,7 +65,7 @@ _values = attrgetter(*COLUMNS)
 
 def insert_new(connection: Connection, rows: Sequence[TurnRow]) -> int:
     """Store those of `rows` (in key order) that are no turns yet; returns how many those were."""
-    return bulk.insert_ignore(connection, "turns", COLUMNS, [_values(row) for row in rows])
+    return bulk.insert_new(connection, "turns", COLUMNS, [_values(row) for row in rows])
 
 
 def replace(connection: Connection, rows: Sequence[TurnRow]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, String, Table, UniqueConstraint, insert, select, update
+from sqlalchemy import Column, Connection, String, Table, UniqueConstraint, select, update
 
+from app.models import queries
 from app.models.base import OPTIONS, Timestamp, exact, identifier, metadata
 
 users = Table(
@@ -33,22 +34,19 @@ class User:
     created_at: datetime
 
 
-_SELECT = select(*(users.c[name] for name in User.__dataclass_fields__))
+_SELECT = select(*queries.columns_of(User, users))
 
 
 def add_user(connection: Connection, *, email: str, name: str, password_hash: str, now: datetime) -> int:
-    values = {"email": email, "name": name, "password_hash": password_hash, "created_at": now}
-    return int(connection.execute(insert(users).values(values)).inserted_primary_key[0])  # type: ignore[index]
+    return queries.insert_row(connection, users, email=email, name=name, password_hash=password_hash, created_at=now)
 
 
 def find_by_email(connection: Connection, email: str) -> User | None:
-    row = connection.execute(_SELECT.where(users.c.email == email)).one_or_none()
-    return User(*row) if row else None
+    return queries.find_row(connection, User, _SELECT.where(users.c.email == email))
 
 
 def find_user(connection: Connection, user_id: int) -> User | None:
-    row = connection.execute(_SELECT.where(users.c.id == user_id)).one_or_none()
-    return User(*row) if row else None
+    return queries.find_row(connection, User, _SELECT.where(users.c.id == user_id))
 
 
 def set_password(connection: Connection, *, user_id: int, password_hash: str) -> None:

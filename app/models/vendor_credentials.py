@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, String, Table, UniqueConstraint, bindparam, delete, select, update
+from sqlalchemy import Column, Connection, String, Table, UniqueConstraint, bindparam, delete, select
 
-from app.models.base import OPTIONS, MediumText, Timestamp, exact, identifier, insert_ignore, metadata, reference
+from app.models import queries
+from app.models.base import OPTIONS, MediumText, Timestamp, exact, identifier, metadata, reference
 
 vendor_credentials = Table(
     "vendor_credentials",
@@ -56,12 +57,9 @@ def put_credential(
     connection: Connection, *, organization_id: int, vendor: str, encrypted_key: str, base_url: str, now: datetime
 ) -> None:
     """Store the organization's credential for the vendor, in place of an older one."""
-    c = vendor_credentials.c
-    identity = {"organization_id": organization_id, "vendor": vendor}
+    key = {"organization_id": organization_id, "vendor": vendor}
     values = {"encrypted_key": encrypted_key, "base_url": base_url, "created_at": now}
-    connection.execute(insert_ignore(vendor_credentials, connection).values(**identity, **values))
-    ours = c.organization_id == organization_id
-    connection.execute(update(vendor_credentials).where(ours, c.vendor == vendor).values(values))
+    queries.put_row(connection, vendor_credentials, key=key, values=values)
 
 
 def delete_credential(connection: Connection, *, organization_id: int, vendor: str) -> bool:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import Connection
 
-from app import cursors
+from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import NotFound
 from app.models import audit_log, organizations
 from app.models.audit_log import Actor, AuditEntry
-from app.services.traces.logs import Page
 
 
 def note(
@@ -39,9 +39,6 @@ class AuditService:
 
     def page(self, *, organization_id: int, limit: int, cursor: str | None) -> Page[AuditEntry]:
         """Newest first."""
-        before = int(cursors.decode(cursor, int)[0]) if cursor else None
         with self._database.read() as connection:
-            rows = audit_log.list_entries(
-                connection, organization_id=organization_id, before_id=before, limit=limit + 1
-            )
-        return Page(rows[:limit], cursors.encode(rows[limit - 1].id) if len(rows) > limit else None)
+            read = partial(audit_log.list_entries, connection, organization_id=organization_id)
+            return page_by_id(read, limit=limit, cursor=cursor)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import orjson
 from sqlalchemy import Connection
 
-from app import cursors
+from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import Invalid, NotFound
 from app.models import cases as test_cases
@@ -22,7 +23,6 @@ from app.replay.codec import dump_case, load_case
 from app.replay.results import included
 from app.replay.types import AssertionType, TestCase
 from app.services.accounts import audit
-from app.services.traces.logs import Page
 from app.services.traces.sessions import SessionService
 from app.timestamps import Now
 
@@ -89,11 +89,10 @@ class TestCaseService:
 
     def list(self, *, project_id: int, prompt_id: int, limit: int, cursor: str | None) -> Page[TestCaseRow]:
         """Newest first."""
-        before = int(cursors.decode(cursor, int)[0]) if cursor else None
         with self._database.read() as connection:
             _require_prompt(connection, project_id, prompt_id)
-            rows = test_cases.list_test_cases(connection, prompt_id=prompt_id, before_id=before, limit=limit + 1)
-        return Page(rows[:limit], cursors.encode(rows[limit - 1].id) if len(rows) > limit else None)
+            read = partial(test_cases.list_test_cases, connection, prompt_id=prompt_id)
+            return page_by_id(read, limit=limit, cursor=cursor)
 
     def get(self, *, project_id: int, test_case_id: int) -> TestCaseRow:
         with self._database.read() as connection:

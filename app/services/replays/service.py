@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from sqlalchemy import Connection
 
-from app import cursors
+from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound
 from app.models import cases as test_cases
@@ -22,7 +23,6 @@ from app.services.prompts import drafts
 from app.services.prompts.commit_hash import content_hash
 from app.services.prompts.content import PromptContent
 from app.services.prompts.reader import PromptReader
-from app.services.traces.logs import Page
 from app.timestamps import Now
 
 AT_ONCE = 1000
@@ -102,16 +102,13 @@ class ReplayService:
         cursor: str | None,
     ) -> Page[ReplayView]:
         """Newest first; `commit_hash` wants those made of that version's content."""
-        before = int(cursors.decode(cursor, int)[0]) if cursor else None
         with self._database.read() as connection:
             self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if commit_hash is not None:
                 wanted = _of_version(connection, prompt_id, wanted, commit_hash)
-            rows = replays.list_replays(
-                connection, prompt_id=prompt_id, wanted=wanted, before_id=before, limit=limit + 1
-            )
-            views = _views(connection, prompt_id, rows[:limit])
-        return Page(views, cursors.encode(rows[limit - 1].id) if len(rows) > limit else None)
+            read = partial(replays.list_replays, connection, prompt_id=prompt_id, wanted=wanted)
+            page = page_by_id(read, limit=limit, cursor=cursor)
+            return Page(_views(connection, prompt_id, page.entries), page.next_cursor)
 
     def produced(self, *, project_id: int, replay_id: int, step: int) -> ProducedStep:
         """What the draft produced for a step, counted over all turns from 0; `Invalid` when that is nothing."""

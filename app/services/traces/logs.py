@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, TypeVar
+from functools import partial
+from typing import Any
 
 from sqlalchemy import Connection
 
 from app import cursors
+from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import NotFound
 from app.models import prompts, rejected_spans, sessions
@@ -18,19 +20,10 @@ from app.models.rejected_spans import RejectedSpan
 from app.models.run_log import RunEntry, RunFilter, nth_created_at, page_of_runs
 from app.services.traces.sessions import SessionSummary, summarise
 
-T = TypeVar("T")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_MS = 1_000_000
 WINDOW = 1_000
 SEARCH_S = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
-    """`next_cursor` is None on the last page."""
-
-    entries: list[T]
-    next_cursor: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +122,9 @@ class LogService:
 
     def rejected(self, *, project_id: int, prompt_id: int | None, limit: int, cursor: str | None) -> Page[RejectedSpan]:
         """Newest first."""
-        before = int(cursors.decode(cursor, int)[0]) if cursor else None
         with self._database.read() as connection:
-            rows = rejected_spans.list_rejected(
-                connection, project_id=project_id, prompt_id=prompt_id, before_id=before, limit=limit + 1
-            )
-        return Page(rows[:limit], cursors.encode(rows[limit - 1].id) if len(rows) > limit else None)
+            read = partial(rejected_spans.list_rejected, connection, project_id=project_id, prompt_id=prompt_id)
+            return page_by_id(read, limit=limit, cursor=cursor)
 
 
 @dataclass(frozen=True, slots=True)

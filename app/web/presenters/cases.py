@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from app.cursors import Page
 from app.models.cases import TestCaseRow
 from app.models.replay_trends import Outcome
 from app.replay.codec import load_case
@@ -14,7 +15,6 @@ from app.replay.results import included
 from app.services.prompts.content import PromptContent
 from app.services.replays.cases import Proposal
 from app.services.replays.service import ReplayView
-from app.services.traces.logs import Page
 from app.web.filters import plural
 from app.web.forms import Form
 from app.web.presenters.case_form import CaseForm, case_again, case_form

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
+from app.cursors import Page
 from app.errors import Invalid
 from app.models.run_log import RunEntry
-from app.services.traces.logs import LogFilter, Page
+from app.services.traces.logs import LogFilter
 from app.services.traces.sessions import SessionSummary
 from app.timestamps import iso
 from app.web.filters import from_ns, plural

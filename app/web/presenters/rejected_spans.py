@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from app.cursors import Page
 from app.models.rejected_spans import RejectedSpan
-from app.services.traces.logs import Page
 from app.web.presenters.lists import first_link, next_link
 
 ADVICE = {

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
+from app.cursors import Page
 from app.models.api_keys import ApiKey
 from app.models.audit_log import AuditEntry
 from app.models.invitations import Invitation
 from app.models.language_models import LanguageModel
 from app.models.memberships import Member, Role
 from app.services.accounts.keys import DEFAULT_SCOPES
-from app.services.traces.logs import Page
 from app.web.presenters.lists import first_link, next_link
 from app.web.presenters.tabs import Tab, settings_tabs
 from app.web.presenters.vendors import VENDORS

@@ -21,36 +21,36 @@ from app.providers.types import ModelRequest, OnEvent, StreamEvent
 if TYPE_CHECKING:
     from any_llm import AnyLLM
 
-_WITH_USAGE = {"stream_options": {"include_usage": True}}
-
 
 class AnyLlmModels:
-    """One attempt per call: no retries, and each failure is a `ProviderFailure` that says if one may help."""
+    """Makes one attempt per call, without retries; a failure is a `ProviderFailure` that says if another may help.
+
+    The event loop and its clients start with the first call: few processes call a model.
+    """
 
     def __init__(
         self, utcnow: Callable[[], datetime] = lambda: datetime.now(UTC), *, answer_bytes: int = ANSWER_BYTES
     ) -> None:
         self._answer_bytes = answer_bytes
         self._utcnow = utcnow
-        self._loop = LoopThread()
         self._lock = threading.Lock()
-        self._clients: tuple[int, Clients] | None = None
+        self._opened: tuple[LoopThread, Clients] | None = None
 
     def complete(self, request: ModelRequest) -> Answer:
-        client, arguments = self._prepare(request, streamed=False)
+        loop, client, arguments = self._prepare(request, streamed=False)
 
         async def call() -> Answer:
             builder = AnswerBuilder()
             builder.add_completion(await client.acompletion(**arguments))
             return builder.end()
 
-        return self._loop.run(self._attempt(request, call()))
+        return loop.run(self._attempt(request, call()))
 
     def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
-        client, arguments = self._prepare(request, streamed=True)
+        loop, client, arguments = self._prepare(request, streamed=True)
         arguments |= {"stream": True}
         if request.model.vendor not in {"ANTHROPIC", "GOOGLE"}:
-            arguments |= _WITH_USAGE
+            arguments |= {"stream_options": {"include_usage": True}}
 
         async def call(emit: OnEvent) -> Answer:
             builder = AnswerBuilder()
@@ -62,31 +62,29 @@ class AnyLlmModels:
                 emit(StreamEvent("tool_call", tool_call=tool_call))
             return answer
 
-        return self._loop.drain(lambda emit: self._attempt(request, call(emit)), on_event)
+        return loop.drain(lambda emit: self._attempt(request, call(emit)), on_event)
 
     def close(self) -> None:
-        """Close the pooled connections; for the end of a process or a test."""
+        """Close the pooled connections and stop the loop; the next call opens them again."""
         with self._lock:
-            if self._clients is not None and self._clients[0] == self._loop.generation:
-                self._loop.run(self._clients[1].close())
-            self._clients = None
-        self._loop.close()
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            loop, clients = opened
+            loop.run(clients.close())
+            loop.close()
 
-    def _prepare(self, request: ModelRequest, *, streamed: bool) -> tuple[AnyLLM, dict[str, Any]]:
+    def _prepare(self, request: ModelRequest, *, streamed: bool) -> tuple[LoopThread, AnyLLM, dict[str, Any]]:
         arguments = encode(request)
-        # Ours is the deadline that counts; the SDKs' own would otherwise be shorter than some answers.
+        # The deadline of `_attempt` is the one that counts; the SDKs' own would be shorter than some answers take.
         arguments["timeout"] = request.timeout_s + 1.0
-        return self._current_clients().get(request.model, request.credential, streamed=streamed), arguments
-
-    def _current_clients(self) -> Clients:
         with self._lock:
-            generation = self._loop.generation
-            if self._clients is None or self._clients[0] != generation:
-                self._clients = (generation, Clients(self._answer_bytes))
-            return self._clients[1]
+            if self._opened is None:
+                self._opened = LoopThread(), Clients(self._answer_bytes)
+            loop, clients = self._opened
+        return loop, clients.get(request.model, request.credential, streamed=streamed), arguments
 
     async def _attempt(self, request: ModelRequest, work: Coroutine[Any, Any, Answer]) -> Answer:
-        """Give the work its time, and its errors the names of ours."""
+        """Await the answer until the deadline, and turn what goes wrong into an error of `app/errors.py`."""
         secret = request.credential.api_key if request.credential else None
         try:
             async with asyncio.timeout(request.timeout_s) as scope:
@@ -104,7 +102,7 @@ class AnyLlmModels:
 
 
 def _unsendable(error: Exception, secret: str | None) -> Invalid | None:
-    """What any-llm refused by itself, before anything was sent: the caller's to mend."""
+    """Return the error of a request that any-llm refused before anything was sent, which the caller can correct."""
     from any_llm.exceptions import InvalidRequestError, UnsupportedParameterError
 
     refused = isinstance(error, UnsupportedParameterError) or (

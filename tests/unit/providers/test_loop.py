@@ -81,11 +81,3 @@ def test_a_consumer_that_fails_cancels_the_producer(loop):
     with pytest.raises(OSError, match="gone"):
         loop.drain(produce, consume)
     assert cancelled.wait(5)
-
-
-def test_a_closed_loop_is_replaced_by_the_next_call(loop):
-    assert loop.run(_value(1)) == 1
-    loop.close()
-    loop.close()
-
-    assert loop.run(_value(2)) == 2

@@ -14,6 +14,7 @@ from app.db import Database, build_database
 from app.metrics import Metrics, MetricStore, provider_calls, registry
 from app.process import home
 from app.providers import catalogue
+from app.providers.anyllm import AnyLlmModels
 from app.providers.router import Providers
 from app.redis_store.batches import Mailbox
 from app.redis_store.broker import build_broker
@@ -146,7 +147,7 @@ def _providers(
             request.model.label, request.organization_id, request.timeout_s, own=bool(request.model.base_url)
         ),
         observed=provider_calls(metrics),
-        answer_bytes=settings.model_answer_bytes,
+        remote=AnyLlmModels(answer_bytes=settings.model_answer_bytes),
     )
 
 

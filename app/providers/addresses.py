@@ -1,6 +1,6 @@
-"""Addresses that no base URL may lead to: those that tell a machine's own secrets to whoever asks from it.
+"""Refuses base URLs that lead to addresses where a machine tells its own secrets, such as those of cloud metadata.
 
-Loopback and private addresses are where models of one's own are served, and stay open.
+Loopback and private addresses stay open, since self-hosted models are served there.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import asyncio
 import socket
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
@@ -32,54 +33,54 @@ _NETWORKS = tuple(
 _NAMES = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
 )
-# IPv4 addresses stand in the last four bytes of these, those of 6to4 in the third to the sixth.
-_EMBEDDING = tuple(ip_network(network) for network in ("::ffff:0:0/96", "::/96", "64:ff9b::/96", "64:ff9b:1::/48"))
-_SIX_TO_FOUR = ip_network("2002::/16")
+# Networks of IPv6 that embed IPv4 addresses, with the first of the four bytes that hold one.
+_EMBEDDING = {
+    ip_network("::ffff:0:0/96"): 12,
+    ip_network("::/96"): 12,
+    ip_network("64:ff9b::/96"): 12,
+    ip_network("64:ff9b:1::/48"): 12,
+    ip_network("2002::/16"): 2,
+}
 
 
 def is_forbidden_host(host: str) -> bool:
-    """Whether a URL's host names such an address, in any spelling that a resolver or a browser takes.
+    """Tell if a URL's host names a forbidden address, in any spelling that a resolver or a browser takes.
 
-    What another name resolves to is known when a connection is made.
+    Other names are checked when a connection is made, by the addresses that they resolve to.
     """
     name = unicodedata.normalize("NFKC", host).replace("\N{IDEOGRAPHIC FULL STOP}", ".").casefold().strip("[]")
     name = name.partition("%")[0].rstrip(".")
-    address = _address(name)
-    return name in _NAMES or (address is not None and is_forbidden(address))
-
-
-def is_forbidden(address: Address) -> bool:
-    return any(one in network for one in (address, *_embedded(address)) for network in _NETWORKS)
+    return name in _NAMES or any(address in network for address in _addresses(name) for network in _NETWORKS)
 
 
 class GuardedBackend(httpcore.AnyIOBackend):
-    """Connects nowhere forbidden: the name is resolved before, and the peer looked at after, the connection is made.
+    """Never connects to a forbidden address: checks what the name resolves to, then the peer that was connected.
 
-    Between the two a name may come to lead elsewhere; nothing is sent before the second look.
+    A name may resolve differently in between; nothing is sent before the second check.
     """
 
     def __init__(self, resolve: Resolve | None = None) -> None:
         self._resolve = resolve or _resolved
 
     async def connect_tcp(self, host: str, port: int, *args: Any, **options: Any) -> httpcore.AsyncNetworkStream:
-        for found in await self._resolve(host, port):
-            _refuse(found)
+        for address in await self._resolve(host, port):
+            _refuse(address)
         stream = await super().connect_tcp(host, port, *args, **options)
         try:
             _refuse(stream.get_extra_info("server_addr")[0])
-        except BaseException:
+        except ProviderFailure:
             await stream.aclose()
             raise
         return stream
 
 
-def _refuse(found: str) -> None:
-    if is_forbidden_host(found):
+def _refuse(address: str) -> None:
+    if is_forbidden_host(address):
         raise ProviderFailure(f"The base URL leads to {FORBIDDEN}.")
 
 
 async def _resolved(host: str, port: int) -> list[str]:
-    """None for a name that can't be resolved: the attempt to connect says why."""
+    """Return no address for a name that can't be resolved: the attempt to connect says why."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -87,24 +88,15 @@ async def _resolved(host: str, port: int) -> list[str]:
     return [str(address[0]) for *_, address in found]
 
 
-def _address(name: str) -> Address | None:
-    try:
-        return ip_address(name)
-    except ValueError:
-        pass
-    try:
+def _addresses(name: str) -> list[Address]:
+    """Return the address that a name spells, if it spells one, and those embedded in it."""
+    with suppress(ValueError):
+        address = ip_address(name)
+        # `::` and `::1` lie in ::/96, but embed nothing.
+        networks = _EMBEDDING.items() if int(address) > 1 else ()
+        embedded = [address.packed[first : first + 4] for network, first in networks if address in network]
+        return [address, *map(IPv4Address, embedded)]
+    with suppress(OSError, UnicodeError):
         # Decimal, octal, hexadecimal, and fewer than four parts.
-        return IPv4Address(socket.inet_aton(name))
-    except (OSError, UnicodeError):
-        return None
-
-
-def _embedded(address: Address) -> list[IPv4Address]:
-    if isinstance(address, IPv4Address):
-        return []
-    if address in _SIX_TO_FOUR:
-        return [IPv4Address(address.packed[2:6])]
-    # Two addresses of IPv6 itself, of which the second is loopback.
-    if int(address) < 2:
-        return []
-    return [IPv4Address(address.packed[12:])] if any(address in network for network in _EMBEDDING) else []
+        return [IPv4Address(socket.inet_aton(name))]
+    return []

@@ -1,22 +1,22 @@
-"""Bounds what is read of a vendor's answer, since whoever answers may send anything and everything."""
+"""Bounds what is read of a vendor's answer: its bytes after decompression, its events, and the elements of its JSON."""
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import AsyncIterator, Iterator
-from typing import Protocol
+from collections.abc import AsyncIterable, AsyncIterator
+from itertools import pairwise
 
 import httpx
 
 from app.providers.failures import ProviderFailure
 
 ANSWER_BYTES = 16 * 1024 * 1024
-# Of an answer that says why it is none, this much is read.
+# An answer with the status of an error is cut off here.
 ERROR_BYTES = 64 * 1024
 # A stream brings each piece of an answer in a frame, which is the greater part of it.
 STREAM_FACTOR = 4
-# So much an event of a stream counts at least: reading it costs more than its bytes.
+# The least that an event of a stream counts: reading it costs more than its bytes.
 EVENT_BYTES = 128
 EVENT_LINES = 100
 # Lists, objects and their members in one piece of JSON, which cost a thousand times what bytes of a text do.
@@ -27,9 +27,9 @@ _LONGEST_END = 4
 
 
 class BoundedTransport(httpx.AsyncBaseTransport):
-    """Hands on answers until they break a bound, which is a `ProviderFailure`.
+    """Passes answers on until they exceed a bound, which is a `ProviderFailure`.
 
-    `answer_bytes` are those of a whole answer after decompression or, when answers are `streamed`, of one event.
+    `answer_bytes` bounds a whole answer after decompression or, when answers are `streamed`, one event.
     """
 
     def __init__(self, inner: httpx.AsyncBaseTransport, *, answer_bytes: int, streamed: bool) -> None:
@@ -43,144 +43,105 @@ class BoundedTransport(httpx.AsyncBaseTransport):
         # Decoded here: httpx would inflate each piece to whatever it holds.
         encoding = response.headers.pop("content-encoding", "identity").strip().lower()
         assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - as all asynchronous transports
-        response.stream = _Bounded(response.stream, encoding, self._bound(response.status_code))
+        pieces = _decoded(response.stream, encoding)
+        response.stream = _Stream(response.stream, self._bounded(pieces, response.status_code))
         return response
 
-    def _bound(self, status: int) -> Bound:
+    def _bounded(self, pieces: AsyncIterator[bytes], status: int) -> AsyncIterator[bytes]:
         if status >= 400:
-            return ErrorBound()
-        return StreamBound(self._answer_bytes) if self._streamed else WholeBound(self._answer_bytes)
+            return _cut_off(pieces)
+        return (_events if self._streamed else _whole)(pieces, self._answer_bytes)
 
 
-class Bound(Protocol):
-    """Takes pieces of an answer, and gives back what may be handed on."""
+class _Stream(httpx.AsyncByteStream):
+    def __init__(self, source: httpx.AsyncByteStream, pieces: AsyncIterator[bytes]) -> None:
+        self._source = source
+        self._pieces = pieces
 
-    def take(self, piece: bytes) -> bytes: ...
-
-    def end(self) -> bytes:
-        """What is left when the answer has ended."""
-        ...
-
-
-class WholeBound:
-    def __init__(self, answer_bytes: int) -> None:
-        self._most = answer_bytes
-        self._bytes = self._elements = 0
-
-    def take(self, piece: bytes) -> bytes:
-        self._bytes += len(piece)
-        self._elements += _elements(piece)
-        if self._bytes > self._most:
-            raise _too_large(f"is larger than {self._most} bytes")
-        _check_elements(self._elements)
-        return piece
-
-    def end(self) -> bytes:
-        return b""
-
-
-class ErrorBound:
-    """Cuts off what is too long: its status says enough."""
-
-    def __init__(self) -> None:
-        self._left = ERROR_BYTES
-
-    def take(self, piece: bytes) -> bytes:
-        kept = piece[: self._left]
-        self._left -= len(kept)
-        return kept
-
-    def end(self) -> bytes:
-        return b""
-
-
-class StreamBound:
-    """Hands on whole events alone: the SDKs take time quadratic in the pieces, and in the lines, of one."""
-
-    def __init__(self, event_bytes: int) -> None:
-        self._event_bytes = event_bytes
-        self._left = event_bytes * STREAM_FACTOR
-        self._open = bytearray()
-
-    def take(self, piece: bytes) -> bytes:
-        looked_at = max(0, len(self._open) - _LONGEST_END + 1)
-        self._open += piece
-        ends = [found.end() for found in _EVENT_END.finditer(self._open, looked_at)]
-        if len(self._open) - (ends[-1] if ends else 0) > self._event_bytes:
-            raise _too_large(f"has an event of more than {self._event_bytes} bytes")
-        if not ends:
-            return b""
-        events = bytes(self._open[: ends[-1]])
-        del self._open[: ends[-1]]
-        for start, end in zip([0, *ends], ends, strict=False):
-            self._count(events[start:end])
-        return events
-
-    def end(self) -> bytes:
-        rest, self._open = bytes(self._open), bytearray()
-        self._count(rest)
-        return rest
-
-    def _count(self, event: bytes) -> None:
-        self._left -= max(len(event), EVENT_BYTES)
-        if self._left < 0:
-            raise _too_large(f"is larger than {self._event_bytes * STREAM_FACTOR} bytes")
-        if len(event) > self._event_bytes:
-            raise _too_large(f"has an event of more than {self._event_bytes} bytes")
-        if event.count(b"\n") + event.count(b"\r") > EVENT_LINES:
-            raise _too_large(f"has an event of more than {EVENT_LINES} lines")
-        _check_elements(_elements(event))
-
-
-class _Bounded(httpx.AsyncByteStream):
-    def __init__(self, inner: httpx.AsyncByteStream, encoding: str, bound: Bound) -> None:
-        self._inner = inner
-        self._encoding = encoding
-        self._bound = bound
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        decoder = _decoder(self._encoding)
-        async for sent in self._inner:
-            for piece in decoder.pieces(sent):
-                if kept := self._bound.take(piece):
-                    yield kept
-        if rest := self._bound.end():
-            yield rest
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        await self._source.aclose()
 
 
-class _Plain:
-    def pieces(self, sent: bytes) -> Iterator[bytes]:
-        yield sent
-
-
-class _Gzip:
-    """Inflates in pieces of a bounded size, so that one that is over the bound is the last. Reads one member."""
-
-    def __init__(self) -> None:
-        self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
-
-    def pieces(self, sent: bytes) -> Iterator[bytes]:
-        try:
-            while sent and not self._inflate.eof:
-                yield self._inflate.decompress(sent, _PIECE)
-                sent = self._inflate.unconsumed_tail
-        except zlib.error as error:
-            raise ProviderFailure(f"The answer is broken gzip: {error}.") from None
-
-
-def _decoder(encoding: str) -> _Plain | _Gzip:
-    if encoding in ("gzip", "x-gzip"):
-        return _Gzip()
-    if encoding not in ("", "identity"):
+async def _decoded(sent: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
+    """Inflate one gzip member, in pieces of a bounded size, so that the one that exceeds a bound is the last."""
+    if encoding in ("", "identity"):
+        async for piece in sent:
+            yield piece
+        return
+    if encoding not in ("gzip", "x-gzip"):
         raise ProviderFailure("The answer has a content-encoding other than gzip, the one that was asked for.")
-    return _Plain()
+    inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    async for piece in sent:
+        while piece and not inflate.eof:
+            try:
+                yield inflate.decompress(piece, _PIECE)
+            except zlib.error as error:
+                raise ProviderFailure(f"The answer is broken gzip: {error}.") from None
+            piece = inflate.unconsumed_tail
 
 
-def _elements(piece: bytes) -> int:
+async def _cut_off(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Pass on the first `ERROR_BYTES` of an error's answer, whose status says enough."""
+    left = ERROR_BYTES
+    async for piece in pieces:
+        if kept := piece[:left]:
+            yield kept
+        left -= len(kept)
+
+
+async def _whole(pieces: AsyncIterator[bytes], answer_bytes: int) -> AsyncIterator[bytes]:
+    size = elements = 0
+    async for piece in pieces:
+        size += len(piece)
+        elements += _elements(piece)
+        if size > answer_bytes:
+            raise _too_large(f"is larger than {answer_bytes} bytes")
+        _check_elements(elements)
+        yield piece
+
+
+async def _events(pieces: AsyncIterator[bytes], event_bytes: int) -> AsyncIterator[bytes]:
+    """Pass on whole events only: the SDKs take time quadratic in the pieces, and in the lines, of one event."""
+    left = event_bytes * STREAM_FACTOR
+    unfinished = bytearray()
+    async for piece in pieces:
+        searched = max(0, len(unfinished) - _LONGEST_END + 1)
+        unfinished += piece
+        ends = [0, *(end.end() for end in _EVENT_END.finditer(unfinished, searched))]
+        events = bytes(unfinished[: ends[-1]])
+        del unfinished[: ends[-1]]
+        for start, end in pairwise(ends):
+            left = _after_event(events[start:end], left, event_bytes)
+        _check_event_size(len(unfinished), event_bytes)
+        if events:
+            yield events
+    _after_event(unfinished, left, event_bytes)
+    if unfinished:
+        yield bytes(unfinished)
+
+
+def _after_event(event: bytes | bytearray, left: int, event_bytes: int) -> int:
+    """Return how much of the `left` bytes of a stream are left after the event."""
+    left -= max(len(event), EVENT_BYTES)
+    if left < 0:
+        raise _too_large(f"is larger than {event_bytes * STREAM_FACTOR} bytes")
+    _check_event_size(len(event), event_bytes)
+    if event.count(b"\n") + event.count(b"\r") > EVENT_LINES:
+        raise _too_large(f"has an event of more than {EVENT_LINES} lines")
+    _check_elements(_elements(event))
+    return left
+
+
+def _elements(piece: bytes | bytearray) -> int:
     return piece.count(b",") + piece.count(b"[") + piece.count(b"{")
+
+
+def _check_event_size(size: int, event_bytes: int) -> None:
+    if size > event_bytes:
+        raise _too_large(f"has an event of more than {event_bytes} bytes")
 
 
 def _check_elements(count: int) -> None:
@@ -188,5 +149,5 @@ def _check_elements(count: int) -> None:
         raise _too_large(f"has more than {ELEMENTS} lists, objects and members")
 
 
-def _too_large(words: str) -> ProviderFailure:
-    return ProviderFailure(f"The answer {words}, and was not read to its end.")
+def _too_large(reason: str) -> ProviderFailure:
+    return ProviderFailure(f"The answer {reason}, and was not read to its end.")

@@ -1,4 +1,4 @@
-"""A circuit breaker by share: while most calls of a model fail by outages, further ones fail at once."""
+"""Refuses calls of a model, or of its vendor, for a while after most of the latest ones failed by outages."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from app.errors import ProviderError
-from app.providers.failures import is_outage
+from app.providers.failures import ProviderFailure
 
 WINDOW_S = 60.0
 CALLS = 10
 SHARE = 0.5
 COOL_DOWN_S = 15.0
-# Of each model so many of the latest calls count for its upstream: it takes three models to open that one.
+# The latest calls of one model that count for its upstream: it takes three models to open the upstream's circuit.
 CALLS_PER_MODEL = 4
-# What is remembered of one circuit, and the circuits that are.
+# Limits of memory: calls per circuit, and circuits.
 REMEMBERED = 128
 CIRCUITS_MAX = 2048
 
@@ -36,7 +36,7 @@ class _Circuit:
         return self.open_since is not None and now - self.open_since < COOL_DOWN_S
 
     def enter(self, now: float) -> bool:
-        """Whether the call is a probe: until it has ended, and at most as long as the pause, it is the only one."""
+        """Tell if the call is a probe: the only call until it has ended, for `COOL_DOWN_S` at most."""
         if self.open_since is None:
             return False
         self.open_since = now
@@ -65,11 +65,11 @@ class _Circuit:
 
 
 class CallBreaker:
-    """Opens when `CALLS` or more ended within `WINDOW_S` and `SHARE` of them by outages; a retried call is one.
+    """Opens when `CALLS` or more ended within `WINDOW_S` and `SHARE` of them by outages; a retried call counts once.
 
-    There is a circuit for each model of an upstream, opened by that model's calls alone, and one for the upstream,
-    opened by those of several models. An open one lets one call through each `COOL_DOWN_S`, which closes it when it
-    succeeds. In the memory of one process: none can be blocked by another's mistake.
+    Each model of an upstream has a circuit, which only that model's calls open; the upstream has another one, which
+    the calls of several models open. An open circuit lets one call through each `COOL_DOWN_S`, and closes when that
+    succeeds. Circuits are kept in the memory of one process, so that no process blocks another by its own mistake.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -79,12 +79,15 @@ class CallBreaker:
 
     @contextmanager
     def guard(self, upstream: Hashable, vendor: str, model: str) -> Iterator[None]:
-        """Let a call through and learn from its end, or raise `ProviderError`."""
+        """Let a call through and count its end, or raise `ProviderError` while a circuit is open.
+
+        An error other than `ProviderFailure` says nothing about the upstream, so it neither counts nor ends a probe.
+        """
         entered = self._enter(upstream, vendor, model)
         try:
             yield
-        except BaseException as error:
-            self._leave(entered, model, is_outage(error))
+        except ProviderFailure as failure:
+            self._leave(entered, model, failure.outage)
             raise
         self._leave(entered, model, False)
 
@@ -98,17 +101,14 @@ class CallBreaker:
                     raise ProviderError(f"Most of the latest calls of {name} failed; it is not asked for a moment.")
             return [(circuit, circuit.enter(now)) for circuit in (of_upstream, of_model)]
 
-    def _leave(self, entered: list[tuple[_Circuit, bool]], model: str, outage: bool | None) -> None:
-        """An end that says nothing of the upstream counts for nothing; a probe has not shown then that all is well."""
-        if outage is None:
-            return
+    def _leave(self, entered: list[tuple[_Circuit, bool]], model: str, outage: bool) -> None:
         now = self._monotonic()
         with self._lock:
             for circuit, probe in entered:
                 circuit.leave(now, model, outage, probe)
 
     def _circuit(self, key: Hashable, per_model: int) -> _Circuit:
-        """The one used least is forgotten when there are too many."""
+        """Return the key's circuit; beyond `CIRCUITS_MAX` the least recently used one is forgotten."""
         circuit = self._circuits.setdefault(key, _Circuit(per_model))
         self._circuits.move_to_end(key)
         while len(self._circuits) > CIRCUITS_MAX:

@@ -1,4 +1,4 @@
-"""Two deterministic models that need no network: for trying the product, and for tests."""
+"""Two deterministic models that need no network, for trying the product and for tests."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ _WORD = re.compile(r"\S+\s*|\s+")
 
 
 class BuiltinModels:
-    """`echo` answers with the question; `demo-agent` calls each offered tool once, then tells the results."""
+    """`echo` answers with the question; `demo-agent` calls each tool once, then answers with their results."""
 
     def complete(self, request: ModelRequest) -> Answer:
         model = _MODELS.get(request.model.name)
         if model is None:
             raise Invalid(f"There is no builtin model {request.model.name!r}; there are: {', '.join(_MODELS)}.")
         answer = _cut(model(request), request.config.max_tokens)
-        return replace(answer, tokens=Tokens(_prompt_tokens(request), _completion_tokens(answer)))
+        arguments = (json.dumps(call.arguments) for call in answer.tool_calls)
+        prompt, completion = (message.text for message in request.messages), (answer.text, *arguments)
+        return replace(answer, tokens=Tokens(_count_words(prompt), _count_words(completion)))
 
     def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
         answer = self.complete(request)
@@ -44,9 +46,9 @@ def _demo_agent(request: ModelRequest) -> Answer:
     turn = _turn(request.messages)
     question = _question(request.messages)
     called = {call.name for message in turn for call in message.tool_calls}
-    waiting = next((tool for tool in request.config.tools if tool.name not in called), None)
-    if waiting is not None:
-        return Answer("", (_call(waiting, question, len(called)),), finish_reason="tool_calls")
+    uncalled = next((tool for tool in request.config.tools if tool.name not in called), None)
+    if uncalled is not None:
+        return Answer("", (_call(uncalled, question, len(called)),), finish_reason="tool_calls")
     results = [message.text for message in turn if message.role == "tool"]
     return Answer("\n".join(results) if results else question)
 
@@ -60,8 +62,8 @@ def _question(messages: tuple[Message, ...]) -> str:
 
 
 def _turn(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The messages since the last one of the user."""
-    last = max((at for at, message in enumerate(messages) if message.role == "user"), default=-1)
+    """Return the messages after the user's last one."""
+    last = max((index for index, message in enumerate(messages) if message.role == "user"), default=-1)
     return messages[last + 1 :]
 
 
@@ -72,7 +74,7 @@ def _call(tool: ToolDefinition, question: str, ordinal: int) -> ToolCall:
 
 
 def _sample(schema: Any, question: str) -> Any:
-    """A value that a JSON Schema of common shape accepts; strings are taken from the question."""
+    """Return a value that a JSON Schema of a common shape accepts; strings are the question."""
     if not isinstance(schema, dict):
         return question
     for keyword in ("const", "default"):
@@ -105,14 +107,6 @@ def _cut(answer: Answer, max_tokens: int | None) -> Answer:
     return replace(answer, text="".join(words[:max_tokens]), finish_reason="length")
 
 
-def _prompt_tokens(request: ModelRequest) -> int:
-    return sum(_words([message.text]) for message in request.messages)
-
-
-def _completion_tokens(answer: Answer) -> int:
-    return _words([answer.text, *(json.dumps(call.arguments) for call in answer.tool_calls)])
-
-
-def _words(texts: Iterable[str]) -> int:
-    """A builtin model's token is a word, so that its counts can be checked by eye."""
+def _count_words(texts: Iterable[str]) -> int:
+    """Count tokens, which are words for builtin models, so that the counts can be checked by eye."""
     return sum(len(text.split()) for text in texts)

@@ -1,9 +1,9 @@
-"""The vendors' current models, what they can do and what they cost; `catalogue.toml` holds the facts."""
+"""Reads the catalogue of the vendors' models, their abilities and prices, from `catalogue.toml`."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -27,7 +27,7 @@ _FREE = Decimal(0)
 
 
 class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """USD per 1,000,000 tokens; None means: as input (the caches), as output (reasoning)."""
+    """USD per 1,000,000 tokens. The caches cost as much as `input` for None, and reasoning as much as `output`."""
 
     input: Decimal
     output: Decimal
@@ -42,7 +42,7 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
 
 
 class LongPromptPrices(Prices, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What the whole call costs once its prompt has more than `above` tokens."""
+    """The prices of a whole call whose prompt has more than `above` tokens."""
 
     above: Count
 
@@ -84,55 +84,39 @@ class Cost:
         return self.prompt + self.completion
 
 
-class Catalogue(Mapping[tuple[str, str], ModelEntry]):
-    """The entries by (vendor, name), in the order of their files."""
-
-    def __init__(self, entries: Mapping[tuple[str, str], ModelEntry]) -> None:
-        self._entries = dict(entries)
-
-    def __getitem__(self, key: tuple[str, str]) -> ModelEntry:
-        return self._entries[key]
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
+Catalogue = Mapping[tuple[str, str], ModelEntry]
+"""The entries by (vendor, name), in the order of their files."""
 
 
 def load(extension: Path | None = None) -> Catalogue:
-    """The shipped catalogue; the entries of `extension`, a file of the same form, are added or take over.
+    """Read the shipped catalogue; entries of `extension`, a file of the same form, are added or replace shipped ones.
 
     Raises `Invalid`, naming file and field, when a file can't be read as a catalogue.
     """
     entries: dict[tuple[str, str], ModelEntry] = {}
     for path in (SHIPPED, extension) if extension else (SHIPPED,):
         entries |= _read(path)
-    return Catalogue(entries)
+    return entries
 
 
 def cost(entry: ModelEntry | None, tokens: Tokens) -> Cost:
-    """What a call costs. A model that no catalogue knows (None) costs nothing."""
+    """Return the cost of a call; a model that is not in the catalogue (None) costs nothing."""
     if entry is None:
         return Cost(_FREE, _FREE)
     long = entry.long_prompt
     prices = long if long and tokens.prompt > long.above else entry.prices
-    cached = tokens.cache_read + tokens.cache_write
+    uncached = max(0, tokens.prompt - tokens.cache_read - tokens.cache_write)
     return Cost(
-        _usd(max(0, tokens.prompt - cached), prices.input)
-        + _usd(tokens.cache_read, _or(prices.cache_read, prices.input))
-        + _usd(tokens.cache_write, _or(prices.cache_write, prices.input)),
+        _usd(uncached, prices.input)
+        + _usd(tokens.cache_read, prices.cache_read, prices.input)
+        + _usd(tokens.cache_write, prices.cache_write, prices.input),
         _usd(max(0, tokens.completion - tokens.reasoning), prices.output)
-        + _usd(tokens.reasoning, _or(prices.reasoning, prices.output)),
+        + _usd(tokens.reasoning, prices.reasoning, prices.output),
     )
 
 
-def _usd(tokens: int, price: Decimal) -> Decimal:
-    return tokens * price / _PER
-
-
-def _or(price: Decimal | None, otherwise: Decimal) -> Decimal:
-    return otherwise if price is None else price
+def _usd(tokens: int, price: Decimal | None, default: Decimal = _FREE) -> Decimal:
+    return tokens * (default if price is None else price) / _PER
 
 
 def _read(path: Path) -> dict[tuple[str, str], ModelEntry]:

@@ -16,7 +16,6 @@ from app.providers.types import Credential, ModelRef, Vendor
 
 if TYPE_CHECKING:
     from any_llm import AnyLLM
-    from any_llm.exceptions import AnyLLMError
 
 _ANY_LLM_NAMES = {"OPENAI": "openai", "ANTHROPIC": "anthropic", "GOOGLE": "gemini", "DEEPSEEK": "deepseek"}
 _BASE_URLS = {
@@ -25,6 +24,8 @@ _BASE_URLS = {
     "GOOGLE": "https://generativelanguage.googleapis.com",
     "DEEPSEEK": "https://api.deepseek.com",
 }
+# The others take the key as a bearer token.
+_KEY_HEADERS = {"ANTHROPIC": "x-api-key", "GOOGLE": "x-goog-api-key"}
 _AUTHENTICATION = (
     "authorization",
     "x-api-key",
@@ -39,10 +40,10 @@ _POOLS = 64
 
 
 class Clients:
-    """The clients of one event loop; those used least are forgotten beyond the 256th.
+    """The clients of one event loop, which share their connections; the least recently used are forgotten beyond 256.
 
-    All share their connections. The SDKs would fill what they are not told from variables of their
-    own, so each is told its base URL, and each request gets its credential, and no other, on its way out.
+    The SDKs read what they are not given from environment variables, so each client is given its base URL, and each
+    request gets its credential, and no other, when it is sent.
     """
 
     def __init__(self, answer_bytes: int = ANSWER_BYTES) -> None:
@@ -66,10 +67,7 @@ class Clients:
         key = (model.vendor, base_url, api_key, streamed)
         with self._lock:
             if key not in self._open:
-                self._open[key] = opened = _open(model.vendor, base_url, api_key, self._bounded[streamed])
-                # any-llm would search the whole text of each error with patterns that take quadratic time, and blame
-                # the request for an answer whose error says "invalid".
-                opened._classify_exception = _unclassified  # type: ignore[method-assign]
+                self._open[key] = _open(model.vendor, base_url, api_key, self._bounded[streamed])
             self._open.move_to_end(key)
             while len(self._open) > _CLIENTS_MAX:
                 self._open.popitem(last=False)
@@ -83,8 +81,8 @@ class Clients:
 class SharedTransport(httpx.AsyncBaseTransport):
     """Connections that outlive the clients which use them, in several pools.
 
-    A pool goes through all its connections with each request, so that one with a thousand of them takes more
-    time than the calls; each request goes to the pool where the fewest wait.
+    A pool goes through all its connections for each request, which takes longer than the calls when there are a
+    thousand; so each request goes to the pool where the fewest wait.
     """
 
     def __init__(self, backend: GuardedBackend) -> None:
@@ -92,7 +90,7 @@ class SharedTransport(httpx.AsyncBaseTransport):
         verify = httpx.create_ssl_context()
         self._pools = [httpx.AsyncHTTPTransport(verify=verify, limits=limits) for _ in range(_POOLS)]
         for pool in self._pools:
-            # httpx has no argument for it.
+            # httpx has no argument for the network backend.
             pool._pool._network_backend = backend
         self._waiting = [0] * _POOLS
 
@@ -105,7 +103,7 @@ class SharedTransport(httpx.AsyncBaseTransport):
             self._waiting[at] -= 1
 
     async def aclose(self) -> None:
-        """Nothing: a client that is closed must not close the connections of the others."""
+        """Do nothing: a client that is closed must not close the connections of the others."""
 
     async def close_for_all(self) -> None:
         for pool in self._pools:
@@ -114,46 +112,38 @@ class SharedTransport(httpx.AsyncBaseTransport):
 
 def _open(vendor: Vendor, base_url: str, api_key: str | None, transport: httpx.AsyncBaseTransport) -> AnyLLM:
     from any_llm import AnyLLM  # takes seconds: only for a process that calls a model
+    from any_llm.exceptions import ProviderError as AnyProviderError
 
     http = httpx.AsyncClient(
         transport=transport,  # one of our own, so none through the environment's proxies
         follow_redirects=False,
-        event_hooks={"request": [_sign(_headers(vendor, api_key))]},
+        event_hooks={"request": [_authenticate(_headers(vendor, api_key))]},
     )
     options: dict[str, Any] = {"api_key": api_key or "none", "max_retries": 0, "unified_exceptions": True}
-    if vendor == "CUSTOM_OPENAI_COMPATIBLE":
-        return AnyLLM.create_openai_compatible("custom", base_url, http_client=http, **options)
     if vendor == "GOOGLE":
-        options |= {"vertexai": False, "http_options": _google_options(base_url, http)}
+        google = {"base_url": base_url, "api_version": "v1beta", "httpx_async_client": http}
+        options |= {"vertexai": False, "http_options": google}
     else:
         options |= {"http_client": http}
-    return AnyLLM.create(_ANY_LLM_NAMES[vendor], api_base=base_url, **options)
-
-
-def _unclassified(exception: Exception) -> type[AnyLLMError]:
-    from any_llm.exceptions import ProviderError as AnyProviderError
-
-    return AnyProviderError
-
-
-def _google_options(base_url: str, http: httpx.AsyncClient) -> dict[str, Any]:
-    return {"base_url": base_url, "api_version": "v1beta", "httpx_async_client": http}
+    if vendor == "CUSTOM_OPENAI_COMPATIBLE":
+        client = AnyLLM.create_openai_compatible("custom", base_url, **options)
+    else:
+        client = AnyLLM.create(_ANY_LLM_NAMES[vendor], api_base=base_url, **options)
+    # any-llm would search the whole text of each error with patterns that take quadratic time, and blame the request
+    # for an answer whose error says "invalid".
+    client._classify_exception = lambda exception: AnyProviderError  # type: ignore[method-assign]
+    return client
 
 
 def _headers(vendor: Vendor, api_key: str | None) -> dict[str, str]:
-    match vendor:
-        case _ if not api_key:
-            return {}
-        case "ANTHROPIC":
-            return {"x-api-key": api_key}
-        case "GOOGLE":
-            return {"x-goog-api-key": api_key}
-        case _:
-            return {"authorization": f"Bearer {api_key}"}
+    if not api_key:
+        return {}
+    header = _KEY_HEADERS.get(vendor)
+    return {header: api_key} if header else {"authorization": f"Bearer {api_key}"}
 
 
-def _sign(headers: dict[str, str]) -> Callable[[httpx.Request], Awaitable[None]]:
-    async def sign(request: httpx.Request) -> None:
+def _authenticate(headers: dict[str, str]) -> Callable[[httpx.Request], Awaitable[None]]:
+    async def authenticate(request: httpx.Request) -> None:
         for name in _AUTHENTICATION:
             request.headers.pop(name, None)
         request.headers.update(headers)
@@ -161,4 +151,4 @@ def _sign(headers: dict[str, str]) -> Callable[[httpx.Request], Awaitable[None]]
         connect_s = min(timeout.get("connect") or _CONNECT_TIMEOUT_S, _CONNECT_TIMEOUT_S)
         request.extensions["timeout"] = timeout | {"connect": connect_s}
 
-    return sign
+    return authenticate

@@ -1,13 +1,11 @@
 """Turns what any-llm returns, whole or chunk by chunk, into an answer that can be stored, whatever the vendor sent.
 
 Texts lose what no database takes (`storable_text`). Arguments that are no JSON, or nest too deeply to be stored as
-such, stay the text they came as. A count is a whole number that fits its column. What has the wrong type is a
-`ProviderFailure`.
+JSON, stay text. A count is a whole number that fits its column. A value of a wrong type is a `ProviderFailure`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +19,9 @@ from app.storable import decode_json, storable_text
 if TYPE_CHECKING:
     from any_llm.types.completion import ChatCompletion, ChatCompletionChunk, CompletionUsage
 
-_FILTERED = "content_filter"
-# The largest number in a column of counts; a replay adds up those of its calls.
+# The largest number in a column of counts; a replay adds up the counts of its calls.
 TOKENS_MAX = 2**31 - 1
-# Bytes of JSON that one answer may have: with its escapes less than a database takes in one packet.
+# Bytes of an answer's JSON, escapes included: less than a database takes in one packet.
 ANSWER_MAX = 6_000_000
 CALLS_MAX = 1000
 
@@ -53,32 +50,32 @@ class AnswerBuilder:
     tokens: Tokens = Tokens()
     vendor_state: VendorState = field(default_factory=dict)
 
-    def add_chunk(self, chunk: ChatCompletionChunk) -> Iterator[StreamEvent]:
-        """The events to hand on; tool calls come as events only once they are whole, from `end`."""
-        self._usage(chunk.usage)
-        for choice in (chunk.choices or [])[:1]:
-            delta = choice.delta
-            self.finish = choice.finish_reason or self.finish
-            for call in delta.tool_calls or ():
-                self._add_call(call.index, call)
-            yield from self._add_message(delta)
+    def add_chunk(self, chunk: ChatCompletionChunk) -> list[StreamEvent]:
+        """Add a chunk, and return its text as events; tool calls are whole only when all chunks were added."""
+        self._add_usage(chunk.usage)
+        if not chunk.choices:
+            return []
+        choice = chunk.choices[0]
+        self.finish = choice.finish_reason or self.finish
+        for call in choice.delta.tool_calls or ():
+            self._add_call(call.index, call)
+        return self._add_message(choice.delta)
 
     def add_completion(self, completion: ChatCompletion) -> None:
-        self._usage(completion.usage)
+        self._add_usage(completion.usage)
         for choice in (completion.choices or [])[:1]:
             self.finish = choice.finish_reason or "stop"
             for index, call in enumerate(choice.message.tool_calls or ()):
                 self._add_call(index, call)
-            for _ in self._add_message(choice.message):
-                pass
+            self._add_message(choice.message)
 
     def end(self) -> Answer:
-        """Raises `ProviderFailure` when the vendor stopped in the middle of the answer."""
+        """Return the answer; `ProviderFailure` when it broke off in the middle, or is too large to be stored."""
         if self.finish is None:
             raise ProviderFailure("The answer broke off before its end.", retryable=True, outage=True)
-        reason, reasoning = self._reason(), storable_text("".join(self.reasoning)) or None
+        reason, reasoning = self._finish_reason(), storable_text("".join(self.reasoning)) or None
         if "anthropic" in self.vendor_state:
-            # The signature is one of this text: neither goes back without the other.
+            # The signature signs this text: neither is sent back without the other.
             self.vendor_state["reasoning"] = reasoning or ""
         refusal = storable_text("".join(self.refusal)) or "The vendor's filter stopped this answer."
         answer = Answer(
@@ -93,25 +90,27 @@ class AnswerBuilder:
         _check_size(answer)
         return answer
 
-    def _reason(self) -> FinishReason:
-        if self.finish == _FILTERED or self.refusal:
+    def _finish_reason(self) -> FinishReason:
+        if self.finish == "content_filter" or self.refusal:
             return "refused"
         if self.finish == "length":
             return "length"
         return "tool_calls" if self.calls else "stop"
 
-    def _add_message(self, message: Any) -> Iterator[StreamEvent]:
+    def _add_message(self, message: Any) -> list[StreamEvent]:
+        events = []
         self.vendor_state |= message.extra_content or {}
         if message.reasoning is not None and (reasoning := _text(message.reasoning.content)):
             self.reasoning.append(reasoning)
-            yield StreamEvent("reasoning", storable_text(reasoning))
+            events.append(StreamEvent("reasoning", storable_text(reasoning)))
         if content := _text(message.content):
             self.text.append(content)
-            yield StreamEvent("token", storable_text(content))
+            events.append(StreamEvent("token", storable_text(content)))
         if explanation := _explanation(message):
             self.refusal = [explanation]
         elif refusal := _text(message.refusal):
             self.refusal.append(refusal)
+        return events
 
     def _add_call(self, index: int, piece: Any) -> None:
         call = self.calls.setdefault(index, _Call())
@@ -123,7 +122,7 @@ class AnswerBuilder:
             call.name = _text(function.name) or call.name
             call.arguments.append(_text(function.arguments))
 
-    def _usage(self, usage: CompletionUsage | None) -> None:
+    def _add_usage(self, usage: CompletionUsage | None) -> None:
         if usage is None:
             return
         prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details
@@ -137,7 +136,7 @@ class AnswerBuilder:
 
 
 def _explanation(message: Any) -> str | None:
-    """Anthropic's own words on a refusal; its `refusal` is only any-llm's."""
+    """Return Anthropic's explanation of a refusal; `refusal` of its messages is any-llm's own text."""
     details = (message.extra_content or {}).get("anthropic", {}).get("stop_details") or {}
     explanation = details.get("explanation")
     return explanation if isinstance(explanation, str) else None
@@ -151,7 +150,7 @@ def _check_size(answer: Answer) -> None:
 
 
 def _text(value: object) -> str:
-    """SDKs do not check what a vendor sends."""
+    """Return the text, "" for None, since the SDKs do not check the types of what a vendor sends."""
     if value is None:
         return ""
     if not isinstance(value, str):

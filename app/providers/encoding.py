@@ -1,4 +1,4 @@
-"""Turns a request into the arguments of any-llm's `acompletion`, in the shapes each vendor reads."""
+"""Turns a request into the arguments of any-llm's `acompletion`, in the shapes that each vendor reads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ _IMAGES: dict[Vendor, frozenset[str]] = {
     "DEEPSEEK": _PNG_JPEG_WEBP,
     "CUSTOM_OPENAI_COMPATIBLE": _PNG_JPEG_WEBP | {"image/gif"},
 }
-_PDF = "application/pdf"
 _READS_PDF = frozenset({"OPENAI", "ANTHROPIC", "GOOGLE", "CUSTOM_OPENAI_COMPATIBLE"})
 _TEXTUAL = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
 _NO_SEED = frozenset({"ANTHROPIC", "DEEPSEEK"})
@@ -29,24 +28,24 @@ _JSON_ONLY = "Answer with one JSON object and nothing else."
 
 
 def encode(request: ModelRequest) -> dict[str, Any]:
-    """Raises `Invalid` naming a file's media type or a setting that this vendor's models can't take."""
+    """Return the arguments; `Invalid` names a file's media type or a parameter that this vendor's models can't take."""
     vendor, config = request.model.vendor, request.config
     return {
         "model": request.model.name,
-        "messages": list(_messages(vendor, _with_json_words(vendor, config, request.messages))),
+        "messages": list(_messages(vendor, _with_json_instruction(vendor, config, request.messages))),
         "tools": [_tool(tool) for tool in config.tools] or None,
         # "auto" leaves thinking to the model's own default; None would turn it off on some.
         "reasoning_effort": config.reasoning_effort or "auto",
         "response_format": _response_format(vendor, config),
         "top_p": config.top_p,
         "stop": list(config.stop) or None,
-        **_limit(vendor, config),
+        **_token_limit(vendor, config),
         **_sampling(vendor, config),
     }
 
 
-def _limit(vendor: Vendor, config: ModelConfig) -> dict[str, Any]:
-    """any-llm says `max_completion_tokens` to what speaks like OpenAI, which many self-hosted servers ignore."""
+def _token_limit(vendor: Vendor, config: ModelConfig) -> dict[str, Any]:
+    """any-llm sends `max_completion_tokens` to endpoints in OpenAI's format, which many self-hosted servers ignore."""
     if vendor == "CUSTOM_OPENAI_COMPATIBLE" and config.max_tokens is not None:
         return {"extra_body": {"max_tokens": config.max_tokens}}
     return {"max_tokens": config.max_tokens}
@@ -55,9 +54,9 @@ def _limit(vendor: Vendor, config: ModelConfig) -> dict[str, Any]:
 def _sampling(vendor: Vendor, config: ModelConfig) -> dict[str, Any]:
     if config.seed is not None and vendor in _NO_SEED:
         raise Invalid(f"{vendor} models take no seed.")
-    # 1 is the default of every vendor's models, and models that reason first refuse even to be told so.
-    untold = config.temperature == 1 and vendor != "CUSTOM_OPENAI_COMPATIBLE"
-    return {"seed": config.seed, "temperature": None if untold else config.temperature}
+    # 1 is the default of every vendor's models, and models that reason refuse a request that contains it.
+    is_default = config.temperature == 1 and vendor != "CUSTOM_OPENAI_COMPATIBLE"
+    return {"seed": config.seed, "temperature": None if is_default else config.temperature}
 
 
 def _response_format(vendor: Vendor, config: ModelConfig) -> dict[str, Any] | None:
@@ -71,23 +70,23 @@ def _response_format(vendor: Vendor, config: ModelConfig) -> dict[str, Any] | No
             return None
 
 
-def _with_json_words(vendor: Vendor, config: ModelConfig, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Adds to the instruction what JSON mode needs said in words.
+def _with_json_instruction(vendor: Vendor, config: ModelConfig, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Add the instruction to answer in JSON where the vendor needs it.
 
-    Anthropic has no such mode, DeepSeek's knows no schema, and OpenAI's refuses a conversation that does
-    not mention JSON.
+    Anthropic has no JSON mode, DeepSeek's takes no schema, and OpenAI's refuses a conversation that does not mention
+    JSON.
     """
-    by_words = {"json_object": ("ANTHROPIC", "DEEPSEEK"), "json_schema": ("DEEPSEEK",)}
+    needed_by = {"json_object": ("ANTHROPIC", "DEEPSEEK"), "json_schema": ("DEEPSEEK",)}
     mode = config.response_format or "text"
-    unsaid = mode == "json_object" and not any("json" in message.text.lower() for message in messages)
-    if vendor not in by_words.get(mode, ()) and (not unsaid or vendor == "GOOGLE"):
+    unmentioned = mode == "json_object" and not any("json" in message.text.lower() for message in messages)
+    if vendor not in needed_by.get(mode, ()) and (not unmentioned or vendor == "GOOGLE"):
         return messages
-    words = _JSON_ONLY
+    instruction = _JSON_ONLY
     if mode == "json_schema":
-        words += f" It must be valid against this JSON Schema: {json.dumps(config.json_schema)}"
+        instruction += f" It must be valid against this JSON Schema: {json.dumps(config.json_schema)}"
     if messages and messages[0].role == "system":
-        return (replace(messages[0], text=f"{messages[0].text}\n\n{words}"), *messages[1:])
-    return (Message("system", words), *messages)
+        return (replace(messages[0], text=f"{messages[0].text}\n\n{instruction}"), *messages[1:])
+    return (Message("system", instruction), *messages)
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
@@ -107,11 +106,12 @@ def _messages(vendor: Vendor, messages: tuple[Message, ...]) -> Iterator[dict[st
             case "system" if not message.text:
                 continue
             case "user" if message.files:
-                yield {"role": "user", "content": list(_parts(vendor, message))}
+                text = [{"type": "text", "text": message.text}] if message.text else []
+                yield {"role": "user", "content": text + [_part(vendor, file) for file in message.files]}
             case "assistant" if message.tool_calls:
                 calls = [_tool_call(call) | _state(vendor, call.vendor_state) for call in message.tool_calls]
-                said = {"role": "assistant", "content": message.text or None, "tool_calls": calls}
-                yield said | _state(vendor, message.vendor_state)
+                encoded = {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+                yield encoded | _state(vendor, message.vendor_state)
             case "tool":
                 yield {"role": "tool", "content": message.text, "tool_call_id": message.tool_call_id or ""}
             case role:
@@ -119,33 +119,26 @@ def _messages(vendor: Vendor, messages: tuple[Message, ...]) -> Iterator[dict[st
 
 
 def _tool_call(call: ToolCall) -> dict[str, Any]:
-    # Vendors only take an object back, even where their model wrote something else.
+    # Vendors take only an object, even where their model wrote something else.
     arguments = call.arguments if isinstance(call.arguments, dict) else {"input": call.arguments}
     function = {"name": call.name, "arguments": json.dumps(arguments)}
     return {"id": call.id, "type": "function", "function": function}
 
 
 def _state(vendor: Vendor, state: VendorState | None) -> dict[str, Any]:
-    """What this vendor, and no other, is to get back with something its model said."""
+    """Return the vendor's state of a message or tool call, which is sent back to this vendor only."""
     own = _STATE_OF.get(vendor)
     if not state or own not in state:
         return {}
-    told = {"extra_content": {own: state[own]}}
-    return told | {"reasoning": state["reasoning"]} if "reasoning" in state else told
-
-
-def _parts(vendor: Vendor, message: Message) -> Iterator[dict[str, Any]]:
-    if message.text:
-        yield {"type": "text", "text": message.text}
-    for file in message.files:
-        yield _part(vendor, file)
+    encoded = {"extra_content": {own: state[own]}}
+    return encoded | {"reasoning": state["reasoning"]} if "reasoning" in state else encoded
 
 
 def _part(vendor: Vendor, file: File) -> dict[str, Any]:
     media_type = file.media_type.partition(";")[0].strip().lower()
     if media_type in _IMAGES[vendor]:
         return {"type": "image_url", "image_url": {"url": _data_url(media_type, file.content)}}
-    if media_type == _PDF and vendor in _READS_PDF:
+    if media_type == "application/pdf" and vendor in _READS_PDF:
         return _document(media_type, file)
     if media_type.startswith("text/") or media_type in _TEXTUAL:
         return _text(vendor, file)
@@ -153,7 +146,7 @@ def _part(vendor: Vendor, file: File) -> dict[str, Any]:
 
 
 def _text(vendor: Vendor, file: File) -> dict[str, Any]:
-    """A text document; vendors without documents of text read it as a part of the message."""
+    """Encode a text document; vendors without text documents read it as a part of the message."""
     try:
         text = file.content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

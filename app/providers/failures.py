@@ -1,4 +1,4 @@
-"""Says in the vendor's own words, never with a credential, why a call failed and whether to try again."""
+"""Turns errors of the vendors' SDKs into failures: the message without credentials, and if a retry may help."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORTH_ANOTHER_TRY = frozenset({408, 429})
 
 
 class ProviderFailure(ProviderError):
-    """One failed attempt. An outage is none of what was asked: it counts for the circuit breaker."""
+    """A failed attempt to call a model. An `outage` is not the request's fault, and counts for the circuit breaker."""
 
     def __init__(
         self,
@@ -37,40 +37,37 @@ class ProviderFailure(ProviderError):
         self.retry_after_s = retry_after_s
 
 
-def is_outage(error: BaseException) -> bool | None:
-    """For the circuit breaker; None for what says nothing about the vendor."""
-    return error.outage if isinstance(error, ProviderFailure) else None
-
-
 def failure(error: BaseException, vendor: str, secret: str | None, now: datetime) -> ProviderFailure:
-    """What an error of a vendor's SDK, or of any-llm around it, means to the caller."""
+    """Describe an error of a vendor's SDK, or of any-llm around it, to the caller."""
     causes = tuple(_causes(error))
-    if (ours := next((cause for cause in causes if isinstance(cause, ProviderFailure)), None)) is not None:
-        return ours
+    if known := next((cause for cause in causes if isinstance(cause, ProviderFailure)), None):
+        return known
     status = next((status for cause in causes if (status := _status(cause)) is not None), None)
     message = storable_text(scrub(_message(causes, vendor, status), secret)[:_MESSAGE_LIMIT])
     if status is None or status < 400:
         broken = any(isinstance(cause, (httpx.TransportError, OSError)) for cause in causes)
-        said_midway = any(getattr(cause, "body", None) is not None for cause in causes)
-        return ProviderFailure(message, retryable=broken or said_midway, outage=broken)
+        failed_midway = any(getattr(cause, "body", None) is not None for cause in causes)
+        return ProviderFailure(message, retryable=broken or failed_midway, outage=broken)
     headers = next((headers for cause in causes if (headers := _headers(cause)) is not None), {})
+    # OpenAI says 429 also when the account has no money left, which no waiting cures.
+    out_of_funds = any(getattr(cause, "code", None) == "insufficient_quota" for cause in causes)
     return ProviderFailure(
         message,
-        retryable=status >= 500 or (status in _WORTH_ANOTHER_TRY and not _out_of_funds(causes)),
+        retryable=status >= 500 or (status in _WORTH_ANOTHER_TRY and not out_of_funds),
         outage=status >= 500,
         retry_after_s=retry_after_s(headers, now),
     )
 
 
 def scrub(text: str, secret: str | None) -> str:
-    """The text with the secret, as it is or as it stands in a URL, replaced."""
+    """Replace the secret in a text, in its plain and in its URL-encoded form."""
     for form in {secret, quote(secret, safe="")} if secret else ():
         text = text.replace(form, _HIDDEN)
     return text
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds until the vendor wants to be asked again (RFC 9110 §10.2.3: a number, or a date)."""
+    """Return the seconds of `retry-after-ms` or Retry-After (RFC 9110 §10.2.3: a number, or a date)."""
     if milliseconds := headers.get("retry-after-ms"):
         return _seconds(milliseconds, scale=0.001)
     value = headers.get("retry-after", "")
@@ -88,7 +85,7 @@ def _seconds(value: str, scale: float = 1.0) -> float | None:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what led to it, the vendor's own exception before what any-llm made of it."""
+    """Yield the error's causes, then the error itself: the vendor's own exception comes before any-llm's."""
     seen: list[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)
@@ -98,7 +95,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _status(error: BaseException) -> int | None:
-    """OpenAI and Anthropic call it `status_code`, Google `code`."""
+    """Return the HTTP status, which OpenAI and Anthropic call `status_code` and Google `code`."""
     candidates = (getattr(error, name, None) for name in ("status_code", "code"))
     return next((value for value in candidates if isinstance(value, int)), None)
 
@@ -109,25 +106,20 @@ def _headers(error: BaseException) -> Mapping[str, str] | None:
 
 
 def _message(causes: tuple[BaseException, ...], vendor: str, status: int | None) -> str:
-    words = next((said for cause in causes if (said := _body_message(cause))), None)
+    from_body = next((message for cause in causes if (message := _body_message(cause))), None)
     broken = next((str(cause) for cause in reversed(causes) if isinstance(cause, httpx.TransportError)), None)
-    words = words or broken or str(causes[0]) or type(causes[0]).__name__
+    message = from_body or broken or str(causes[0]) or type(causes[0]).__name__
     if status in _REFUSED_KEY or any(_GOOGLE_REFUSES_KEY in str(cause) for cause in causes):
-        return f"{vendor} refused the key: {words}"
+        return f"{vendor} refused the key: {message}"
     if status is not None and status >= 400:
-        return f"{vendor} answered {status}: {words}"
-    return f"{vendor} could not be reached or did not answer properly: {words}"
+        return f"{vendor} answered {status}: {message}"
+    return f"{vendor} could not be reached or did not answer properly: {message}"
 
 
 def _body_message(error: BaseException) -> str | None:
-    """The message inside the body the vendor sent; OpenAI and Anthropic keep it as `body`, Google as `details`."""
+    """Return the message in the vendor's body, which OpenAI and Anthropic keep as `body` and Google as `details`."""
     for body in (getattr(error, "body", None), getattr(error, "details", None)):
         inner = body.get("error", body) if isinstance(body, dict) else None
         if isinstance(inner, dict) and isinstance(inner.get("message"), str):
             return str(inner["message"])
     return None
-
-
-def _out_of_funds(causes: tuple[BaseException, ...]) -> bool:
-    """OpenAI says 429 also when the account has no money left, which no waiting cures."""
-    return any(getattr(cause, "code", None) == "insufficient_quota" for cause in causes)

@@ -1,4 +1,4 @@
-"""Tries a call again while that can help: back-off with full jitter, Retry-After, inside a deadline."""
+"""Retries calls that failed: exponential back-off with full jitter, Retry-After, and a deadline."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often and how patiently. `monotonic`, `sleep` and `uniform` are replaced in tests.
+    """The number of attempts and the pauses between them; tests replace `monotonic`, `sleep` and `uniform`.
 
-    The n-th pause is drawn from 0 to min(`longest_s`, `first_s` · 2ⁿ), and is never shorter than what the
-    vendor asked for by Retry-After.
+    The n-th pause is drawn from 0 to min(`longest_s`, `first_s` · 2ⁿ), and is never shorter than the vendor's
+    Retry-After.
     """
 
     attempts: int = 4
@@ -30,10 +30,10 @@ class Retry:
     uniform: Callable[[float, float], float] = random.uniform
 
     def call(self, attempt: Callable[[float], T], timeout_s: float) -> T:
-        """Call `attempt` with the seconds that are left to it.
+        """Call `attempt` with the seconds that are left until the deadline, up to `attempts` times.
 
         Raises the last failure when it isn't retryable, attempts are used up, or the pause would not end
-        before the deadline; `ProviderTimeout` when no time is left to begin with.
+        before the deadline; `ProviderTimeout` when no time is left for an attempt.
         """
         deadline = self.monotonic() + timeout_s
         for ordinal in range(self.attempts):
@@ -43,12 +43,10 @@ class Retry:
             try:
                 return attempt(left)
             except ProviderFailure as failed:
-                pause = max(self._pause(ordinal), failed.retry_after_s or 0.0)
+                backoff = self.uniform(0.0, min(self.longest_s, self.first_s * 2**ordinal))
+                pause = max(backoff, failed.retry_after_s or 0.0)
                 last = ordinal == self.attempts - 1
                 if last or not failed.retryable or self.monotonic() + pause >= deadline:
                     raise
             self.sleep(pause)
         raise ProviderTimeout(f"No answer within {timeout_s:g} s.")
-
-    def _pause(self, ordinal: int) -> float:
-        return self.uniform(0.0, min(self.longest_s, self.first_s * 2**ordinal))

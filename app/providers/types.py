@@ -1,4 +1,4 @@
-"""What a caller hands to a model and gets back: the port that runs, replays and tests share."""
+"""The types of a model call, and the port that runs, replays and tests share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ResponseFormat = Literal["text", "json_object", "json_schema"]
 
 @dataclass(frozen=True, slots=True)
 class ModelRef:
-    """Which model to call; `base_url` is that of a CUSTOM_OPENAI_COMPATIBLE endpoint."""
+    """A model to call; `base_url` is the address of a CUSTOM_OPENAI_COMPATIBLE endpoint."""
 
     vendor: Vendor
     name: str
@@ -22,13 +22,13 @@ class ModelRef:
 
     @property
     def label(self) -> str:
-        """What tells it from every other model."""
+        """The vendor, the name and the base URL, which identify the model."""
         return " ".join(filter(None, (self.vendor, self.name, self.base_url)))
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """How to call it. None leaves a value to the model's own default; `json_schema` is a bare JSON Schema."""
+    """The parameters of a call. None leaves a value to the model's default; `json_schema` is a bare JSON Schema."""
 
     tools: tuple[ToolDefinition, ...] = ()
     max_tokens: int | None = None
@@ -43,7 +43,7 @@ class ModelConfig:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A vendor's key, and its base URL where that is not the vendor's own. The key is never in a repr."""
+    """A vendor's key, which no repr shows, and a base URL other than the vendor's own."""
 
     api_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
@@ -51,7 +51,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call of a model for an organization; `timeout_s` is the deadline of the whole call, retries included."""
+    """A call of a model for an organization, which may take `timeout_s` with its retries."""
 
     model: ModelRef
     config: ModelConfig
@@ -63,7 +63,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """Something the model just wrote: a piece of `text`, or a whole `tool_call`."""
+    """A piece of `text` that a model has just written, or a whole `tool_call`."""
 
     kind: Literal["token", "reasoning", "tool_call"]
     text: str = ""
@@ -76,12 +76,12 @@ OnEvent = Callable[[StreamEvent], None]
 class ModelPort(Protocol):
     """A model that can be called from any thread, hundreds of times at once.
 
-    Both raise `Invalid` for what the model can't take, `ProviderError` when its vendor failed and
+    Both methods raise `Invalid` for a request that the model can't take, `ProviderError` when its vendor failed and
     `ProviderTimeout` when it did not answer before the deadline.
     """
 
     def complete(self, request: ModelRequest) -> Answer: ...
 
     def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
-        """Hand each event to `on_event` in the calling thread, as the model writes; return the whole."""
+        """Pass each event to `on_event` in the calling thread, as the model writes; return the whole answer."""
         ...

@@ -4,10 +4,14 @@ import pytest
 
 from app.breaker import Breaker
 from app.errors import ProviderError, ProviderTimeout
-from app.providers.failures import ProviderFailure, is_outage
+from app.providers.failures import ProviderFailure
 
 DOWN = ("OPENAI", "fingerprint", None)
 OTHER = ("OPENAI", "another", None)
+
+
+def is_outage(error):
+    return error.outage if isinstance(error, ProviderFailure) else None
 
 
 class Time:

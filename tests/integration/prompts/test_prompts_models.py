@@ -42,7 +42,7 @@ def test_starting_again_changes_nothing(container: Container) -> None:
 
 def test_a_model_that_left_is_retired_and_can_come_back(container: Container) -> None:
     before = synced(container, SHIPPED)[MINI]
-    without = Catalogue({key: entry for key, entry in SHIPPED.items() if key != MINI})
+    without = {key: entry for key, entry in SHIPPED.items() if key != MINI}
     retired = synced(container, without, hours=1)[MINI]
     assert not retired.usable
     assert retired.updated_at > before.updated_at
@@ -52,7 +52,7 @@ def test_a_model_that_left_is_retired_and_can_come_back(container: Container) ->
 
 def test_a_changed_price_is_taken_over(container: Container) -> None:
     dearer = msgspec.structs.replace(SHIPPED[MINI], description="Dearer now.")
-    assert synced(container, Catalogue({**SHIPPED, MINI: dearer}))[MINI].description == "Dearer now."
+    assert synced(container, {**SHIPPED, MINI: dearer})[MINI].description == "Dearer now."
     assert synced(container, SHIPPED)[MINI].description == SHIPPED[MINI].description
 
 

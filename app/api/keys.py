@@ -2,55 +2,48 @@
 
 from __future__ import annotations
 
-import falcon
+from dataclasses import dataclass
+from typing import ClassVar
 
 from app.access import ByKey
 from app.api.operation import operation
-from app.http.bodies import read_json
-from app.schemas.answers import keys as answers
-from app.schemas.base import load
-from app.schemas.keys import NewKeySchema, WantedKey, dump_key
+from app.models.api_keys import ApiKey
+from app.schemas import keys as schemas
+from app.schemas.keys import MadeKey, NewKeySchema, WantedKey
 from app.services.accounts.keys import KeyService
 
-_NEW = NewKeySchema()
 
-
+@dataclass(frozen=True, slots=True)
 class ApiKeys:
     """Who may see and make keys may change things, so reading takes the scope `write`, too."""
 
-    access = ByKey({"GET": "write", "POST": "write"})
+    access: ClassVar = ByKey({"GET": "write", "POST": "write"})
+    keys: KeyService
 
-    def __init__(self, *, keys: KeyService, body_bytes: int) -> None:
-        self._keys = keys
-        self._body_bytes = body_bytes
-
-    @operation("The project's API keys, revoked and expired ones too", answers={200: answers.ApiKeys})
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        resp.media = {"apiKeys": [dump_key(key) for key in self._keys.list(project_id=req.context.key.project_id)]}
+    @operation("The project's API keys, revoked and expired ones too", answers={200: schemas.ApiKeys})
+    def on_get(self, key: ApiKey) -> list[ApiKey]:
+        return self.keys.list(project_id=key.project_id)
 
     @operation(
-        "Make an API key; its secret is shown this once", body=NewKeySchema, answers={201: answers.CreatedApiKey}
+        "Make an API key; its secret is shown this once",
+        body=NewKeySchema,
+        answers={201: schemas.CreatedApiKey},
+        location="/api/v1/api-keys/{id}",
     )
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        maker = req.context.key
-        wanted: WantedKey = load(_NEW, read_json(req, self._body_bytes))
-        new = self._keys.create_with(maker, name=wanted.name, scopes=wanted.scopes, expires_at=wanted.expires_at)
-        resp.status = falcon.HTTP_201
-        resp.location = f"/api/v1/api-keys/{new.id}"
-        resp.media = dump_key(self._keys.get(project_id=maker.project_id, key_id=new.id)) | {"key": new.secret}
+    def on_post(self, key: ApiKey, command: WantedKey) -> MadeKey:
+        new = self.keys.create_with(key, name=command.name, scopes=command.scopes, expires_at=command.expires_at)
+        return MadeKey(self.keys.get(project_id=key.project_id, key_id=new.id), new.secret)
 
 
+@dataclass(frozen=True, slots=True)
 class ApiKeyResource:
-    access = ByKey({"GET": "write", "DELETE": "write"})
+    access: ClassVar = ByKey({"GET": "write", "DELETE": "write"})
+    keys: KeyService
 
-    def __init__(self, *, keys: KeyService) -> None:
-        self._keys = keys
-
-    @operation("One API key", answers={200: answers.ApiKey})
-    def on_get(self, req: falcon.Request, resp: falcon.Response, key_id: int) -> None:
-        resp.media = dump_key(self._keys.get(project_id=req.context.key.project_id, key_id=key_id))
+    @operation("One API key", answers={200: schemas.ApiKey})
+    def on_get(self, key: ApiKey, key_id: int) -> ApiKey:
+        return self.keys.get(project_id=key.project_id, key_id=key_id)
 
     @operation("Revoke an API key, everywhere within 5 seconds", answers={204: None})
-    def on_delete(self, req: falcon.Request, resp: falcon.Response, key_id: int) -> None:
-        self._keys.revoke_with(req.context.key, key_id=key_id)
-        resp.status = falcon.HTTP_204
+    def on_delete(self, key: ApiKey, key_id: int) -> None:
+        self.keys.revoke_with(key, key_id=key_id)

@@ -22,8 +22,9 @@ from app.api import openapi_fields
 from app.api.openapi_headers import ANSWERED, BY_STATUS, EVERY_ANSWER, SENT, WITH_A_KEY
 from app.api.operation import Operation, operation, operation_of
 from app.http.route_table import Route, RoutedApp
+from app.schemas.answer import Answer
 from app.schemas.answers.common import Error, TraceError
-from app.schemas.answers.shapes import Shape, anything, shape
+from app.schemas.answers.shapes import anything, shape
 from app.schemas.base import BIGINT_MAX
 
 Json = dict[str, Any]
@@ -94,7 +95,7 @@ def _namer(routes: Sequence[Route]) -> Callable[[Any], str]:
     def name(schema: Any) -> str:
         found = resolve_schema_cls(schema)
         own = str(found.__name__)  # type: ignore[union-attr] # never a list: our schemas have names of their own
-        if issubclass(found, Shape):  # type: ignore[arg-type]
+        if issubclass(found, Answer):  # type: ignore[arg-type]
             return own
         plain = own.removesuffix("Schema")
         return f"{plain}Request" if plain in answered else plain

@@ -1,45 +1,165 @@
-"""What the API's document says of a responder, said next to the responder."""
+"""Operations of the API: a responder's method, with what it takes and answers said once, next to it.
+
+    @operation("Make an API key", body=NewKeySchema, answers={201: CreatedApiKey}, location="/api/v1/api-keys/{id}")
+    def on_post(self, key: ApiKey, command: NewKey) -> NewKeyView: ...
+
+The method takes by name what it needs: `key`, the caller's API key; `command`, what the schema of `body` or of
+`query` loaded; `call` (a `Call`), where the request's headers matter or the answer is not JSON; and the parameters
+of the path. What it returns is dumped by the schema in `answers` of the success status, which is the first one, or
+by the one of a `Reply`. A method that returns None answers without a body, or has answered through its `call`.
+
+`app/api/routes.py` gives Falcon the `Responder` of each method.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+import falcon
+import orjson
 from marshmallow import Schema
 
-Responder = TypeVar("Responder", bound=Callable[..., None])
+from app.http.bodies import read_capped, read_json
+from app.schemas.answer import Dump, dumper
+from app.schemas.base import load
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 Answers = Mapping[int, type[Schema] | None]
+Limit = Literal["json", "run", "traces", "import"]
+Limits = Mapping[Limit, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`answers` are those of success, None for one without a body; `errors` are statuses beyond what all of the
-    kind may answer. `headers` and `answer_headers` are names in `app/api/openapi_headers.py`. `texts` are media types
-    other than JSON that 200 may have: a CSV, a page, a stream of events.
+    """What the API's document says of a method, and what its `Responder` does by it.
+
+    `answers` are those of success, None for one without a body; `errors` are statuses beyond what all operations of
+    the kind may answer. `headers` and `answer_headers` are names in `app/api/openapi_headers.py`; with "ETag" among
+    the latter the result's `etag` is sent, unless it is None. `location` is the address of what was made, with the
+    path's parameters and the answer's fields in braces. `limit` names the bound of the body's bytes. `texts` are media
+    types other than JSON that 200 may have: a CSV, a page, a stream of events.
     """
 
     summary: str
     answers: Answers
     body: type[Schema] | None = None
     body_optional: bool = False
+    limit: Limit = "json"
     query: type[Schema] | None = None
     headers: tuple[str, ...] = ()
+    location: str = ""
     answer_headers: tuple[str, ...] = ()
     errors: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
 
 
-def operation(summary: str, **described: Any) -> Callable[[Responder], Responder]:
-    """Describe a responder with the fields of `Operation`."""
+def operation(summary: str, **described: Any) -> Callable[[Method], Method]:
+    """Describe a method with the fields of `Operation`."""
     about = Operation(summary, **described)
 
-    def describe(responder: Responder) -> Responder:
-        vars(responder)["operation"] = about
-        return responder
+    def describe(method: Method) -> Method:
+        vars(method)["operation"] = about
+        return method
 
     return describe
 
 
-def operation_of(responder: object) -> Operation | None:
-    return getattr(responder, "operation", None)
+def operation_of(method: object) -> Operation | None:
+    return getattr(method, "operation", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A result with the status that it has among several of success."""
+
+    status: int
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request and its answer, for methods that need more than key, command and path."""
+
+    req: falcon.Request
+    resp: falcon.Response
+    body_bytes: int
+
+    @property
+    def epoch(self) -> bytes:
+        """The epoch of the key's project when the request came."""
+        epoch: bytes = self.req.context.epoch
+        return epoch
+
+    @property
+    def if_match(self) -> frozenset[str] | None:
+        """The strong ETags (or "*") of which one must be the draft's; None when the caller asks for no check."""
+        tags = self.req.if_match
+        return None if tags is None else frozenset(str(tag) for tag in tags if not getattr(tag, "is_weak", False))
+
+    def read_bytes(self) -> bytes:
+        """The body as it was sent, within the operation's limit."""
+        return read_capped(self.req, self.body_bytes)
+
+    def read_json(self) -> Any:
+        """The body as JSON, within the operation's limit."""
+        return read_json(self.req, self.body_bytes)
+
+
+class Responder:
+    """What Falcon calls in place of a method: parses the request, calls the method, dumps its result."""
+
+    def __init__(self, method: Callable[..., Any], about: Operation, limits: Limits) -> None:
+        self._method = method
+        self.__name__ = method.__name__
+        self.operation = about
+        self._body_bytes = limits[about.limit] if about.body else 0
+        self._takes = inspect.signature(method).parameters.keys() & {"key", "command", "call"}
+        self._read_command = _reader(about, self._body_bytes)
+        self._statuses = {status: falcon.code_to_http_status(status) for status in about.answers}
+        self._success = next(iter(about.answers))
+        self._dumpers: dict[int, Dump] = {
+            status: dumper(schema) for status, schema in about.answers.items() if schema is not None
+        }
+
+    def __call__(self, req: falcon.Request, resp: falcon.Response, **arguments: Any) -> None:
+        path = dict(arguments)
+        resp.status = self._statuses[self._success]
+        if "key" in self._takes:
+            arguments["key"] = req.context.key
+        if "command" in self._takes:
+            arguments["command"] = self._read_command(req)
+        if "call" in self._takes:
+            arguments["call"] = Call(req, resp, self._body_bytes)
+        result = self._method(**arguments)
+        reply = result if isinstance(result, Reply) else Reply(self._success, result)
+        if reply.result is not None:
+            self._answer(resp, reply, path)
+
+    def _answer(self, resp: falcon.Response, reply: Reply, path: Mapping[str, Any]) -> None:
+        answer = self._dumpers[reply.status](reply.result)
+        resp.status = self._statuses[reply.status]
+        if self.operation.location:
+            resp.location = self.operation.location.format_map({**answer, **path})
+        if "ETag" in self.operation.answer_headers and (etag := reply.result.etag) is not None:
+            resp.etag = etag
+        resp.content_type = falcon.MEDIA_JSON
+        resp.data = orjson.dumps(answer)
+
+
+def _reader(about: Operation, body_bytes: int) -> Callable[[falcon.Request], Any]:
+    """What reads a request's command; its schema is made once."""
+    if about.body:
+        body = about.body()
+        return lambda req: load(body, read_json(req, body_bytes, optional=about.body_optional))
+    query = about.query() if about.query else None
+    return lambda req: load(query, req.params) if query else None
+
+
+def bound(method: Callable[..., Any], limits: Limits) -> Callable[..., Any]:
+    """The `Responder` of a method; a method without an operation, or with Falcon's own signature, itself."""
+    about = operation_of(method)
+    by_hand = "resp" in inspect.signature(method).parameters
+    return method if about is None or by_hand else Responder(method, about, limits)

@@ -7,10 +7,10 @@ import falcon
 from app.access import ByKey
 from app.api.operation import operation
 from app.http.bodies import read_json
-from app.schemas.answers import keys as key_answers
+from app.schemas.answer import dump
 from app.schemas.answers import organization as answers
 from app.schemas.base import load
-from app.schemas.keys import NewKeySchema, WantedKey, dump_key
+from app.schemas.keys import CreatedApiKey, MadeKey, NewKeySchema, WantedKey
 from app.schemas.organization import ProjectSchema, dump_project
 from app.services.accounts.keys import KeyService
 from app.services.accounts.projects import ProjectService
@@ -72,7 +72,7 @@ class ProjectApiKeys:
     @operation(
         "Make an API key of any project of the organization; its secret is shown this once",
         body=NewKeySchema,
-        answers={201: key_answers.CreatedApiKey},
+        answers={201: CreatedApiKey},
     )
     def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
         maker = req.context.key
@@ -83,4 +83,5 @@ class ProjectApiKeys:
         )
         resp.status = falcon.HTTP_201
         resp.location = f"/api/v1/api-keys/{new.id}"
-        resp.media = dump_key(self._keys.get(project_id=project_id, key_id=new.id)) | {"key": new.secret}
+        made = MadeKey(self._keys.get(project_id=project_id, key_id=new.id), new.secret)
+        resp.media = dump(CreatedApiKey, made)

@@ -12,6 +12,7 @@ from falcon.routing import CompiledRouter, IntConverter, map_http_methods
 
 from app.access import Access, check_declared
 
+Adapt = Callable[[Callable[..., Any]], Callable[..., Any]]
 _PARAMETER = re.compile(r"{(?P<name>\w+)(?::(?P<converter>\w+)(?:\([^)]*\))?)?}")
 
 
@@ -33,11 +34,19 @@ class Digits(IntConverter):
         return super().convert(value) if value.isascii() and value.isdigit() else None
 
 
-class Router(CompiledRouter):
-    """Answers HEAD wherever it answers GET, by the same responder; Falcon leaves the body out."""
+def _as_it_is(method: Callable[..., Any]) -> Callable[..., Any]:
+    return method
 
-    def map_http_methods(self, resource: object, **options: Any) -> Any:
-        responders = super().map_http_methods(resource, **options)
+
+class Router(CompiledRouter):
+    """Answers HEAD wherever it answers GET, by the same responder; Falcon leaves the body out.
+
+    `adapt` makes Falcon's responder of a resource's method.
+    """
+
+    def map_http_methods(self, resource: object, *, adapt: Adapt = _as_it_is, **options: Any) -> Any:
+        methods = super().map_http_methods(resource, **options)
+        responders = {name: adapt(method) for name, method in methods.items()}
         return {"HEAD": responders["GET"], **responders} if "GET" in responders else responders
 
 

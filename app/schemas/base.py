@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any, ClassVar
 
-from marshmallow import RAISE, Schema, ValidationError, fields, validate
+from marshmallow import RAISE, Schema, ValidationError, fields, post_load, validate
 
 from app.errors import Invalid
+from app.schemas.answer import CamelCaseMeta
 
 BIGINT_MAX = 2**63 - 1
 # What nanoseconds since 1970 in 63 bits can count.
@@ -21,11 +22,18 @@ MESSAGE_LENGTH = 500
 FIELDS_MAX = 100
 
 
-class StrictSchema(Schema):
-    """A request's body or query: unknown fields are errors."""
+class StrictSchema(Schema, metaclass=CamelCaseMeta):
+    """A request's body or query: unknown fields are errors.
+
+    It loads to `command`, called with the fields by their names in Python, or to a dict of them. Keys in JSON are the
+    names in camel case, or `data_key`.
+    """
 
     class Meta:
         unknown = RAISE
+
+    camel_case: ClassVar = True
+    command: ClassVar[type[Any] | None] = None
 
     error_messages = {"unknown": "Unknown field.", "type": "Must be a JSON object."}  # noqa: RUF012 - marshmallow's way
 
@@ -33,6 +41,10 @@ class StrictSchema(Schema):
         if isinstance(data, Mapping) and len(data) > FIELDS_MAX:
             raise ValidationError(f"Must have at most {FIELDS_MAX} fields.")
         return super().load(data, **kwargs)
+
+    @post_load
+    def make_command(self, data: dict[str, Any], **_kwargs: Any) -> Any:
+        return data if self.command is None else self.command(**data)
 
 
 class Text(fields.String):
@@ -114,11 +126,14 @@ class JsonNumber(fields.Float):
 
 
 class BoundedList(fields.List[Any]):
-    """A list whose length is known to be right before its entries are looked at."""
+    """A list whose length is known to be right before its entries are looked at; it loads to an `into`."""
 
-    def __init__(self, inner: Any, *, minimum: int = 0, maximum: int, **kwargs: Any) -> None:
+    def __init__(
+        self, inner: Any, *, minimum: int = 0, maximum: int, into: Callable[[Any], Any] = list, **kwargs: Any
+    ) -> None:
         super().__init__(inner, **kwargs)
         self._bounds = (minimum, maximum)
+        self._into = into
         self.documented: dict[str, Any] = {"minItems": minimum, "maxItems": maximum}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
@@ -126,7 +141,7 @@ class BoundedList(fields.List[Any]):
         if isinstance(value, list) and not minimum <= len(value) <= maximum:
             entries = f"{minimum} to {maximum}" if minimum else f"at most {maximum}"
             raise ValidationError(f"Must have {entries} entries.")
-        return super()._deserialize(value, attr, data, **kwargs)
+        return self._into(super()._deserialize(value, attr, data, **kwargs))
 
 
 class Identifier(fields.Integer):

@@ -1,18 +1,18 @@
-"""Requests for API keys, and keys as JSON: never the secret, but in the answer that makes one."""
+"""API keys: never the secret, but in the answer that makes one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import ClassVar, NamedTuple
 
-from marshmallow import fields, post_load, validate
+from marshmallow import fields, validate
 
-from app.models.api_keys import ApiKey
+from app.models import api_keys
+from app.schemas.answer import Answer, choice, integer, itself, many, part, text, time
 from app.schemas.base import BoundedList, Moment, StrictSchema, Text
 from app.services.accounts.keys import SCOPES
 from app.services.accounts.projects import NAME_MAX
-from app.timestamps import iso, iso_or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +25,37 @@ class WantedKey:
 
 
 class NewKeySchema(StrictSchema):
+    command: ClassVar = WantedKey
+
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
-    scopes = BoundedList(fields.String(validate=validate.OneOf(sorted(SCOPES))), minimum=1, maximum=len(SCOPES))
-    expires_at = Moment(data_key="expiresAt", allow_none=True)
-
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> WantedKey:
-        scopes = data.pop("scopes", None)
-        return WantedKey(scopes=None if scopes is None else frozenset(scopes), **data)
+    scopes = BoundedList(
+        fields.String(validate=validate.OneOf(sorted(SCOPES))), minimum=1, maximum=len(SCOPES), into=frozenset
+    )
+    expires_at = Moment(allow_none=True)
 
 
-def dump_key(key: ApiKey) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "lastFour": key.last_four,
-        "scopes": sorted(key.scopes),
-        "createdAt": iso(key.created_at),
-        "expiresAt": iso_or_none(key.expires_at),
-        "revokedAt": iso_or_none(key.revoked_at),
-        "lastUsedAt": iso_or_none(key.last_used_at),
-    }
+class ApiKey(Answer):
+    id = integer()
+    name = text()
+    last_four = text()
+    scopes = many(choice(*sorted(SCOPES)), get=lambda key: sorted(key.scopes))
+    created_at = time()
+    expires_at = time(allow_none=True)
+    revoked_at = time(allow_none=True)
+    last_used_at = time(allow_none=True)
+
+
+class MadeKey(NamedTuple):
+    """A new key with its secret."""
+
+    key: api_keys.ApiKey
+    secret: str
+
+
+class CreatedApiKey(Answer):
+    api_key = part(ApiKey, "key")
+    key = text(attribute="secret")
+
+
+class ApiKeys(Answer):
+    api_keys = many(ApiKey, get=itself)

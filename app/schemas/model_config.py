@@ -19,6 +19,8 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 
 class ToolSchema(StrictSchema):
+    camel_case: ClassVar = False
+
     name = fields.String(
         required=True,
         validate=validate.Regexp(
@@ -68,6 +70,8 @@ class Tools(BoundedList):
 
 class ModelConfigSchema(StrictSchema):
     """Loads to a dict with just the keys that were sent."""
+
+    camel_case: ClassVar = False
 
     tools = Tools()
     max_tokens = fields.Integer(strict=True, validate=validate.Range(min=1))

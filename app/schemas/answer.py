@@ -1,0 +1,228 @@
+"""Answers: one class per noun names the fields of its JSON, to dump them and to describe them.
+
+    class ApiKey(Answer):
+        id = integer()
+        last_four = text()  # "lastFour" in JSON
+        expires_at = time(allow_none=True)
+        scopes = many(choice("read", "write"), get=lambda key: sorted(key.scopes))
+
+    dump(ApiKey, key)  # {"id": 1, "lastFour": "9fQ2", "expiresAt": None, "scopes": ["read"]}
+
+A field is read from the attribute of its name, from the path in `attribute` (`attribute="head.id"`), or by calling
+`get` with the object. Its key is its name in camel case, or `data_key`. A field is in every answer unless it has
+`required=False`; such a field is left out when its value is None, or, with `allow_none` too, when it is
+`marshmallow.missing`. A dict in place of an object is JSON already and is passed on as it is.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, ClassVar
+
+from marshmallow import RAISE, Schema, fields, missing, validate
+from marshmallow.schema import SchemaMeta
+
+from app.timestamps import iso
+
+Json = dict[str, Any]
+Field = fields.Field[Any]
+Dump = Callable[[Any], Any]
+TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
+
+
+class Part(fields.Field[Any]):
+    """The fields of another answer, in this place; see `part`."""
+
+    def __init__(self, schema: type[Schema], path: str) -> None:
+        super().__init__()
+        self.fields: Mapping[str, Field] = schema._declared_fields
+        self.path = path
+
+    def expand(self) -> list[tuple[str, Field]]:
+        return [(name, self._moved(name, field)) for name, field in self.fields.items()]
+
+    def _moved(self, name: str, field: Field) -> Field:
+        moved = copy.copy(field)
+        path = f"{self.path}.{field.metadata['of']}" if "of" in field.metadata else self.path
+        moved.metadata = {**field.metadata, "of": path}
+        moved.attribute = field.attribute or name
+        return moved
+
+
+class CamelCaseMeta(SchemaMeta):
+    """Gives each field a key in camel case, unless its class has `camel_case = False`, and expands each `Part`."""
+
+    @classmethod
+    def get_declared_fields(
+        mcs,  # noqa: N804 - a metaclass
+        klass: Any,
+        cls_fields: list[tuple[str, Field]],
+        inherited_fields: list[tuple[str, Field]],
+        dict_cls: type[dict[str, Field]] = dict,
+    ) -> dict[str, Field]:
+        own = [
+            pair
+            for name, field in cls_fields
+            for pair in (field.expand() if isinstance(field, Part) else [(name, field)])
+        ]
+        for name, field in own:
+            if field.data_key is None and klass.camel_case:
+                field.data_key = camel_case(name)
+        return super().get_declared_fields(klass, own, inherited_fields, dict_cls)
+
+
+def camel_case(name: str) -> str:
+    """`created_at` becomes `createdAt`, `from_` becomes `from`."""
+    return re.sub(r"_(\w)", lambda match: match[1].upper(), name.rstrip("_"))
+
+
+class Answer(Schema, metaclass=CamelCaseMeta):
+    """An answer has the fields that it names and no others."""
+
+    class Meta:
+        unknown = RAISE
+
+    camel_case: ClassVar = True
+
+
+def text(**options: Any) -> Field:
+    return fields.String(**_options(options))
+
+
+def choice(*words: str, **options: Any) -> Field:
+    return fields.String(validate=validate.OneOf(words), **_options(options))
+
+
+def integer(**options: Any) -> Field:
+    return fields.Integer(**_options(options))
+
+
+def number(**options: Any) -> Field:
+    return fields.Float(**_options(options))
+
+
+def boolean(**options: Any) -> Field:
+    return fields.Boolean(**_options(options))
+
+
+def time(**options: Any) -> Field:
+    """An aware datetime, as ISO 8601 UTC with milliseconds and `Z`."""
+    return fields.DateTime(**_options(options, pattern=TIME))
+
+
+def anything(**options: Any) -> Field:
+    return fields.Raw(**_options(options))
+
+
+def many(inner: Field | type[Schema], **options: Any) -> Field:
+    return fields.List(fields.Nested(inner) if isinstance(inner, type) else inner, **_options(options))
+
+
+def mapping(inner: Field | None = None, **options: Any) -> Field:
+    """An object whose keys callers choose; its values are JSON already."""
+    return fields.Dict(keys=fields.String(), values=inner, **_options(options))
+
+
+def one(inner: type[Schema], **options: Any) -> Field:
+    return fields.Nested(inner, **_options(options))
+
+
+def part(schema: type[Schema], path: str) -> Field:
+    """The fields of `schema` in the place of this field, read from the attribute `path`."""
+    return Part(schema, path)
+
+
+class Either(fields.Field[Any]):
+    """One of several answers: by the type of the object where `alternatives` is a mapping of types."""
+
+    def __init__(self, alternatives: tuple[type[Schema], ...], types: Mapping[type, type[Schema]], **options: Any):
+        super().__init__(**options)
+        self.alternatives = alternatives
+        self.types = types
+
+
+def either(*alternatives: type[Schema], by_type: Mapping[type, type[Schema]] | None = None, **options: Any) -> Field:
+    """One of `alternatives`, for objects that are JSON already, or the answer that `by_type` has for their type."""
+    types = by_type or {}
+    return Either((*alternatives, *types.values()), types, **_options(options))
+
+
+def itself(value: Any) -> Any:
+    """As `get` of a field: the object is the field's value, such as the list of a listing."""
+    return value
+
+
+def _options(options: Json, **metadata: Any) -> Json:
+    options = {"required": True} | options
+    if "get" in options:
+        metadata["get"] = options.pop("get")
+    return options | {"metadata": metadata}
+
+
+def dump(schema: type[Schema], value: Any) -> Json:
+    """The JSON of `value`, as `schema` names its fields."""
+    dumped: Json = dumper(schema)(value)
+    return dumped
+
+
+@cache
+def dumper(schema: type[Schema]) -> Dump:
+    """What dumps objects as `schema` says: one expression, as fast as a dict written by hand."""
+    names: Json = {}
+    entries, optional = [], []
+    for number, (name, field) in enumerate(schema._declared_fields.items()):
+        key = field.data_key or name
+        entries.append(f"{key!r}: {_expression(name, field, names, number)}")
+        if not field.required and issubclass(schema, Answer):
+            optional.append((key, missing if field.allow_none else None))
+    names["without"] = _without(tuple(optional))
+    source = "{" + ", ".join(entries) + "}"
+    source = f"without({source})" if optional else source
+    # Made of names in our schemas alone.
+    found: Dump = eval(f"lambda one: one if one.__class__ is dict else {source}", names)  # noqa: S307
+    return found
+
+
+def _expression(name: str, field: Field, names: Json, number: int) -> str:
+    """The expression of a field's value in the object `one`; what it calls is added to `names`."""
+    owner = f"one.{field.metadata['of']}" if "of" in field.metadata else "one"
+    value = f"{owner}.{field.attribute or name}"
+    if get := field.metadata.get("get"):
+        names[f"get{number}"] = get
+        value = f"get{number}({owner})"
+    inner = field.inner if isinstance(field, fields.List) else field
+    convert = _converter(inner)
+    if convert is None:
+        return value
+    names[f"to{number}"] = convert
+    nullable = field.allow_none or not field.required
+    found = "found" if nullable else value
+    converted = f"to{number}({found})" if inner is field else f"[to{number}(each) for each in {found}]"
+    return f"(None if (found := {value}) is None else {converted})" if nullable else converted
+
+
+def _converter(field: Field) -> Dump | None:
+    """What makes JSON of a field's value; None where the value is JSON already."""
+    if isinstance(field, fields.DateTime):
+        return iso
+    if isinstance(field, fields.Nested):
+        return dumper(field.nested)  # type: ignore[arg-type] # never a name or an instance with us
+    if isinstance(field, Either) and field.types:
+        dumpers = {kind: dumper(schema) for kind, schema in field.types.items()}
+        return lambda value: dumpers[type(value)](value)
+    return None
+
+
+def _without(optional: tuple[tuple[str, Any], ...]) -> Dump:
+    """What takes the optional fields that are absent out of a dict."""
+
+    def without(dumped: Json) -> Json:
+        for key, absent in optional:
+            if dumped[key] is absent:
+                del dumped[key]
+        return dumped
+
+    return without

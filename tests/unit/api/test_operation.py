@@ -1,0 +1,136 @@
+"""Operations: what their responders take from a request, and make of a result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import falcon
+import pytest
+from falcon.testing import TestClient
+from marshmallow import fields
+
+from app.access import Public
+from app.api.operation import Call, Limits, Reply, bound, operation
+from app.http import errors
+from app.http.route_table import RoutedApp
+from app.schemas.answer import Answer, integer, text
+from app.schemas.base import StrictSchema, Text
+
+
+class ThingSchema(StrictSchema):
+    name = Text(load_default="nameless")
+
+
+class ThingQuery(StrictSchema):
+    limit = fields.Integer(load_default=5)
+
+
+class Thing(Answer):
+    id = integer()
+    name = text()
+
+
+@dataclass(frozen=True)
+class Made:
+    id: int
+    name: str
+    etag: str | None = "e1"
+
+
+class Things:
+    access = Public({"GET", "POST", "PUT", "PATCH", "DELETE"})
+
+    @operation("List", query=ThingQuery, answers={200: Thing}, answer_headers=("ETag",))
+    def on_get(self, command: dict[str, Any], thing_id: int) -> Made:
+        return Made(thing_id, str(command["limit"]), "e1" if thing_id == 1 else None)
+
+    @operation(
+        "Make", body=ThingSchema, body_optional=True, answers={201: Thing}, location="/things/{thing_id}/of/{name}"
+    )
+    def on_post(self, command: dict[str, Any], thing_id: int) -> Made:
+        return Made(thing_id + 1, command["name"])
+
+    @operation("Put", body=ThingSchema, limit="import", answers={200: Thing, 201: Thing})
+    def on_put(self, command: dict[str, Any], thing_id: int) -> Reply:
+        return Reply(201, Made(thing_id, command["name"]))
+
+    @operation("Stream", answers={200: None}, texts=("text/plain",))
+    def on_patch(self, call: Call, thing_id: int) -> None:
+        call.resp.content_type = "text/plain"
+        call.resp.text = ", ".join(sorted(call.if_match or {"none"}))
+
+    @operation("Delete", answers={204: None})
+    def on_delete(self, thing_id: int) -> None: ...
+
+
+def app_of(resource: object, limits: Limits) -> RoutedApp:
+    app = RoutedApp()
+    errors.install(app)
+    app.add_route("/things/{thing_id:int}", resource, adapt=partial(bound, limits=limits))
+    return app
+
+
+@pytest.fixture
+def client() -> TestClient:
+    return TestClient(app_of(Things(), limits={"json": 30, "import": 60}))
+
+
+def test_a_query_is_loaded_and_the_result_dumped(client: TestClient) -> None:
+    answer = client.simulate_get("/things/1", query_string="limit=7")
+    assert (answer.status_code, answer.json) == (200, {"id": 1, "name": "7"})
+    assert answer.headers["content-type"] == "application/json"
+    assert client.simulate_get("/things/1", query_string="limit=x").status_code == 400
+
+
+def test_an_etag_is_sent_when_the_result_has_one(client: TestClient) -> None:
+    assert client.simulate_get("/things/1").headers["etag"] == '"e1"'
+    assert "etag" not in client.simulate_get("/things/2").headers
+
+
+def test_head_is_answered_as_get_is(client: TestClient) -> None:
+    answer = client.simulate_head("/things/1")
+    assert (answer.status_code, answer.text) == (200, "")
+
+
+def test_what_is_made_has_its_location(client: TestClient) -> None:
+    answer = client.simulate_post("/things/1", json={"name": "n"})
+    assert (answer.status_code, answer.headers["location"]) == (201, "/things/1/of/n")
+    assert client.simulate_post("/things/1").json == {"id": 2, "name": "nameless"}
+
+
+def test_an_operation_names_the_limit_of_its_body(client: TestClient) -> None:
+    body = {"name": "n" * 30}
+    assert client.simulate_post("/things/1", json=body).status_code == 413
+    assert client.simulate_put("/things/1", json=body).status_code == 201
+
+
+def test_a_limit_that_the_app_does_not_know_is_found_when_the_route_is_added() -> None:
+    with pytest.raises(KeyError):
+        app_of(Things(), limits={"json": 30})
+
+
+def test_a_method_may_answer_through_its_call(client: TestClient) -> None:
+    answer = client.simulate_patch("/things/1", headers={"If-Match": '"a", W/"b", "c"'})
+    assert (answer.status_code, answer.text) == (200, "a, c")
+
+
+def test_a_method_that_returns_nothing_answers_without_a_body(client: TestClient) -> None:
+    answer = client.simulate_delete("/things/1")
+    assert (answer.status_code, answer.content) == (204, b"")
+
+
+def test_methods_can_be_called_without_a_request() -> None:
+    assert Things().on_put({"name": "n"}, 1).result == Made(1, "n")
+
+
+def test_falcons_own_signature_is_left_alone() -> None:
+    class ByHand:
+        access = Public({"GET"})
+
+        @operation("By hand", answers={200: Thing})
+        def on_get(self, _req: falcon.Request, resp: falcon.Response, thing_id: int) -> None:
+            resp.media = {"by": f"hand {thing_id}"}
+
+    assert TestClient(app_of(ByHand(), limits={})).simulate_get("/things/1").json == {"by": "hand 1"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -129,8 +128,7 @@ def test_an_expired_key_is_refused(world: World) -> None:
     times = {"now": now + timedelta(minutes=59)}
     container = world.container
     keys = KeyService(database=container.database, now=lambda: times["now"], metrics=container.metrics)
-    services = copy(container.services)
-    services.keys = keys
+    services = replace(container.services, keys=keys)
     client = TestClient(build_app(replace(container, services=services)))
     mine = replace(world, client=client, key=key["key"])
     assert mine.get("/api/v1/prompts").status_code == 200

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Literal
 
-from sqlalchemy import Column, Connection, Index, String, Table, insert, select, update
+from sqlalchemy import Column, Connection, Index, String, Table, select, update
 
+from app.models import organizations, queries
 from app.models.base import OPTIONS, BigInt, Json, Timestamp, exact, identifier, metadata
 
 audit_log = Table(
@@ -42,9 +44,52 @@ class Actor:
 SYSTEM = Actor("system", None, "Reprise")
 
 
+class Action(StrEnum):
+    """An audited action: the name that is stored, and the label that people read in front of the subject."""
+
+    label: str
+
+    def __new__(cls, name: str, label: str) -> Action:
+        action = str.__new__(cls, name)
+        action._value_, action.label = name, label
+        return action
+
+    API_KEY_CREATED = "api_key.created", "Created the API key"
+    API_KEY_REVOKED = "api_key.revoked", "Revoked the API key"
+    CREDENTIAL_CLEARED = "credential.cleared", "Removed the credential for"
+    CREDENTIAL_SET = "credential.set", "Stored the credential for"
+    DATA_POLICY_CHANGED = "data_policy.changed", "Changed the data policy of"
+    INVITATION_CREATED = "invitation.created", "Invited"
+    INVITATION_WITHDRAWN = "invitation.withdrawn", "Withdrew the invitation of"
+    MEMBER_JOINED = "member.joined", "Joined as"
+    MEMBER_REMOVED = "member.removed", "Removed the member"
+    MEMBER_ROLE_CHANGED = "member.role_changed", "Changed the role of"
+    MODEL_ADDED = "model.added", "Added the model"
+    MODEL_CHANGED = "model.changed", "Changed the model"
+    MODEL_REMOVED = "model.removed", "Removed the model"
+    PROJECT_CREATED = "project.created", "Created the project"
+    PROJECT_ERASED = "project.erased", "Erased the project"
+    PROJECT_RENAMED = "project.renamed", "Renamed the project to"
+    PROMPT_ARCHIVED = "prompt.archived", "Archived the prompt"
+    PROMPT_CHANGED = "prompt.changed", "Changed the draft of"
+    PROMPT_COMMITTED = "prompt.committed", "Committed"
+    PROMPT_CREATED = "prompt.created", "Created the prompt"
+    PROMPT_ERASED = "prompt.erased", "Erased the prompt"
+    PROMPT_RESTORED = "prompt.restored", "Restored into the draft of"
+    REPLAY_JUDGED = "replay.judged", "Judged a step of the replay"
+    SESSION_DELETED = "session.deleted", "Deleted the session"
+    SIGN_IN_FAILED = "sign_in.failed", "Failed to sign in as"
+    TEST_CASE_CHANGED = "test_case.changed", "Changed the test case"
+    TEST_CASE_CREATED = "test_case.created", "Made the test case"
+    TEST_CASE_DELETED = "test_case.deleted", "Deleted the test case"
+
+
+_ACTIONS = {str(action): action for action in Action}
+
+
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """`action` is `<noun>.<what was done>`, such as `api_key.revoked`; `subject` names what it was done to."""
+    """`action` is an `Action`, or the name of one that a later release writes; `subject` names what it was done to."""
 
     id: int
     project_id: int | None
@@ -55,23 +100,34 @@ class AuditEntry:
     details: dict[str, Any]
     created_at: datetime
 
+    @property
+    def label(self) -> str:
+        """The action in words, in front of the subject."""
+        known = _ACTIONS.get(self.action)
+        return known.label if known else self.action.replace(".", " ").replace("_", " ").capitalize()
 
-_SELECT = select(*(audit_log.c[name] for name in AuditEntry.__dataclass_fields__))
 
-
-def add_entry(
+def note(
     connection: Connection,
-    *,
-    organization_id: int,
-    project_id: int | None = None,
-    actor: Actor,
-    action: str,
-    subject: str,
-    details: Mapping[str, Any] | None = None,
     now: datetime,
+    actor: Actor,
+    action: Action,
+    subject: str,
+    *,
+    organization_id: int | None = None,
+    project_id: int | None = None,
+    details: Mapping[str, Any] | None = None,
 ) -> int:
-    """The entry's id."""
-    statement = insert(audit_log).values(
+    """Write an entry on a change, in the change's own transaction; returns the entry's id.
+
+    Without `organization_id` the entry belongs to the project's organization; `NotFound` if the project is erased.
+    `details` name what changed; they never hold content that people wrote.
+    """
+    if organization_id is None:
+        organization_id = organizations.require_project(connection, project_id or 0).organization_id
+    return queries.insert_row(
+        connection,
+        audit_log,
         organization_id=organization_id,
         project_id=project_id,
         actor_kind=actor.kind,
@@ -82,11 +138,10 @@ def add_entry(
         details=dict(details or {}),
         created_at=now,
     )
-    return int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
 
 
 def change_details(connection: Connection, *, entry_id: int, details: Mapping[str, Any]) -> None:
-    """For an entry that counts; all others stay as they were written."""
+    """Replace the details of an entry that counts; all other entries stay as they were written."""
     connection.execute(update(audit_log).where(audit_log.c.id == entry_id).values(details=dict(details)))
 
 
@@ -94,7 +149,6 @@ def list_entries(
     connection: Connection, *, organization_id: int, before_id: int | None, limit: int
 ) -> list[AuditEntry]:
     """Newest first."""
-    statement = _SELECT.where(audit_log.c.organization_id == organization_id)
-    if before_id is not None:
-        statement = statement.where(audit_log.c.id < before_id)
-    return [AuditEntry(*row) for row in connection.execute(statement.order_by(audit_log.c.id.desc()).limit(limit))]
+    ours = select(*queries.columns_of(AuditEntry, audit_log)).where(audit_log.c.organization_id == organization_id)
+    page = queries.newest_first(ours, audit_log.c.id, before_id=before_id, limit=limit)
+    return queries.list_rows(connection, AuditEntry, page)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Column, Connection, Index, String, Table, func, select, update
 
+from app.errors import NotFound
 from app.models import queries
 from app.models.base import OPTIONS, Timestamp, identifier, metadata, reference
 
@@ -70,6 +71,14 @@ def lock_organization(connection: Connection, organization_id: int) -> None:
 
 def find_project(connection: Connection, project_id: int) -> Project | None:
     return queries.find_row(connection, Project, _PROJECT.where(projects.c.id == project_id))
+
+
+def require_project(connection: Connection, project_id: int) -> Project:
+    """The project; `NotFound` if there is none, or it is erased."""
+    project = find_project(connection, project_id)
+    if project is None:
+        raise NotFound("There is no such project.")
+    return project
 
 
 def find_organization(connection: Connection, project_id: int) -> int | None:

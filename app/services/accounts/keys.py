@@ -17,8 +17,7 @@ from app.errors import Forbidden, Invalid, NotFound, Unauthorized
 from app.metrics import Metrics, cache_lookups
 from app.models import api_keys, audit_log, organizations
 from app.models.api_keys import ApiKey
-from app.models.audit_log import SYSTEM, Actor
-from app.models.organizations import Project
+from app.models.audit_log import SYSTEM, Action, Actor
 from app.timestamps import Now
 
 # Opens what is the organization's: all of its projects share it, so that no key has it unless it was asked for.
@@ -80,9 +79,7 @@ class KeyService:
             raise Invalid(f"scopes: {', '.join(sorted(unknown))}: use {', '.join(sorted(SCOPES))}")
         secret = "rp_" + secrets.token_urlsafe(32)
         with self._database.write() as connection:
-            project = organizations.find_project(connection, project_id)
-            if project is None:
-                raise NotFound("There is no such project.")
+            organizations.require_project(connection, project_id)
             key_id = api_keys.add_key(
                 connection,
                 project_id=project_id,
@@ -93,7 +90,7 @@ class KeyService:
                 scopes=scopes,
                 expires_at=expires_at,
             )
-            self._note(connection, project, actor, "api_key.created", name, secret[-4:], scopes)
+            self._note(connection, actor, Action.API_KEY_CREATED, project_id, key_id)
         return NewKey(key_id, secret)
 
     def create_with(
@@ -142,33 +139,16 @@ class KeyService:
         with self._database.write() as connection:
             if not api_keys.revoke_key(connection, project_id=project_id, key_id=key_id, now=self._now()):
                 raise NotFound("There is no such API key, or it was revoked before.")
-            project = organizations.find_project(connection, project_id)
-            key = api_keys.find_key(connection, project_id=project_id, key_id=key_id)
-            if project and key:
-                self._note(connection, project, actor, "api_key.revoked", key.name, key.last_four, key.scopes)
+            self._note(connection, actor, Action.API_KEY_REVOKED, project_id, key_id)
         with self._lock:
             self._cache.clear()
 
-    def _note(
-        self,
-        connection: Connection,
-        project: Project,
-        actor: Actor,
-        action: str,
-        name: str,
-        last_four: str,
-        scopes: frozenset[str],
-    ) -> None:
-        audit_log.add_entry(
-            connection,
-            organization_id=project.organization_id,
-            project_id=project.id,
-            actor=actor,
-            action=action,
-            subject=name,
-            details={"lastFour": last_four, "scopes": ", ".join(sorted(scopes))},
-            now=self._now(),
-        )
+    def _note(self, connection: Connection, actor: Actor, action: Action, project_id: int, key_id: int) -> None:
+        key = api_keys.find_key(connection, project_id=project_id, key_id=key_id)
+        if key is not None:
+            owner = {"organization_id": key.organization_id, "project_id": project_id}
+            details = {"lastFour": key.last_four, "scopes": ", ".join(sorted(key.scopes))}
+            audit_log.note(connection, self._now(), actor, action, key.name, **owner, details=details)
 
     def _find(self, key_digest: bytes) -> ApiKey | None:
         cached = self._cache.get(key_digest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.db import Database
 from app.errors import Invalid, NotFound
 from app.models import audit_log, organizations
-from app.models.audit_log import Actor
+from app.models.audit_log import Action, Actor
 from app.models.organizations import Project
 from app.services.accounts.sign_ins import Viewer
 from app.timestamps import Now
@@ -46,33 +46,17 @@ class ProjectService:
         name, now = checked_name(name), self._now()
         with self._database.write() as connection:
             project_id = organizations.add_project(connection, organization_id=organization_id, name=name, now=now)
-            audit_log.add_entry(
-                connection,
-                organization_id=organization_id,
-                project_id=project_id,
-                actor=actor,
-                action="project.created",
-                subject=name,
-                now=now,
-            )
+            audit_log.note(connection, now, actor, Action.PROJECT_CREATED, name, project_id=project_id)
         return project_id
 
     def rename(self, *, project_id: int, name: str, actor: Actor) -> None:
         name = checked_name(name)
         with self._database.write() as connection:
-            project = organizations.find_project(connection, project_id)
-            if project is None:
-                raise NotFound("There is no such project.")
+            old = organizations.require_project(connection, project_id).name
             organizations.rename_project(connection, project_id=project_id, name=name)
-            audit_log.add_entry(
-                connection,
-                organization_id=project.organization_id,
-                project_id=project_id,
-                actor=actor,
-                action="project.renamed",
-                subject=name,
-                details={"old": project.name},
-                now=self._now(),
+            now = self._now()
+            audit_log.note(
+                connection, now, actor, Action.PROJECT_RENAMED, name, project_id=project_id, details={"old": old}
             )
 
 

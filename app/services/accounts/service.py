@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound
 from app.models import audit_log, invitations, memberships, organizations, sign_ins, users
-from app.models.audit_log import SYSTEM, Actor
+from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.invitations import Invitation
 from app.models.memberships import Member, Role
 from app.models.users import User
@@ -57,7 +57,7 @@ class AccountService:
         with self._database.write() as connection:
             user_id = self._add(connection, email, name, hashed)
             self._join(connection, organization_id, user_id, email, Role.ADMIN)
-            self._note(connection, organization_id, SYSTEM, "member.joined", email, role=Role.ADMIN)
+            self._note(connection, organization_id, SYSTEM, Action.MEMBER_JOINED, email, role=Role.ADMIN)
         return True
 
     def sign_in_link(self, *, email: str) -> str:
@@ -80,7 +80,7 @@ class AccountService:
             old = self._lock_member(connection, organization_id, user_id, stays_admin=role is Role.ADMIN)
             memberships.set_role(connection, organization_id=organization_id, user_id=user_id, role=role)
             email = self._email(connection, user_id)
-            self._note(connection, organization_id, actor, "member.role_changed", email, old=old, new=role)
+            self._note(connection, organization_id, actor, Action.MEMBER_ROLE_CHANGED, email, old=old, new=role)
 
     def remove(self, *, organization_id: int, user_id: int, actor: Actor) -> None:
         """Takes the member out of the organization, and ends their sign-ins and invitations; what they made stays."""
@@ -91,7 +91,7 @@ class AccountService:
             sign_ins.remove_all_of(connection, user_id=user_id)
             email = self._email(connection, user_id)
             invitations.withdraw_all(connection, organization_id=organization_id, email=email)
-            self._note(connection, organization_id, actor, "member.removed", email)
+            self._note(connection, organization_id, actor, Action.MEMBER_REMOVED, email)
 
     def invite(self, *, organization_id: int, email: str, role: Role, actor: Actor) -> str:
         """The token of a link that is good for a week and shown this once; earlier links for the e-mail end."""
@@ -111,7 +111,7 @@ class AccountService:
                 now=now,
                 expires_at=now + INVITATION,
             )
-            self._note(connection, organization_id, actor, "invitation.created", email, role=role)
+            self._note(connection, organization_id, actor, Action.INVITATION_CREATED, email, role=role)
         return token
 
     def invitations(self, *, organization_id: int) -> list[Invitation]:
@@ -129,7 +129,7 @@ class AccountService:
             email = invitations.withdraw(connection, organization_id=organization_id, invitation_id=invitation_id)
             if email is None:
                 raise NotFound("There is no such invitation.")
-            self._note(connection, organization_id, actor, "invitation.withdrawn", email)
+            self._note(connection, organization_id, actor, Action.INVITATION_WITHDRAWN, email)
 
     def invitation(self, token: str) -> Invitation:
         """What the link says; `NotFound` when it was used or withdrawn, or has expired."""
@@ -161,7 +161,7 @@ class AccountService:
         if invitation.organization_id not in memberships.roles_of(connection, user_id=user_id):
             self._join(connection, invitation.organization_id, user_id, invitation.email, invitation.role)
         actor = Actor("user", user_id, known.name if known else new.name)
-        self._note(connection, invitation.organization_id, actor, "member.joined", invitation.email)
+        self._note(connection, invitation.organization_id, actor, Action.MEMBER_JOINED, invitation.email)
         return user_id
 
     def _require_password(self, email: str, password: str, origin: Origin) -> None:
@@ -209,16 +209,10 @@ class AccountService:
         return user.email if user else str(user_id)
 
     def _note(
-        self, connection: Connection, organization_id: int, actor: Actor, action: str, subject: str, **details: Any
+        self, connection: Connection, organization_id: int, actor: Actor, action: Action, subject: str, **details: Any
     ) -> None:
-        audit_log.add_entry(
-            connection,
-            organization_id=organization_id,
-            actor=actor,
-            action=action,
-            subject=subject,
-            details=details,
-            now=self._now(),
+        audit_log.note(
+            connection, self._now(), actor, action, subject, organization_id=organization_id, details=details
         )
 
 

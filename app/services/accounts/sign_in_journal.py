@@ -18,7 +18,7 @@ from app.errors import RepriseError
 from app.metrics import Metrics
 from app.metrics.registry import SIGN_INS
 from app.models import audit_log, memberships
-from app.models.audit_log import SYSTEM
+from app.models.audit_log import SYSTEM, Action
 from app.models.users import User
 from app.timestamps import Now
 
@@ -107,14 +107,14 @@ class SignInJournal:
             if entry_id := window.entries.get(organization_id):
                 audit_log.change_details(connection, entry_id=entry_id, details=details)
             else:
-                written[organization_id] = audit_log.add_entry(
+                written[organization_id] = audit_log.note(
                     connection,
+                    window.since,
+                    SYSTEM,
+                    Action.SIGN_IN_FAILED,
+                    window.email,
                     organization_id=organization_id,
-                    actor=SYSTEM,
-                    action="sign_in.failed",
-                    subject=window.email,
                     details=details,
-                    now=window.since,
                 )
         return written
 

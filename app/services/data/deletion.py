@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from sqlalchemy import Connection
-
 from app.db import Database
 from app.errors import NotFound
-from app.models import audit_log, data_policies, erasures, organizations, removal, sessions
-from app.models.audit_log import SYSTEM, Actor
+from app.models import audit_log, data_policies, erasures, removal, sessions
+from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.removal import TurnScope
 from app.redis_store.epochs import Epochs
 from app.services.data.removal import Remover, Step
@@ -40,7 +38,7 @@ class DeletionService:
         with self.database.write() as connection:
             if key is None or sessions.find_session(connection, project_id=project_id, session_key=key) is None:
                 raise NotFound("There is no such session.")
-            self._note(connection, project_id, actor, "session.deleted", session_id)
+            audit_log.note(connection, self.now(), actor, Action.SESSION_DELETED, session_id, project_id=project_id)
         self.remover.exhaust(partial(removal.remove_turns, scope=TurnScope(project_id, session_key=key)))
 
     def erase_prompt(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:
@@ -51,14 +49,14 @@ class DeletionService:
         with self.database.write() as connection:
             if not erasures.mark_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self.now()):
                 raise NotFound("There is no such prompt.")
-            self._note(connection, project_id, actor, "prompt.erased", str(prompt_id))
+            audit_log.note(connection, self.now(), actor, Action.PROMPT_ERASED, str(prompt_id), project_id=project_id)
         self.epochs.end(project_id)
         self._empty_prompt(project_id, prompt_id)
 
     def erase_project(self, *, project_id: int, actor: Actor = SYSTEM) -> None:
         """As `erase_prompt`, for all prompts, with the API keys; the audit log keeps who did what."""
         with self.database.write() as connection:
-            self._note(connection, project_id, actor, "project.erased", str(project_id))
+            audit_log.note(connection, self.now(), actor, Action.PROJECT_ERASED, str(project_id), project_id=project_id)
             prompt_ids = erasures.mark_project(connection, project_id=project_id, now=self.now())
         self.epochs.end(project_id)
         for prompt_id in prompt_ids or ():
@@ -86,20 +84,6 @@ class DeletionService:
         self.remover.exhaust(partial(removal.remove_keys_of, project_id=project_id))
         with self.database.write() as connection:
             data_policies.delete_policy(connection, project_id=project_id)
-
-    def _note(self, connection: Connection, project_id: int, actor: Actor, action: str, subject: str) -> None:
-        project = organizations.find_project(connection, project_id)
-        if project is None:
-            raise NotFound("There is no such project.")
-        audit_log.add_entry(
-            connection,
-            organization_id=project.organization_id,
-            project_id=project_id,
-            actor=actor,
-            action=action,
-            subject=subject,
-            now=self.now(),
-        )
 
 
 def _steps(project_id: int, prompt_id: int) -> Iterator[Step]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from app.db import Database
-from app.errors import Invalid, NotFound
+from app.errors import Invalid
 from app.models import audit_log, data_policies, organizations
-from app.models.audit_log import SYSTEM, Actor
+from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.data_policies import DataPolicy
 from app.otlp.masking import Rule, checked
 from app.services.data.masking import MaskingRules
@@ -31,18 +31,15 @@ class DataPolicyService:
         if checked([Rule(**rule) for rule in policy.masking]) and not self.can_seal:
             raise Invalid(f"masking: {NO_KEY}")
         with self.database.write() as connection:
-            project = organizations.find_project(connection, project_id)
-            if project is None:
-                raise NotFound("There is no such project.")
+            project = organizations.require_project(connection, project_id)
             data_policies.put_policy(connection, project_id=project_id, policy=policy)
-            audit_log.add_entry(
+            audit_log.note(
                 connection,
-                organization_id=project.organization_id,
+                self.now(),
+                actor,
+                Action.DATA_POLICY_CHANGED,
+                project.name,
                 project_id=project_id,
-                actor=actor,
-                action="data_policy.changed",
-                subject=project.name,
                 details=asdict(policy),
-                now=self.now(),
             )
         self.rules.forget(project_id)

@@ -17,7 +17,7 @@ from app.coalesce import Coalescer
 from app.db import Database
 from app.errors import Invalid, NotFound, ProviderError
 from app.models import audit_log, vendor_credentials
-from app.models.audit_log import SYSTEM, Actor
+from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.providers.addresses import FORBIDDEN, is_forbidden_host
 from app.providers.types import Credential, ModelConfig, ModelPort, ModelRef, ModelRequest
@@ -123,13 +123,13 @@ class CredentialService:
                 base_url=base_url,
                 now=self._now(),
             )
-            self._note(connection, organization_id, actor, "credential.set", vendor, base_url)
+            self._note(connection, organization_id, actor, Action.CREDENTIAL_SET, vendor, base_url)
 
     def clear(self, organization_id: int, vendor: str, *, actor: Actor = SYSTEM) -> None:
         with self._database.write() as connection:
             if not vendor_credentials.delete_credential(connection, organization_id=organization_id, vendor=vendor):
                 raise NotFound("There is no such credential.")
-            self._note(connection, organization_id, actor, "credential.cleared", vendor)
+            self._note(connection, organization_id, actor, Action.CREDENTIAL_CLEARED, vendor)
 
     def check(self, organization_id: int, model: LanguageModel) -> None:
         """Ask the model for a word; `ProviderError` with the vendor's own when the credential does not serve."""
@@ -140,17 +140,16 @@ class CredentialService:
         self._providers.complete(request)
 
     def _note(
-        self, connection: Connection, organization_id: int, actor: Actor, action: str, vendor: str, base_url: str = ""
+        self,
+        connection: Connection,
+        organization_id: int,
+        actor: Actor,
+        action: Action,
+        vendor: str,
+        base_url: str = "",
     ) -> None:
-        audit_log.add_entry(
-            connection,
-            organization_id=organization_id,
-            actor=actor,
-            action=action,
-            subject=vendor,
-            details={"baseUrl": base_url} if base_url else {},
-            now=self._now(),
-        )
+        details = {"baseUrl": base_url} if base_url else {}
+        audit_log.note(connection, self._now(), actor, action, vendor, organization_id=organization_id, details=details)
 
     def _last_four(self, vendor: str, encrypted: str) -> str:
         try:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from app.db import Database
 from app.errors import Invalid, NotFound
 from app.models import audit_log, language_models
-from app.models.audit_log import Actor
+from app.models.audit_log import Action, Actor
 from app.services.language_models.credentials import CUSTOM, check_base_url
 from app.timestamps import Now
 
@@ -51,7 +51,7 @@ class OwnModelService:
                 values=values | {"details": {}},
                 now=self.now(),
             )
-            self._note(connection, organization_id, actor, "model.added", name, model.base_url)
+            self._note(connection, organization_id, actor, Action.MODEL_ADDED, name, model.base_url)
         return put
 
     def remove(self, *, organization_id: int, model_id: int, actor: Actor) -> None:
@@ -63,20 +63,13 @@ class OwnModelService:
             )
             if model is None or not retired:
                 raise NotFound("The organization has no such model of its own.")
-            self._note(connection, organization_id, actor, "model.removed", model.name, model.base_url)
+            self._note(connection, organization_id, actor, Action.MODEL_REMOVED, model.name, model.base_url)
 
     def _note(
-        self, connection: Connection, organization_id: int, actor: Actor, action: str, name: str, base_url: str
+        self, connection: Connection, organization_id: int, actor: Actor, action: Action, name: str, base_url: str
     ) -> None:
-        audit_log.add_entry(
-            connection,
-            organization_id=organization_id,
-            actor=actor,
-            action=action,
-            subject=name,
-            details={"baseUrl": base_url} if base_url else {},
-            now=self.now(),
-        )
+        details = {"baseUrl": base_url} if base_url else {}
+        audit_log.note(connection, self.now(), actor, action, name, organization_id=organization_id, details=details)
 
 
 def _check(model: OwnModel) -> None:

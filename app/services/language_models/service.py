@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound
 from app.models import audit_log, language_models
-from app.models.audit_log import SYSTEM, Actor
+from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.providers.catalogue import Catalogue, ModelEntry
 from app.timestamps import Now
@@ -72,14 +72,14 @@ class ModelService:
             if is_default and (model.disabled if disabled is None else disabled):
                 raise Conflict(f"Enable {model.name} before you make it the default.")
             language_models.put_choice(connection, organization_id=organization_id, model_id=model_id, values=values)
-            audit_log.add_entry(
+            audit_log.note(
                 connection,
+                self._now(),
+                actor,
+                Action.MODEL_CHANGED,
+                model.name,
                 organization_id=organization_id,
-                actor=actor,
-                action="model.changed",
-                subject=model.name,
                 details=values,
-                now=self._now(),
             )
         self._cache.clear()
 

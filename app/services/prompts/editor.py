@@ -10,13 +10,12 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import NotFound
-from app.models import prompts
-from app.models.audit_log import SYSTEM, Actor
+from app.models import audit_log, prompts
+from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
 from app.redis_store.epochs import Epochs
 from app.rendering.render import render
-from app.services.accounts import audit
 from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
 from app.services.prompts.changes import Author, DraftChange, NewPrompt, checked
@@ -60,7 +59,7 @@ class PromptEditor:
         }
         with self._database.write() as connection:
             created = replace(content, prompt_id=prompts.add_prompt(connection, values=values, now=now))
-            self._note(connection, project_id, actor, "prompt.created", content.name)
+            self._note(connection, project_id, actor, Action.PROMPT_CREATED, content.name)
             if not new.commit:
                 return created
             return drafts.add_version(
@@ -90,7 +89,7 @@ class PromptEditor:
             }
             prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=self._now())
             if changed := _differences(prompt, old, new, change):
-                self._note(connection, project_id, actor, "prompt.changed", new.name, changed=", ".join(changed))
+                self._note(connection, project_id, actor, Action.PROMPT_CHANGED, new.name, changed=", ".join(changed))
             return PromptView(self._reader.head(connection, project_id=project_id, prompt_id=prompt_id), new)
 
         view = self._database.retrying(work)
@@ -112,14 +111,13 @@ class PromptEditor:
             head = self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if not prompts.archive_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self._now()):
                 raise NotFound("There is no such prompt.")
-            self._note(connection, project_id, actor, "prompt.archived", head.name)
+            self._note(connection, project_id, actor, Action.PROMPT_ARCHIVED, head.name)
         self._epochs.end(project_id)
 
     def _note(
-        self, connection: Connection, project_id: int, actor: Actor, action: str, name: str, **details: str
+        self, connection: Connection, project_id: int, actor: Actor, action: Action, name: str, **details: str
     ) -> None:
-        now = self._now()
-        audit.note(connection, project_id=project_id, actor=actor, action=action, subject=name, now=now, **details)
+        audit_log.note(connection, self._now(), actor, action, name, project_id=project_id, details=details)
 
     def _changed(
         self, connection: Connection, organization_id: int, old: PromptContent, change: DraftChange

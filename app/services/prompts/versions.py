@@ -9,11 +9,10 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import Conflict
-from app.models import prompt_versions, prompts
-from app.models.audit_log import SYSTEM, Actor
+from app.models import audit_log, prompt_versions, prompts
+from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.prompt_versions import VersionHead
 from app.redis_store.epochs import Epochs
-from app.services.accounts import audit
 from app.services.prompts import drafts
 from app.services.prompts.changes import Author
 from app.services.prompts.content import PromptContent
@@ -58,7 +57,7 @@ class VersionService:
                 connection, draft, parent=parent, message=message, author=author, now=self._now()
             )
             made = str(committed.commit_hash)
-            self._note(connection, project_id, actor, "prompt.committed", draft.name, made)
+            self._note(connection, project_id, actor, Action.PROMPT_COMMITTED, draft.name, made)
             return made
 
         commit_hash = self._database.retrying(work)
@@ -96,7 +95,7 @@ class VersionService:
             committed = drafts.equals(draft, self._reader.newest(connection, prompt))
             values = {**drafts.columns(draft), "committed": committed}
             prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=self._now())
-            self._note(connection, project_id, actor, "prompt.restored", draft.name, version.row.commit_hash)
+            self._note(connection, project_id, actor, Action.PROMPT_RESTORED, draft.name, version.row.commit_hash)
             return PromptView(self._reader.head(connection, project_id=project_id, prompt_id=prompt_id), draft)
 
         view = self._database.retrying(work)
@@ -104,9 +103,7 @@ class VersionService:
         return view
 
     def _note(
-        self, connection: Connection, project_id: int, actor: Actor, action: str, name: str, commit_hash: str
+        self, connection: Connection, project_id: int, actor: Actor, action: Action, name: str, commit_hash: str
     ) -> None:
         now, version = self._now(), commit_hash[:8]
-        audit.note(
-            connection, project_id=project_id, actor=actor, action=action, subject=name, now=now, version=version
-        )
+        audit_log.note(connection, now, actor, action, name, project_id=project_id, details={"version": version})

@@ -13,16 +13,15 @@ from sqlalchemy import Connection
 from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import Invalid, NotFound
+from app.models import audit_log, prompts
 from app.models import cases as test_cases
-from app.models import prompts
-from app.models.audit_log import SYSTEM, Actor
+from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.cases import TestCaseRow
 from app.models.prompts import PromptHead
 from app.replay.cases import accept_step, case_by_hand, case_from_turns, change_case
 from app.replay.codec import dump_case, load_case
 from app.replay.results import included
 from app.replay.types import AssertionType, TestCase
-from app.services.accounts import audit
 from app.services.traces.sessions import SessionService
 from app.timestamps import Now
 
@@ -120,7 +119,7 @@ class TestCaseService:
         with self._database.write() as connection:
             if not test_cases.delete_test_case(connection, project_id=project_id, test_case_id=test_case_id):
                 raise NotFound("There is no such test case.")
-            self._note(connection, project_id, actor, "test_case.deleted", test_case_id)
+            self._note(connection, project_id, actor, Action.TEST_CASE_DELETED, test_case_id)
 
     def copy(self, *, project_id: int, test_case_id: int, name: str | None, actor: Actor = SYSTEM) -> TestCaseRow:
         row = self.get(project_id=project_id, test_case_id=test_case_id)
@@ -142,11 +141,11 @@ class TestCaseService:
             if known is None:
                 owner = {"project_id": project_id, "prompt_id": prompt_id}
                 made = test_cases.add_test_case(connection, values=owner | values, now=self._now())
-                self._note(connection, project_id, actor, "test_case.created", made)
+                self._note(connection, project_id, actor, Action.TEST_CASE_CREATED, made)
                 return made, True
             if known.document != values["document"]:
                 test_cases.change_test_case(connection, test_case_id=known.id, values=values, now=self._now())
-                self._note(connection, project_id, actor, "test_case.changed", known.id)
+                self._note(connection, project_id, actor, Action.TEST_CASE_CHANGED, known.id)
             return known.id, False
 
         test_case_id, created = self._database.retrying(work)
@@ -159,7 +158,7 @@ class TestCaseService:
             row = find(connection, project_id, test_case_id, lock=True)
             values = _columns(change(load_case(row.document))) | {"name": name or row.name}
             test_cases.change_test_case(connection, test_case_id=row.id, values=values, now=self._now())
-            self._note(connection, project_id, actor, "test_case.changed", row.id)
+            self._note(connection, project_id, actor, Action.TEST_CASE_CHANGED, row.id)
             return find(connection, project_id, test_case_id)
 
         return self._database.retrying(work)
@@ -168,17 +167,16 @@ class TestCaseService:
         with self._database.read() as connection:
             return _require_prompt(connection, project_id, prompt_id)
 
-    def _note(self, connection: Connection, project_id: int, actor: Actor, action: str, test_case_id: int) -> None:
+    def _note(self, connection: Connection, project_id: int, actor: Actor, action: Action, test_case_id: int) -> None:
         """By its id: a name may be what a user asked, and entries outlive what is erased."""
-        now, subject = self._now(), str(test_case_id)
-        audit.note(connection, project_id=project_id, actor=actor, action=action, subject=subject, now=now)
+        audit_log.note(connection, self._now(), actor, action, str(test_case_id), project_id=project_id)
 
     def _add(self, head: PromptHead, name: str, case: TestCase, session_id: str | None, actor: Actor) -> TestCaseRow:
         owner = {"project_id": head.project_id, "prompt_id": head.id}
         values = owner | _columns(case) | {"name": name, "session_id": session_id}
         with self._database.write() as connection:
             test_case_id = test_cases.add_test_case(connection, values=values, now=self._now())
-            self._note(connection, head.project_id, actor, "test_case.created", test_case_id)
+            self._note(connection, head.project_id, actor, Action.TEST_CASE_CREATED, test_case_id)
             return find(connection, head.project_id, test_case_id)
 
 

@@ -12,12 +12,11 @@ from sqlalchemy import Connection
 from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound
+from app.models import audit_log, draft_snapshots, prompt_versions, replay_claims, replays
 from app.models import cases as test_cases
-from app.models import draft_snapshots, prompt_versions, replay_claims, replays
-from app.models.audit_log import SYSTEM, Actor
+from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.replays import ReplayFilter, ReplayRow
 from app.replay import result_codec, results
-from app.services.accounts import audit
 from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
 from app.services.prompts.commit_hash import content_hash
@@ -151,15 +150,14 @@ class ReplayService:
             }
             with self._database.write() as connection:
                 if replay_claims.put_verdict(connection, before=view.row, values=values):
-                    audit.note(
+                    audit_log.note(
                         connection,
+                        self._now(),
+                        actor,
+                        Action.REPLAY_JUDGED,
+                        str(replay_id),
                         project_id=project_id,
-                        actor=actor,
-                        action="replay.judged",
-                        subject=str(replay_id),
-                        now=self._now(),
-                        step=str(step + 1),
-                        verdict=verdict,
+                        details={"step": str(step + 1), "verdict": verdict},
                     )
                     break
         return self.get(project_id=project_id, replay_id=replay_id)

@@ -24,37 +24,6 @@ ROLES = [
     ("member", "Member: edits and runs"),
     ("admin", "Admin: changes settings too"),
 ]
-ACTIONS = {
-    "api_key.created": "Created the API key",
-    "api_key.revoked": "Revoked the API key",
-    "invitation.created": "Invited",
-    "invitation.withdrawn": "Withdrew the invitation of",
-    "member.joined": "Joined as",
-    "member.removed": "Removed the member",
-    "member.role_changed": "Changed the role of",
-    "model.changed": "Changed the model",
-    "model.added": "Added the model",
-    "model.removed": "Removed the model",
-    "credential.set": "Stored the credential for",
-    "credential.cleared": "Removed the credential for",
-    "data_policy.changed": "Changed the data policy of",
-    "project.created": "Created the project",
-    "project.renamed": "Renamed the project to",
-    "prompt.created": "Created the prompt",
-    "prompt.changed": "Changed the draft of",
-    "prompt.committed": "Committed",
-    "prompt.restored": "Restored into the draft of",
-    "prompt.archived": "Archived the prompt",
-    "sign_in.failed": "Failed to sign in as",
-    "session.deleted": "Deleted the session",
-    "prompt.erased": "Erased the prompt",
-    "project.erased": "Erased the project",
-    "replay.judged": "Judged a step of the replay",
-    "test_case.created": "Made the test case",
-    "test_case.changed": "Changed the test case",
-    "test_case.deleted": "Deleted the test case",
-}
-
 DETAILS = {
     "baseUrl": "base URL",
     "lastFour": "ends in",
@@ -226,8 +195,7 @@ def audit_page(base: str, page: Page[AuditEntry], query: Mapping[str, str]) -> A
 
 def _audit(entry: AuditEntry) -> AuditRow:
     details = ", ".join(f"{_words(key)}: {value}" for key, value in entry.details.items())
-    what = ACTIONS.get(entry.action, entry.action.replace(".", " ").replace("_", " ").capitalize())
-    return AuditRow(what, entry.subject, details, entry.actor_name, entry.created_at)
+    return AuditRow(entry.label, entry.subject, details, entry.actor_name, entry.created_at)
 
 
 def _words(key: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import (
     Boolean,
@@ -81,6 +81,7 @@ class PromptHead:
 class PromptRow(PromptHead):
     """A prompt with its draft. `config` and `placeholders` are the JSON of `app/services/prompts/content.py`."""
 
+    commit_hash: ClassVar[None] = None
     value: str
     fallback_model_id: int | None
     config: dict[str, Any]

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 _SLOT = re.compile(r"\{\{([A-Za-z0-9_]{1,64})\}\}")
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceholderValue:
+class PlaceholderValue(msgspec.Struct, frozen=True, rename="camel"):
     """One named text that can stand for a placeholder; at most one of a placeholder is its default."""
 
     name: str
@@ -18,8 +19,7 @@ class PlaceholderValue:
     is_default: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
+class Placeholder(msgspec.Struct, frozen=True):
     """A key that the prompt's text may hold, with the values a caller can choose from by name."""
 
     key: str

@@ -1,7 +1,8 @@
-"""What callers ask to be made of a prompt, and whether its content may be so."""
+"""New prompts and changes of drafts, and the checks of their content."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -12,16 +13,16 @@ from app.services.prompts.content import PromptContent
 from app.services.prompts.model_config import check_ranges, without_defaults
 
 AssertionType = Literal["STRICT", "AI", "MANUAL"]
-# Placeholders can repeat a long value thousands of times: 70,000 slots of 1 MB would be 70 GB. In characters; as JSON
-# or XML, in UTF-8, with its escapes, this is what a MEDIUMTEXT and a packet are sure to hold.
+# The characters of a prompt whose placeholders are filled in: a long value can be repeated thousands of times, and
+# 70,000 slots of 1 MB would be 70 GB. As JSON or XML in UTF-8, escapes included, it fits a MEDIUMTEXT and a packet.
 FILLED_MAX = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class NewPrompt:
-    """`model_name` None takes the organization's default model; `config` has just the keys that were sent.
+    """A prompt to create, which stays a draft without `commit`; `config` has just the keys that were sent.
 
-    `fallback_name` names the model that is asked when the first fails. Without `commit` it is a draft.
+    `model_name` None stands for the organization's default model; `fallback_name` is called when that model fails.
     """
 
     name: str
@@ -36,9 +37,9 @@ class NewPrompt:
 
 @dataclass(frozen=True, slots=True)
 class DraftChange:
-    """What None stands for stays as it is; a config or a list of placeholders replaces the whole of the old one.
+    """New values of a draft; None keeps the old one, and "" as `fallback_name` removes the fallback model.
 
-    `fallback_name` is "" for none.
+    A config, or the placeholders, replace the old ones as a whole.
     """
 
     name: str | None = None
@@ -60,20 +61,21 @@ class Author:
 
 
 def checked(content: PromptContent) -> PromptContent:
-    """The content in the form that is stored; `Invalid` naming what its model or our limits don't allow."""
+    """Return the content as it is stored; `Invalid` names what its model or the limits don't allow."""
     check_ranges(content.config, content.model)
     if content.fallback:
         if content.fallback.id == content.model.id:
             raise Invalid("fallbackModelName: Must be another model than the prompt's own.")
         check_ranges(content.config, content.fallback)
-    _check_filled_size(content)
-    return replace(content, config=without_defaults(content.config, content.model))
-
-
-def _check_filled_size(content: PromptContent) -> None:
     longest = {
         placeholder.key: max(len(value.content) for value in placeholder.values) for placeholder in content.placeholders
     }
-    size = filled_length(content.value, longest)
-    if size > FILLED_MAX:
-        raise Invalid(f"placeholders: Filled in, the text can be {size} characters long; the limit is {FILLED_MAX}.")
+    check_filled_length(content.value, longest)
+    return replace(content, config=without_defaults(content.config, content.model))
+
+
+def check_filled_length(text: str, lengths: Mapping[str, int]) -> None:
+    """`Invalid` for a text that could exceed `FILLED_MAX` with values of these lengths, by key, filled in."""
+    length = filled_length(text, lengths)
+    if length > FILLED_MAX:
+        raise Invalid(f"placeholders: Filled in, the text can be {length} characters long; the limit is {FILLED_MAX}.")

@@ -11,7 +11,10 @@ from app.services.prompts.content import PromptContent, placeholders_json
 
 
 def commit_hash(content: PromptContent, *, parent: str | None) -> str:
-    """SHA-256, as 64 hex digits, of the canonical JSON (sorted keys, no spaces, UTF-8) of decisions.md §4."""
+    """Return the SHA-256, as 64 hex digits, of the canonical JSON: sorted keys, no spaces, UTF-8.
+
+    It covers the parent's hash and all content but the prompt's name and id; placeholders are sorted by key.
+    """
     placeholders = sorted(content.placeholders, key=lambda placeholder: placeholder.key)
     canonical: dict[str, Any] = {
         "parent": parent,
@@ -22,11 +25,11 @@ def commit_hash(content: PromptContent, *, parent: str | None) -> str:
         "placeholders": placeholders_json(tuple(placeholders)),
     }
     if content.fallback:
-        # Only then: versions without one keep the hash that they have always had.
+        # Versions without a fallback model keep the hash that they had before there were such models.
         canonical["fallbackModel"] = {"vendor": content.fallback.vendor, "name": content.fallback.name}
     return hashlib.sha256(orjson.dumps(canonical, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def content_hash(content: PromptContent) -> str:
-    """What identifies the content alone, wherever in the history it stands: its commit hash without a parent."""
+    """Return the commit hash without a parent, which identifies the content wherever it stands in the history."""
     return commit_hash(content, parent=None)

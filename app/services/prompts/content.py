@@ -1,14 +1,16 @@
-"""What a prompt says, in a version or in its draft, and the JSON that it is kept as."""
+"""The content of a prompt, in a version or in its draft, and the JSON of its placeholders."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from app.models.language_models import LanguageModel
 from app.models.prompt_versions import VersionRow
 from app.models.prompts import PromptHead, PromptRow
-from app.rendering.placeholders import Placeholder, PlaceholderValue
+from app.rendering.placeholders import Placeholder
 from app.rendering.render import InstructionFormat
 
 
@@ -16,8 +18,8 @@ from app.rendering.render import InstructionFormat
 class PromptContent:
     """The content that runs and renders. `commit_hash` is None for the draft.
 
-    `config` has just the keys that differ from the model's defaults: `model_config.with_defaults` shows it,
-    `model_config.parse_config` makes it ready for a call. `fallback` is asked when `model` fails.
+    `config` has just the keys that differ from the model's defaults: `model_config.with_defaults` adds the others,
+    and `model_config.parse_config` makes it ready for a call. `fallback` is called when `model` fails.
     """
 
     prompt_id: int
@@ -33,22 +35,26 @@ class PromptContent:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A committed version, read once: `row` as stored, its placeholders parsed."""
+    """A committed version with its placeholders parsed."""
 
     row: VersionRow
     placeholders: tuple[Placeholder, ...]
 
     @property
     def weight(self) -> int:
-        """About the characters that it holds."""
+        """The approximate number of characters that it holds."""
         row = self.row
         return 1000 + len(row.value) + 2 * len(str(row.placeholders)) + len(str(row.config))
 
 
-def of_version(
-    head: PromptHead, version: Version, model: LanguageModel, fallback: LanguageModel | None
+def content_of(
+    head: PromptHead,
+    row: PromptRow | VersionRow,
+    placeholders: tuple[Placeholder, ...],
+    model: LanguageModel,
+    fallback: LanguageModel | None,
 ) -> PromptContent:
-    row = version.row
+    """Return the content of a draft or of a version."""
     return PromptContent(
         head.id,
         head.name,
@@ -57,50 +63,16 @@ def of_version(
         head.instruction_format,
         model,
         row.config,
-        version.placeholders,
-        fallback,
-    )
-
-
-def of_draft(prompt: PromptRow, model: LanguageModel, fallback: LanguageModel | None) -> PromptContent:
-    placeholders = parse_placeholders(prompt.placeholders)
-    return PromptContent(
-        prompt.id,
-        prompt.name,
-        None,
-        prompt.value,
-        prompt.instruction_format,
-        model,
-        prompt.config,
         placeholders,
         fallback,
     )
 
 
 def parse_placeholders(stored: list[dict[str, Any]]) -> tuple[Placeholder, ...]:
-    return tuple(
-        Placeholder(
-            key=placeholder["key"],
-            description=placeholder["description"],
-            values=tuple(
-                PlaceholderValue(name=value["name"], content=value["content"], is_default=value["isDefault"])
-                for value in placeholder["values"]
-            ),
-        )
-        for placeholder in stored
-    )
+    return msgspec.convert(stored, tuple[Placeholder, ...])
 
 
 def placeholders_json(placeholders: tuple[Placeholder, ...]) -> list[dict[str, Any]]:
-    """The inverse of `parse_placeholders`, and what the API shows."""
-    return [
-        {
-            "key": placeholder.key,
-            "description": placeholder.description,
-            "values": [
-                {"name": value.name, "content": value.content, "isDefault": value.is_default}
-                for value in placeholder.values
-            ],
-        }
-        for placeholder in placeholders
-    ]
+    """Return the JSON that is stored, hashed and shown: the inverse of `parse_placeholders`."""
+    stored: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(placeholders))
+    return stored

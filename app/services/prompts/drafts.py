@@ -1,6 +1,6 @@
-"""Writing a prompt's content: into its draft, and from there into its one line of history.
+"""Writes a prompt's content: into its draft, and from there into its history.
 
-Whoever writes holds the prompt's row locked, so that two at once make one after the other.
+Callers hold the prompt's row locked, so that of two changes at once one comes after the other.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from app.services.prompts.content import PromptContent, Version, placeholders_js
 
 
 def etag(head: PromptHead) -> str:
-    """What `If-Match` is compared with, without its quotes: counts the changes of the draft."""
+    """Return the draft's ETag without its quotes: the number of its changes."""
     return str(head.revision)
 
 
 def check_unchanged(head: PromptHead, if_match: Collection[str] | None) -> None:
-    """`StaleDraft` when the caller saw another draft; None asks for no check, "*" takes any."""
+    """`StaleDraft` when the caller read another draft; None skips the check, and "*" matches any draft."""
     if if_match is not None and "*" not in if_match and etag(head) not in if_match:
         raise StaleDraft("The draft has changed since you read it: read it again and repeat the change.")
 
 
 def columns(content: PromptContent) -> dict[str, Any]:
-    """The columns that a draft and a version have in common."""
+    """Return the values of the columns that drafts and versions have in common."""
     return {
         "value": content.value,
         "language_model_id": content.model.id,
@@ -43,7 +43,7 @@ def columns(content: PromptContent) -> dict[str, Any]:
 
 
 def equals(content: PromptContent, version: Version | None) -> bool:
-    """Whether committing the content after the version would say nothing new."""
+    """Tell if the content is the version's, so that there is nothing to commit."""
     return version is not None and commit_hash(content, parent=version.row.parent_hash) == version.row.commit_hash
 
 
@@ -56,7 +56,7 @@ def add_version(
     author: Author | None,
     now: datetime,
 ) -> PromptContent:
-    """Write the content as the prompt's newest version; the same content with its hash."""
+    """Write the content as the prompt's newest version; return it with its hash."""
     committed = replace(content, commit_hash=commit_hash(content, parent=parent))
     values = {
         **columns(content),

@@ -1,9 +1,9 @@
-"""Prompts created, changed in their draft, archived."""
+"""Creates prompts, changes their drafts, and archives them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection
@@ -24,16 +24,16 @@ from app.services.prompts.reader import PromptReader
 from app.services.prompts.service import PromptView, RenderedPrompt
 from app.timestamps import Now
 
+_ASSERTION = ("assertion_type", "assertion_value")
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PromptEditor:
-    def __init__(
-        self, *, database: Database, now: Now, models: ModelService, reader: PromptReader, epochs: Epochs
-    ) -> None:
-        self._database = database
-        self._now = now
-        self._models = models
-        self._reader = reader
-        self._epochs = epochs
+    database: Database
+    now: Now
+    models: ModelService
+    reader: PromptReader
+    epochs: Epochs
 
     def create(
         self,
@@ -44,12 +44,24 @@ class PromptEditor:
         author: Author | None = None,
         actor: Actor = SYSTEM,
     ) -> PromptContent:
-        """The prompt with its placeholders and, unless it is to stay a draft, its first version; or nothing at all."""
-        with self._database.read() as connection:
-            model = self._models.named(connection, organization_id=organization_id, name=new.model_name)
+        """Create a prompt and, unless it stays a draft, its first version, in one transaction."""
+        with self.database.read() as connection:
+            model = self.models.named(connection, organization_id=organization_id, name=new.model_name)
             fallback = self._fallback(connection, organization_id, new.fallback_name)
-        content = checked(_content(new, model, fallback))
-        now = self._now()
+        content = checked(
+            PromptContent(
+                prompt_id=0,
+                name=new.name,
+                commit_hash=None,
+                value=new.value,
+                instruction_format=new.instruction_format,
+                model=model,
+                config=new.config,
+                placeholders=new.placeholders,
+                fallback=fallback,
+            )
+        )
+        now = self.now()
         values = {
             **drafts.columns(content),
             "project_id": project_id,
@@ -57,9 +69,9 @@ class PromptEditor:
             "instruction_format": content.instruction_format,
             "assertion_value": "",
         }
-        with self._database.write() as connection:
+        with self.database.write() as connection:
             created = replace(content, prompt_id=prompts.add_prompt(connection, values=values, now=now))
-            self._note(connection, project_id, actor, Action.PROMPT_CREATED, content.name)
+            audit_log.note(connection, now, actor, Action.PROMPT_CREATED, content.name, project_id=project_id)
             if not new.commit:
                 return created
             return drafts.add_version(
@@ -75,92 +87,81 @@ class PromptEditor:
         if_match: Collection[str] | None = None,
         actor: Actor = SYSTEM,
     ) -> PromptView:
-        """Edit the draft; `StaleDraft` when none of the ETags in `if_match` is the draft's."""
+        """Change the draft; `StaleDraft` when none of the ETags in `if_match` is the draft's."""
 
         def work(connection: Connection) -> PromptView:
-            prompt, old = self._reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
+            prompt, old = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
             drafts.check_unchanged(prompt, if_match)
             new = checked(self._changed(connection, prompt.organization_id, old, change))
             values = {
                 **drafts.columns(new),
-                **_assertion(change),
+                **_given(change, *_ASSERTION),
                 "name": new.name,
-                "committed": drafts.equals(new, self._reader.newest(connection, prompt)),
+                "committed": drafts.equals(new, self.reader.newest(connection, prompt)),
             }
-            prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=self._now())
+            prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=self.now())
             if changed := _differences(prompt, old, new, change):
-                self._note(connection, project_id, actor, Action.PROMPT_CHANGED, new.name, changed=", ".join(changed))
-            return PromptView(self._reader.head(connection, project_id=project_id, prompt_id=prompt_id), new)
+                details = {"changed": ", ".join(changed)}
+                audit_log.note(
+                    connection,
+                    self.now(),
+                    actor,
+                    Action.PROMPT_CHANGED,
+                    new.name,
+                    project_id=project_id,
+                    details=details,
+                )
+            return PromptView(self.reader.head(connection, project_id=project_id, prompt_id=prompt_id), new)
 
-        view = self._database.retrying(work)
-        self._epochs.end(project_id)
+        view = self.database.retrying(work)
+        self.epochs.end(project_id)
         return view
 
     def preview(
         self, *, project_id: int, prompt_id: int, change: DraftChange, selections: Mapping[str, str]
     ) -> RenderedPrompt:
-        """The draft as it would be and render after the change, which is not made."""
-        with self._database.read() as connection:
-            prompt, old = self._reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
+        """Return and render the draft with the change, which is not stored."""
+        with self.database.read() as connection:
+            prompt, old = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
             new = checked(self._changed(connection, prompt.organization_id, old, change))
         return RenderedPrompt(new, render(new.value, new.instruction_format, new.placeholders, selections))
 
     def archive(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:
-        """The prompt is gone for all but the spans that still arrive for it."""
-        with self._database.write() as connection:
-            head = self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
-            if not prompts.archive_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self._now()):
+        """Archive the prompt: it can't be used any more, but takes spans that still arrive for it."""
+        with self.database.write() as connection:
+            head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            if not prompts.archive_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self.now()):
                 raise NotFound("There is no such prompt.")
-            self._note(connection, project_id, actor, Action.PROMPT_ARCHIVED, head.name)
-        self._epochs.end(project_id)
-
-    def _note(
-        self, connection: Connection, project_id: int, actor: Actor, action: Action, name: str, **details: str
-    ) -> None:
-        audit_log.note(connection, self._now(), actor, action, name, project_id=project_id, details=details)
+            audit_log.note(connection, self.now(), actor, Action.PROMPT_ARCHIVED, head.name, project_id=project_id)
+        self.epochs.end(project_id)
 
     def _changed(
         self, connection: Connection, organization_id: int, old: PromptContent, change: DraftChange
     ) -> PromptContent:
-        asked = {name: getattr(change, name) for name in ("name", "value", "config", "placeholders")}
-        new = replace(old, **{name: value for name, value in asked.items() if value is not None})
+        new = replace(old, **_given(change, "name", "value", "config", "placeholders"))
         if change.model_name is not None:
-            model = self._models.named(connection, organization_id=organization_id, name=change.model_name)
+            model = self.models.named(connection, organization_id=organization_id, name=change.model_name)
             new = replace(new, model=model)
         if change.fallback_name is not None:
             new = replace(new, fallback=self._fallback(connection, organization_id, change.fallback_name))
         return new
 
     def _fallback(self, connection: Connection, organization_id: int, name: str | None) -> LanguageModel | None:
-        """None for no name."""
         if not name:
             return None
-        return self._models.named(connection, organization_id=organization_id, name=name, field="fallbackModelName")
+        return self.models.named(connection, organization_id=organization_id, name=name, field="fallbackModelName")
 
 
-def _content(new: NewPrompt, model: LanguageModel, fallback: LanguageModel | None) -> PromptContent:
-    return PromptContent(
-        prompt_id=0,
-        name=new.name,
-        commit_hash=None,
-        value=new.value,
-        instruction_format=new.instruction_format,
-        model=model,
-        config=new.config,
-        placeholders=new.placeholders,
-        fallback=fallback,
-    )
-
-
-def _assertion(change: DraftChange) -> dict[str, Any]:
-    asked = {name: getattr(change, name) for name in ("assertion_type", "assertion_value")}
-    return {name: value for name, value in asked.items() if value is not None}
+def _given(change: DraftChange, *names: str) -> dict[str, Any]:
+    """Return the values of these names that are not None."""
+    values = {name: getattr(change, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _differences(head: PromptHead, old: PromptContent, new: PromptContent, change: DraftChange) -> list[str]:
-    """What the change makes different, in the words of the editor."""
+    """Return the names, as the editor shows them, of what the change makes different."""
     before, after = _parts(old), _parts(new)
-    checks = any(getattr(head, name) != value for name, value in _assertion(change).items())
+    checks = any(getattr(head, name) != value for name, value in _given(change, *_ASSERTION).items())
     return [name for name in before if before[name] != after[name]] + ["checks"] * checks
 
 

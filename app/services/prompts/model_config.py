@@ -1,10 +1,11 @@
-"""A prompt's languageModelConfig: only what differs from the model's defaults is kept (decisions.md §4)."""
+"""A prompt's languageModelConfig, of which only what differs from the model's defaults is stored."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from app.chat import ToolDefinition
+import msgspec
+
 from app.errors import Invalid
 from app.models.language_models import LanguageModel
 from app.providers.types import ModelConfig
@@ -13,7 +14,7 @@ Config = dict[str, Any]
 
 
 def defaults(model: LanguageModel) -> Config:
-    """What each key that a config leaves out means."""
+    """Return the values that stand for missing keys."""
     return {
         "tools": [],
         "temperature": 1,
@@ -23,12 +24,12 @@ def defaults(model: LanguageModel) -> Config:
 
 
 def with_defaults(config: Config, model: LanguageModel) -> Config:
-    """The config as the API shows it."""
+    """Return the config as the API shows it."""
     return defaults(model) | config
 
 
 def without_defaults(config: Config, model: LanguageModel) -> Config:
-    """The config as it is stored: equal meanings have equal forms, and a default follows a change of the model."""
+    """Return the config as it is stored: equal configs have equal forms, and defaults follow a change of the model."""
     known = defaults(model)
     return {key: value for key, value in config.items() if key not in known or known[key] != value}
 
@@ -50,31 +51,14 @@ def temperature_range(model: LanguageModel) -> tuple[float, float]:
 
 
 def parse_config(config: Config, model: LanguageModel) -> ModelConfig:
-    """How to call the model, from a stored config or a shown one.
+    """Return the parameters of a call, from a config as it is stored or shown.
 
-    What is shown is what is sent, but `max_tokens` at the model's maximum is left to the vendor, which knows how
-    much room the prompt leaves, and so is `temperature` where the model takes no other or `top_p` stands in for it.
+    `max_tokens` at the model's maximum is not sent, since the vendor knows how much room the prompt leaves;
+    `temperature` is not sent where the model takes no other, or where `top_p` replaces it.
     """
     low, high = temperature_range(model)
-    sent = without_defaults(config, model)
-    left = low == high or ("top_p" in sent and "temperature" not in sent)
-    return ModelConfig(
-        tools=tuple(parse_tool(tool) for tool in sent.get("tools", ())),
-        max_tokens=sent.get("max_tokens"),
-        temperature=None if left else sent.get("temperature", 1),
-        response_format=sent.get("response_format", "text"),
-        json_schema=sent.get("json_schema"),
-        reasoning_effort=sent.get("reasoning_effort"),
-        top_p=sent.get("top_p"),
-        stop=tuple(sent.get("stop", ())),
-        seed=sent.get("seed"),
-    )
-
-
-def parse_tool(tool: dict[str, Any]) -> ToolDefinition:
-    return ToolDefinition(
-        name=tool["name"],
-        description=tool.get("description", ""),
-        parameters=tool.get("parameters", {}),
-        strict=tool.get("strict"),
-    )
+    differing = without_defaults(config, model)
+    values = {"temperature": 1, "response_format": "text"} | differing
+    if low == high or ("top_p" in differing and "temperature" not in differing):
+        del values["temperature"]
+    return msgspec.convert(values, ModelConfig)

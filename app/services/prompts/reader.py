@@ -1,4 +1,4 @@
-"""Reads what a prompt says: the draft from its row, a committed version once, since it never changes."""
+"""Reads the content of prompts: drafts from the database, and versions, which never change, from a cache."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from app.caches import BoundedCache
 from app.errors import NotFound
 from app.metrics import Metrics, cache_lookups
 from app.models import prompt_versions, prompts
-from app.models.language_models import LanguageModel
 from app.models.prompt_versions import VersionRow
 from app.models.prompts import PromptHead, PromptRow
+from app.rendering.placeholders import Placeholder
 from app.services.language_models.service import ModelService
-from app.services.prompts.content import PromptContent, Version, of_draft, of_version, parse_placeholders
+from app.services.prompts.content import PromptContent, Version, content_of, parse_placeholders
 
 CACHED_CHARACTERS = 8_000_000
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class PromptReader:
-    """All queries are bound to the project; `NotFound` says the same for what is not there and what is foreign."""
+    """Finds prompts of one project only; `NotFound` does not tell a foreign prompt from one that does not exist."""
 
     def __init__(self, *, models: ModelService, metrics: Metrics) -> None:
         self._models = models
@@ -33,19 +33,21 @@ class PromptReader:
     def read(
         self, connection: Connection, *, project_id: int, prompt_id: int, productive: bool, commit_hash: str | None
     ) -> tuple[PromptHead, PromptContent]:
-        """The pinned version; else the newest one or the draft. A prompt never committed has only its draft."""
-        if not productive and commit_hash is None:
-            return self.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
-        head = self.head(connection, project_id=project_id, prompt_id=prompt_id)
-        if commit_hash is not None:
-            return head, self.content_of(connection, head, self.pinned(connection, head.id, commit_hash))
-        newest = self.newest(connection, head)
-        if newest is not None:
-            return head, self.content_of(connection, head, newest)
+        """Return the version of `commit_hash`; without it the newest version if `productive`, else the draft.
+
+        A prompt that was never committed has only its draft.
+        """
+        if productive or commit_hash is not None:
+            head = self.head(connection, project_id=project_id, prompt_id=prompt_id)
+            version = (
+                self.newest(connection, head) if commit_hash is None else self.pinned(connection, head.id, commit_hash)
+            )
+            if version is not None:
+                return head, self.content_of(connection, head, version)
         return self.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
 
     def remembered(self, head: PromptHead, commit_hash: str | None) -> PromptContent | None:
-        """What `read` would find for a productive use, if nothing but the head has to be asked for."""
+        """Return what `read` finds for a productive use; None if that takes more of the database than the head."""
         key = (head.id, commit_hash) if commit_hash is not None else head.newest_version_id
         version = self._versions.get(key, last_try=False)
         if version is None:
@@ -55,19 +57,16 @@ class PromptReader:
         fallback = known(model_id=fallback_id) if fallback_id is not None else None
         if model is None or (fallback is None and fallback_id is not None):
             return None
-        return of_version(head, version, model, fallback)
+        return content_of(head, version.row, version.placeholders, model, fallback)
 
     def read_draft(
         self, connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False
     ) -> tuple[PromptRow, PromptContent]:
-        """`lock` keeps others from changing the prompt until the transaction ends."""
+        """Return a prompt with its draft; `lock` keeps others from changing it until the transaction ends."""
         prompt = prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=lock)
         if prompt is None:
             raise NotFound("There is no such prompt.")
-        organization_id = prompt.organization_id
-        model = self._models.read(connection, organization_id=organization_id, model_id=prompt.language_model_id)
-        fallback = self._fallback(connection, organization_id, prompt.fallback_model_id)
-        return prompt, of_draft(prompt, model, fallback)
+        return prompt, self._content(connection, prompt, prompt, parse_placeholders(prompt.placeholders))
 
     def head(self, connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead:
         head = prompts.find_head(connection, project_id=project_id, prompt_id=prompt_id)
@@ -76,32 +75,33 @@ class PromptReader:
         return head
 
     def newest(self, connection: Connection, head: PromptHead) -> Version | None:
-        """The newest version, None for a prompt that was never committed."""
+        """Return the newest version; None for a prompt that was never committed."""
         if head.newest_version_id is None:
             return None
         if cached := self._versions.get(head.newest_version_id):
             return cached
-        row = prompt_versions.find_version_by_id(connection, version_id=head.newest_version_id)
-        return self._keep(row)
+        return self._keep(prompt_versions.find_version_by_id(connection, version_id=head.newest_version_id))
 
     def pinned(self, connection: Connection, prompt_id: int, commit_hash: str) -> Version:
         if cached := self._versions.get((prompt_id, commit_hash)):
             return cached
-        row = None
-        if _HASH.fullmatch(commit_hash):
-            row = prompt_versions.find_version(connection, prompt_id=prompt_id, commit_hash=commit_hash)
-        return self._keep(row)
+        if not _HASH.fullmatch(commit_hash):
+            return self._keep(None)
+        return self._keep(prompt_versions.find_version(connection, prompt_id=prompt_id, commit_hash=commit_hash))
 
     def content_of(self, connection: Connection, head: PromptHead, version: Version) -> PromptContent:
-        model_id = version.row.language_model_id
-        model = self._models.read(connection, organization_id=head.organization_id, model_id=model_id)
-        fallback = self._fallback(connection, head.organization_id, version.row.fallback_model_id)
-        return of_version(head, version, model, fallback)
+        return self._content(connection, head, version.row, version.placeholders)
 
-    def _fallback(self, connection: Connection, organization_id: int, model_id: int | None) -> LanguageModel | None:
-        if model_id is None:
-            return None
-        return self._models.read(connection, organization_id=organization_id, model_id=model_id)
+    def _content(
+        self,
+        connection: Connection,
+        head: PromptHead,
+        row: PromptRow | VersionRow,
+        placeholders: tuple[Placeholder, ...],
+    ) -> PromptContent:
+        read = partial(self._models.read, connection, organization_id=head.organization_id)
+        fallback = None if row.fallback_model_id is None else read(model_id=row.fallback_model_id)
+        return content_of(head, row, placeholders, read(model_id=row.language_model_id), fallback)
 
     def _keep(self, row: VersionRow | None) -> Version:
         if row is None:

@@ -1,4 +1,4 @@
-"""Reading prompts: one, all of a project, or rendered."""
+"""Reads prompts: one of them, those of a project, or the rendering of one."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ CACHED_CHARACTERS = 8_000_000
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """A prompt with the content that was asked for."""
+    """A prompt with the content that was requested."""
 
     head: PromptHead
     content: PromptContent
 
     @property
     def etag(self) -> str | None:
-        """The draft's, when the content is the draft."""
+        """The draft's ETag; None when the content is a version's."""
         return drafts.etag(self.head) if self.content.commit_hash is None else None
 
 
 @dataclass(frozen=True, slots=True)
 class _KnownHead:
-    """What the database said of a prompt after the epoch was seen; `until` is monotonic."""
+    """A head that was read after the epoch was; `until` is monotonic."""
 
     head: PromptHead
     epoch: bytes
@@ -51,7 +51,7 @@ class RenderedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptPage:
-    """`next_before_id` asks for the next page; None on the last one."""
+    """A page of a list; `next_before_id` requests the next one, and is None on the last one."""
 
     prompts: list[PromptListing]
     limit: int | None
@@ -86,7 +86,9 @@ class PromptService:
         require_committed: bool = False,
         epoch: bytes = b"",
     ) -> PromptContent:
-        """What runs: the version of `commit_hash`, else the newest one, else (or when not productive) the draft.
+        """Return the content that runs: the version of `commit_hash`, else the newest one, else the draft.
+
+        Without `productive` and `commit_hash` it is the draft.
 
         `NotFound` for a prompt or version that is not there, and, with `require_committed`, for a productive use
         of a prompt that was never committed.
@@ -107,16 +109,16 @@ class PromptService:
         commit_hash: str | None = None,
         epoch: bytes = b"",
     ) -> PromptView:
-        """The prompt with what runs, or its draft.
+        """Return the prompt with the content that runs, or with its draft.
 
-        `epoch` is the project's, seen after the request had come: while it lasts, what this process knows of a version
-        is current. Without it the database is asked. A change whose process died between its commit and the end of the
-        epoch is seen within `REMEMBERED_S`; nobody was told of it before.
+        `epoch` is the project's, read after the request arrived: while it lasts, heads and versions that this process
+        remembers are current. Without it they are read from the database. A change whose process died between its
+        commit and the end of the epoch shows within `REMEMBERED_S`; it was acknowledged to nobody.
         """
         committed = productive or commit_hash is not None
         if committed and epoch and (view := self._remembered(project_id, prompt_id, commit_hash, epoch)):
             return view
-        asked_at = self._monotonic()
+        read_at = self._monotonic()
         with self._database.read() as connection:
             head, content = self._reader.read(
                 connection,
@@ -126,7 +128,7 @@ class PromptService:
                 commit_hash=commit_hash,
             )
         if epoch and content.commit_hash is not None:
-            known = _KnownHead(head, epoch, asked_at + REMEMBERED_S)
+            known = _KnownHead(head, epoch, read_at + REMEMBERED_S)
             self._heads.put(prompt_id, known, weight=1000 + len(head.assertion_value))
         return PromptView(head, content)
 
@@ -140,7 +142,7 @@ class PromptService:
         commit_hash: str | None = None,
         epoch: bytes = b"",
     ) -> RenderedPrompt:
-        """`selections` maps a placeholder's key to the name of one of its values."""
+        """Render the content; `selections` maps a placeholder's key to the name of one of its values."""
         content = self.content(
             project_id=project_id, prompt_id=prompt_id, productive=productive, commit_hash=commit_hash, epoch=epoch
         )
@@ -158,7 +160,7 @@ class PromptService:
     def list(
         self, *, project_id: int, search: str | None = None, before_id: int | None = None, limit: int | None = None
     ) -> PromptPage:
-        """Newest first: at most `limit` of those created before the prompt `before_id`."""
+        """List prompts, newest first: at most `limit` of those created before the prompt `before_id`."""
         with self._database.read() as connection:
             found = prompts.list_prompts(
                 connection,
@@ -171,7 +173,7 @@ class PromptService:
         return PromptPage(shown, limit=limit, next_before_id=shown[-1].id if len(shown) < len(found) else None)
 
     def _render(self, content: PromptContent, selections: Mapping[str, str]) -> Rendered:
-        """A version's renderings are kept: its hash covers all that they are made of but the selections."""
+        """Render the content; a version's renderings are cached, as only selections make them differ."""
         if content.commit_hash is None:
             return _rendered(content, selections)
         key = (content.commit_hash, tuple(selections.items()))
@@ -187,5 +189,5 @@ def _rendered(content: PromptContent, selections: Mapping[str, str]) -> Rendered
 
 
 def _weight(rendered: Rendered, selections: Mapping[str, str]) -> int:
-    """About the characters held, with 1,000 for the objects around them."""
+    """Return the approximate number of characters held, with 1,000 for the objects around them."""
     return 1000 + len(rendered.instruction) + 4 * sum(len(key) + len(name) for key, name in selections.items())

@@ -1,4 +1,4 @@
-"""A prompt's history: the draft committed to it, its versions read, and restored into the draft."""
+"""Commits drafts to a prompt's history, reads its versions, and restores them into the draft."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class VersionView:
     content: PromptContent
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VersionService:
-    def __init__(self, *, database: Database, now: Now, reader: PromptReader, epochs: Epochs) -> None:
-        self._database = database
-        self._now = now
-        self._reader = reader
-        self._epochs = epochs
+    database: Database
+    now: Now
+    reader: PromptReader
+    epochs: Epochs
 
     def commit(
         self,
@@ -44,37 +44,37 @@ class VersionService:
         if_match: Collection[str] | None = None,
         actor: Actor = SYSTEM,
     ) -> VersionView:
-        """Make the draft the newest version; `Conflict` when it equals the one before."""
+        """Make the draft the newest version; `Conflict` when it equals the newest one."""
 
         def work(connection: Connection) -> str:
-            prompt, draft = self._reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
+            prompt, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
             drafts.check_unchanged(prompt, if_match)
-            newest = self._reader.newest(connection, prompt)
+            newest = self.reader.newest(connection, prompt)
             if drafts.equals(draft, newest):
                 raise Conflict("There is nothing to commit: the draft equals the newest version.")
             parent = newest.row.commit_hash if newest else None
             committed = drafts.add_version(
-                connection, draft, parent=parent, message=message, author=author, now=self._now()
+                connection, draft, parent=parent, message=message, author=author, now=self.now()
             )
-            made = str(committed.commit_hash)
-            self._note(connection, project_id, actor, Action.PROMPT_COMMITTED, draft.name, made)
-            return made
+            commit_hash = str(committed.commit_hash)
+            self._note(connection, project_id, actor, Action.PROMPT_COMMITTED, draft.name, commit_hash)
+            return commit_hash
 
-        commit_hash = self._database.retrying(work)
-        self._epochs.end(project_id)
+        commit_hash = self.database.retrying(work)
+        self.epochs.end(project_id)
         return self.get(project_id=project_id, prompt_id=prompt_id, commit_hash=commit_hash)
 
     def list(self, *, project_id: int, prompt_id: int) -> list[VersionHead]:
-        """Newest first."""
-        with self._database.read() as connection:
-            head = self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+        """Return the versions, newest first."""
+        with self.database.read() as connection:
+            head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             return prompt_versions.list_versions(connection, prompt_id=head.id)
 
     def get(self, *, project_id: int, prompt_id: int, commit_hash: str) -> VersionView:
-        with self._database.read() as connection:
-            head = self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
-            version = self._reader.pinned(connection, head.id, commit_hash)
-            return VersionView(version.row, self._reader.content_of(connection, head, version))
+        with self.database.read() as connection:
+            head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            version = self.reader.pinned(connection, head.id, commit_hash)
+            return VersionView(version.row, self.reader.content_of(connection, head, version))
 
     def restore(
         self,
@@ -85,25 +85,25 @@ class VersionService:
         if_match: Collection[str] | None = None,
         actor: Actor = SYSTEM,
     ) -> PromptView:
-        """Make the version's content the draft's; the history stays as it is."""
+        """Make the version's content the draft's; the history stays unchanged."""
 
         def work(connection: Connection) -> PromptView:
-            prompt, _ = self._reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
+            prompt, _ = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
             drafts.check_unchanged(prompt, if_match)
-            version = self._reader.pinned(connection, prompt_id, commit_hash)
-            draft = replace(self._reader.content_of(connection, prompt, version), commit_hash=None)
-            committed = drafts.equals(draft, self._reader.newest(connection, prompt))
+            version = self.reader.pinned(connection, prompt_id, commit_hash)
+            draft = replace(self.reader.content_of(connection, prompt, version), commit_hash=None)
+            committed = drafts.equals(draft, self.reader.newest(connection, prompt))
             values = {**drafts.columns(draft), "committed": committed}
-            prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=self._now())
+            prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=self.now())
             self._note(connection, project_id, actor, Action.PROMPT_RESTORED, draft.name, version.row.commit_hash)
-            return PromptView(self._reader.head(connection, project_id=project_id, prompt_id=prompt_id), draft)
+            return PromptView(self.reader.head(connection, project_id=project_id, prompt_id=prompt_id), draft)
 
-        view = self._database.retrying(work)
-        self._epochs.end(project_id)
+        view = self.database.retrying(work)
+        self.epochs.end(project_id)
         return view
 
     def _note(
         self, connection: Connection, project_id: int, actor: Actor, action: Action, name: str, commit_hash: str
     ) -> None:
-        now, version = self._now(), commit_hash[:8]
+        now, version = self.now(), commit_hash[:8]
         audit_log.note(connection, now, actor, action, name, project_id=project_id, details={"version": version})

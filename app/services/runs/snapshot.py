@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.chat import Message
-from app.errors import Invalid
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
 from app.providers.types import Credential, ModelRef, ModelRequest
-from app.rendering.placeholders import Placeholder, fill, filled_length
+from app.rendering.placeholders import Placeholder, fill
 from app.rendering.xml import to_xml
-from app.services.prompts.changes import FILLED_MAX
+from app.services.prompts.changes import check_filled_length
 from app.services.prompts.content import PromptContent
 from app.services.prompts.model_config import parse_config
 from app.services.runs.commands import RunCommand
@@ -20,7 +19,7 @@ from app.services.runs.commands import RunCommand
 
 def snapshot(content: PromptContent, command: RunCommand) -> dict[str, Any]:
     """The `request` of a row: text filled in, its format, the model's configuration, and the files without content."""
-    _check_size(content.value, content.placeholders, command.selections)
+    _check_length(content.value, content.placeholders, command.selections)
     filled = fill(content.value, content.placeholders, command.selections)
     return {
         "text": filled.text,
@@ -37,12 +36,9 @@ def snapshot(content: PromptContent, command: RunCommand) -> dict[str, Any]:
     }
 
 
-def _check_size(text: str, placeholders: Sequence[Placeholder], selections: Mapping[str, str]) -> None:
-    """Before anything is filled: a long value in many places could be gigabytes."""
+def _check_length(text: str, placeholders: Sequence[Placeholder], selections: Mapping[str, str]) -> None:
     chosen = {placeholder.key: placeholder.choose(selections.get(placeholder.key)) for placeholder in placeholders}
-    size = filled_length(text, {key: len(value.content) for key, value in chosen.items() if value})
-    if size > FILLED_MAX:
-        raise Invalid(f"placeholders: With them the prompt has {size} characters; {FILLED_MAX} are the most.")
+    check_filled_length(text, {key: len(value.content) for key, value in chosen.items() if value})
 
 
 def render(request: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from app.rendering.placeholders import Placeholder, PlaceholderValue
 from app.services.prompts.commit_hash import commit_hash
@@ -34,8 +35,8 @@ def test_it_is_the_sha256_of_the_canonical_json() -> None:
         {"config": {"seed": 2}},
         {"instruction_format": "RAW"},
         {"placeholders": (A,)},
-        {"placeholders": (A, replace(B, description=""))},
-        {"placeholders": (replace(A, values=A.values[:1]), B)},
+        {"placeholders": (A, structs.replace(B, description=""))},
+        {"placeholders": (structs.replace(A, values=A.values[:1]), B)},
     ],
 )
 def test_every_part_of_the_content_counts(changed: dict[str, Any]) -> None:

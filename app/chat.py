@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -90,3 +91,15 @@ class Answer:
     finish_reason: FinishReason = "stop"
     refusal: str | None = None
     vendor_state: VendorState | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """A piece of `text` that a model has just written, or a whole `tool_call`."""
+
+    kind: Literal["token", "reasoning", "tool_call"]
+    text: str = ""
+    tool_call: ToolCall | None = None
+
+
+OnEvent = Callable[[StreamEvent], None]

@@ -2,6 +2,5 @@
 
 from app.metrics.hooks import cache_lookups, provider_calls
 from app.metrics.recorder import Metrics
-from app.metrics.store import MetricStore
 
-__all__ = ["MetricStore", "Metrics", "cache_lookups", "provider_calls"]
+__all__ = ["Metrics", "cache_lookups", "provider_calls"]

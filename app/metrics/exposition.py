@@ -11,8 +11,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
+from app.metrics.readings import Readings
 from app.metrics.registry import METRICS
-from app.metrics.store import Readings
 from app.metrics.types import Labels, Metric
 
 Gauges = Mapping[Metric, Mapping[Labels, float]]

@@ -11,10 +11,11 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Protocol
 
 import redis
 
-from app.metrics.store import MILLION, SUM, Increments, MetricStore
+from app.metrics.readings import MILLION, SUM, Increments, Readings
 from app.metrics.types import OTHER, Labels, Metric
 
 Gauge = Callable[[], Mapping[Labels, float]]
@@ -25,6 +26,16 @@ LEARN_S = 60.0
 PENDING_MAX = 20_000
 
 
+class Store(Protocol):
+    """Keeps what all processes count: see `app/redis_store/metric_store.py`."""
+
+    def add(self, increments: Increments) -> None: ...
+
+    def put_gauges(self, process: str, values: Mapping[tuple[Metric, Labels], float]) -> None: ...
+
+    def total(self) -> Readings: ...
+
+
 class Metrics:
     """Counts in memory; a thread that starts with the first count adds it all to `store` every second.
 
@@ -32,7 +43,7 @@ class Metrics:
     the process: see `pending`.
     """
 
-    def __init__(self, store: MetricStore | None = None, *, every_s: float = FLUSH_S) -> None:
+    def __init__(self, store: Store | None = None, *, every_s: float = FLUSH_S) -> None:
         self._store = store
         self._every_s = every_s
         self._lock = threading.Lock()
@@ -83,7 +94,7 @@ class Metrics:
                 {(metric, labels): value for metric, values in readings for labels, value in values.items()},
             )
 
-    def _flush_counts(self, store: MetricStore) -> None:
+    def _flush_counts(self, store: Store) -> None:
         with self._lock:
             taken, self._pending = self._pending, defaultdict(int)
         if not taken:
@@ -118,7 +129,7 @@ class Metrics:
             time.sleep(self._every_s)
             self.flush()
 
-    def _learn(self, store: MetricStore) -> None:
+    def _learn(self, store: Store) -> None:
         if time.monotonic() >= self._learn_at:
             self._known = store.total().series()
             self._learn_at = time.monotonic() + LEARN_S

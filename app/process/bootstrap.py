@@ -11,7 +11,7 @@ from app.actors.replay_delivery import ReplayDelivery
 from app.actors.run_delivery import RunDelivery
 from app.container import Container
 from app.db import Database, build_database
-from app.metrics import Metrics, MetricStore, provider_calls, registry
+from app.metrics import Metrics, provider_calls, registry
 from app.process import home
 from app.providers import catalogue
 from app.providers.anyllm import AnyLlmModels
@@ -19,6 +19,7 @@ from app.providers.router import Providers
 from app.redis_store.batches import Mailbox
 from app.redis_store.broker import build_broker
 from app.redis_store.clients import RedisClients, connect
+from app.redis_store.metric_store import MetricStore
 from app.redis_store.queue_metrics import QueueMetrics
 from app.redis_store.rate import lenient_limiter
 from app.redis_store.slots import ModelSlots

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from app.chat import Answer
+from app.chat import Answer, OnEvent, StreamEvent
 from app.errors import Invalid, ProviderTimeout, RepriseError
 from app.providers.bounded import ANSWER_BYTES
 from app.providers.clients import Clients
@@ -16,7 +16,7 @@ from app.providers.decoding import AnswerBuilder
 from app.providers.encoding import encode
 from app.providers.failures import failure, scrub
 from app.providers.loop import LoopThread
-from app.providers.types import ModelRequest, OnEvent, StreamEvent
+from app.providers.types import ModelRequest
 
 if TYPE_CHECKING:
     from any_llm import AnyLLM

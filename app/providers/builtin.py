@@ -10,9 +10,9 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
+from app.chat import Answer, Message, OnEvent, StreamEvent, Tokens, ToolCall, ToolDefinition
 from app.errors import Invalid
-from app.providers.types import ModelRequest, OnEvent, StreamEvent
+from app.providers.types import ModelRequest
 
 _WORD = re.compile(r"\S+\s*|\s+")
 

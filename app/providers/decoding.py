@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from app.chat import Answer, FinishReason, Tokens, ToolCall, VendorState
+from app.chat import Answer, FinishReason, StreamEvent, Tokens, ToolCall, VendorState
 from app.providers.failures import ProviderFailure
-from app.providers.types import StreamEvent
 from app.storable import decode_json, storable_text
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Protocol
 
-from app.chat import Answer, File
+from app.chat import Answer, File, OnEvent, StreamEvent
 from app.errors import Invalid
 from app.providers.anyllm import AnyLlmModels
 from app.providers.breaker import CallBreaker
@@ -17,7 +17,7 @@ from app.providers.catalogue import Capability, Catalogue
 from app.providers.encoding import encode
 from app.providers.failures import ProviderFailure
 from app.providers.retry import Retry
-from app.providers.types import Credential, ModelPort, ModelRef, ModelRequest, OnEvent, StreamEvent
+from app.providers.types import Credential, ModelPort, ModelRef, ModelRequest
 
 Slot = Callable[[ModelRequest], AbstractContextManager[object]]
 Observed = Callable[[ModelRef], AbstractContextManager[object]]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from app.chat import Answer, Message, ToolCall, ToolDefinition
+from app.chat import Answer, Message, OnEvent, ToolDefinition
 
 Vendor = Literal["OPENAI", "ANTHROPIC", "GOOGLE", "DEEPSEEK", "CUSTOM_OPENAI_COMPATIBLE", "BUILTIN"]
 ResponseFormat = Literal["text", "json_object", "json_schema"]
@@ -59,18 +58,6 @@ class ModelRequest:
     credential: Credential | None
     timeout_s: float
     organization_id: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class StreamEvent:
-    """A piece of `text` that a model has just written, or a whole `tool_call`."""
-
-    kind: Literal["token", "reasoning", "tool_call"]
-    text: str = ""
-    tool_call: ToolCall | None = None
-
-
-OnEvent = Callable[[StreamEvent], None]
 
 
 class ModelPort(Protocol):

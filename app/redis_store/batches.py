@@ -15,6 +15,7 @@ from dataclasses import astuple, dataclass
 import redis
 
 from app.errors import Unavailable
+from app.redis_store import keys
 from app.shares import Quota
 
 BODY_S = 60
@@ -22,7 +23,6 @@ BODY_S = 60
 STORED_S = 120
 # The tickets of all batches that are left here, by when Redis forgets them. A ticket begins with an organization and a
 # size, so that nothing has to be counted which could be counted wrong once a process has died.
-TICKETS = "batch:tickets"
 
 # KEYS: the batch's message, the tickets; ARGV: the message, whether to join, the ticket, seconds, then places, share
 # and capacity of batches and of bytes. Answers the message that stores the batch, or nothing when there is no room. By
@@ -92,40 +92,30 @@ class Mailbox:
 
         Raises `Unavailable` when too much is waiting already, of all or of the ticket's organization.
         """
-        claimed: bytes = self._claim([_message(key), TICKETS], [message_id, int(join), ticket, BODY_S, *self._quotas])
+        claimed: bytes = self._claim(
+            [keys.batch_message(key), keys.BATCH_TICKETS], [message_id, int(join), ticket, BODY_S, *self._quotas]
+        )
         if not claimed:
             self._on_refused()
             raise Unavailable("Too many batches, or too many bytes of them, wait to be stored; send this one again.")
         if claimed.decode() != message_id:
             return Claim(claimed.decode(), joined=True)
-        self._client.set(_body(ticket), body, ex=BODY_S)
+        self._client.set(keys.batch_body(ticket), body, ex=BODY_S)
         return Claim(message_id, joined=False)
 
     def body(self, ticket: str) -> bytes | None:
         """What was left under `ticket`; None when it is too old, or Redis has lost it."""
-        return self._client.get(_body(ticket))  # type: ignore[return-value]
+        return self._client.get(keys.batch_body(ticket))  # type: ignore[return-value]
 
     def stored_before(self, key: str) -> bytes:
         """The note of the same body, if it was stored lately: a hint that the caller has to check with the database."""
-        return self._client.get(_stored(key)) or b""  # type: ignore[return-value]
+        return self._client.get(keys.batch_stored(key)) or b""  # type: ignore[return-value]
 
     def done(self, key: str, ticket: str, *, note: bytes = b"") -> None:
         """Forget the batch; leave the note for those who send it again."""
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.delete(_body(ticket), _message(key))
-            pipe.zrem(TICKETS, ticket)
+            pipe.delete(keys.batch_body(ticket), keys.batch_message(key))
+            pipe.zrem(keys.BATCH_TICKETS, ticket)
             if note:
-                pipe.set(_stored(key), note, ex=STORED_S)
+                pipe.set(keys.batch_stored(key), note, ex=STORED_S)
             pipe.execute()
-
-
-def _body(ticket: str) -> str:
-    return f"batch:{ticket}:body"
-
-
-def _message(key: str) -> str:
-    return f"batch:{key}:message"
-
-
-def _stored(key: str) -> str:
-    return f"batch:{key}:stored"

@@ -20,6 +20,7 @@ from dramatiq.results.backends import RedisBackend
 
 from app.coalesce import Coalescer
 from app.errors import Unavailable
+from app.redis_store import keys
 from app.redis_store.hand_back import HandBack
 from app.redis_store.organization_queue import OrganizationQueue
 from app.redis_store.ownership import HeldMessages, Ownership
@@ -38,7 +39,6 @@ REPORT_S = 5
 FETCH_S = 0.005
 # Percent of a process' threads that are an organization's own.
 SHARE = 25
-WORKERS_KEY = "reprise:workers:{}"
 
 
 OnDeferred = Callable[[str], None]
@@ -46,7 +46,7 @@ OnDeferred = Callable[[str], None]
 
 def workers_seen(client: redis.Redis, queue: str) -> int:
     """How many processes have asked for messages of the queue within the last heartbeats."""
-    return int(client.zcount(WORKERS_KEY.format(queue), _redis_now(client) - HEARTBEAT_MS / 1000, "+inf"))
+    return int(client.zcount(keys.workers(queue), _redis_now(client) - HEARTBEAT_MS / 1000, "+inf"))
 
 
 def _redis_now(client: redis.Redis) -> float:
@@ -68,6 +68,7 @@ def build_broker(
         organization_share=organization_share,
         on_deferred=on_deferred,
         client=client,
+        namespace=keys.NAMESPACE,
         heartbeat_timeout=HEARTBEAT_MS,
         middleware=[
             AgeLimit(),
@@ -110,8 +111,7 @@ class WakingBroker(RedisBroker):
 
     def queue(self, name: str) -> OrganizationQueue:
         if name not in self._queues:
-            names = {"namespace": self.namespace, "queue": name, "consumer": self.broker_id}
-            self._queues[name] = OrganizationQueue(self.client, **names)
+            self._queues[name] = OrganizationQueue(self.client, queue=name, consumer=self.broker_id)
         return self._queues[name]
 
     def held(self, queue_name: str) -> HeldMessages:
@@ -165,7 +165,7 @@ class _WakingConsumer(_RedisConsumer):
         if time.monotonic() < self._next_report or self.broker.stopping:
             return
         self._next_report = time.monotonic() + REPORT_S
-        key = WORKERS_KEY.format(self.queue_name)
+        key = keys.workers(self.queue_name)
         now = _redis_now(self._client)
         self._client.zadd(key, {self.broker.broker_id: now})
         self._client.zremrangebyscore(key, 0, now - HEARTBEAT_MS / 1000)
@@ -244,7 +244,7 @@ class _WakingConsumer(_RedisConsumer):
     def close(self) -> None:
         """Take the sign of life back: whoever counts workers need not wait until it is too old."""
         with suppress(redis.RedisError):
-            self._client.zrem(WORKERS_KEY.format(self.queue_name), self.broker.broker_id)
+            self._client.zrem(keys.workers(self.queue_name), self.broker.broker_id)
             self._queue.leave()
         super().close()
 
@@ -256,7 +256,7 @@ class _DelayedConsumer(_RedisConsumer):
         super().__init__(broker, queue_name, prefetch, timeout)  # type: ignore[no-untyped-call]
         # Without the guard of `GuardedRedis`: a wait that Redis ends late is no outage.
         self._waiting = redis.Redis(connection_pool=broker.client.connection_pool)
-        self._key = f"{broker.namespace}:{queue_name}"
+        self._key = keys.QueueKeys(queue_name).arrived
 
     def __next__(self) -> MessageProxy | None:
         """The next message, or None when the caller should look at its delayed messages and flags again."""

@@ -12,10 +12,10 @@ import structlog
 
 from app.coalesce import Coalescer
 from app.errors import Unavailable
+from app.redis_store.keys import RUNS_ENDED
 
 log = structlog.get_logger(__name__)
 
-CHANNEL = "reprise:runs:ended"
 # A run may end before its caller begins to wait. So many ids span seconds at any rate that is possible.
 REMEMBERED = 10_000
 PAUSE_S = 1.0
@@ -50,7 +50,7 @@ class RunEnds:
             log.warning("run_end_not_announced", run_id=run_id, error=str(error))
 
     def _publish(self, run_ids: Sequence[int]) -> list[None]:
-        self._client.publish(CHANNEL, " ".join(map(str, run_ids)))
+        self._client.publish(RUNS_ENDED, " ".join(map(str, run_ids)))
         return [None] * len(run_ids)
 
     def listen(self) -> None:
@@ -80,7 +80,7 @@ class RunEnds:
         while not self._closed:
             try:
                 with self._client.pubsub(ignore_subscribe_messages=True) as channel:
-                    channel.subscribe(CHANNEL)
+                    channel.subscribe(RUNS_ENDED)
                     self._listening.set()
                     while not self._closed:
                         message = channel.get_message(timeout=PAUSE_S)

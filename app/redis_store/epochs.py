@@ -14,15 +14,13 @@ from collections.abc import Callable
 import redis
 import structlog
 
+from app.redis_store import keys
+
 log = structlog.get_logger(__name__)
 
 EPOCH_S = 86_400
 # What was read is used no longer than this, however long its epoch lasts.
 REMEMBERED_S = 1.0
-
-
-def epoch_key(project_id: int) -> str:
-    return f"project:{project_id}:epoch"
 
 
 def new_epoch() -> bytes:
@@ -41,7 +39,7 @@ class Epochs:
         Redis may be away for this process alone: then it waits until the others have forgotten what they read before.
         """
         try:
-            self._client.set(epoch_key(project_id), new_epoch(), ex=EPOCH_S)
+            self._client.set(keys.epoch(project_id), new_epoch(), ex=EPOCH_S)
         except redis.RedisError:
             log.warning("epoch_not_ended", project_id=project_id)
             self._sleep(REMEMBERED_S)

@@ -16,7 +16,8 @@ import orjson
 import redis
 import structlog
 
-from app.providers.types import OnEvent, StreamEvent
+from app.chat import OnEvent, StreamEvent
+from app.redis_store import keys
 
 log = structlog.get_logger(__name__)
 
@@ -28,10 +29,6 @@ TTL_S = 3600
 TTL_ENDED_S = 600
 KIND, DATA, SEALED, END = "kind", "data", "sealed", "end"
 TEXTS = ("token", "reasoning")
-
-
-def key_of(run_id: int) -> str:
-    return f"reprise:run:{run_id}:events"
 
 
 @dataclass(slots=True)
@@ -70,7 +67,7 @@ class LiveRuns:
     @contextmanager
     def of(self, run_id: int, seal: Callable[[bytes], bytes] | None = None) -> Iterator[OnEvent]:
         """What to hand the run's events to; at the end of the block all of them have been sent, sealed with `seal`."""
-        feed = _Feed(key_of(run_id), seal)
+        feed = _Feed(keys.run_events(run_id), seal)
 
         def note(event: StreamEvent) -> None:
             with self._lock:
@@ -92,7 +89,7 @@ class LiveRuns:
 
     def end(self, run_id: int) -> None:
         """Tell whoever follows that the row has ended; Redis's own id is higher than every number of ours."""
-        key = key_of(run_id)
+        key = keys.run_events(run_id)
         try:
             with self._client.pipeline(transaction=False) as pipe:
                 pipe.xadd(key, {KIND: END, DATA: b""})

@@ -12,12 +12,12 @@ A process that has threads to spare waits on a list of its own, and leaves word 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import redis
 from dramatiq import Message
 
+from app.redis_store.keys import OF_ORGANIZATION, WAKE, QueueKeys
 from app.shares import Quota
 
 # What a process that died was told is forgotten after this.
@@ -31,10 +31,13 @@ local function wake(list, idle, organization)
         local consumer, refused = found[at], found[at + 1]
         if not string.find(refused, ',' .. organization .. ',', 1, true) then
             redis.call('HDEL', idle, consumer)
-            redis.call('LPUSH', list .. ':wake:' .. consumer, 1)
-            redis.call('EXPIRE', list .. ':wake:' .. consumer, {WAKE_TTL_S})
+            redis.call('LPUSH', list .. '{WAKE}' .. consumer, 1)
+            redis.call('EXPIRE', list .. '{WAKE}' .. consumer, {WAKE_TTL_S})
         end
     end
+end
+local function list_of(list, organization)
+    return list .. '{OF_ORGANIZATION}' .. organization
 end
 local function organization_of(id)
     return string.match(id, '^(%d+):') or '0'
@@ -54,8 +57,9 @@ wake(KEYS[1], KEYS[3], organization_of(ARGV[1]))
 # KEYS: the list, the idle; ARGV: ids that were put back.
 _WAKE = _SHARED + "for _, id in ipairs(ARGV) do wake(KEYS[1], KEYS[2], organization_of(id)) end"
 
-# KEYS: the list, its messages, what this process has fetched, the organizations that have messages, the idle; ARGV:
-# this process, the quota's share, places and capacity, then each organization and how many messages are held of it.
+# KEYS: the list, its messages, what this process has fetched, the organizations that have messages, the idle, and what
+# wakes this process; ARGV: this process, the quota's share, places and capacity, then each organization and how many
+# messages are held of it.
 _FETCH = (
     _SHARED
     + """
@@ -82,7 +86,7 @@ if #arrived > 0 then
     end
     for _, organization in ipairs(order) do
         local ids = of[organization]
-        if redis.call('RPUSH', list .. ':of:' .. organization, unpack(ids)) == #ids then
+        if redis.call('RPUSH', list_of(list, organization), unpack(ids)) == #ids then
             redis.call('RPUSH', KEYS[4], organization)
         end
     end
@@ -92,7 +96,7 @@ end
 -- As many messages of each organization as it may have threads, of those who hold fewest first.
 local organizations, waiting, given, count = redis.call('LRANGE', KEYS[4], 0, -1), {}, {}, 0
 for _, organization in ipairs(organizations) do
-    waiting[organization] = redis.call('LLEN', list .. ':of:' .. organization)
+    waiting[organization] = redis.call('LLEN', list_of(list, organization))
     held[organization] = held[organization] or 0
 end
 local function admits(number)
@@ -122,7 +126,7 @@ end
 local messages, left, behind = {}, {}, {}
 for _, organization in ipairs(organizations) do
     if given[organization] then
-        local ids = redis.call('LPOP', list .. ':of:' .. organization, given[organization])
+        local ids = redis.call('LPOP', list_of(list, organization), given[organization])
         redis.call('SADD', KEYS[3], unpack(ids))
         for _, message in ipairs(redis.call('HMGET', KEYS[2], unpack(ids))) do
             table.insert(messages, message)
@@ -132,7 +136,7 @@ for _, organization in ipairs(organizations) do
         table.insert(given[organization] and behind or left, organization)
     end
 end
-redis.call('DEL', KEYS[4], list .. ':wake:' .. consumer)
+redis.call('DEL', KEYS[4], KEYS[6])
 for _, organization in ipairs(behind) do
     table.insert(left, organization)
 end
@@ -169,10 +173,10 @@ end
 """
 
 
-def lists_of(client: redis.Redis, queue: str) -> list[str]:
-    """The lists in which messages of a queue wait; `queue` with the namespace in front."""
-    organizations: list[bytes] = client.lrange(f"{queue}:organizations", 0, -1)  # type: ignore[assignment]
-    return [queue, *(f"{queue}:of:{organization.decode()}" for organization in organizations)]
+def lists_of(client: redis.Redis, keys: QueueKeys) -> list[str]:
+    """The lists in which messages of a queue wait."""
+    organizations: list[bytes] = client.lrange(keys.organizations, 0, -1)  # type: ignore[assignment]
+    return [keys.arrived, *(keys.of_organization(organization.decode()) for organization in organizations)]
 
 
 class Fetched(NamedTuple):
@@ -183,50 +187,34 @@ class Fetched(NamedTuple):
     deferred: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    list: str
-    consumer: str
-    fetched: str
-
-    @property
-    def messages(self) -> str:
-        return f"{self.list}.msgs"
-
-    @property
-    def organizations(self) -> str:
-        return f"{self.list}:organizations"
-
-    @property
-    def idle(self) -> str:
-        return f"{self.list}:idle"
-
-    @property
-    def wake(self) -> str:
-        return f"{self.list}:wake:{self.consumer}"
-
-
 class OrganizationQueue:
     """One of Dramatiq's queues, as the process `consumer` sees it."""
 
-    def __init__(self, client: redis.Redis, *, namespace: str, queue: str, consumer: str) -> None:
+    def __init__(self, client: redis.Redis, *, queue: str, consumer: str) -> None:
         self._client = client
         # Without the guard of `GuardedRedis`: a wait that Redis ends late is no outage.
         self._waiting = redis.Redis(connection_pool=client.connection_pool)
-        self._keys = _Keys(f"{namespace}:{queue}", consumer, f"{namespace}:__acks__.{consumer}.{queue}")
+        self._consumer, self._keys = consumer, QueueKeys(queue)
         self._enqueue, self._wake = client.register_script(_ENQUEUE), client.register_script(_WAKE)
         self._fetch, self._ack = client.register_script(_FETCH), client.register_script(_ACK)
 
     def put(self, message_id: str, data: bytes) -> None:
         keys = self._keys
-        self._enqueue([keys.list, keys.messages, keys.idle], [message_id, data])
+        self._enqueue([keys.arrived, keys.messages, keys.idle], [message_id, data])
 
     def fetch(self, quota: Quota, held: Mapping[int, int]) -> Fetched:
         """The messages that `quota` admits; `held` is how many of which organization are in work here."""
         keys = self._keys
         messages, more, deferred = self._fetch(
-            [keys.list, keys.messages, keys.fetched, keys.organizations, keys.idle],
-            [keys.consumer, quota.share, quota.places, quota.capacity, *(n for pair in held.items() for n in pair)],
+            [
+                keys.arrived,
+                keys.messages,
+                keys.fetched(self._consumer),
+                keys.organizations,
+                keys.idle,
+                keys.wake(self._consumer),
+            ],
+            [self._consumer, quota.share, quota.places, quota.capacity, *(n for pair in held.items() for n in pair)],
         )
         # Redis may have lost a message's body (a flush) and kept its id.
         return Fetched([Message.decode(data) for data in messages if data is not None], more > 0, deferred)
@@ -238,19 +226,19 @@ class OrganizationQueue:
         given up like one that brought nothing: whether Redis answers at all, the fetch finds out.
         """
         try:
-            self._waiting.blpop([self._keys.wake], timeout_s)
+            self._waiting.blpop([self._keys.wake(self._consumer)], timeout_s)
         except redis.TimeoutError:
             return
 
     def ack(self, message_ids: Sequence[str], *, wake: bool) -> None:
         """Forget messages; `wake`: this process has a place again for what it refused."""
         keys = self._keys
-        self._ack([keys.fetched, keys.messages, keys.wake], [int(wake), *message_ids])
+        self._ack([keys.fetched(self._consumer), keys.messages, keys.wake(self._consumer)], [int(wake), *message_ids])
 
     def wake_for(self, message_ids: Iterable[str]) -> None:
         """Tell idle processes of messages that were put back."""
-        self._wake([self._keys.list, self._keys.idle], list(message_ids))
+        self._wake([self._keys.arrived, self._keys.idle], list(message_ids))
 
     def leave(self) -> None:
         """Wait no longer."""
-        self._client.hdel(self._keys.idle, self._keys.consumer)
+        self._client.hdel(self._keys.idle, self._consumer)

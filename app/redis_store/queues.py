@@ -10,6 +10,7 @@ import orjson
 import redis
 
 from app.redis_store.broker import QUEUES, workers_seen
+from app.redis_store.keys import QueueKeys
 from app.redis_store.organization_queue import lists_of
 
 # The lists are nearly in order: retries, and what dead workers left behind, join at their ends. So both are looked at.
@@ -38,12 +39,12 @@ def read_queues(client: redis.Redis) -> list[QueueState]:
 
 
 def _read(client: redis.Redis, queue: str, now_s: float) -> QueueState:
-    name = f"dramatiq:{queue}"
-    lists = lists_of(client, name)
+    keys = QueueKeys(queue)
+    lists = lists_of(client, keys)
     with client.pipeline(transaction=False) as pipe:
-        pipe.hlen(f"{name}.msgs")
-        pipe.hlen(f"{name}.DQ.msgs")
-        pipe.zcard(f"{name}.XQ")
+        pipe.hlen(keys.messages)
+        pipe.hlen(keys.delayed_messages)
+        pipe.zcard(keys.dead)
         for one in lists:
             pipe.llen(one)
             pipe.lrange(one, 0, _SAMPLE - 1)
@@ -51,7 +52,7 @@ def _read(client: redis.Redis, queue: str, now_s: float) -> QueueState:
         kept, delayed, dead, *found = pipe.execute()
     waiting = sum(found[::3])
     ids = [*{message_id for some in (*found[1::3], *found[2::3]) for message_id in some}]
-    messages = client.hmget(f"{name}.msgs", ids) if ids else []
+    messages = client.hmget(keys.messages, ids) if ids else []
     oldest_s = _oldest(messages, now_s)  # type: ignore[arg-type]
     return QueueState(queue, waiting, max(0, kept - waiting), delayed, dead, oldest_s, workers_seen(client, queue))
 

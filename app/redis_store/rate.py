@@ -17,7 +17,8 @@ from app.coalesce import Coalescer
 from app.errors import Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
-from app.redis_store.epochs import EPOCH_S, epoch_key, new_epoch
+from app.redis_store import keys
+from app.redis_store.epochs import EPOCH_S, new_epoch
 from app.redis_store.local import LocalWindow
 
 log = structlog.get_logger(__name__)
@@ -106,7 +107,7 @@ class RateLimiter:
     def give_back(self, key: int | str) -> None:
         """Count one request of the key less: one that was no try after all."""
         try:
-            self._client.lpop(_log(key))
+            self._client.lpop(keys.rate(key))
         except redis.RedisError:
             self._on_unavailable()
         if self._local:
@@ -123,17 +124,13 @@ class RateLimiter:
             return Allowance(allowed=True, limit=self._limit, remaining=self._limit, reset_s=0)
 
     def _ask_redis(self, questions: Sequence[_Question]) -> list[Allowance]:
-        keys = [_log(one.key) for one in questions]
-        projects = ["" if one.project_id is None else epoch_key(one.project_id) for one in questions]
-        answers = self._script(keys=keys + projects, args=[self._limit, WINDOW_S, new_epoch(), EPOCH_S])
+        logs = [keys.rate(one.key) for one in questions]
+        projects = ["" if one.project_id is None else keys.epoch(one.project_id) for one in questions]
+        answers = self._script(keys=logs + projects, args=[self._limit, WINDOW_S, new_epoch(), EPOCH_S])
         return [
             Allowance(bool(allowed), self._limit, max(0, remaining), math.ceil(reset_us / 1_000_000), epoch)
             for allowed, remaining, reset_us, epoch in answers
         ]
-
-
-def _log(key: int | str) -> str:
-    return f"rate:{key}"
 
 
 def lenient_limiter(client: redis.Redis, per_minute: int, metrics: Metrics) -> RateLimiter:

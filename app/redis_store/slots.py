@@ -19,6 +19,7 @@ import structlog
 
 from app.coalesce import Coalescer
 from app.errors import ProviderTimeout, Unavailable
+from app.redis_store import keys
 from app.shares import Quota
 
 log = structlog.get_logger(__name__)
@@ -65,8 +66,8 @@ class _Place:
 
     @classmethod
     def of(cls, name: str, organization_id: int, lease_s: float) -> _Place:
-        key = f"reprise:slots:{name}"
-        return cls(key, f"{key}:of:{organization_id}", uuid4().hex, round(lease_s * 1000))
+        all_, own = keys.model_slots(name), keys.model_slots_of(name, organization_id)
+        return cls(all_, own, uuid4().hex, round(lease_s * 1000))
 
 
 class ModelSlots:
@@ -128,9 +129,9 @@ class ModelSlots:
             return True
 
     def _take_all(self, places: Sequence[_Place]) -> list[bool]:
-        keys = [key for place in places for key in (place.all, place.own)]
+        taken_keys = [key for place in places for key in (place.all, place.own)]
         leases = [argument for place in places for argument in (place.lease_ms, place.holder)]
-        return [bool(taken) for taken in self._script(keys, [*astuple(self._quota), *leases])]
+        return [bool(taken) for taken in self._script(taken_keys, [*astuple(self._quota), *leases])]
 
     def _give_all_back(self, places: Sequence[_Place]) -> list[None]:
         holders = defaultdict[str, list[str]](list)

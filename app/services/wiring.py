@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.db import Database
-from app.metrics import Metrics, MetricStore
+from app.metrics import Metrics
 from app.providers.catalogue import Catalogue
 from app.providers.router import Providers
 from app.redis_store.batches import Mailbox
@@ -14,6 +14,7 @@ from app.redis_store.clients import RedisClients
 from app.redis_store.completions import RunEnds
 from app.redis_store.epochs import Epochs
 from app.redis_store.events import LiveRuns
+from app.redis_store.metric_store import MetricStore
 from app.redis_store.rate import strict_limiter
 from app.services.accounts.audit import AuditService
 from app.services.accounts.keys import KeyService

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import redis
 
-from app.metrics import MetricStore, registry
+from app.metrics import registry
 from app.metrics.exposition import Gauges, render
-from app.metrics.quantiles import merged, quantile
-from app.metrics.store import Readings
+from app.metrics.readings import Readings, merged, quantile
 from app.metrics.types import Metric
+from app.redis_store.metric_store import MetricStore
 from app.redis_store.queues import QueueState, read_queues
 
 WINDOW_MINUTES = 5

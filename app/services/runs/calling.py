@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from app.chat import Answer, Message
+from app.chat import Answer, Message, OnEvent, StreamEvent
 from app.errors import Invalid, ProviderError, ProviderTimeout
 from app.models.language_models import LanguageModel
-from app.providers.types import Credential, ModelConfig, ModelPort, OnEvent, StreamEvent
+from app.providers.types import Credential, ModelConfig, ModelPort
 from app.services.prompts.model_config import Config
 from app.services.runs.snapshot import model_request
 

@@ -12,13 +12,12 @@ from typing import Any, TypeVar
 import structlog
 from sqlalchemy import Connection
 
-from app.chat import File, Message
+from app.chat import File, Message, OnEvent
 from app.db import UNSTORABLE, Database
 from app.errors import ProviderError, RepriseError, Unavailable
 from app.models import idempotency_keys, run_file_chunks, runs, usage
 from app.models.language_models import LanguageModel
 from app.models.runs import Claim, RunRow
-from app.providers.types import OnEvent
 from app.redis_store.events import LiveRuns
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService

@@ -13,7 +13,8 @@ import structlog
 
 from app.errors import WaitTimeout
 from app.models.runs import RunRow
-from app.redis_store.events import DATA, END, KIND, SEALED, key_of
+from app.redis_store import keys
+from app.redis_store.events import DATA, END, KIND, SEALED
 from app.services.runs.masking import RunMasking
 
 log = structlog.get_logger(__name__)
@@ -91,7 +92,7 @@ class Follower:
 
     def _read(self, run_id: int, after: str, wait_s: float, own: bool) -> list[Piece]:
         """What there is after `after`; waits for the first piece of it, and none when there is none in time."""
-        key = key_of(run_id)
+        key = keys.run_events(run_id)
         try:
             found = self.client.xread({key: after}, count=AT_ONCE, block=max(1, round(wait_s * 1000)))
         except redis.RedisError as error:

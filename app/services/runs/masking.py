@@ -21,6 +21,7 @@ from app.errors import RepriseError
 from app.models import run_file_chunks
 from app.models.runs import RunRow
 from app.otlp.masking import MASK
+from app.redis_store import keys
 from app.redis_store.events import TTL_ENDED_S
 from app.services.data.masked_words import MaskedWords
 from app.services.data.masking import MaskingRules
@@ -92,7 +93,7 @@ class RunMasking:
         if not (row.outcome or {}).get("masked"):
             return row
         try:
-            sealed: bytes | None = self.client.get(_key(row.id))  # type: ignore[assignment]
+            sealed: bytes | None = self.client.get(keys.run_unmasked(row.id))  # type: ignore[assignment]
             return replace(row, **orjson.loads(self.rules.seal.open(sealed))) if sealed else row
         except (redis.RedisError, RepriseError) as error:
             log.warning("run_words_unreadable", run_id=row.id, error=str(error))
@@ -102,7 +103,7 @@ class RunMasking:
         if row.api_key_id is None:
             return  # nobody waits who could ask for them
         try:
-            self.client.set(_key(row.id), self.rules.seal.close(orjson.dumps(words)), ex=TTL_ENDED_S)
+            self.client.set(keys.run_unmasked(row.id), self.rules.seal.close(orjson.dumps(words)), ex=TTL_ENDED_S)
         except redis.RedisError as error:
             log.warning("run_words_not_kept", run_id=row.id, error=str(error))
 
@@ -114,10 +115,6 @@ def is_sealed(row: RunRow) -> bool:
 def has_contents(row: RunRow) -> bool:
     """Whether something is kept beside the run until it ends."""
     return bool(row.request["files"]) or is_sealed(row)
-
-
-def _key(run_id: int) -> str:
-    return f"reprise:run:{run_id}:words"
 
 
 def _request(request: Columns, words: MaskedWords) -> Columns:

@@ -12,7 +12,8 @@ from app.container import Container
 from app.models import schema
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
-from app.redis_store.broker import HEARTBEAT_MS, QUEUES, WORKERS_KEY
+from app.redis_store import keys
+from app.redis_store.broker import HEARTBEAT_MS, QUEUES
 from app.redis_store.clients import RedisClients
 from tests.support.world import settings_for
 
@@ -38,7 +39,7 @@ def client(container: Container) -> TestClient:
 
 
 def see_worker(container: Container, queue: str, *, age_s: float = 0) -> None:
-    container.redis.commands.zadd(WORKERS_KEY.format(queue), {f"of {queue}": time.time() - age_s})
+    container.redis.commands.zadd(keys.workers(queue), {f"of {queue}": time.time() - age_s})
 
 
 def see_all(container: Container) -> None:

@@ -16,7 +16,8 @@ from app.errors import NotFound
 from app.metrics import Metrics
 from app.models import prompts
 from app.providers import catalogue
-from app.redis_store.epochs import REMEMBERED_S, Epochs, epoch_key
+from app.redis_store import keys
+from app.redis_store.epochs import REMEMBERED_S, Epochs
 from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader
 from app.services.prompts.service import PromptService
@@ -139,10 +140,10 @@ def test_nobody_else_gets_what_is_remembered(world: World, process: Process, pro
 
 
 def test_a_redis_that_has_lost_everything_hides_no_commit(world: World, process: Process, prompt_id: int) -> None:
-    world.container.redis.commands.delete(epoch_key(world.project_id))
+    world.container.redis.commands.delete(keys.epoch(world.project_id))
     commit(world, prompt_id, "three")
     assert process.text(prompt_id) == "three"
-    world.container.redis.commands.delete(epoch_key(world.project_id))
+    world.container.redis.commands.delete(keys.epoch(world.project_id))
     assert process.text(prompt_id) == "three"
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import redis
 
+from app.chat import StreamEvent
 from app.metrics.registry import RUNS
 from app.models import runs as run_rows
-from app.providers.types import StreamEvent
 from app.services.runs import RunCommand, Started
 from app.services.runs.following import SILENCE
 from app.services.runs.sweeper import EXPIRED_AFTER

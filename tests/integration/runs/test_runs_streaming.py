@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from app.models import runs
-from app.redis_store.events import key_of
+from app.redis_store.keys import run_events
 from app.services.runs.failures import failed
 from app.services.runs.following import SILENCE, Piece
 from tests.fakes.models import MODELS
@@ -165,8 +165,8 @@ def test_a_stream_may_be_started_now_and_followed_later(world, upstream):
 def test_late_comers_get_the_end_from_the_row(world, container):
     first = stream(world, prompt(world))
     run_id = first.headers["X-Run-Id"]
-    assert 0 < container.redis.commands.ttl(key_of(int(run_id))) <= 600
-    container.redis.commands.delete(key_of(int(run_id)))
+    assert 0 < container.redis.commands.ttl(run_events(int(run_id))) <= 600
+    container.redis.commands.delete(run_events(int(run_id)))
 
     late = follow(world, run_id, **{"Last-Event-ID": events(first)[0][1]})
     assert events(late) == events(first)[-1:]

@@ -10,7 +10,8 @@ import redis
 
 from app.container import Container
 from app.errors import Unavailable
-from app.redis_store.batches import BODY_S, TICKETS, Mailbox
+from app.redis_store.batches import BODY_S, Mailbox
+from app.redis_store.keys import BATCH_TICKETS
 from app.shares import Quota
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
@@ -21,7 +22,7 @@ MANY = Quota.of(1_000_000, 25)
 
 @pytest.fixture
 def client(container: Container) -> redis.Redis:
-    container.redis.commands.delete(TICKETS)
+    container.redis.commands.delete(BATCH_TICKETS)
     return container.redis.commands
 
 
@@ -60,7 +61,7 @@ def test_big_batches_of_one_organization_fill_no_more_of_redis_than_their_share(
     assert len(fill(mailbox, GREEDY, size=1000)) == 8
     assert len(fill(mailbox, OTHER, size=500)) == 2
     assert len(fill(mailbox, THIRD, size=250)) == 2
-    bodies = [client.strlen(f"batch:{ticket.decode()}:body") for ticket in client.zrange(TICKETS, 0, -1)]
+    bodies = [client.strlen(f"batch:{ticket.decode()}:body") for ticket in client.zrange(BATCH_TICKETS, 0, -1)]
     assert sum(bodies) == 9500
 
 
@@ -76,7 +77,7 @@ def test_what_a_process_that_died_left_is_counted_no_longer_than_redis_keeps_it(
     mailbox = Mailbox(client, batches=Quota.of(2, 25), size=MANY)
     for _, ticket in fill(mailbox, GREEDY):
         assert 0 < client.ttl(f"batch:{ticket}:body") <= BODY_S
-        client.zincrby(TICKETS, -1000 * BODY_S, ticket)  # as if its time were over
+        client.zincrby(BATCH_TICKETS, -1000 * BODY_S, ticket)  # as if its time were over
 
     assert len(fill(mailbox, GREEDY)) == 2
 
@@ -106,7 +107,7 @@ def test_a_full_backlog_is_503_for_its_organization_alone(container: Container, 
     try:
         refused, stored = _send(greedy), _send(other)
     finally:
-        client.delete(TICKETS)
+        client.delete(BATCH_TICKETS)
 
     assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
     assert "wait to be stored" in refused.json["message"]

@@ -6,10 +6,11 @@ import fakeredis
 import pytest
 import redis
 
-from app.metrics import Metrics, MetricStore, provider_calls, registry
+from app.metrics import Metrics, provider_calls, registry
+from app.metrics.readings import Increments
 from app.metrics.recorder import PENDING_MAX
-from app.metrics.store import Increments
 from app.metrics.types import Metric
+from app.redis_store.metric_store import MetricStore
 
 HOUR = 3600 * 60 * 8.0
 

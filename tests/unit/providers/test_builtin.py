@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.chat import Message, Tokens, ToolCall, ToolDefinition
+from app.chat import Message, StreamEvent, Tokens, ToolCall, ToolDefinition
 from app.errors import Invalid
 from app.providers.builtin import BuiltinModels
-from app.providers.types import ModelConfig, ModelRef, ModelRequest, StreamEvent
+from app.providers.types import ModelConfig, ModelRef, ModelRequest
 
 QUESTION = "Where is order 7?"
 LOOKUP = ToolDefinition(

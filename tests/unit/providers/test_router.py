@@ -4,13 +4,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from app.chat import Answer, File, Message
+from app.chat import Answer, File, Message, StreamEvent
 from app.errors import Invalid, ProviderError
 from app.providers import catalogue
 from app.providers.failures import ProviderFailure
 from app.providers.retry import Retry
 from app.providers.router import Providers
-from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest, StreamEvent
+from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
 
 PNG = File("dot.png", "image/png", b"x")
 

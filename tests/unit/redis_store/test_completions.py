@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import fakeredis
 import pytest
 
-from app.redis_store.completions import CHANNEL, RunEnds
+from app.redis_store.completions import RunEnds
+from app.redis_store.keys import RUNS_ENDED
 from tests.support.waiting import wait_until
 
 LONG_S = 30
@@ -78,7 +79,7 @@ def test_listening_begins_again_when_redis_is_back(ends, server):
     server.connected = False
     assert not web.wait(7, 0.01)
     server.connected = True
-    wait_until(lambda: dict(watch.pubsub_numsub(CHANNEL))[CHANNEL.encode()], "a listener")
+    wait_until(lambda: dict(watch.pubsub_numsub(RUNS_ENDED))[RUNS_ENDED.encode()], "a listener")
     web.announce(7)
 
     assert web.wait(7, LONG_S)

@@ -191,10 +191,7 @@ class Queue(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.client = fakeredis.FakeRedis(version=(7,))
-        self.queues = {
-            name: OrganizationQueue(self.client, namespace="dramatiq", queue=QUEUE, consumer=name)
-            for name in self.PROCESSES
-        }
+        self.queues = {name: OrganizationQueue(self.client, queue=QUEUE, consumer=name) for name in self.PROCESSES}
         self.sent = 0
         self.line: dict[int, list[str]] = {}
         self.held: dict[str, list[str]] = {name: [] for name in self.PROCESSES}

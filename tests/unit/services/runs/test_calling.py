@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.chat import Answer, Message
+from app.chat import Answer, Message, StreamEvent
 from app.errors import Invalid, ProviderError, ProviderTimeout
-from app.providers.types import StreamEvent
 from app.services.runs.calling import Call, Caller, Candidate
 from tests.unit.services.contents import MODEL
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.metrics.quantiles import merged, quantile
+from app.metrics.readings import Distribution, merged, quantile
 from app.metrics.registry import BATCH_SECONDS
-from app.metrics.store import Distribution
 
 values = st.lists(st.floats(0, 1000, allow_nan=False), min_size=1, max_size=50)
 

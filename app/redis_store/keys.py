@@ -1,0 +1,109 @@
+"""The name of every key in Redis, and of the one channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+METRICS_TOTAL = "reprise:metrics:total"
+METRICS_GAUGES = "reprise:metrics:gauges"
+RUNS_ENDED = "reprise:runs:ended"
+BATCH_TICKETS = "batch:tickets"
+# Dramatiq's namespace, in which it names its own keys, too.
+NAMESPACE = "dramatiq"
+# In the names of what belongs to a queue: an organization's list, and the list that a process waits on.
+OF_ORGANIZATION, WAKE = ":of:", ":wake:"
+
+
+def metrics_minute(minute: int) -> str:
+    """`minute` counts from 1970."""
+    return f"reprise:metrics:minute:{minute}"
+
+
+def rate(caller: int | str) -> str:
+    """`caller` is an API key's id, or another name of who is limited."""
+    return f"rate:{caller}"
+
+
+def epoch(project_id: int) -> str:
+    return f"project:{project_id}:epoch"
+
+
+def model_slots(model: str) -> str:
+    return f"reprise:slots:{model}"
+
+
+def model_slots_of(model: str, organization_id: int) -> str:
+    return f"{model_slots(model)}:of:{organization_id}"
+
+
+def run_events(run_id: int) -> str:
+    return f"reprise:run:{run_id}:events"
+
+
+def run_unmasked(run_id: int) -> str:
+    return f"reprise:run:{run_id}:words"
+
+
+def batch_body(ticket: str) -> str:
+    return f"batch:{ticket}:body"
+
+
+def batch_message(key: str) -> str:
+    return f"batch:{key}:message"
+
+
+def batch_stored(key: str) -> str:
+    return f"batch:{key}:stored"
+
+
+def workers(queue: str) -> str:
+    return f"reprise:workers:{queue}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueKeys:
+    """The keys of one of Dramatiq's queues: its own, and those by which organizations get their turns."""
+
+    queue: str
+
+    @property
+    def arrived(self) -> str:
+        """The list of the ids of messages that no process has looked at yet."""
+        return f"{NAMESPACE}:{self.queue}"
+
+    @property
+    def messages(self) -> str:
+        """The hash of all messages by their ids."""
+        return f"{self.arrived}.msgs"
+
+    @property
+    def delayed_messages(self) -> str:
+        """The hash of the messages that wait for their time."""
+        return f"{self.arrived}.DQ.msgs"
+
+    @property
+    def dead(self) -> str:
+        """The sorted set of the messages that were given up."""
+        return f"{self.arrived}.XQ"
+
+    @property
+    def organizations(self) -> str:
+        """The list of the organizations that have messages."""
+        return f"{self.arrived}:organizations"
+
+    def of_organization(self, organization_id: str) -> str:
+        """The list of an organization's messages."""
+        return f"{self.arrived}{OF_ORGANIZATION}{organization_id}"
+
+    @property
+    def idle(self) -> str:
+        """The hash of the processes that wait for messages."""
+        return f"{self.arrived}:idle"
+
+    def wake(self, consumer: str) -> str:
+        """The list that the process waits on."""
+        return f"{self.arrived}{WAKE}{consumer}"
+
+    def fetched(self, consumer: str) -> str:
+        """The set of the messages that the process has fetched and not acknowledged."""
+        return f"{NAMESPACE}:__acks__.{consumer}.{self.queue}"

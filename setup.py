@@ -39,6 +39,7 @@ setup(
         "rich>=14,<16",
         "sqlalchemy>=2.1,<2.2",
         "structlog>=25.5",
+        "tenacity>=9.1,<10",
     ],
     extras_require={
         # No wheels: needs a compiler, pkg-config and the MySQL or MariaDB headers.

@@ -32,14 +32,14 @@ class RunDelivery:
         self._actor = actor
         self._runs = runs
         self._owners = owners
-        self._ends = runs.ends
+        self._completions = runs.completions
         self._wait_s = wait_s
 
     def send(self, started: Started) -> None:
         """Send the run's message; `Unavailable` when Redis is away, and then the run will never be executed."""
         if started.joined:
             return
-        self._ends.listen()
+        self._completions.listen()
         try:
             self._broker.enqueue(self._message(started.run_id, self._owners.of_project(started.project_id)))
         except redis.RedisError as error:
@@ -53,15 +53,15 @@ class RunDelivery:
         Who began it gets what the model said, who repeats the request what is stored of that.
         """
         deadline = time.monotonic() + self._wait_s
-        self._ends.listen()
+        self._completions.listen()
         if not started.joined:
-            self._ends.wait(started.run_id, min(_look_s(), self._wait_s))
+            self._completions.wait(started.run_id, min(_look_s(), self._wait_s))
         while not (row := self._runs.get(project_id=started.project_id, run_id=started.run_id)).finished:
             if time.monotonic() >= deadline:
                 raise WaitTimeout(
                     f"The run takes longer than {self._wait_s:g} s. It goes on: see GET /api/v1/runs/{row.id}."
                 )
-            self._ends.wait(row.id, min(_look_s(), deadline - time.monotonic()))
+            self._completions.wait(row.id, min(_look_s(), deadline - time.monotonic()))
         return row if started.joined else self._runs.masking.as_said(row)
 
     def sweep(self) -> None:

@@ -7,17 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Float,
-    Index,
-    Integer,
-    Table,
-    func,
-    insert,
-    select,
-)
+from sqlalchemy import Column, Connection, Float, Index, Integer, Table, func, insert, select, update
 
 from app.models.base import (
     OPTIONS,
@@ -199,24 +189,22 @@ def tally(connection: Connection, *, prompt_id: int, test_case_id: int | None = 
     return [Tally(*row) for row in connection.execute(statement)]
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What replays have used; `cost_usd` is that of prompt and completion together."""
-
-    replays: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float = 0.0
-
-
-def usage(connection: Connection, *, project_id: int, since: datetime, until: datetime) -> Usage:
-    """Of the project's replays that were asked for from `since` until before `until`: usage of source `replay`."""
+def cancel_replay(connection: Connection, *, project_id: int, replay_id: int, now: datetime) -> bool:
+    """False when it has ended, or there is none."""
     c = replays.c
-    spent = select(
-        func.count(),
-        func.coalesce(func.sum(c.prompt_tokens), 0),
-        func.coalesce(func.sum(c.completion_tokens), 0),
-        func.coalesce(func.sum(c.prompt_cost_usd + c.completion_cost_usd), 0.0),
-    ).where(c.project_id == project_id, c.created_at >= since, c.created_at < until)
-    count, prompt_tokens, completion_tokens, cost_usd = connection.execute(spent).one()
-    return Usage(int(count), int(prompt_tokens), int(completion_tokens), float(cost_usd))
+    unfinished = update(replays).where(c.id == replay_id, c.project_id == project_id, c.status.in_(UNFINISHED))
+    return connection.execute(unfinished.values(status="cancelled", finished_at=now)).rowcount == 1
+
+
+def complete_cancelled(connection: Connection, *, replay_id: int, token: str, values: dict[str, Any]) -> bool:
+    """Add what a worker found until it noticed that its replay was cancelled; the status stays what it is."""
+    c = replays.c
+    own = update(replays).where(c.id == replay_id, c.claim == token, c.status == "cancelled")
+    return connection.execute(own.values(values)).rowcount == 1
+
+
+def put_verdict(connection: Connection, *, before: ReplayRow, values: dict[str, Any]) -> bool:
+    """Write a person's verdict; False when another one came first. Every verdict changes the counts."""
+    c = replays.c
+    unchanged = update(replays).where(c.id == before.id, c.status == before.status, c.counts == before.counts)
+    return connection.execute(unchanged.values(values)).rowcount == 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Column, Connection, Float, Index, Integer, Table, bindparam, insert, select, update
+from sqlalchemy import Column, Connection, Float, Index, Integer, Table, bindparam, insert, select
 
 from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
 from app.models.language_models import language_models
@@ -87,15 +87,6 @@ class RunRow:
         return self.status not in UNFINISHED
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A run in work; `alive_at` is when its worker last said so, by that worker's clock."""
-
-    run_id: int
-    token: str
-    alive_at: datetime
-
-
 _ELSEWHERE = {
     "organization_id": projects.c.organization_id,
     "model_name": language_models.c.name,
@@ -107,20 +98,12 @@ _ROW = (
     .join(projects, projects.c.id == runs.c.project_id)
     .join(language_models, language_models.c.id == runs.c.language_model_id)
 )
-# Built once: every run asks these. (In an UPDATE a parameter may not have the name of a column.)
+# Built once: every run executes these.
 _ADD_RUN = insert(runs)
 _FIND_RUN = _ROW.where(runs.c.id == bindparam("run_id"), runs.c.project_id == bindparam("of_project"))
 _STATUS = select(runs.c.status).where(runs.c.id == bindparam("run_id"))
-_RUN_IDS = runs.c.id.in_(bindparam("run_ids", expanding=True))
-_FIND_RUNS = _ROW.where(_RUN_IDS)
-# By its index on states it would lock, and wait for, the queued runs that others claim at the same time.
-_CLAIM_RUNS = (
-    update(runs).where(_RUN_IDS, runs.c.status == "queued").with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")
-)
-_CLAIMED = _FIND_RUNS.where(runs.c.claim == bindparam("token"))
-_FINISH_CLAIMED = update(runs).where(
-    runs.c.id == bindparam("run_id"), runs.c.status == "running", runs.c.claim == bindparam("token")
-)
+_FIND_RUNS = _ROW.where(runs.c.id.in_(bindparam("run_ids", expanding=True)))
+_FIND_CLAIMED = _FIND_RUNS.where(runs.c.claim == bindparam("token"))
 
 
 def add_run(connection: Connection, *, values: Mapping[str, Any], now: datetime) -> int:
@@ -144,44 +127,6 @@ def is_finished(connection: Connection, *, run_id: int) -> bool:
     return status is not None and status not in UNFINISHED
 
 
-def claim_runs(connection: Connection, *, run_ids: Sequence[int], token: str, now: datetime) -> list[RunRow]:
-    """Make the queued ones of these runs the caller's own; somebody was faster with those that are missing."""
-    values = {"status": "running", "claim": token, "alive_at": now, "started_at": now}
-    if connection.execute(_CLAIM_RUNS, {"run_ids": run_ids, **values}).rowcount == 0:
-        return []
-    return [RunRow(*row) for row in connection.execute(_CLAIMED, {"run_ids": run_ids, "token": token})]
-
-
-def finish_claimed(
-    connection: Connection, *, claim: Claim, values: Mapping[str, Any], now: datetime, unmoved: bool = False
-) -> bool:
-    """End a run for the owner of its claim, or for a judge who saw `alive_at` stand still (`unmoved`)."""
-    owned = _FINISH_CLAIMED.where(runs.c.alive_at == claim.alive_at) if unmoved else _FINISH_CLAIMED
-    parameters = {"run_id": claim.run_id, "token": claim.token, "finished_at": now, **values}
-    return connection.execute(owned, parameters).rowcount == 1
-
-
-def finish_queued(connection: Connection, *, run_id: int, values: Mapping[str, Any], now: datetime) -> bool:
-    """End a run that nobody has claimed: after this nobody can."""
-    queued = update(runs).where(runs.c.id == run_id, runs.c.status == "queued")
-    return connection.execute(queued.values(finished_at=now, **values)).rowcount == 1
-
-
-def touch_claims(connection: Connection, *, claims: Mapping[int, str], now: datetime) -> None:
-    """Say that the workers of these runs ({run id: claim}) are alive."""
-    c = runs.c
-    mine = update(runs).where(c.id.in_(sorted(claims)), c.claim.in_(claims.values()), c.status == "running")
-    connection.execute(mine.values(alive_at=now))
-
-
-def list_claims(connection: Connection) -> list[Claim]:
-    """Every run in work, of all projects."""
-    c = runs.c
-    return [Claim(*row) for row in connection.execute(select(c.id, c.claim, c.alive_at).where(c.status == "running"))]
-
-
-def list_queued(connection: Connection, *, limit: int) -> list[tuple[int, datetime]]:
-    """(id, created at) of runs of all projects that nobody has claimed, oldest first."""
-    c = runs.c
-    queued = select(c.id, c.created_at).where(c.status == "queued").order_by(c.created_at, c.id)
-    return [(row[0], row[1]) for row in connection.execute(queued.limit(limit))]
+def find_claimed(connection: Connection, *, run_ids: Collection[int], token: str) -> list[RunRow]:
+    """Those of the runs that the worker with `token` has claimed."""
+    return [RunRow(*row) for row in connection.execute(_FIND_CLAIMED, {"run_ids": list(run_ids), "token": token})]

@@ -22,7 +22,7 @@ PAUSE_S = 1.0
 SUBSCRIBE_S = 2.0
 
 
-class RunEnds:
+class RunCompletions:
     """A word to be quick, not to be sure: what Redis loses is found in the run's row, which is looked at anyway.
 
     A thousand who wait share one connection; each waits on a condition of its own, so that none blocks on Redis.

@@ -11,7 +11,7 @@ from app.providers.router import Providers
 from app.redis_store.batches import Mailbox
 from app.redis_store.broker import WakingBroker
 from app.redis_store.clients import RedisClients
-from app.redis_store.completions import RunEnds
+from app.redis_store.completions import RunCompletions
 from app.redis_store.epochs import Epochs
 from app.redis_store.events import LiveRuns
 from app.redis_store.metric_store import MetricStore
@@ -52,17 +52,17 @@ from app.services.replays.player import ReplayPlayer
 from app.services.replays.service import ReplayService
 from app.services.runs import RunService
 from app.services.runs.calling import Caller
-from app.services.runs.claiming import Claiming
+from app.services.runs.claiming import HEARTBEAT_S, RUN_WORK, RunClaims
+from app.services.runs.ending import RunEnding
 from app.services.runs.execution import Executor
-from app.services.runs.heartbeat import BEAT_S, Heartbeat
 from app.services.runs.masking import RunMasking
-from app.services.runs.sweeper import Sweeper
-from app.services.runs.telling import Telling
+from app.services.runs.sweeper import RunSweeper
 from app.services.runs.usage import UsageService
 from app.services.traces.ingest import IngestService
 from app.services.traces.logs import LogService
 from app.services.traces.sessions import SessionService
 from app.timestamps import Now
+from app.work.heartbeat import Heartbeat
 from config.settings import Settings
 
 # Wrong passwords in any minute: hopeless for guessing, enough for people.
@@ -257,19 +257,18 @@ def _build_ingest(backends: Backends, masking: MaskingRules) -> IngestService:
 def _build_runs(backends: Backends, shared: _Shared) -> RunService:
     database, now, client = backends.database, backends.now, backends.redis.commands
     masking = RunMasking(database=database, rules=shared.masking, client=client)
-    ends, live = RunEnds(client), LiveRuns(client)
-    telling = Telling(backends.metrics, live, ends)
+    completions, live = RunCompletions(client), LiveRuns(client)
+    ending = RunEnding(database=database, now=now, metrics=backends.metrics, live=live, completions=completions)
     executor = Executor(
         database=database,
-        now=now,
-        claiming=Claiming(database, now),
+        claims=RunClaims(database, now),
         models=shared.models,
         credentials=shared.credentials,
         caller=Caller(providers=backends.providers, timeout_s=backends.settings.run_call_s),
-        heartbeat=Heartbeat(database=database, now=now, every_s=BEAT_S),
+        heartbeat=Heartbeat(database=database, now=now, table=RUN_WORK, every_s=HEARTBEAT_S),
         live=live,
         masking=masking,
-        telling=telling,
+        ending=ending,
     )
     return RunService(
         database=database,
@@ -278,8 +277,8 @@ def _build_runs(backends: Backends, shared: _Shared) -> RunService:
         providers=backends.providers,
         executor=executor,
         masking=masking,
-        sweeper=Sweeper(database=database, now=now, telling=telling),
-        ends=ends,
+        sweeper=RunSweeper(database=database, now=now, ending=ending),
+        ending=ending,
         owners=shared.owners,
         organization_share=backends.settings.organization_share,
     )

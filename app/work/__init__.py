@@ -1,1 +1,1 @@
-"""Rows that are work: claims, heartbeats and sweeps."""
+"""Work rows: rows of a table that workers claim, keep alive and end; the clock sweeps those that are left behind."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from app.services.runs.sweeper import STALE_S
+from app.services.runs.sweeper import RunSweeper
+from app.work.left_behind import Resending
 from tests.support.world import World
 
 ROUND_S = 5.0
@@ -34,7 +35,12 @@ def sweep_for(sweeper: Sweeping, clock: Clock, seconds: float) -> dict[float, li
     return sent
 
 
-def sweep_runs(world: World, seconds: float = STALE_S) -> None:
+def run_sweeper(world: World, clock: Clock) -> RunSweeper:
+    """That of a clock process of its own, which goes by `clock`."""
+    return replace(world.container.services.runs._sweeper, monotonic=clock, resending=Resending())
+
+
+def sweep_runs(world: World, seconds: float = RunSweeper.stale_s) -> None:
     """What a clock process of its own does of runs in that time, and a little more."""
     clock = Clock()
-    sweep_for(replace(world.container.services.runs._sweeper, monotonic=clock), clock, seconds + ROUND_S)
+    sweep_for(run_sweeper(world, clock), clock, seconds + ROUND_S)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from secrets import token_hex
 from typing import Any
@@ -13,13 +12,14 @@ from uuid import uuid4
 
 import structlog
 from sqlalchemy import Connection
+from tenacity import Retrying
 
 from app.db import UNSTORABLE, Database
 from app.errors import Invalid, NotFound, ProviderError, Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import REPLAYS
 from app.models import cases as test_cases
-from app.models import draft_snapshots, replay_claims
+from app.models import draft_snapshots, replays
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
 from app.providers.types import Credential, ModelPort
@@ -35,20 +35,20 @@ from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.reader import PromptReader
+from app.services.replays.claims import ATTEMPTS_MAX, INTERRUPTED, REPLAY_WORK
 from app.services.replays.masking import masked_replay
-from app.services.replays.ports import Meter, MeteredModel, SnapshotDraft
-from app.services.replays.pulse import BEAT_S, Pulse
+from app.services.replays.ports import Meter, MeteredModel, Progress, SnapshotDraft
 from app.timestamps import Now
+from app.work.heartbeat import Heartbeat
+from app.work.patience import build_patience
+from app.work.table import Claim
 
 log = structlog.get_logger(__name__)
 
-ATTEMPTS_MAX = 3
-INTERRUPTED = f"The replay was interrupted {ATTEMPTS_MAX} times: its worker died or was stopped."
 NOT_STORED = "The replay was played, but its result can't be stored."
 # Turns with a recorded history that are played at once.
 SIDE_BY_SIDE = 8
-# How often, a second apart, a result waits for a database that is away: what it cost is too dear to drop.
-STORE_TRIES = 60
+HEARTBEAT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ class ReplayPlayer:
     metrics: Metrics
     rules: MaskingRules
     stopping: Callable[[], bool]
-    beat_s: float = BEAT_S
-    sleep: Callable[[float], None] = time.sleep
+    heartbeat_s: float = HEARTBEAT_S
+    patience: Retrying = field(default_factory=build_patience)
 
     def play(self, replay_id: int) -> None:
         """Nothing happens to a replay that another worker has, or that has ended: a message may come twice.
@@ -89,49 +89,41 @@ class ReplayPlayer:
         `Unavailable` when this process ends before the replay does. It is asked between two calls of a model: an
         exception thrown into the thread could leave any lock of the process locked for good.
         """
-        token = str(uuid4())
-        row = self.database.retrying(
-            lambda connection: replay_claims.claim_replay(connection, replay_id=replay_id, token=token, now=self.now())
-        )
+        claim = Claim(replay_id, str(uuid4()), self.now())
+        row = self.database.retrying(lambda connection: _claimed(connection, claim))
         if row is None:
             return
         ended = False
         try:
-            self._play(row, token)
+            self._play(row, claim)
             ended = True
         finally:
             # A bug, a time limit or the end of this process: the next worker need not wait for a sign of life.
             if not ended:
-                self.database.retrying(
-                    lambda connection: replay_claims.release_replay(connection, replay_id=row.id, token=token)
-                )
+                self.database.retrying(lambda connection: REPLAY_WORK.release(connection, claim))
 
-    def _play(self, row: ReplayRow, token: str) -> None:
+    def _play(self, row: ReplayRow, claim: Claim) -> None:
         if row.attempts > ATTEMPTS_MAX:
-            self._store(row, token, {"status": "error", "error": INTERRUPTED})
+            self._store(row, claim, {"status": "error", "error": INTERRUPTED})
             return
         try:
             with self.database.read() as connection:
                 prepared = self._prepare(connection, row)
         except (NotFound, Invalid) as gone:
-            self._store(row, token, {"status": "error", "error": str(gone)})
+            self._store(row, claim, {"status": "error", "error": str(gone)})
             return
-        meter = Meter(row)
+        progress = Progress(Meter(row))
+        heartbeat = Heartbeat(
+            database=self.database, now=self.now, table=REPLAY_WORK, every_s=self.heartbeat_s, progress=progress.columns
+        )
         with (
-            Pulse(
-                database=self.database,
-                now=self.now,
-                replay_id=row.id,
-                token=token,
-                spent=meter.spent,
-                every_s=self.beat_s,
-            ) as pulse,
+            heartbeat.of(row.id, claim.token),
             ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix=f"replay-{row.id}") as pool,
         ):
-            result = replay(prepared.case, self._ports(prepared, meter, pulse), pool.map)
-            if result.status == "cancelled" and self.stopping() and not pulse.lost():
+            result = replay(prepared.case, self._ports(prepared, progress, heartbeat), pool.map)
+            if result.status == "cancelled" and self.stopping() and not heartbeat.lost():
                 raise Unavailable("This process ends; another one plays the replay again.")
-            self._end(row, token, result, {"done": pulse.done} | meter.spent())
+            self._end(row, claim, result, progress.columns())
 
     def _prepare(self, connection: Connection, row: ReplayRow) -> Prepared:
         found = test_cases.find_test_case(connection, project_id=row.project_id, test_case_id=row.test_case_id)
@@ -165,14 +157,14 @@ class ReplayPlayer:
         except Invalid:
             return None
 
-    def _ports(self, prepared: Prepared, meter: Meter, pulse: Pulse) -> Ports:
-        organization_id, draft = prepared.row.organization_id, prepared.draft
+    def _ports(self, prepared: Prepared, progress: Progress, heartbeat: Heartbeat) -> Ports:
+        organization_id, draft, meter = prepared.row.organization_id, prepared.draft, progress.meter
         return Ports(
             model=self._metered(organization_id, draft.model, draft.config, meter),
             draft=SnapshotDraft(draft),
             judge=self._judge(organization_id, prepared.judge, meter),
-            progress=pulse.progress,
-            cancelled=lambda: pulse.lost() or self.stopping(),
+            progress=progress.note,
+            cancelled=lambda: heartbeat.lost() or self.stopping(),
         )
 
     def _judge(self, organization_id: int, model: LanguageModel | None, meter: Meter) -> JudgePort:
@@ -189,38 +181,39 @@ class ReplayPlayer:
 
         return MeteredModel(model, config, self.providers, credential, meter, self.call_timeout_s, organization_id)
 
-    def _end(self, row: ReplayRow, token: str, result: ReplayResult, counted: dict[str, Any]) -> None:
-        """Store what was found or, where the database does not take it, that failure; `counted` in any case."""
+    def _end(self, row: ReplayRow, claim: Claim, result: ReplayResult, counted: dict[str, Any]) -> None:
+        """Store the result or, where the database does not take it, that failure; `counted` in any case."""
         try:
-            self._store(row, token, _columns(result) | counted)
+            self._store(row, claim, _columns(result) | counted)
         except (*UNSTORABLE, Unavailable) as error:
             # A result that is larger than one packet of MySQL's looks like a connection that was lost.
             log.error("replay_not_stored", replay_id=row.id, error=type(error).__name__)
-            self._store_once(row, token, {"status": "error", "error": NOT_STORED} | counted)
+            self._store_once(row, claim, {"status": "error", "error": NOT_STORED} | counted)
 
-    def _store(self, row: ReplayRow, token: str, values: dict[str, Any]) -> None:
-        for _ in range(STORE_TRIES - 1):
-            try:
-                self._store_once(row, token, values)
-                return
-            except Unavailable:
-                self.sleep(1)
-        self._store_once(row, token, values)
+    def _store(self, row: ReplayRow, claim: Claim, values: dict[str, Any]) -> None:
+        self.patience(self._store_once, row, claim, values)
 
-    def _store_once(self, row: ReplayRow, token: str, values: dict[str, Any]) -> None:
+    def _store_once(self, row: ReplayRow, claim: Claim, values: dict[str, Any]) -> None:
         """End the replay, unless it was cancelled meanwhile: then what was found is kept with it."""
         masking = self.rules.of(row.project_id)
-        kept = masked_replay(values, MaskedWords(masking)) if masking else values
+        kept = (masked_replay(values, MaskedWords(masking)) if masking else values) | {"claim": None}
 
         def work(connection: Connection) -> bool:
-            if replay_claims.finish_replay(connection, replay_id=row.id, token=token, values=kept, now=self.now()):
+            if REPLAY_WORK.finish(connection, claim, kept, now=self.now()):
                 return True
-            settled = {name: value for name, value in kept.items() if name != "status"}
-            return replay_claims.settle_cancelled(connection, replay_id=row.id, token=token, values=settled)
+            found = {name: value for name, value in kept.items() if name != "status"}
+            return replays.complete_cancelled(connection, replay_id=row.id, token=claim.token, values=found)
 
         stored = self.database.retrying(work)
         log.info("replay", replay_id=row.id, status=values["status"], attempt=row.attempts, stored=stored)
         self.metrics.count(REPLAYS, values["status"])
+
+
+def _claimed(connection: Connection, claim: Claim) -> ReplayRow | None:
+    """The replay, if it could be claimed."""
+    if not REPLAY_WORK.claim(connection, [claim.row_id], token=claim.token, now=claim.alive_at):
+        return None
+    return replays.get_replays(connection, ids=[claim.row_id])[0]
 
 
 def _columns(result: ReplayResult) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from app.providers.decoding import TOKENS_MAX
 from app.providers.types import Credential, ModelPort
 from app.rendering.render import render
 from app.replay.ports import Rendered
+from app.replay.types import TurnResult
 from app.services.prompts.content import PromptContent
 from app.services.prompts.model_config import parse_config
 from app.services.runs.outcome import cost_of
@@ -57,6 +58,21 @@ class Meter:
                 "prompt_cost_usd": float(self._prompt_usd),
                 "completion_cost_usd": float(self._completion_usd),
             }
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a replay is: `done` counts recorded steps."""
+
+    meter: Meter
+    done: int = 0
+
+    def note(self, done: int, _total: int, _turn: TurnResult | None) -> None:
+        self.done = done
+
+    def columns(self) -> dict[str, Any]:
+        """As the columns of a replay."""
+        return {"done": self.done, **self.meter.spent()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound
-from app.models import audit_log, draft_snapshots, prompt_versions, replay_claims, replays
+from app.models import audit_log, draft_snapshots, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.replays import ReplayFilter, ReplayRow
@@ -125,9 +125,7 @@ class ReplayService:
     def cancel(self, *, project_id: int, replay_id: int) -> ReplayView:
         """At once for everybody who asks; its worker notices before the next call of a model."""
         with self._database.write() as connection:
-            cancelled = replay_claims.cancel_replay(
-                connection, project_id=project_id, replay_id=replay_id, now=self._now()
-            )
+            cancelled = replays.cancel_replay(connection, project_id=project_id, replay_id=replay_id, now=self._now())
         view = self.get(project_id=project_id, replay_id=replay_id)
         if not cancelled:
             raise Conflict(f"The replay has ended: {view.row.status}.")
@@ -149,7 +147,7 @@ class ReplayService:
                 "result": result_codec.dump_result(decided),
             }
             with self._database.write() as connection:
-                if replay_claims.put_verdict(connection, before=view.row, values=values):
+                if replays.put_verdict(connection, before=view.row, values=values):
                     audit_log.note(
                         connection,
                         self._now(),

@@ -5,59 +5,52 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 from sqlalchemy import Connection
+from tenacity import Retrying
 
 from app.chat import File, Message, OnEvent
 from app.db import UNSTORABLE, Database
-from app.errors import ProviderError, RepriseError, Unavailable
-from app.models import idempotency_keys, run_file_chunks, runs, usage
+from app.errors import ProviderError, RepriseError
 from app.models.language_models import LanguageModel
-from app.models.runs import Claim, RunRow
+from app.models.runs import RunRow
 from app.redis_store.events import LiveRuns
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.runs.calling import Call, Caller, Candidate
-from app.services.runs.claiming import Claiming
-from app.services.runs.failures import INTERNAL, NOT_CALLED, NOT_STORED, failed, failed_by
-from app.services.runs.heartbeat import Heartbeat
+from app.services.runs.claiming import RunClaims
+from app.services.runs.ending import RunEnding
+from app.services.runs.failures import INTERNAL, NOT_STORED, failed, failed_by
 from app.services.runs.masking import RunMasking, has_contents
-from app.services.runs.outcome import answered, spent_by
+from app.services.runs.outcome import answered
 from app.services.runs.snapshot import render, without_text
-from app.services.runs.telling import Telling
-from app.timestamps import Now
+from app.work.heartbeat import Heartbeat
+from app.work.patience import build_patience
+from app.work.table import Claim
 
 log = structlog.get_logger(__name__)
-
-T = TypeVar("T")
-
-# How long a claimed run, or its answer, waits for a database that is away, in seconds.
-PATIENCE_S = 60.0
-PAUSE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executor:
     database: Database
-    now: Now
-    claiming: Claiming
+    claims: RunClaims
     models: ModelService
     credentials: CredentialService
     caller: Caller
     heartbeat: Heartbeat
     live: LiveRuns
     masking: RunMasking
-    telling: Telling
+    ending: RunEnding
+    patience: Retrying = field(default_factory=build_patience)
     monotonic: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
 
     def execute(self, run_id: int) -> bool:
         """Whether this call ended the run: a message that comes twice makes no second answer."""
-        claimed = self.claiming.claim(run_id)
+        claimed = self.claims.claim(run_id)
         if claimed is None:
             return False
         row, claim = claimed
@@ -77,7 +70,7 @@ class Executor:
         model_name, values = row.model_name, dict[str, Any]()
         started = self.monotonic()
         try:
-            asked = self._patiently(lambda: self.masking.asked(row))
+            asked = self.patience(self.masking.asked, row)
             instruction = render(asked.request)
             values = {"instruction": instruction, "request": without_text(asked)}
             model_name, answer = self._answer(asked, instruction)
@@ -96,7 +89,7 @@ class Executor:
         return model_name, values
 
     def _answer(self, row: RunRow, instruction: str) -> tuple[str, dict[str, Any]]:
-        call = self._patiently(lambda: self._prepared(row, instruction))
+        call = self.patience(self._prepared, row, instruction)
         started = self.monotonic()
         with self._live(row) as note:
             said = self.caller.call(call, note)
@@ -139,53 +132,10 @@ class Executor:
             return self._store(row, claim, model_name, failed("provider", NOT_STORED))
 
     def _store(self, row: RunRow, claim: Claim, model_name: str, values: dict[str, Any]) -> bool:
-        kept = self._patiently(lambda: self.masking.ended(row, values))
-
-        def store(connection: Connection) -> bool:
-            return finish(connection, claim, kept, self.now(), contents=has_contents(row))
-
-        ended = self._patiently(lambda: self.database.retrying(store))
+        kept = self.patience(self.masking.ended, row, values)
+        ended = self.patience(self.ending.finish, claim, kept, contents=has_contents(row))
         if not ended:
-            log.warning("run_came_too_late", run_id=claim.run_id, status=values["status"])
+            log.warning("run_came_too_late", run_id=row.id, status=values["status"])
             return False
-        self.telling.ended(row, model_name, values.get("error_kind") or ("nok" if values.get("nok") else "ok"))
+        self.ending.notify(row, model_name, values.get("error_kind") or ("nok" if values.get("nok") else "ok"))
         return True
-
-    def _patiently(self, work: Callable[[], T]) -> T:
-        """Do `work` again while the database is away: a claimed run can't be handed back."""
-        deadline = self.monotonic() + PATIENCE_S
-        while True:
-            try:
-                return work()
-            except Unavailable:
-                if self.monotonic() >= deadline:
-                    raise
-            self.sleep(PAUSE_S)
-
-
-def finish(
-    connection: Connection,
-    claim: Claim,
-    values: dict[str, Any],
-    now: datetime,
-    *,
-    unmoved: bool = False,
-    contents: bool = True,
-) -> bool:
-    """End a claimed run with all that belongs to it; False when it is no longer the claim's to end.
-
-    `contents`: whether something may be kept beside it.
-    """
-    ended = runs.finish_claimed(connection, claim=claim, values=values, now=now, unmoved=unmoved)
-    if ended:
-        clear(connection, claim.run_id, values, now, contents=contents)
-    return ended
-
-
-def clear(connection: Connection, run_id: int, values: dict[str, Any], now: datetime, *, contents: bool = True) -> None:
-    """What a finished run needs no more: its files, its key where the model was surely not called. It is counted."""
-    if contents:
-        run_file_chunks.delete_files(connection, run_id=run_id)
-    if values.get("error_kind") in NOT_CALLED:
-        idempotency_keys.delete_of_run(connection, run_id=run_id)
-    usage.count_run(connection, run_id=run_id, spent=spent_by(values), now=now)

@@ -17,15 +17,16 @@ from app.models.base import earlier_now
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
 from app.providers.router import Providers
-from app.redis_store.completions import RunEnds
+from app.redis_store.completions import RunCompletions
 from app.services.accounts.owners import Owners
 from app.services.prompts.service import PromptService
 from app.services.runs.commands import Idempotency, RunCommand, Started
+from app.services.runs.ending import RunEnding
 from app.services.runs.execution import Executor
 from app.services.runs.failures import NOT_SENT
 from app.services.runs.masking import RunMasking
 from app.services.runs.snapshot import model_request, snapshot
-from app.services.runs.sweeper import KEY_TTL, Sweeper
+from app.services.runs.sweeper import KEY_TTL, RunSweeper
 from app.shares import Quota
 from app.timestamps import Now
 from app.turns import Turns
@@ -49,8 +50,8 @@ class RunService:
         providers: Providers,
         executor: Executor,
         masking: RunMasking,
-        sweeper: Sweeper,
-        ends: RunEnds,
+        sweeper: RunSweeper,
+        ending: RunEnding,
         owners: Owners,
         organization_share: int,
     ) -> None:
@@ -61,15 +62,15 @@ class RunService:
         self._executor = executor
         self._masking = masking
         self._sweeper = sweeper
-        self._ends = ends
+        self._ending = ending
         self._owners = owners
         self._turns = Turns(Quota.of(TURNS, organization_share), timeout_s=TURN_S)
         self._rows: Coalescer[int, RunRow | None] = Coalescer(self._read_all, most=TOGETHER, wait_s=TURN_S)
 
     @property
-    def ends(self) -> RunEnds:
-        """What tells whoever waits."""
-        return self._ends
+    def completions(self) -> RunCompletions:
+        """Where to wait for the ends of runs."""
+        return self._ending.completions
 
     @property
     def masking(self) -> RunMasking:
@@ -143,15 +144,15 @@ class RunService:
         finished = self._is_finished(run_id)
         if finished:
             # Its worker may have died before it told anybody.
-            self._ends.announce(run_id)
+            self._ending.completions.announce(run_id)
         return finished
 
     def give_up(self, run_id: int) -> bool:
         """End a run whose message could not be sent; False when it was, and somebody works on the run."""
-        return self._sweeper.give_up(run_id, NOT_SENT)
+        return self._ending.give_up(run_id, NOT_SENT)
 
     def sweep(self) -> list[int]:
-        """See `Sweeper.sweep`."""
+        """See `RunSweeper.sweep`."""
         return self._sweeper.sweep()
 
     def _is_finished(self, run_id: int) -> bool:

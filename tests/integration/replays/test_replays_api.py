@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from app.models.replays import Usage, usage
 from app.services.data.recorded_export import RecordedTurn
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -63,23 +61,6 @@ def test_repeating_the_recording_passes_and_costs_what_its_calls_cost(
     assert replay["cost"]["completion"] == pytest.approx(replay["tokens"]["completion"] * 0.60 / 1e6)
     assert (replay["stopReason"], replay["error"], replay["drift"]) == (None, None, {"placeholders": {}, "tools": []})
     assert replay["createdAt"] <= replay["startedAt"] <= replay["finishedAt"]
-
-
-def test_usage_sums_what_the_projects_replays_cost(world: World, case: dict[str, Any], upstream: Upstream) -> None:
-    since = world.container.now()
-    upstream.script(*REPEATED, *REPEATED)
-    played = [replayed(world, case["id"]) for _ in range(2)]
-    until = world.container.now() + timedelta(seconds=1)
-
-    def spent(project_id: int) -> Usage:
-        with world.container.database.read() as connection:
-            return usage(connection, project_id=project_id, since=since, until=until)
-
-    ours = spent(world.project_id)
-    assert ours.replays == 2
-    assert ours.prompt_tokens + ours.completion_tokens == sum(replay["tokens"]["total"] for replay in played)
-    assert ours.cost_usd == pytest.approx(sum(replay["cost"]["total"] for replay in played))
-    assert spent(new_world(world.container).project_id) == Usage()
 
 
 def test_the_only_calls_that_leave_are_those_of_the_model(

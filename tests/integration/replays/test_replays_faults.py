@@ -11,11 +11,12 @@ import pytest
 import redis
 
 from app.metrics.registry import REPLAYS
-from app.models import replay_claims
+from app.models.replays import find_replay
 from app.models.replays import replays as table
-from app.services.replays.player import ATTEMPTS_MAX
-from app.services.replays.sweeper import EXPIRED_AFTER, STALE_S, ReplaySweeper
+from app.services.replays.claims import ATTEMPTS_MAX, REPLAY_WORK
+from app.services.replays.sweeper import ReplaySweeper
 from app.work.left_behind import DOUBT_S, Resending
+from app.work.table import Claim
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import THANKS, finished, make_case, prompt, record, replayed, start
@@ -40,7 +41,9 @@ def waiting(world: World, case_id: int) -> int:
 
 def claim(world: World, replay_id: int, token: str = "dead") -> Any:
     with world.container.database.write() as connection:
-        return replay_claims.claim_replay(connection, replay_id=replay_id, token=token, now=world.container.now())
+        if not REPLAY_WORK.claim(connection, [replay_id], token=token, now=world.container.now()):
+            return None
+        return find_replay(connection, project_id=world.project_id, replay_id=replay_id)
 
 
 def stored(world: World, replay_id: int, **values: Any) -> None:
@@ -78,10 +81,10 @@ def test_a_replay_whose_worker_stands_still_is_taken_up_again(world: World, case
     sweeping = sweeper(world, clock)
 
     assert replay_id not in sweeping.sweep()
-    assert not any(replay_id in sent for sent in sweep_for(sweeping, clock, STALE_S - ROUND_S).values())
+    assert not any(replay_id in sent for sent in sweep_for(sweeping, clock, ReplaySweeper.stale_s - ROUND_S).values())
     world.container.services.replay_player.play(replay_id)
     assert (shown(world, replay_id)["status"], len(upstream.requests)) == ("running", 0)
-    assert any(replay_id in sent for sent in sweep_for(sweeping, clock, STALE_S).values())
+    assert any(replay_id in sent for sent in sweep_for(sweeping, clock, ReplaySweeper.stale_s).values())
     world.container.services.replay_player.play(replay_id)
 
     assert shown(world, replay_id)["status"] == "passed"
@@ -94,10 +97,10 @@ def test_a_worker_that_shows_itself_keeps_its_replay(world: World, case_id: int)
     sweeping = sweeper(world, clock)
     sweeping.sweep()
     for _ in range(5):
-        sweep_for(sweeping, clock, STALE_S - ROUND_S)
+        sweep_for(sweeping, clock, ReplaySweeper.stale_s - ROUND_S)
         later = world.container.now() + timedelta(seconds=clock.at)
         with world.container.database.write() as connection:
-            assert replay_claims.touch_replay(connection, replay_id=replay_id, token="dead", values={}, now=later)
+            assert REPLAY_WORK.touch(connection, {replay_id: "dead"}, now=later) == 1
         assert replay_id not in sweeping.sweep()
 
     assert shown(world, replay_id)["status"] == "running"
@@ -111,7 +114,7 @@ def test_a_replay_that_kills_every_worker_ends_as_an_error(world: World, case_id
     for attempt in range(1, ATTEMPTS_MAX + 1):
         assert claim(world, replay_id).attempts == attempt
         sweeping.sweep()
-        sent = sweep_for(sweeping, clock, STALE_S)
+        sent = sweep_for(sweeping, clock, ReplaySweeper.stale_s)
         assert (replay_id in sent[clock.at]) == (attempt < ATTEMPTS_MAX)
 
     replay = shown(world, replay_id)
@@ -137,15 +140,15 @@ def test_what_interrupted_attempts_cost_is_counted(world: World, case_id: int, u
 def test_a_worker_that_lost_its_replay_changes_nothing_any_more(world: World, case_id: int) -> None:
     replay_id = waiting(world, case_id)
     claim(world, replay_id, "first")
+    first = Claim(replay_id, "first", world.container.now())
     with world.container.database.write() as connection:
-        assert replay_claims.release_replay(connection, replay_id=replay_id, token="first")
+        assert REPLAY_WORK.release(connection, first)
     claim(world, replay_id, "second")
 
     now = world.container.now()
     with world.container.database.write() as connection:
-        late = {"status": "passed"}
-        assert not replay_claims.finish_replay(connection, replay_id=replay_id, token="first", values=late, now=now)
-        assert not replay_claims.touch_replay(connection, replay_id=replay_id, token="first", values={}, now=now)
+        assert not REPLAY_WORK.finish(connection, first, {"status": "passed"}, now=now)
+        assert not REPLAY_WORK.touch(connection, {replay_id: "first"}, now=now)
     assert shown(world, replay_id)["status"] == "running"
 
 
@@ -170,7 +173,7 @@ def test_a_clock_that_begins_sends_for_all_that_wait(world: World, case_id: int,
 
 def test_a_replay_that_no_worker_takes_ends_after_a_day(world: World, case_id: int) -> None:
     replay_id = waiting(world, case_id)
-    stored(world, replay_id, created_at=world.container.now() - EXPIRED_AFTER)
+    stored(world, replay_id, created_at=world.container.now() - ReplaySweeper.expires_after)
     clock = Clock()
     sweeping = sweeper(world, clock, first=True)
 
@@ -182,7 +185,9 @@ def test_a_replay_that_no_worker_takes_ends_after_a_day(world: World, case_id: i
     assert (replay["status"], "no worker" in replay["error"]) == ("error", True)
 
 
-@pytest.mark.parametrize(("begun", "jump"), [(timedelta(0), EXPIRED_AFTER), (EXPIRED_AFTER, timedelta(0))])
+@pytest.mark.parametrize(
+    ("begun", "jump"), [(timedelta(0), ReplaySweeper.expires_after), (ReplaySweeper.expires_after, timedelta(0))]
+)
 def test_a_replay_that_looks_a_day_old_to_a_clock_that_jumped_is_played(
     world: World, case_id: int, upstream: Upstream, begun: timedelta, jump: timedelta
 ) -> None:
@@ -205,7 +210,7 @@ def test_an_outage_of_the_database_takes_no_replay_from_its_worker(world: World,
     clock = Clock()
     sweeping = sweeper(world, clock)
     sweeping.sweep()
-    clock.at += 10 * STALE_S
+    clock.at += 10 * ReplaySweeper.stale_s
 
     assert replay_id not in sweeping.sweep()
     assert shown(world, replay_id)["status"] == "running"

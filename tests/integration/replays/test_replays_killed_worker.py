@@ -9,7 +9,7 @@ import pytest
 
 from app.models import schema
 from app.process.bootstrap import bootstrap
-from app.services.replays.sweeper import STALE_S, ReplaySweeper
+from app.services.replays.sweeper import ReplaySweeper
 from app.work.left_behind import Resending
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -100,7 +100,7 @@ def sweep_until_sent(world: World, replay_id: int) -> None:
 
     def freed() -> bool:
         sweeper.sweep()
-        return any(replay_id in sent for sent in sweep_for(sweeper, clock, STALE_S).values())
+        return any(replay_id in sent for sent in sweep_for(sweeper, clock, ReplaySweeper.stale_s).values())
 
     wait_until(freed, "the replay to be freed", timeout_s=60, interval_s=2.5)
     world.container.replay_delivery.send([replay_id])

@@ -11,11 +11,13 @@ import redis
 from app.errors import Unavailable, WaitTimeout
 from app.models import runs as run_rows
 from app.services.runs import RunCommand, Started
-from app.services.runs.sweeper import EXPIRED_AFTER, STALE_S
+from app.services.runs.claiming import RUN_WORK
+from app.services.runs.sweeper import RunSweeper
 from app.work.left_behind import DOUBT_S
+from app.work.patience import build_patience
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
-from tests.support.sweeping import ROUND_S, Clock, sweep_for, sweep_runs
+from tests.support.sweeping import ROUND_S, Clock, run_sweeper, sweep_for, sweep_runs
 from tests.support.waiting import wait_until
 
 QUESTION = "Where is order 7?"
@@ -38,7 +40,8 @@ def status(world, run_id):
 
 def claim(world, run_id, token="dead"):
     with world.container.database.write() as connection:
-        return run_rows.claim_runs(connection, run_ids=[run_id], token=token, now=world.container.now())
+        RUN_WORK.claim(connection, [run_id], token=token, now=world.container.now())
+        return run_rows.find_claimed(connection, run_ids=[run_id], token=token)
 
 
 def make_older(world, run_id, by_s):
@@ -48,22 +51,17 @@ def make_older(world, run_id, by_s):
         connection.execute(table.update().where(table.c.id == run_id).values(created_at=created_at))
 
 
-def sweeper(world, clock):
-    """A clock process of its own, that goes by `clock`."""
-    return replace(world.container.services.runs._sweeper, monotonic=clock)
-
-
 def test_of_runs_claimed_together_each_goes_to_one_message_and_none_to_who_comes_late(world, service):
     first, taken, last = (started(world).run_id for _ in range(3))
     claim(world, taken)
-    claiming = service._executor.claiming
+    claims = service._executor.claims
 
-    claimed = claiming.claim_all([last, taken, first, last, first + 10_000])
+    claimed = claims.claim_all([last, taken, first, last, first + 10_000])
 
     assert [got and got[0].id for got in claimed] == [last, None, first, None, None]
-    assert [got[1].run_id for got in claimed if got] == [last, first]
+    assert [got[1].row_id for got in claimed if got] == [last, first]
     assert {status(world, run_id) for run_id in (first, taken, last)} == {"running"}
-    assert claiming.claim_all([first, taken, last]) == [None] * 3
+    assert claims.claim_all([first, taken, last]) == [None] * 3
 
 
 def test_a_message_that_comes_twice_makes_one_call(world, service, upstream):
@@ -97,9 +95,9 @@ def test_a_run_whose_worker_died_is_shown_as_interrupted(world):
     run_id = started(world).run_id
     claim(world, run_id)
     clock = Clock()
-    clock_process = sweeper(world, clock)
+    clock_process = run_sweeper(world, clock)
     clock_process.sweep()
-    sweep_for(clock_process, clock, STALE_S - ROUND_S)
+    sweep_for(clock_process, clock, RunSweeper.stale_s - ROUND_S)
     assert status(world, run_id) == "running"
     sweep_for(clock_process, clock, ROUND_S)
 
@@ -112,10 +110,10 @@ def test_a_worker_that_beats_is_left_alone(world):
     run_id = started(world).run_id
     claim(world, run_id, "alive")
     clock = Clock()
-    clock_process = sweeper(world, clock)
+    clock_process = run_sweeper(world, clock)
     clock_process.sweep()
     for _ in range(3):
-        sweep_for(clock_process, clock, STALE_S - ROUND_S)
+        sweep_for(clock_process, clock, RunSweeper.stale_s - ROUND_S)
         with world.container.database.write() as connection:
             table = run_rows.runs
             moved = world.container.now().replace(microsecond=int(clock.at) * 1000)
@@ -128,8 +126,8 @@ def test_two_clocks_do_not_share_their_impatience(world):
     run_id = started(world).run_id
     claim(world, run_id)
     clock = Clock()
-    sweep_for(sweeper(world, clock), clock, STALE_S)
-    sweep_for(sweeper(world, clock), clock, STALE_S)
+    sweep_for(run_sweeper(world, clock), clock, RunSweeper.stale_s)
+    sweep_for(run_sweeper(world, clock), clock, RunSweeper.stale_s)
 
     assert status(world, run_id) == "running"
 
@@ -151,9 +149,9 @@ def test_an_outage_of_the_database_interrupts_nobody(world):
     run_id = started(world).run_id
     claim(world, run_id)
     clock = Clock()
-    clock_process = sweeper(world, clock)
+    clock_process = run_sweeper(world, clock)
     clock_process.sweep()
-    clock.at += 10 * STALE_S
+    clock.at += 10 * RunSweeper.stale_s
     clock_process.sweep()
 
     assert status(world, run_id) == "running", "its worker had no time to beat again"
@@ -161,7 +159,7 @@ def test_an_outage_of_the_database_interrupts_nobody(world):
 
 def test_a_clock_that_begins_sends_for_all_that_wait(world, container):
     run_id = started(world).run_id
-    for waiting in sweeper(world, Clock()).sweep():
+    for waiting in run_sweeper(world, Clock()).sweep():
         container.broker.enqueue(container.actors.run_prompt.message(waiting))
 
     wait_until(lambda: status(world, run_id) == "done", "the run")
@@ -169,7 +167,7 @@ def test_a_clock_that_begins_sends_for_all_that_wait(world, container):
 
 def test_a_run_in_a_long_queue_is_sent_again_at_doubled_ages(world):
     clock = Clock()
-    clock_process = sweeper(world, clock)
+    clock_process = run_sweeper(world, clock)
     clock_process.sweep()
     run_id = started(world).run_id
     clock_process.sweep()
@@ -179,9 +177,9 @@ def test_a_run_in_a_long_queue_is_sent_again_at_doubled_ages(world):
 
 def test_a_run_that_nobody_starts_within_an_hour_fails(world):
     run_id = started(world).run_id
-    make_older(world, run_id, EXPIRED_AFTER + timedelta(seconds=1))
+    make_older(world, run_id, RunSweeper.expires_after + timedelta(seconds=1))
     clock = Clock()
-    clock_process = sweeper(world, clock)
+    clock_process = run_sweeper(world, clock)
 
     assert run_id not in clock_process.sweep()
     assert status(world, run_id) == "queued", "its maker's clock may have been wrong"
@@ -196,7 +194,7 @@ def test_a_run_that_nobody_starts_within_an_hour_fails(world):
 def test_a_clock_that_jumps_ends_no_run(world, service, begun, jump):
     jumps = iter([begun])
     clock = Clock()
-    clock_process = replace(sweeper(world, clock), now=lambda: world.container.now() + next(jumps, jump))
+    clock_process = replace(run_sweeper(world, clock), now=lambda: world.container.now() + next(jumps, jump))
     queued, running = started(world).run_id, started(world).run_id
     clock_process.sweep()
     sent = sweep_for(clock_process, clock, 2 * DOUBT_S)
@@ -299,7 +297,7 @@ def test_an_answer_waits_for_a_database_that_is_away(world, service, monkeypatch
 
     pauses = []
     monkeypatch.setattr(database, "retrying", shaky)
-    replace(service._executor, sleep=pauses.append).execute(run_id)
+    replace(service._executor, patience=build_patience(pauses.append)).execute(run_id)
 
     assert status(world, run_id) == "done"
     assert len(pauses) == 2

@@ -2,9 +2,9 @@
 
 import threading
 
-from app.models import runs as run_rows
 from app.services.runs import RunCommand
-from app.services.runs.heartbeat import Heartbeat
+from app.services.runs.claiming import RUN_WORK
+from app.work.heartbeat import Heartbeat
 from tests.integration.runs.asking import prompt
 from tests.support.waiting import wait_until
 
@@ -15,17 +15,17 @@ def claimed(world, token=TOKEN) -> int:
     command = RunCommand(prompt_id=prompt(world), question="q")
     run_id = world.container.services.runs.start(command, project_id=world.project_id).run_id
     with world.container.database.write() as connection:
-        run_rows.claim_runs(connection, run_ids=[run_id], token=token, now=world.container.now())
+        RUN_WORK.claim(connection, [run_id], token=token, now=world.container.now())
     return run_id
 
 
 def alive_at(world, run_id):
     with world.container.database.read() as connection:
-        return next((c.alive_at for c in run_rows.list_claims(connection) if c.run_id == run_id), None)
+        return next((c.alive_at for c in RUN_WORK.list_claims(connection) if c.row_id == run_id), None)
 
 
 def heartbeat(world):
-    return Heartbeat(database=world.container.database, now=world.container.now, every_s=0.02)
+    return Heartbeat(database=world.container.database, now=world.container.now, table=RUN_WORK, every_s=0.02)
 
 
 def beating():

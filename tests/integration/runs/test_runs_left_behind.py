@@ -10,8 +10,9 @@ from app.chat import StreamEvent
 from app.metrics.registry import RUNS
 from app.models import runs as run_rows
 from app.services.runs import RunCommand, Started
+from app.services.runs.claiming import RUN_WORK
 from app.services.runs.following import SILENCE
-from app.services.runs.sweeper import EXPIRED_AFTER
+from app.services.runs.sweeper import RunSweeper
 from tests.integration.runs.asking import prompt, run
 from tests.support.counting import Since
 from tests.support.sweeping import sweep_runs
@@ -27,7 +28,7 @@ def begun(world, **fields) -> Started:
     """A run whose worker died after it had claimed it."""
     run_ = queued(world, **fields)
     with world.container.database.write() as connection:
-        run_rows.claim_runs(connection, run_ids=[run_.run_id], token="dead", now=world.container.now())
+        RUN_WORK.claim(connection, [run_.run_id], token="dead", now=world.container.now())
     return run_
 
 
@@ -59,10 +60,10 @@ def test_who_follows_a_run_hears_its_end_although_its_worker_can_tell_no_more(wo
 
 def test_who_waits_for_a_run_is_told_that_it_was_interrupted(world, service):
     run_ = begun(world)
-    service.ends.listen()
+    service.completions.listen()
     sweep_runs(world)
 
-    assert service.ends.wait(run_.run_id, timeout_s=30)
+    assert service.completions.wait(run_.run_id, timeout_s=30)
 
 
 def test_a_run_that_was_interrupted_is_counted_under_its_model(world):
@@ -78,7 +79,7 @@ def test_a_run_that_nobody_started_is_counted_under_its_model(world):
     counted = Since(world, RUNS)
     table = run_rows.runs
     with world.container.database.write() as connection:
-        made = world.container.now() - 2 * EXPIRED_AFTER
+        made = world.container.now() - 2 * RunSweeper.expires_after
         connection.execute(table.update().where(table.c.id == run_.run_id).values(created_at=made))
     sweep_runs(world, 90)
 

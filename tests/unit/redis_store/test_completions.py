@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import fakeredis
 import pytest
 
-from app.redis_store.completions import RunEnds
+from app.redis_store.completions import RunCompletions
 from app.redis_store.keys import RUNS_ENDED
 from tests.support.waiting import wait_until
 
@@ -23,7 +23,7 @@ def ends(server):
     listening = []
 
     def listen():
-        listening.append(RunEnds(fakeredis.FakeRedis(server=server, version=(7,))))
+        listening.append(RunCompletions(fakeredis.FakeRedis(server=server, version=(7,))))
         listening[-1].listen()
         return listening[-1]
 

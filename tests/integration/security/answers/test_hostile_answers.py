@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from app.models import runs
+from app.work.table import WorkTable
 from tests.fakes import hostile
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
@@ -219,13 +219,13 @@ def test_an_answer_repeated_by_its_idempotency_key_is_the_one_that_was_stored(wo
 
 
 def test_an_answer_that_the_database_refuses_ends_as_a_stored_failure_at_once(world, upstream, monkeypatch):
-    finish = runs.finish_claimed
+    finish = WorkTable.finish
 
-    def refusing(connection, *, values, **others):
+    def refusing(table, connection, claim, values, **others):
         refused = values | {"outcome": {"tokens": object()}} if values["status"] == "done" else values
-        return finish(connection, values=refused, **others)
+        return finish(table, connection, claim, refused, **others)
 
-    monkeypatch.setattr(runs, "finish_claimed", refusing)
+    monkeypatch.setattr(WorkTable, "finish", refusing)
     upstream.script(Reply(text="Here you are."))
     answer = run(world, prompt_with_tools(world))
 

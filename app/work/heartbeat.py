@@ -1,0 +1,70 @@
+"""Heartbeats: the database is told, while rows are in work in this process, that their worker is alive."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from app.db import Database
+from app.errors import Unavailable
+from app.timestamps import Now
+from app.work.table import WorkTable
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Heartbeat:
+    """Touches all rows of `table` that it is given in one statement every `every_s`.
+
+    Its thread exists only while there are any rows. `progress` gives columns that are written with each heartbeat.
+    """
+
+    database: Database
+    now: Now
+    table: WorkTable
+    every_s: float
+    progress: Callable[[], Mapping[str, Any]] = dict
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _tokens: dict[int, str] = field(default_factory=dict, init=False)
+    _thread: threading.Thread | None = field(default=None, init=False)
+    _lost: bool = field(default=False, init=False)
+
+    @contextmanager
+    def of(self, row_id: int, token: str) -> Iterator[None]:
+        """Keep the row alive until the block ends."""
+        with self._lock:
+            self._tokens[row_id] = token
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+                self._thread.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._tokens.pop(row_id, None)
+
+    def lost(self) -> bool:
+        """Whether the last heartbeat found that none of the rows is this worker's: cancelled, or given to others."""
+        return self._lost
+
+    def _beat(self) -> None:
+        while True:
+            time.sleep(self.every_s)
+            with self._lock:
+                tokens = dict(self._tokens)
+                if not tokens:
+                    self._thread = None
+                    return
+            try:
+                with self.database.write() as connection:
+                    touched = self.table.touch(connection, tokens, now=self.now(), values=self.progress())
+                self._lost = touched == 0
+            except Unavailable as error:
+                log.warning("heartbeat_missed", **{self.table.name: len(tokens)}, error=str(error))

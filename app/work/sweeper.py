@@ -1,0 +1,76 @@
+"""Sweeps a table of work rows for those that were left behind: without a message, or with a worker that died."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from app.db import Database
+from app.models.base import earlier_now
+from app.timestamps import Now, steady
+from app.work.left_behind import DOUBT_S, Resending, Watch
+from app.work.table import Claim, WaitingRow, WorkTable
+
+BATCH = 1000
+
+
+@dataclass(slots=True, kw_only=True)
+class Sweeper(ABC):
+    """Remembers what it saw from one sweep to the next.
+
+    A claim is stale when it stood still for `stale_s` while this process watched: nobody's clock is compared with
+    another's, and after an outage of the database the workers have the time to send heartbeats again. A row that waits
+    for longer than `expires_after`, or was claimed `attempts_max` times, is ended.
+    """
+
+    database: Database
+    now: Now
+    monotonic: Callable[[], float] = time.monotonic
+    resending: Resending = field(default_factory=Resending)
+    table: ClassVar[WorkTable]
+    stale_s: ClassVar[float]
+    expires_after: ClassVar[timedelta]
+    attempts_max: ClassVar[int | None] = None
+    _steady: Now = field(init=False)
+    _claims: Watch[Claim] = field(init=False)
+    _waiting: Watch[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._steady = steady(self.now, self.monotonic)
+        self._claims = Watch(monotonic=self.monotonic)
+        self._waiting = Watch(monotonic=self.monotonic)
+
+    def sweep(self) -> list[int]:
+        """Interrupt stale claims and end what can't go on; the ids of rows whose message is to be sent again."""
+        with self.database.read() as connection:
+            claims = self.table.list_claims(connection)
+        ages_s = self._claims.look(claims)
+        freed = {claim.row_id for claim, age_s in ages_s.items() if age_s >= self.stale_s and self._interrupt(claim)}
+        with self.database.read() as connection:
+            waiting = self.table.list_waiting(connection, limit=BATCH)
+            # This process may have begun while its machine's clock was ahead.
+            now = min(self._steady(), earlier_now(connection, self.now()))
+        waited_s = self._waiting.look(row.id for row in waiting)
+        open_ = {row.id: waited_s[row.id] for row in waiting if not self._over(row, waited_s[row.id], now)}
+        return sorted({*self.resending.due(open_), *(freed & open_.keys())})
+
+    def _over(self, row: WaitingRow, waited_s: float, now: datetime) -> bool:
+        """Whether no worker is to claim the row any more; ends it, when that is beyond doubt."""
+        worn_out = self.attempts_max is not None and row.attempts >= self.attempts_max
+        if not worn_out and now - row.created_at < self.expires_after:
+            return False
+        if worn_out or waited_s >= DOUBT_S:
+            self._expire(row.id, worn_out=worn_out)
+        return True
+
+    @abstractmethod
+    def _interrupt(self, claim: Claim) -> bool:
+        """Take the row from a worker that died, unless it has moved; True when the row waits again."""
+
+    @abstractmethod
+    def _expire(self, row_id: int, *, worn_out: bool) -> None:
+        """End a row that waited too long or was claimed too often (`worn_out`), unless it was claimed meanwhile."""

@@ -1,0 +1,116 @@
+"""The claims of a table of work rows: every change is a guarded UPDATE, and its row count says whether it happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, literal, select, update
+
+from app.models.base import Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A row in work; `alive_at` is its worker's last heartbeat, by that worker's clock."""
+
+    row_id: int
+    token: str
+    alive_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRow:
+    """A row that no worker has; `attempts` counts the claims that were made of it."""
+
+    id: int
+    created_at: datetime
+    attempts: int
+
+
+class WorkTable:
+    """Moves the rows of `table` forward; its statements are built once.
+
+    `table` has the columns `id`, `status`, `claim`, `alive_at`, `created_at`, `started_at` and `finished_at`; a claimed
+    row has the status `running`. `waiting` is the condition of a row that may be claimed, `on_claim` what a claim
+    changes besides, and `attempts` the number of claims made so far.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        *,
+        waiting: ColumnElement[bool],
+        on_claim: Mapping[str, Any] | None = None,
+        attempts: ColumnElement[int] | None = None,
+    ) -> None:
+        self.name, c = table.name, table.c
+        # In an UPDATE a parameter may not have the name of a column.
+        ids, now = c.id.in_(bindparam("ids", expanding=True)), bindparam("now", type_=Timestamp())
+        running, one = c.status == "running", c.id == bindparam("row_id")
+        values = {"status": "running", "claim": bindparam("token"), "alive_at": now}
+        # By an index on states it would lock, and wait for, the rows that others claim at the same time.
+        self._claim = (
+            update(table)
+            .where(ids, waiting)
+            .values(**values, started_at=func.coalesce(c.started_at, now), **(on_claim or {}))
+            .with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")
+        )
+        self._touch = update(table).where(ids, c.claim.in_(bindparam("tokens", expanding=True)), running)
+        self._held = update(table).where(one, running, c.claim == bindparam("token"))
+        self._held_unmoved = self._held.where(c.alive_at == bindparam("seen_at", type_=Timestamp()))
+        self._waiting = update(table).where(one, waiting)
+        self._list_claims = select(c.id, c.claim, c.alive_at).where(running, c.claim.is_not(None))
+        counted = literal(0) if attempts is None else attempts
+        self._list_waiting = select(c.id, c.created_at, counted).where(waiting).order_by(c.created_at, c.id)
+
+    def claim(self, connection: Connection, row_ids: Sequence[int], *, token: str, now: datetime) -> int:
+        """Give the waiting ones of these rows to the worker that has `token`; how many there were."""
+        return connection.execute(self._claim, {"ids": row_ids, "token": token, "now": now}).rowcount
+
+    def touch(
+        self, connection: Connection, tokens: Mapping[int, str], *, now: datetime, values: Mapping[str, Any] = {}
+    ) -> int:
+        """Record a heartbeat, and `values`, in the rows ({id: token}) that still have these claims; how many have."""
+        keys = {"ids": sorted(tokens), "tokens": sorted(set(tokens.values()))}
+        return connection.execute(self._touch, {**keys, "alive_at": now, **values}).rowcount
+
+    def finish(
+        self,
+        connection: Connection,
+        claim: Claim,
+        values: Mapping[str, Any],
+        *,
+        now: datetime,
+        unmoved: bool = False,
+    ) -> bool:
+        """End a claimed row; False when it has ended, or another worker has it.
+
+        `unmoved`: for a sweeper, which ends the row only if its worker has not moved since `claim.alive_at`.
+        """
+        return self._change(connection, claim, {"finished_at": now, **values}, unmoved)
+
+    def release(self, connection: Connection, claim: Claim, *, unmoved: bool = False) -> bool:
+        """Let another worker claim the row; False and `unmoved` as with `finish`."""
+        return self._change(connection, claim, {"claim": None}, unmoved)
+
+    def finish_waiting(self, connection: Connection, row_id: int, values: Mapping[str, Any], *, now: datetime) -> bool:
+        """End a row that no worker has, so that none can claim it; False when one has it, or it has ended."""
+        return connection.execute(self._waiting, {"row_id": row_id, "finished_at": now, **values}).rowcount == 1
+
+    def list_claims(self, connection: Connection) -> list[Claim]:
+        """Every row in work, of all projects."""
+        return [Claim(*row) for row in connection.execute(self._list_claims)]
+
+    def list_waiting(self, connection: Connection, *, limit: int) -> list[WaitingRow]:
+        """Rows that no worker has, of all projects, oldest first."""
+        return [WaitingRow(*row) for row in connection.execute(self._list_waiting.limit(limit))]
+
+    def _change(self, connection: Connection, claim: Claim, values: Mapping[str, Any], unmoved: bool) -> bool:
+        keys: dict[str, Any] = {"row_id": claim.row_id, "token": claim.token}
+        if unmoved:
+            keys["seen_at"] = claim.alive_at
+        held = self._held_unmoved if unmoved else self._held
+        return connection.execute(held, {**keys, **values}).rowcount == 1

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import falcon
+from dataclasses import dataclass
+from typing import ClassVar
 
 from app.access import ByKey
 from app.api.operation import operation
-from app.schemas.answers import organization as answers
-from app.schemas.base import load
-from app.schemas.cases import PageQuery, PageQuerySchema
-from app.schemas.organization import dump_entry
+from app.cursors import Page
+from app.models.api_keys import ApiKey
+from app.models.audit_log import AuditEntry
+from app.schemas import organization as schemas
+from app.schemas.paging import PageQuery, PageQuerySchema
 from app.services.accounts.audit import AuditService
 
-_PAGE = PageQuerySchema()
 
-
+@dataclass(frozen=True, slots=True)
 class AuditLog:
     """It names members and what happens in all projects."""
 
-    access = ByKey({"GET": "admin"})
+    access: ClassVar = ByKey({"GET": "admin"})
+    audit: AuditService
 
-    def __init__(self, *, audit: AuditService) -> None:
-        self._audit = audit
-
-    @operation("The organization's audit log, newest first", query=PageQuerySchema, answers={200: answers.AuditLog})
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        query: PageQuery = load(_PAGE, req.params)
-        organization_id = req.context.key.organization_id
-        page = self._audit.page(organization_id=organization_id, limit=query.limit, cursor=query.cursor)
-        resp.media = {"entries": [dump_entry(entry) for entry in page.entries], "nextCursor": page.next_cursor}
+    @operation("The organization's audit log, newest first", query=PageQuerySchema, answers={200: schemas.AuditLog})
+    def on_get(self, key: ApiKey, command: PageQuery) -> Page[AuditEntry]:
+        return self.audit.page(organization_id=key.organization_id, limit=command.limit, cursor=command.cursor)

@@ -2,74 +2,63 @@
 
 from __future__ import annotations
 
-import falcon
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from app.access import ByKey
 from app.api.operation import operation
-from app.http.bodies import read_json
-from app.schemas.answers import models as answers
-from app.schemas.base import load
-from app.schemas.credentials import CredentialSchema, dump_credential
-from app.services.language_models.credentials import CredentialService
+from app.models.api_keys import ApiKey
+from app.models.language_models import LanguageModel
+from app.schemas import credentials as schemas
+from app.services.language_models.credentials import CredentialService, StoredCredential
 from app.services.language_models.service import ModelService
 
-_CREDENTIAL = CredentialSchema()
 
-
+@dataclass(frozen=True, slots=True)
 class Credentials:
     """`source` is `instance` for a key of the instance's settings, of which nothing more is shown."""
 
-    access = ByKey({"GET": "admin"})
+    access: ClassVar = ByKey({"GET": "admin"})
+    credentials: CredentialService
 
-    def __init__(self, *, credentials: CredentialService) -> None:
-        self._credentials = credentials
-
-    @operation("The vendors that can be called", answers={200: answers.Credentials})
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        found = self._credentials.list(req.context.key.organization_id)
-        resp.media = {"credentials": [dump_credential(credential) for credential in found]}
+    @operation("The vendors that can be called", answers={200: schemas.Credentials})
+    def on_get(self, key: ApiKey) -> list[StoredCredential]:
+        return self.credentials.list(key.organization_id)
 
 
+@dataclass(frozen=True, slots=True)
 class Credential:
     """Holds for all projects of the organization."""
 
-    access = ByKey({"GET": "admin", "PUT": "admin", "DELETE": "admin"})
+    access: ClassVar = ByKey({"GET": "admin", "PUT": "admin", "DELETE": "admin"})
+    credentials: CredentialService
 
-    def __init__(self, *, credentials: CredentialService, body_bytes: int) -> None:
-        self._credentials = credentials
-        self._body_bytes = body_bytes
+    @operation("A vendor's credential", answers={200: schemas.StoredCredential})
+    def on_get(self, key: ApiKey, vendor: str) -> StoredCredential:
+        return self.credentials.get(key.organization_id, vendor)
 
-    @operation("A vendor's credential", answers={200: answers.Credential})
-    def on_get(self, req: falcon.Request, resp: falcon.Response, vendor: str) -> None:
-        resp.media = dump_credential(self._credentials.get(req.context.key.organization_id, vendor))
-
-    @operation("Store a vendor's credential", body=CredentialSchema, answers={200: answers.Credential})
-    def on_put(self, req: falcon.Request, resp: falcon.Response, vendor: str) -> None:
-        key, sent = req.context.key, load(_CREDENTIAL, read_json(req, self._body_bytes))
-        self._credentials.set(key.organization_id, vendor, **sent, actor=key.actor)
-        resp.media = dump_credential(self._credentials.get(key.organization_id, vendor))
+    @operation("Store a vendor's credential", body=schemas.CredentialSchema, answers={200: schemas.StoredCredential})
+    def on_put(self, key: ApiKey, command: dict[str, Any], vendor: str) -> StoredCredential:
+        self.credentials.set(key.organization_id, vendor, **command, actor=key.actor)
+        return self.credentials.get(key.organization_id, vendor)
 
     @operation("Remove a vendor's credential", answers={204: None})
-    def on_delete(self, req: falcon.Request, resp: falcon.Response, vendor: str) -> None:
-        key = req.context.key
-        self._credentials.clear(key.organization_id, vendor, actor=key.actor)
-        resp.status = falcon.HTTP_204
+    def on_delete(self, key: ApiKey, vendor: str) -> None:
+        self.credentials.clear(key.organization_id, vendor, actor=key.actor)
 
 
+@dataclass(frozen=True, slots=True)
 class CredentialCheck:
     """Asks the vendor's cheapest enabled model for a word; 502 with the vendor's own when it refuses."""
 
-    access = ByKey({"POST": "admin"})
-    waits = frozenset({"POST"})
+    access: ClassVar = ByKey({"POST": "admin"})
+    waits: ClassVar = frozenset({"POST"})
+    credentials: CredentialService
+    models: ModelService
 
-    def __init__(self, *, credentials: CredentialService, models: ModelService) -> None:
-        self._credentials = credentials
-        self._models = models
-
-    @operation("Check a vendor's credential", answers={200: answers.Checked}, errors=(409, 502, 504))
-    def on_post(self, req: falcon.Request, resp: falcon.Response, vendor: str) -> None:
-        organization_id = req.context.key.organization_id
-        self._credentials.get(organization_id, vendor)
-        model = self._models.cheapest(organization_id=organization_id, vendor=vendor)
-        self._credentials.check(organization_id, model)
-        resp.media = {"model": model.name}
+    @operation("Check a vendor's credential", answers={200: schemas.CheckedCredential}, errors=(409, 502, 504))
+    def on_post(self, key: ApiKey, vendor: str) -> LanguageModel:
+        self.credentials.get(key.organization_id, vendor)
+        model = self.models.cheapest(organization_id=key.organization_id, vendor=vendor)
+        self.credentials.check(key.organization_id, model)
+        return model

@@ -79,27 +79,26 @@ def install(app: RoutedApp, container: Container, docs_page: Callable[[Mapping[s
 
 
 def organization_routes(container: Container) -> Routes:
-    services, limit = container.services, container.settings.json_body_bytes
+    services = container.services
+    accounts, credentials, projects = services.accounts, services.credentials, services.projects
     credential, project = "/api/v1/credentials/{vendor}", f"/api/v1/projects/{ID % 'project_id'}"
-    models: dict[str, Any] = {"models": services.models, "own_models": services.own_models, "body_bytes": limit}
-    people: dict[str, Any] = {"accounts": services.accounts, "body_bytes": limit}
     return {
-        "/api/v1/credentials": Credentials(credentials=services.credentials),
-        credential: Credential(credentials=services.credentials, body_bytes=limit),
-        f"{credential}/check": CredentialCheck(credentials=services.credentials, models=services.models),
-        "/api/v1/models": Models(**models),
-        f"/api/v1/models/{ID % 'model_id'}": Model(**models),
-        "/api/v1/projects": Projects(projects=services.projects, body_bytes=limit),
-        project: Project(projects=services.projects, body_bytes=limit),
-        f"{project}/api-keys": ProjectApiKeys(projects=services.projects, keys=services.keys, body_bytes=limit),
-        "/api/v1/members": Members(**people),
-        f"/api/v1/members/{ID % 'user_id'}": Member(**people),
-        "/api/v1/invitations": Invitations(**people),
-        f"/api/v1/invitations/{ID % 'invitation_id'}": Invitation(**people),
-        "/api/v1/audit-log": AuditLog(audit=services.audit),
-        "/api/v1/data-policy": DataPolicyResource(policies=services.data_policies, body_bytes=limit),
-        "/api/v1/api-keys": ApiKeys(keys=services.keys),
-        f"/api/v1/api-keys/{ID % 'key_id'}": ApiKeyResource(keys=services.keys),
+        "/api/v1/credentials": Credentials(credentials),
+        credential: Credential(credentials),
+        f"{credential}/check": CredentialCheck(credentials, services.models),
+        "/api/v1/models": Models(services.models, services.own_models),
+        f"/api/v1/models/{ID % 'model_id'}": Model(services.models, services.own_models),
+        "/api/v1/projects": Projects(projects),
+        project: Project(projects),
+        f"{project}/api-keys": ProjectApiKeys(projects, services.keys),
+        "/api/v1/members": Members(accounts),
+        f"/api/v1/members/{ID % 'user_id'}": Member(accounts),
+        "/api/v1/invitations": Invitations(accounts),
+        f"/api/v1/invitations/{ID % 'invitation_id'}": Invitation(accounts),
+        "/api/v1/audit-log": AuditLog(services.audit),
+        "/api/v1/data-policy": DataPolicyResource(services.data_policies),
+        "/api/v1/api-keys": ApiKeys(services.keys),
+        f"/api/v1/api-keys/{ID % 'key_id'}": ApiKeyResource(services.keys),
     }
 
 

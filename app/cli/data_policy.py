@@ -21,11 +21,12 @@ def data_policy() -> None:
 @project
 def show(project_id: int | None) -> None:
     """Print the policy as JSON."""
-    from app.schemas.data_policies import dump_policy
+    from app.schemas.answer import dump
+    from app.schemas.data_policies import DataPolicy
 
     built = context.container()
     policy = built.services.data_policies.get(project_id=context.only_project(built, project_id))
-    click.echo(json.dumps(dump_policy(policy), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(dump(DataPolicy, policy), indent=2, ensure_ascii=False))
 
 
 @data_policy.command("set")

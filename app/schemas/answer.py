@@ -10,8 +10,8 @@
 
 A field is read from the attribute of its name, from the path in `attribute` (`attribute="head.id"`), or by calling
 `get` with the object. Its key is its name in camel case, or `data_key`. A field is in every answer unless it has
-`required=False`; such a field is left out when its value is None, or, with `allow_none` too, when it is
-`marshmallow.missing`. A dict in place of an object is JSON already and is passed on as it is.
+`required=False`; such a field is left out when its value is `marshmallow.missing`, and, without `allow_none`, when it
+is None. A dict in place of an object is JSON already and is passed on as it is.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def dumper(schema: type[Schema]) -> Dump:
         key = field.data_key or name
         entries.append(f"{key!r}: {_expression(name, field, names, number)}")
         if not field.required and issubclass(schema, Answer):
-            optional.append((key, missing if field.allow_none else None))
+            optional.append((key, (missing,) if field.allow_none else (missing, None)))
     names["without"] = _without(tuple(optional))
     source = "{" + ", ".join(entries) + "}"
     source = f"without({source})" if optional else source
@@ -216,12 +216,12 @@ def _converter(field: Field) -> Dump | None:
     return None
 
 
-def _without(optional: tuple[tuple[str, Any], ...]) -> Dump:
+def _without(optional: tuple[tuple[str, tuple[Any, ...]], ...]) -> Dump:
     """What takes the optional fields that are absent out of a dict."""
 
     def without(dumped: Json) -> Json:
         for key, absent in optional:
-            if dumped[key] is absent:
+            if dumped[key] in absent:
                 del dumped[key]
         return dumped
 

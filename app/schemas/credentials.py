@@ -1,12 +1,11 @@
-"""Requests for vendors' credentials, and credentials as JSON: never the key."""
+"""Vendors' credentials: never the key."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from app.schemas.answer import Answer, choice, itself, many, text, time
 from app.schemas.base import StrictSchema, Text
-from app.services.language_models.credentials import BASE_URL_MAX, StoredCredential
-from app.timestamps import iso_or_none
+from app.services.language_models.credentials import BASE_URL_MAX
+from config.settings import VENDOR_VARIABLES
 
 KEY_MAX = 4096
 
@@ -14,15 +13,23 @@ KEY_MAX = 4096
 class CredentialSchema(StrictSchema):
     """The whole credential: a key is never sent to a base URL that came without it."""
 
-    api_key = Text(data_key="apiKey", maximum=KEY_MAX, trim=True, load_default="")
-    base_url = Text(data_key="baseUrl", maximum=BASE_URL_MAX, trim=True, load_default="")
+    api_key = Text(maximum=KEY_MAX, trim=True, load_default="")
+    base_url = Text(maximum=BASE_URL_MAX, trim=True, load_default="")
 
 
-def dump_credential(credential: StoredCredential) -> dict[str, Any]:
-    return {
-        "vendor": credential.vendor,
-        "source": "organization" if credential.set_at else "instance",
-        "lastFour": credential.last_four,
-        "baseUrl": credential.base_url,
-        "setAt": iso_or_none(credential.set_at),
-    }
+class StoredCredential(Answer):
+    vendor = choice(*VENDOR_VARIABLES)
+    source = choice("organization", "instance", get=lambda stored: "organization" if stored.set_at else "instance")
+    last_four = text()
+    base_url = text()
+    set_at = time(allow_none=True)
+
+
+class Credentials(Answer):
+    credentials = many(StoredCredential, get=itself)
+
+
+class CheckedCredential(Answer):
+    """The model that answered the check."""
+
+    model = text(attribute="name")

@@ -1,4 +1,4 @@
-"""What a project keeps and masks, as requests say it and answers show it."""
+"""How long a project keeps its data, and which texts are masked before they are stored."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 from marshmallow import fields, post_load, validate
 
-from app.models.data_policies import DataPolicy
+from app.models import data_policies as policies
 from app.otlp.masking import MASK, RULES_MAX
 from app.patterns import LONGEST_PATTERN
+from app.schemas.answer import Answer, choice, integer, itself, many, one, text
 from app.schemas.base import BoundedList, StrictSchema, Text
 
 DAYS_MAX = 36_500
@@ -20,46 +21,45 @@ class RuleSchema(StrictSchema):
     replacement = Text(maximum=100, load_default=MASK)
 
 
-def _days() -> fields.Integer:
-    return fields.Integer(strict=True, allow_none=True, load_default=None, validate=validate.Range(1, DAYS_MAX))
+def _days(**options: Any) -> fields.Integer:
+    return fields.Integer(
+        strict=True, allow_none=True, load_default=None, validate=validate.Range(1, DAYS_MAX), **options
+    )
 
 
 class RetentionSchema(StrictSchema):
     """Days; null, or left out, for ever."""
 
-    spans = _days()
-    runs = _days()
-    replays = _days()
-    rejected_spans = fields.Integer(
-        strict=True, allow_none=True, load_default=None, validate=validate.Range(1, DAYS_MAX), data_key="rejectedSpans"
-    )
+    spans_days = _days(data_key="spans")
+    runs_days = _days(data_key="runs")
+    replays_days = _days(data_key="replays")
+    rejected_days = _days(data_key="rejectedSpans")
 
 
 class DataPolicySchema(StrictSchema):
     """The whole policy: what is left out is what it was by default."""
 
-    retention_days = fields.Nested(RetentionSchema, data_key="retentionDays", load_default=dict)
+    retention_days = fields.Nested(RetentionSchema, load_default=dict)
     masking = BoundedList(fields.Nested(RuleSchema), maximum=RULES_MAX, load_default=list)
 
     @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> DataPolicy:
-        days = data["retention_days"]
-        return DataPolicy(
-            spans_days=days.get("spans"),
-            runs_days=days.get("runs"),
-            replays_days=days.get("replays"),
-            rejected_days=days.get("rejected_spans"),
-            masking=data["masking"],
-        )
+    def build(self, data: dict[str, Any], **_kwargs: Any) -> policies.DataPolicy:
+        return policies.DataPolicy(**data["retention_days"], masking=data["masking"])
 
 
-def dump_policy(policy: DataPolicy) -> dict[str, Any]:
-    return {
-        "retentionDays": {
-            "spans": policy.spans_days,
-            "runs": policy.runs_days,
-            "replays": policy.replays_days,
-            "rejectedSpans": policy.rejected_days,
-        },
-        "masking": policy.masking,
-    }
+class RetentionDays(Answer):
+    spans = integer(attribute="spans_days", allow_none=True)
+    runs = integer(attribute="runs_days", allow_none=True)
+    replays = integer(attribute="replays_days", allow_none=True)
+    rejected_spans = integer(attribute="rejected_days", allow_none=True)
+
+
+class MaskingRule(Answer):
+    kind = choice("pattern", "pointer")
+    value = text()
+    replacement = text()
+
+
+class DataPolicy(Answer):
+    retention_days = one(RetentionDays, get=itself)
+    masking = many(MaskingRule)

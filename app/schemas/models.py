@@ -1,4 +1,4 @@
-"""Requests about language models, and models as an organization has them."""
+"""Language models as an organization has them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
-from app.models.language_models import LanguageModel
+from app.schemas.answer import Answer, boolean, integer, itself, many, number, text, time
 from app.schemas.base import JsonNumber, StrictBoolean, StrictSchema, Text
-from app.schemas.prompt_records import model_record
 from app.services.language_models.credentials import BASE_URL_MAX
 from app.services.language_models.own_models import NAME_MAX, PRICE_MAX, TOKENS_MAX, OwnModel
 
@@ -17,15 +16,11 @@ class OwnModelSchema(StrictSchema):
     """Whatever answers in OpenAI's format; prices in USD per million tokens, base URL "" is the credential's."""
 
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
-    base_url = Text(data_key="baseUrl", maximum=BASE_URL_MAX, trim=True, load_default="")
-    prompt_price = JsonNumber(data_key="promptPrice", validate=validate.Range(0, PRICE_MAX), load_default=0)
-    completion_price = JsonNumber(data_key="completionPrice", validate=validate.Range(0, PRICE_MAX), load_default=0)
-    context_tokens_max = fields.Integer(
-        data_key="contextTokensMax", strict=True, validate=validate.Range(1, TOKENS_MAX), load_default=32_768
-    )
-    completion_tokens_max = fields.Integer(
-        data_key="completionTokensMax", strict=True, validate=validate.Range(1, TOKENS_MAX), load_default=4096
-    )
+    base_url = Text(maximum=BASE_URL_MAX, trim=True, load_default="")
+    prompt_price = JsonNumber(validate=validate.Range(0, PRICE_MAX), load_default=0)
+    completion_price = JsonNumber(validate=validate.Range(0, PRICE_MAX), load_default=0)
+    context_tokens_max = fields.Integer(strict=True, validate=validate.Range(1, TOKENS_MAX), load_default=32_768)
+    completion_tokens_max = fields.Integer(strict=True, validate=validate.Range(1, TOKENS_MAX), load_default=4096)
     description = Text(maximum=2000, trim=True, load_default="")
 
     @post_load
@@ -37,7 +32,7 @@ class ModelChangeSchema(StrictSchema):
     """What the organization makes of a model; the one that becomes the default takes over from the old one."""
 
     enabled = StrictBoolean()
-    is_default = StrictBoolean(data_key="isDefault")
+    is_default = StrictBoolean()
 
     @validates_schema
     def check(self, data: dict[str, Any], **_kwargs: Any) -> None:
@@ -52,11 +47,29 @@ class ModelChangeSchema(StrictSchema):
         return data
 
 
-def dump_model(model: LanguageModel, *, with_address: bool) -> dict[str, Any]:
+class LanguageModel(Answer):
+    """Prices in US dollars per million tokens."""
+
+    id = integer()
+    name = text()
+    vendor = text()
+    prompt_price = number()
+    completion_price = number()
+    context_tokens_max = integer()
+    completion_tokens_max = integer()
+    description = text()
+    created_at = time()
+    updated_at = time()
+
+
+class Model(LanguageModel):
     """`baseUrl`, which may name machines of the company's own, is for those who may change it."""
-    shown = model_record(model) | {
-        "enabled": model.usable,
-        "isDefault": model.is_default,
-        "own": model.organization_id != 0,
-    }
-    return shown | ({"baseUrl": model.base_url} if with_address else {})
+
+    enabled = boolean(attribute="usable")
+    is_default = boolean()
+    own = boolean(get=lambda model: model.organization_id != 0)
+    base_url = text(required=False)
+
+
+class Models(Answer):
+    models = many(Model, get=itself)

@@ -1,19 +1,17 @@
-"""Requests about an organization's projects, members and invitations, and all of them as JSON, its audit log too."""
+"""An organization's projects, members, invitations and audit log."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from marshmallow import fields, post_load, validate
 
-from app.models.audit_log import AuditEntry
-from app.models.invitations import Invitation
-from app.models.memberships import Member, Role
-from app.models.organizations import Project
+from app.models import invitations
+from app.models.memberships import Role
+from app.schemas.answer import Answer, choice, integer, itself, many, mapping, one, part, text, time
 from app.schemas.base import StrictSchema, Text
 from app.services.accounts.projects import NAME_MAX
 from app.services.accounts.service import EMAIL_MAX
-from app.timestamps import iso
 
 ROLES = tuple(role.value for role in Role)
 
@@ -34,37 +32,67 @@ class NewInvitationSchema(RoleSchema):
     email = Text(required=True, maximum=EMAIL_MAX)
 
 
-def dump_project(project: Project) -> dict[str, Any]:
-    return {"id": project.id, "name": project.name, "createdAt": iso(project.created_at)}
+class Project(Answer):
+    id = integer()
+    name = text()
+    created_at = time()
 
 
-def dump_member(member: Member) -> dict[str, Any]:
-    return {
-        "userId": member.user_id,
-        "name": member.name,
-        "email": member.email,
-        "role": member.role,
-        "createdAt": iso(member.created_at),
-    }
+class Projects(Answer):
+    projects = many(Project, get=itself)
 
 
-def dump_invitation(invitation: Invitation) -> dict[str, Any]:
-    return {
-        "id": invitation.id,
-        "email": invitation.email,
-        "role": invitation.role,
-        "createdAt": iso(invitation.created_at),
-        "expiresAt": iso(invitation.expires_at),
-    }
+class Member(Answer):
+    user_id = integer()
+    name = text()
+    email = text()
+    role = choice(*ROLES)
+    created_at = time()
 
 
-def dump_entry(entry: AuditEntry) -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "projectId": entry.project_id,
-        "actor": {"kind": entry.actor_kind, "name": entry.actor_name},
-        "action": entry.action,
-        "subject": entry.subject,
-        "details": entry.details,
-        "createdAt": iso(entry.created_at),
-    }
+class Members(Answer):
+    members = many(Member, get=itself)
+
+
+class Invitation(Answer):
+    id = integer()
+    email = text()
+    role = choice(*ROLES)
+    created_at = time()
+    expires_at = time()
+
+
+class Invitations(Answer):
+    invitations = many(Invitation, get=itself)
+
+
+class NewInvitation(NamedTuple):
+    """An invitation with its secret token."""
+
+    invitation: invitations.Invitation
+    token: str
+
+
+class CreatedInvitation(Answer):
+    invitation = part(Invitation, "invitation")
+    path = text(get=lambda new: f"/join/{new.token}")
+
+
+class AuditActor(Answer):
+    kind = choice("user", "api_key", "system", attribute="actor_kind")
+    name = text(attribute="actor_name")
+
+
+class AuditEntry(Answer):
+    id = integer()
+    project_id = integer(allow_none=True)
+    actor = one(AuditActor, get=itself)
+    action = text()
+    subject = text()
+    details = mapping()
+    created_at = time()
+
+
+class AuditLog(Answer):
+    entries = many(AuditEntry)
+    next_cursor = text(allow_none=True)

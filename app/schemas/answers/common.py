@@ -1,23 +1,8 @@
-"""Shapes that answers about different things share."""
+"""Answers that several nouns share, where they were."""
 
 from __future__ import annotations
 
-from app.schemas.answers.shapes import anything, integer, many, mapping, number, shape, text
+from app.schemas.common import Cost, Error, ModelName, Tokens, ToolCall, TraceError
+from app.schemas.common import PlaceholdersUsed as Resolved
 
-Error = shape("Error", {"error": text()})
-TraceError = shape("TraceError", {"error": text(), "message": text(), "code": integer()})
-Tokens = shape(
-    "Tokens",
-    {
-        "prompt": integer(),
-        "completion": integer(),
-        "total": integer(),
-        "cacheRead": integer(required=False),
-        "cacheWrite": integer(required=False),
-        "reasoning": integer(required=False),
-    },
-)
-Cost = shape("Cost", {"prompt": number(), "completion": number(), "total": number()})
-ModelName = shape("ModelName", {"id": integer(), "name": text(), "vendor": text()})
-Resolved = shape("PlaceholdersUsed", {"resolved": mapping(text(allow_none=True)), "ignored": many(text())})
-ToolCall = shape("ToolCall", {"id": text(), "name": text(), "arguments": anything()})
+__all__ = ["Cost", "Error", "ModelName", "Resolved", "Tokens", "ToolCall", "TraceError"]

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from app.schemas.answers.common import ModelName, Resolved
-from app.schemas.answers.shapes import boolean, choice, integer, many, number, one, shape, text, time
+from app.schemas.answers.shapes import boolean, choice, integer, many, one, shape, text, time
 from app.schemas.model_config import ModelConfigSchema
+from app.schemas.models import LanguageModel
 from app.schemas.placeholders import PlaceholderSchema
 
-LanguageModel = shape(
-    "LanguageModel",
-    {
-        "id": integer(),
-        "name": text(),
-        "vendor": text(),
-        "promptPrice": number(),
-        "completionPrice": number(),
-        "contextTokensMax": integer(),
-        "completionTokensMax": integer(),
-        "description": text(),
-        "createdAt": time(),
-        "updatedAt": time(),
-    },
-)
 _Content = shape(
     "Content",
     {

@@ -35,6 +35,7 @@ setup(
         "msgspec>=0.22,<0.23",
         "orjson>=3.11,<4",
         "prometheus-client>=0.25,<1",
+        "pyromark>=0.10.3,<0.11",
         "redis[hiredis]>=8,<9",
         "rich>=14,<16",
         "sqlalchemy>=2.1,<2.2",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from html import escape
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from app.errors import Invalid
 from app.meter import Meter, TooMuch
-from app.rendering.blocks import Line, scan
+from app.rendering.blocks import Line, link_labels, scan
 from app.rendering.names import element_name
 
 _ROOT = "instructions"
@@ -35,25 +37,25 @@ def to_xml(text: str) -> str:
     The result is well-formed for any text; a character that XML 1.0 forbids becomes U+FFFD. Takes time
     linear in the text; raises `Invalid` for one of more lines and blocks than `STEPS_MAX`.
     """
+    # Only LF and CRLF end a line; a carriage return by itself is a character like any other.
+    allowed = _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text).replace("\r\n", "\n").removesuffix("\n")
     try:
-        lines, labels = scan(_lines(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)), Meter(STEPS_MAX))
+        lines = scan(allowed, Meter(STEPS_MAX))
     except TooMuch:
         raise Invalid(f"value: XML takes at most {STEPS_MAX} lines, lists and quotes.") from None
-    return "\n".join([f"<{_ROOT}>", *_elements(lines, _Titles(labels)), f"</{_ROOT}>"])
-
-
-def _lines(text: str) -> list[str]:
-    """Split at LF and CRLF alone; a carriage return by itself is a character like any other."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    return lines if lines[-1] else lines[:-1]
+    return "\n".join([f"<{_ROOT}>", *_elements(lines, _Titles(allowed)), f"</{_ROOT}>"])
 
 
 class _Titles:
-    """The titles of one text; `labels` are those of its link references."""
+    """Strips the markup of the titles of one text, within a budget of marks."""
 
-    def __init__(self, labels: Iterable[str]) -> None:
-        self._environment = {"references": {label: {"href": "", "title": ""} for label in labels}}
+    def __init__(self, text: str) -> None:
+        self._text = text
         self._marks_left = _MARKS_IN_ALL
+
+    @cached_property
+    def _environment(self) -> dict[str, Any]:
+        return {"references": {label: {"href": "", "title": ""} for label in link_labels(self._text)}}
 
     def without_markup(self, title: str) -> str:
         if len(title) > _LONGEST_PARSED_TITLE or not self._parsed(len(_MARKUP.findall(title))):

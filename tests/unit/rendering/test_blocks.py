@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from app.rendering.blocks import scan
+from app.rendering.blocks import link_labels, scan
 
 # fmt: off
 FRAGMENTS = [
@@ -24,11 +24,11 @@ MARKDOWN = MarkdownIt("commonmark", {"maxNesting": 90}).disable(["lheading", "re
 
 
 def headings_of(text: str) -> list[tuple[int, str]]:
-    return [(line.level, line.title) for line in scan(text.split("\n"))[0] if line.level]
+    return [(line.level, line.title) for line in scan(text) if line.level]
 
 
 def fenced_in(text: str) -> list[str]:
-    return [line.text for line in scan(text.split("\n"))[0] if line.fenced]
+    return [line.text for line in scan(text) if line.fenced]
 
 
 @settings(max_examples=500)
@@ -44,7 +44,7 @@ def test_headings_and_fences_are_where_markdown_it_sees_them(lines):
     }
     fenced = {number for token in tokens if token.type == "fence" for number in range(*token.map)}
 
-    scanned, _ = scan(lines)
+    scanned = scan("\n".join(lines))
 
     assert {n: (line.level, line.title) for n, line in enumerate(scanned) if line.level} == headings
     assert {n for n, line in enumerate(scanned) if line.fenced} == fenced
@@ -140,7 +140,7 @@ def test_a_quoted_fence_ends_with_the_quote():
 
 def test_labels_of_link_references_are_collected_only_where_they_are_definitions():
     text = "[One]: /1\n[two]: /2 'x'\nno\n[three]: /3\n\ntext\n[four]: /4\n\n```\n[five]: /5\n```\n> [six]: /6"
-    assert scan(text.split("\n"))[1] == {"ONE", "TWO", "SIX"}
+    assert link_labels(text) == {"ONE", "TWO", "SIX"}
 
 
 @pytest.mark.parametrize(
@@ -177,10 +177,10 @@ def _steps(text: str) -> int:
         count += event == "line"
         return trace
 
-    lines, previous = text.split("\n"), sys.gettrace()
+    previous = sys.gettrace()
     sys.settrace(trace)
     try:
-        scan(lines)
+        scan(text)
     finally:
         sys.settrace(previous)
     return count

@@ -41,7 +41,7 @@ class BatchDelivery:
         """The receipt of `IngestService.store_claimed`; `Unavailable` when there is none in time."""
         key = self._mailbox.key_of(project_id, encoding, body)
         if self._rules.of(project_id):
-            body, encoding = self._rules.seal.close(body), SEALED + encoding
+            body, encoding = self._rules.cipher.encrypt(body), SEALED + encoding
         organization_id = self._owners.of_project(project_id)
         ticket = self._mailbox.ticket(organization_id, body)
         message = owned(self._actor.message(project_id, key, ticket, encoding), organization_id)

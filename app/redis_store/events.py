@@ -36,7 +36,7 @@ class _Feed:
     """One run's pieces: `open` may still grow, `numbered` are not known to be in Redis."""
 
     key: str
-    seal: Callable[[bytes], bytes] | None
+    encrypt: Callable[[bytes], bytes] | None
     open: list[StreamEvent] = field(default_factory=list)
     numbered: list[tuple[str, dict[str, bytes]]] = field(default_factory=list)
     count: int = 0
@@ -44,7 +44,7 @@ class _Feed:
     def number(self) -> list[tuple[str, dict[str, bytes]]]:
         for event in _merged(self.open):
             self.count += 1
-            data = {SEALED: self.seal(_data(event))} if self.seal else {DATA: _data(event)}
+            data = {SEALED: self.encrypt(_data(event))} if self.encrypt else {DATA: _data(event)}
             self.numbered.append((f"{self.count}-0", {KIND: event.kind.encode(), **data}))
         self.open = []
         return self.numbered
@@ -65,9 +65,9 @@ class LiveRuns:
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def of(self, run_id: int, seal: Callable[[bytes], bytes] | None = None) -> Iterator[OnEvent]:
-        """What to hand the run's events to; at the end of the block all of them have been sent, sealed with `seal`."""
-        feed = _Feed(keys.run_events(run_id), seal)
+    def of(self, run_id: int, encrypt: Callable[[bytes], bytes] | None = None) -> Iterator[OnEvent]:
+        """What to hand the run's events to; at the end of the block all have been sent, encrypted with `encrypt`."""
+        feed = _Feed(keys.run_events(run_id), encrypt)
 
         def note(event: StreamEvent) -> None:
             with self._lock:

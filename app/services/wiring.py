@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.db import Database
+from app.encryption import ContentCipher
 from app.metrics import Metrics
 from app.providers.catalogue import Catalogue
 from app.providers.router import Providers
@@ -32,7 +33,6 @@ from app.services.data.masking import MaskingRules
 from app.services.data.policies import DataPolicyService
 from app.services.data.removal import Remover
 from app.services.data.retention import RetentionService
-from app.services.data.seal import Seal
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.own_models import OwnModelService
 from app.services.language_models.service import ModelService
@@ -187,7 +187,7 @@ def build(backends: Backends) -> Services:
 
 def _build_shared(backends: Backends) -> _Shared:
     database, now, metrics = backends.database, backends.now, backends.metrics
-    masking = MaskingRules(database, Seal(backends.settings.secret_key))
+    masking = MaskingRules(database=database, cipher=ContentCipher(backends.settings.secret_key))
     models = ModelService(database=database, now=now, catalogue=backends.catalogue)
     reader, epochs = PromptReader(models=models, metrics=metrics), Epochs(backends.redis.quick)
     sessions = SessionService(database=database)
@@ -238,8 +238,8 @@ def _build_credentials(backends: Backends) -> CredentialService:
 
 
 def _build_data_policies(backends: Backends, masking: MaskingRules) -> DataPolicyService:
-    can_seal = bool(backends.settings.secret_key) or backends.settings.embedded
-    return DataPolicyService(database=backends.database, now=backends.now, rules=masking, can_seal=can_seal)
+    can_encrypt = bool(backends.settings.secret_key) or backends.settings.embedded
+    return DataPolicyService(database=backends.database, now=backends.now, rules=masking, can_encrypt=can_encrypt)
 
 
 def _build_ingest(backends: Backends, masking: MaskingRules) -> IngestService:

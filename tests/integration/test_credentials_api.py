@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from app.encryption import CredentialCipher
 from app.services.accounts.keys import DEFAULT_SCOPES
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -153,8 +154,8 @@ def test_another_organizations_credential_is_not_there(world: World) -> None:
 def test_a_key_that_can_not_be_read_any_more_is_listed_without_its_end(world: World) -> None:
     put(world)
     credentials = world.container.services.credentials
-    credentials._secret_key, kept = "changed", credentials._secret_key
+    credentials._cipher, kept = CredentialCipher("changed"), credentials._cipher
     try:
         assert own(world)["ANTHROPIC"]["lastFour"] == ""
     finally:
-        credentials._secret_key = kept
+        credentials._cipher = kept

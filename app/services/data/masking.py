@@ -1,14 +1,15 @@
-"""The masking rules of projects, remembered for some seconds: every batch and every run asks for them."""
+"""Masking rules of projects, cached for some seconds because every batch and every run needs them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from app.db import Database
+from app.encryption import NO_KEY, ContentCipher
 from app.errors import Unavailable
 from app.models import data_policies
 from app.otlp.mask_texts import Budget
@@ -16,11 +17,10 @@ from app.otlp.masking import Masking, Rule
 from app.otlp.rejections import Rejection, too_large
 from app.otlp.span import Span
 from app.otlp.validate import BadSpan, ResourceAttributes, span_of
-from app.services.data.seal import NO_KEY, Seal
 
-# A change of the rules holds everywhere after this.
-REMEMBERED_S = 5.0
-# What a row takes: numbers may be longer as they are written again.
+# A change of the rules takes effect in every process after this time.
+CACHE_S = 5.0
+# The limit of the column: masking can make a span longer, as it writes numbers anew.
 SPAN_BYTES_MAX = 2**24 - 1
 _NO_RESOURCE = ResourceAttributes(msgspec.Raw(b"null"))
 
@@ -28,35 +28,36 @@ _NO_RESOURCE = ResourceAttributes(msgspec.Raw(b"null"))
 Batch = tuple[list[Span], list[Rejection]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingRules:
-    """`seal` is for what must wait unmasked: a project that has rules has nothing in work in the clear."""
+    """`cipher` encrypts what waits before it is masked: a project with rules has nothing in work in the clear."""
 
-    def __init__(self, database: Database, seal: Seal, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._database = database
-        self.seal = seal
-        self._monotonic = monotonic
-        self._known: dict[int, tuple[float, Masking]] = {}
+    database: Database
+    cipher: ContentCipher
+    monotonic: Callable[[], float] = time.monotonic
+    _known: dict[int, tuple[float, Masking]] = field(default_factory=dict, init=False)
 
     def of(self, project_id: int) -> Masking:
-        """False where there are none. `Unavailable` when they, or the key to seal with, can't be had: nothing is
-        stored that they might have masked.
+        """The project's rules, which are falsy if there are none.
+
+        `Unavailable` if they can't be read, or there is no key to encrypt with: nothing that they might mask is stored.
         """
         known = self._known.get(project_id)
-        if known is None or self._monotonic() - known[0] > REMEMBERED_S:
-            with self._database.read() as connection:
+        if known is None or self.monotonic() - known[0] > CACHE_S:
+            with self.database.read() as connection:
                 policy = data_policies.find_policy(connection, project_id=project_id)
-            known = (self._monotonic(), Masking([Rule(**rule) for rule in policy.masking]))
+            known = (self.monotonic(), Masking([Rule(**rule) for rule in policy.masking]))
             self._known[project_id] = known
-        if known[1] and not self.seal:
+        if known[1] and not self.cipher:
             raise Unavailable(NO_KEY)
         return known[1]
 
     def forget(self, project_id: int) -> None:
-        """Read them anew when they are asked for next."""
+        """Read the project's rules again at their next use."""
         self._known.pop(project_id, None)
 
     def apply(self, project_id: int, spans: Sequence[Span], rejected: Sequence[Rejection]) -> Batch:
-        """A batch as it may be stored; the very same without rules."""
+        """The batch with its spans masked; unchanged for a project without rules."""
         masking = self.of(project_id)
         if not masking:
             return list(spans), list(rejected)

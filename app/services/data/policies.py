@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from app.db import Database
+from app.encryption import NO_KEY
 from app.errors import Invalid
 from app.models import audit_log, data_policies, organizations
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.data_policies import DataPolicy
 from app.otlp.masking import Rule, checked
 from app.services.data.masking import MaskingRules
-from app.services.data.seal import NO_KEY
 from app.timestamps import Now
 
 
@@ -20,7 +20,7 @@ class DataPolicyService:
     database: Database
     now: Now
     rules: MaskingRules
-    can_seal: bool
+    can_encrypt: bool
 
     def get(self, *, project_id: int) -> DataPolicy:
         with self.database.read() as connection:
@@ -28,7 +28,7 @@ class DataPolicyService:
 
     def put(self, *, project_id: int, policy: DataPolicy, actor: Actor = SYSTEM) -> None:
         """`Invalid` for a rule that can't be used. What is stored already is not masked after the event."""
-        if checked([Rule(**rule) for rule in policy.masking]) and not self.can_seal:
+        if checked([Rule(**rule) for rule in policy.masking]) and not self.can_encrypt:
             raise Invalid(f"masking: {NO_KEY}")
         with self.database.write() as connection:
             project = organizations.require_project(connection, project_id)

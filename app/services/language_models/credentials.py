@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from urllib.parse import urlsplit
 
-from cryptography.fernet import Fernet, InvalidToken
 from sqlalchemy import Connection
 
 from app.chat import Message
 from app.coalesce import Coalescer
 from app.db import Database
+from app.encryption import CredentialCipher, Undecryptable
 from app.errors import Invalid, NotFound, ProviderError
 from app.models import audit_log, vendor_credentials
 from app.models.audit_log import SYSTEM, Action, Actor
@@ -57,7 +55,7 @@ class CredentialService:
         """`from_settings` is {vendor: (key, base URL)}."""
         self._database = database
         self._now = now
-        self._secret_key = secret_key
+        self._cipher = CredentialCipher(secret_key)
         self._from_settings = from_settings
         self._providers = providers
         self._stored: Coalescer[tuple[int, str], tuple[str, str] | None] = Coalescer(self.find_stored)
@@ -113,7 +111,7 @@ class CredentialService:
         if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
             raise Invalid("apiKey: Has characters that no key has; copy it anew.")
         check_base_url(base_url)
-        encrypted = self._fernet().encrypt(api_key.encode()).decode()
+        encrypted = self._cipher.encrypt(api_key)
         with self._database.write() as connection:
             vendor_credentials.put_credential(
                 connection,
@@ -160,16 +158,10 @@ class CredentialService:
 
     def _decrypt(self, vendor: str, encrypted: str) -> str:
         try:
-            return self._fernet().decrypt(encrypted.encode()).decode()
-        except InvalidToken:
+            return self._cipher.decrypt(encrypted)
+        except Undecryptable:
             words = "can't be read, as REPRISE_SECRET_KEY changed; store it again."
             raise ProviderError(f"The credential stored for {vendor} {words}") from None
-
-    def _fernet(self) -> Fernet:
-        if not self._secret_key:
-            raise Invalid("Set REPRISE_SECRET_KEY: without it no credential can be stored or read.")
-        # The setting may be any text; Fernet takes 32 bytes.
-        return Fernet(base64.urlsafe_b64encode(sha256(b"credentials:" + self._secret_key.encode()).digest()))
 
 
 def check_base_url(base_url: str) -> None:

@@ -98,7 +98,7 @@ class Executor:
         return said.model.name, values | {"response_time_ms": took_ms}
 
     def _live(self, row: RunRow) -> AbstractContextManager[OnEvent | None]:
-        return self.live.of(row.id, self.masking.piece_seal(row)) if row.request.get("stream") else nullcontext()
+        return self.live.of(row.id, self.masking.piece_encryption(row)) if row.request.get("stream") else nullcontext()
 
     def _prepared(self, row: RunRow, instruction: str) -> Call:
         second_id = row.request.get("fallbackModelId")

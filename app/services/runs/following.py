@@ -105,5 +105,5 @@ class Follower:
     def _piece(self, number: bytes, fields: dict[bytes, bytes], own: bool) -> Piece:
         data, sealed = fields.get(DATA.encode(), b""), fields.get(SEALED.encode())
         if sealed and own:
-            data = self.masking.rules.seal.open(sealed)
+            data = self.masking.rules.cipher.decrypt(sealed)
         return Piece(number.decode(), fields[KIND.encode()].decode(), data)

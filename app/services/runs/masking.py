@@ -52,7 +52,7 @@ class RunMasking:
             "question": words.asked(asked["question"]),
             "request": _request(asked["request"], words) | {"sealed": True},
         }
-        return kept, [self.rules.seal.close(content) for content in (*contents, orjson.dumps(asked))]
+        return kept, [self.rules.cipher.encrypt(content) for content in (*contents, orjson.dumps(asked))]
 
     def asked(self, row: RunRow) -> RunRow:
         """The run as it was really asked for; `Invalid` when the key has changed."""
@@ -60,17 +60,17 @@ class RunMasking:
             return row
         with self.database.read() as connection:
             sealed = run_file_chunks.read_file(connection, run_id=row.id, position=len(row.request["files"]))
-        asked = orjson.loads(self.rules.seal.open(sealed))
+        asked = orjson.loads(self.rules.cipher.decrypt(sealed))
         return replace(row, question=asked["question"], request=asked["request"] | {"sealed": True})
 
     def contents(self, connection: Connection, row: RunRow) -> list[bytes]:
         """The run's files."""
         kept = run_file_chunks.read_files(connection, run_id=row.id, count=len(row.request["files"]))
-        return [self.rules.seal.open(content) for content in kept] if is_sealed(row) else kept
+        return [self.rules.cipher.decrypt(content) for content in kept] if is_sealed(row) else kept
 
-    def piece_seal(self, row: RunRow) -> Callable[[bytes], bytes] | None:
-        """What to seal the pieces of a stream with; None where they may lie in Redis as they are."""
-        return self.rules.seal.close if is_sealed(row) or self.rules.of(row.project_id) else None
+    def piece_encryption(self, row: RunRow) -> Callable[[bytes], bytes] | None:
+        """The function that encrypts pieces of a stream in Redis; None if the run is not masked."""
+        return self.rules.cipher.encrypt if is_sealed(row) or self.rules.of(row.project_id) else None
 
     def ended(self, row: RunRow, values: Columns) -> Columns:
         """The columns of a run's end as they may be stored. What the model really said is kept for whoever waits."""
@@ -94,7 +94,7 @@ class RunMasking:
             return row
         try:
             sealed: bytes | None = self.client.get(keys.run_unmasked(row.id))  # type: ignore[assignment]
-            return replace(row, **orjson.loads(self.rules.seal.open(sealed))) if sealed else row
+            return replace(row, **orjson.loads(self.rules.cipher.decrypt(sealed))) if sealed else row
         except (redis.RedisError, RepriseError) as error:
             log.warning("run_words_unreadable", run_id=row.id, error=str(error))
             return row
@@ -103,7 +103,7 @@ class RunMasking:
         if row.api_key_id is None:
             return  # nobody waits who could ask for them
         try:
-            self.client.set(keys.run_unmasked(row.id), self.rules.seal.close(orjson.dumps(words)), ex=TTL_ENDED_S)
+            self.client.set(keys.run_unmasked(row.id), self.rules.cipher.encrypt(orjson.dumps(words)), ex=TTL_ENDED_S)
         except redis.RedisError as error:
             log.warning("run_words_not_kept", run_id=row.id, error=str(error))
 

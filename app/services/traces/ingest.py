@@ -28,7 +28,7 @@ from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
 
-# Begins the encoding of a batch that waits sealed, as all do whose project masks.
+# Prefix of the encoding of a batch that waits encrypted, as all do whose project masks.
 SEALED = "sealed:"
 Outcome = Literal["stored", "invalid", "too_large", "unsupported", "unavailable"]
 
@@ -71,7 +71,7 @@ class IngestService:
         if body is None:
             return asdict(Receipt("unavailable", message="The batch was lost before it was stored; send it again."))
         if encoding.startswith(SEALED):
-            body, encoding = self._masking.seal.open(body), encoding.removeprefix(SEALED)
+            body, encoding = self._masking.cipher.decrypt(body), encoding.removeprefix(SEALED)
         receipt, note = self._store_noted(project_id, body, encoding, self._mailbox.stored_before(key))
         self._mailbox.done(key, ticket, note=note)
         return asdict(receipt)

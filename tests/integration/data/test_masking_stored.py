@@ -9,6 +9,7 @@ import pytest
 from falcon.testing import Result
 
 from app.errors import Unavailable
+from app.services.data.masking import MaskingRules
 from tests.support.exports import export, span
 from tests.support.readable import keys_with, readable, tables_with
 from tests.support.world import World
@@ -75,10 +76,10 @@ def test_a_batch_is_refused_while_the_rules_can_not_be_read(world: World, monkey
     word = f"word{world.project_id}"
     batch = export(span({"service.prompt.id": world.prompt(), "note": word}))
 
-    def away(_project_id: int) -> None:
+    def away(_rules: MaskingRules, _project_id: int) -> None:
         raise Unavailable("The database is not available; try again.")
 
-    monkeypatch.setattr(world.container.services.masking, "of", away)
+    monkeypatch.setattr(MaskingRules, "of", away)
     assert world.send(batch).status_code == 503
     assert readable(world, word) == []
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from app.chat import File
+from app.encryption import ContentCipher
 from app.errors import Invalid, Unavailable
 from app.models.data_policies import DataPolicy
 from app.models.run_file_chunks import run_file_chunks as table
 from app.services.data.masking import MaskingRules
-from app.services.data.seal import Seal
 from app.services.runs import RunCommand
 from app.services.runs.following import Piece
 from tests.fakes.models import MODELS
@@ -298,23 +298,23 @@ def test_usage_counts_a_masked_run_as_any_other(world, upstream, secret):
 
 
 def test_nothing_is_stored_while_the_rules_can_not_be_read(world, monkeypatch, secret):
-    prompt_id, service = prompt(world), world.container.services.runs
+    prompt_id = prompt(world)
 
-    def away(_project_id):
+    def away(_rules, _project_id):
         raise Unavailable("The database is not available; try again.")
 
-    monkeypatch.setattr(service.masking.rules, "of", away, raising=False)
+    monkeypatch.setattr(MaskingRules, "of", away)
     assert run(world, prompt_id, secret).status_code == 503
     assert tables_with(world, secret) == []
 
 
 def test_without_a_key_to_seal_with_a_project_that_masks_is_told_to_set_one(world, masking):
     masking(("pattern", "x"))
-    keyless = MaskingRules(world.container.database, Seal(""))
+    keyless = MaskingRules(database=world.container.database, cipher=ContentCipher(""))
     with pytest.raises(Unavailable, match="REPRISE_SECRET_KEY"):
         keyless.of(world.project_id)
 
-    policies = replace(world.container.services.data_policies, can_seal=False)
+    policies = replace(world.container.services.data_policies, can_encrypt=False)
     with pytest.raises(Invalid, match="masking: Set REPRISE_SECRET_KEY"):
         policies.put(project_id=world.project_id, policy=policies.get(project_id=world.project_id))
 
@@ -323,7 +323,8 @@ def test_without_a_key_to_seal_with_a_project_that_masks_is_told_to_set_one(worl
 def test_a_run_that_was_sealed_with_another_key_fails_and_says_why(world, secret):
     run_id = accepted(world, secret)
     with world.container.database.write() as connection:
-        connection.execute(table.update().where(table.c.run_id == run_id).values(content=Seal("other").close(b"{}")))
+        content = ContentCipher("other").encrypt(b"{}")
+        connection.execute(table.update().where(table.c.run_id == run_id).values(content=content))
     world.container.services.runs.execute(run_id)
 
     found = world.get(f"/api/v1/runs/{run_id}").json

@@ -1,0 +1,81 @@
+"""Encryption with `REPRISE_SECRET_KEY`, from which each purpose derives a key of its own."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import secrets
+from hashlib import sha256
+
+from cryptography.exceptions import InvalidTag
+from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from app.errors import Invalid, Unavailable
+
+_SALT_BYTES = 28
+_NONCE_BYTES = 12
+NO_KEY = "Set REPRISE_SECRET_KEY: without it nothing can be masked, as content in work can't be encrypted."
+
+
+class Undecryptable(Invalid):
+    """The content was encrypted with another key, or changed afterwards."""
+
+
+def _derived_key(secret_key: str, purpose: bytes) -> bytes:
+    """32 bytes; the setting may be any text."""
+    return sha256(purpose + b":" + secret_key.encode()).digest()
+
+
+class ContentCipher:
+    """AES-256-GCM for content in work, such as a run's question until the run has ended.
+
+    True if there is a key; without one `encrypt` and `decrypt` raise `Unavailable`.
+    """
+
+    def __init__(self, secret_key: str) -> None:
+        self._key = _derived_key(secret_key, b"sealed") if secret_key else b""
+
+    def __bool__(self) -> bool:
+        return bool(self._key)
+
+    def encrypt(self, content: bytes) -> bytes:
+        """28 random bytes, then the ciphertext, which is 16 bytes longer than the content."""
+        salt = secrets.token_bytes(_SALT_BYTES)
+        return salt + self._cipher(salt).encrypt(salt[:_NONCE_BYTES], content, None)
+
+    def decrypt(self, encrypted: bytes) -> bytes:
+        """The content; `Undecryptable` if it was encrypted with another key or changed."""
+        salt = encrypted[:_SALT_BYTES]
+        try:
+            return self._cipher(salt).decrypt(salt[:_NONCE_BYTES], encrypted[_SALT_BYTES:], None)
+        except (InvalidTag, ValueError):
+            raise Undecryptable("Content can't be decrypted: REPRISE_SECRET_KEY changed, or it is damaged.") from None
+
+    def _cipher(self, salt: bytes) -> AESGCM:
+        if not self._key:
+            raise Unavailable(NO_KEY)
+        # A key for each message: random nonces of 12 bytes must not repeat under one key.
+        return AESGCM(hmac.digest(self._key, salt, "sha256"))
+
+
+class CredentialCipher:
+    """Fernet for vendors' keys at rest; without a key both methods raise `Invalid`."""
+
+    def __init__(self, secret_key: str) -> None:
+        self._key = base64.urlsafe_b64encode(_derived_key(secret_key, b"credentials")) if secret_key else b""
+
+    def encrypt(self, text: str) -> str:
+        return self._fernet().encrypt(text.encode()).decode()
+
+    def decrypt(self, encrypted: str) -> str:
+        """The text; `Undecryptable` if it was encrypted with another key or changed."""
+        try:
+            return self._fernet().decrypt(encrypted.encode()).decode()
+        except InvalidToken:
+            raise Undecryptable("The credential can't be decrypted: REPRISE_SECRET_KEY changed.") from None
+
+    def _fernet(self) -> Fernet:
+        if not self._key:
+            raise Invalid("Set REPRISE_SECRET_KEY: without it no credential can be stored or read.")
+        return Fernet(self._key)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
+
 Role = Literal["system", "user", "assistant", "tool"]
 
 # What a vendor wants back, unread, with what its model said before: a signature of its reasoning, say.
@@ -53,19 +55,21 @@ class Message:
     vendor_state: VendorState | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """Counts as the vendor reports them; the last three are parts of `prompt` and `completion`."""
+class Tokens(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Counts as the vendor reports them; `cache_*` and `reasoning` are parts of `prompt` and `completion`.
 
-    prompt: int = 0
-    completion: int = 0
+    Its JSON leaves out the parts that are 0. The others have a factory, since msgspec omits no factory's value.
+    """
+
+    prompt: int = msgspec.field(default_factory=int)
+    completion: int = msgspec.field(default_factory=int)
     cache_read: int = 0
     cache_write: int = 0
     reasoning: int = 0
+    total: int = msgspec.field(default_factory=int)
 
-    @property
-    def total(self) -> int:
-        return self.prompt + self.completion
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "total", self.prompt + self.completion)
 
     def __add__(self, other: Tokens) -> Tokens:
         return Tokens(

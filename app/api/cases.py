@@ -57,7 +57,6 @@ class SessionTestCases(_Resource):
 
 class TestCaseProposal(_Resource):
     access = ByKey({"GET": "read"})
-    __test__ = False  # pytest would take the name for a test
 
     @operation("The test case that a session makes without changes; nothing is stored", answers={200: answers.Proposal})
     def on_get(self, req: falcon.Request, resp: falcon.Response, session_id: str) -> None:
@@ -118,7 +117,6 @@ class ImportedTestCases(_Resource):
 
 class TestCaseResource(_Resource):
     access = ByKey({"GET": "read", "PATCH": "write", "DELETE": "write"})
-    __test__ = False  # pytest would take the name for a test
 
     @operation("One test case", answers={200: answers.Case})
     def on_get(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
@@ -145,7 +143,6 @@ class TestCaseResource(_Resource):
 
 class TestCaseCopy(_Resource):
     access = ByKey({"POST": "write"})
-    __test__ = False  # pytest would take the name for a test
 
     @operation("Copy a test case", body=CopySchema, body_optional=True, answers={201: answers.Case})
     def on_post(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
@@ -157,7 +154,6 @@ class TestCaseCopy(_Resource):
 
 class TestCaseExport(_Resource):
     access = ByKey({"GET": "read"})
-    __test__ = False  # pytest would take the name for a test
 
     @operation("A test case as a file for a repository", answers={200: answers.Export})
     def on_get(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:

@@ -35,7 +35,6 @@ _HISTORY = HistoryQuerySchema()
 
 
 class TestCaseReplays:
-    __test__ = False  # pytest would take the name for a test
     access = ByKey({"POST": "run"})
 
     def __init__(self, *, replays: ReplayService, delivery: ReplayDelivery, body_bytes: int) -> None:

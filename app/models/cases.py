@@ -33,9 +33,7 @@ test_cases = Table(
 
 @dataclass(frozen=True, slots=True)
 class TestCaseRow:
-    """A test case as stored; `document` is the JSON of `app/replay/codec.py`."""
-
-    __test__ = False  # pytest would take the name for a test
+    """A test case as stored; `document` is the JSON of `app.replay.types.TestCase`."""
 
     id: int
     project_id: int

@@ -140,7 +140,7 @@ def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayR
 
 
 def result_of(connection: Connection, *, replay_id: int, lock: bool = False) -> dict[str, Any] | None:
-    """What is known of its turns, the JSON of `app/replay/result_codec.py`; `lock` until the commit."""
+    """What is known of its turns, the JSON of `app.replay.types.ReplayResult`; `lock` until the commit."""
     statement = select(replays.c.result).where(replays.c.id == replay_id)
     found: dict[str, Any] | None = connection.execute(statement.with_for_update() if lock else statement).scalar_one()
     return found

@@ -1,4 +1,4 @@
-"""Whether a produced step satisfies the check of a recorded one, and if not, where they differ."""
+"""Compares a produced step with a recorded one, as the check of the recorded one has it."""
 
 from __future__ import annotations
 
@@ -8,82 +8,69 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Literal
 
+from msgspec import UNSET
+
 from app.patterns import found
 from app.pointers import Pointer, parse_pointer
-from app.replay.diff import MOST_DIFFERENCES, differences
-from app.replay.recording import arguments_of
-from app.replay.types import MISSING, CaseStep, Check, Difference, Produced
+from app.replay.diff import MOST_DIFFERENCES, arguments_of, differences
+from app.replay.types import CaseStep, Check, CheckedAnswer, CheckedCall, Difference, ProducedCall, ProducedStep
 from app.storable import decode_json
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """`open` is left to a judge or a person."""
+class Comparison:
+    """The result of a comparison; `needs_review` leaves it to a judge or a person."""
 
-    result: Literal["passed", "failed", "open"]
+    result: Literal["passed", "failed", "needs_review"]
     reason: str | None = None
     diff: tuple[Difference, ...] = ()
 
 
-PASSED = Outcome("passed")
-OPEN = Outcome("open")
+PASSED = Comparison("passed")
 
 
-def arguments_pass(step: CaseStep, produced: Produced) -> bool:
-    """Whether a call of the same tool satisfies the check of its arguments."""
+def arguments_pass(step: CheckedCall, produced: ProducedCall) -> bool:
+    """Return True if a call of the same tool satisfies the check of its arguments."""
     return step.check.arguments == "ignore" or next(_argument_differences(step, produced), None) is None
 
 
-def compare(step: CaseStep, produced: Produced) -> Outcome:
-    """The outcome for two steps of the same kind and, for tool calls, the same name."""
-    return _arguments(step, produced) if step.kind == "tool_call" else _answer(step, produced.text)
+def compare(step: CaseStep, produced: ProducedStep) -> Comparison:
+    """Compare two steps of the same kind and, for tool calls, the same name."""
+    if step.kind == "tool_call" and produced.kind == "tool_call":
+        return _arguments(step, produced)
+    if step.kind == "answer" and produced.kind == "answer":
+        return _answer(step, produced.text)
+    raise TypeError(f"can't compare steps of the kinds {step.kind} and {produced.kind}")
 
 
-def expected_answer(step: CaseStep) -> Any:
-    """What an answer is held against: the check's value, else the recorded text."""
-    held = step.check.value is not None and step.check.answer not in ("ai", "manual", "ignore")
-    return step.check.value if held else step.text
+def expected_answer(step: CheckedAnswer) -> Any:
+    """Return what an answer is compared with: the check's value, else the recorded text."""
+    has_value = step.check.value is not None and step.check.answer not in ("ai", "manual", "ignore")
+    return step.check.value if has_value else step.text
 
 
-def parse_json(text: str) -> Any:
-    """The JSON value of a text, as it can be stored; MISSING when it is none, or nests too deeply for that."""
-    try:
-        return decode_json(text)
-    except ValueError:
-        return MISSING
-
-
-def folded(text: str) -> str:
-    """Trimmed, runs of white space as one, case ignored."""
-    return " ".join(text.split()).casefold()
-
-
-@lru_cache(maxsize=1024)
-def pointers(check_paths: tuple[str, ...]) -> tuple[Pointer, ...]:
-    """The parsed pointers of `ignore_paths`."""
-    return tuple(parse_pointer(path) for path in check_paths)
-
-
-def _arguments(step: CaseStep, produced: Produced) -> Outcome:
+def _arguments(step: CheckedCall, produced: ProducedCall) -> Comparison:
     if step.check.arguments == "ignore":
         return PASSED
     return _unless_any(f"{step.name} was called with other arguments", _argument_differences(step, produced))
 
 
-def _argument_differences(step: CaseStep, produced: Produced) -> Iterator[Difference]:
+def _argument_differences(step: CheckedCall, produced: ProducedCall) -> Iterator[Difference]:
     return differences(
         arguments_of(step.arguments),
         arguments_of(produced.arguments),
         subset=step.check.arguments == "subset",
-        ignored=pointers(step.check.ignore_paths),
+        ignored=_pointers(step.check.ignore_paths),
     )
 
 
-def _answer(step: CaseStep, actual: str) -> Outcome:
+def _answer(step: CheckedAnswer, actual: str) -> Comparison:
     expected = expected_answer(step)
     match step.check.answer:
-        case "ai" | "manual":
-            return OPEN
+        case "ai":
+            return Comparison("needs_review", "a judge decides")
+        case "manual":
+            return Comparison("needs_review", "a person decides")
         case "ignore":
             return PASSED
         case "contains":
@@ -96,47 +83,62 @@ def _answer(step: CaseStep, actual: str) -> Outcome:
             return _strict(step.check, str(expected), actual)
 
 
-def _strict(check: Check, expected: str, actual: str) -> Outcome:
-    left, right = parse_json(expected), parse_json(actual)
-    if left is not MISSING and right is not MISSING:
-        found_differences = differences(left, right, ignored=pointers(check.ignore_paths))
-        return _unless_any("the answer differs", found_differences)
-    if folded(expected) == folded(actual):
+def _strict(check: Check, expected: str, actual: str) -> Comparison:
+    left, right = _parse_json(expected), _parse_json(actual)
+    if left is not UNSET and right is not UNSET:
+        return _unless_any("the answer differs", differences(left, right, ignored=_pointers(check.ignore_paths)))
+    if _folded(expected) == _folded(actual):
         return PASSED
     return _text_differs("the answer differs", expected, actual)
 
 
-def _contains(expected: str, actual: str) -> Outcome:
-    wanted = folded(expected)
-    if wanted and wanted in folded(actual):
+def _contains(expected: str, actual: str) -> Comparison:
+    searched = _folded(expected)
+    if searched and searched in _folded(actual):
         return PASSED
-    reason = "the answer does not contain the text" if wanted else "there is no text to look for"
+    reason = "the answer does not contain the text" if searched else "there is no text to look for"
     return _text_differs(reason, expected, actual)
 
 
-def _matches(pattern: str, actual: str) -> Outcome:
-    try:
-        matched = found(pattern, actual)
-    except ValueError as problem:
-        return _text_differs(f"the pattern is none: {problem}", pattern, actual)
-    return PASSED if matched else _text_differs("the answer does not match the pattern", pattern, actual)
+def _matches(pattern: str, actual: str) -> Comparison:
+    if found(pattern, actual):
+        return PASSED
+    return _text_differs("the answer does not match the pattern", pattern, actual)
 
 
-def _json_subset(check: Check, expected: Any, actual: str) -> Outcome:
-    wanted = parse_json(expected) if isinstance(expected, str) else expected
-    given = parse_json(actual)
-    for value, words in ((wanted, "what is expected is no JSON"), (given, "the answer is no JSON")):
-        if value is MISSING:
-            return _text_differs(words, expected, actual)
-    lacking = differences(wanted, given, subset=True, ignored=pointers(check.ignore_paths))
+def _json_subset(check: Check, expected: Any, actual: str) -> Comparison:
+    left = _parse_json(expected) if isinstance(expected, str) else expected
+    right = _parse_json(actual)
+    for value, reason in ((left, "what is expected is no JSON"), (right, "the answer is no JSON")):
+        if value is UNSET:
+            return _text_differs(reason, expected, actual)
+    lacking = differences(left, right, subset=True, ignored=_pointers(check.ignore_paths))
     return _unless_any("the answer lacks what is expected", lacking)
 
 
-def _unless_any(reason: str, found_differences: Iterator[Difference]) -> Outcome:
-    """Passed unless there are differences; the first of them are shown, for a diff is for reading."""
+def _unless_any(reason: str, found_differences: Iterator[Difference]) -> Comparison:
+    """Pass unless there are differences, of which a diff shows the first: people read it."""
     diff = tuple(islice(found_differences, MOST_DIFFERENCES))
-    return Outcome("failed", reason, diff) if diff else PASSED
+    return Comparison("failed", reason, diff) if diff else PASSED
 
 
-def _text_differs(reason: str, expected: Any, actual: str) -> Outcome:
-    return Outcome("failed", reason, (Difference("", expected, actual),))
+def _text_differs(reason: str, expected: Any, actual: str) -> Comparison:
+    return Comparison("failed", reason, (Difference("", expected, actual),))
+
+
+def _parse_json(text: str) -> Any:
+    """Return the JSON value of a text in storable form; UNSET when it has none, or nests too deeply for that."""
+    try:
+        return decode_json(text)
+    except ValueError:
+        return UNSET
+
+
+def _folded(text: str) -> str:
+    """Trim the text, make runs of white space one space, and ignore case."""
+    return " ".join(text.split()).casefold()
+
+
+@lru_cache(maxsize=1024)
+def _pointers(paths: tuple[str, ...]) -> tuple[Pointer, ...]:
+    return tuple(parse_pointer(path) for path in paths)

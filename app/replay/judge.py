@@ -1,7 +1,7 @@
-"""A model as the judge of `ai` checks: how it is asked, and how strictly its verdict is read.
+"""Asks a model to judge `ai` checks, and reads its verdict strictly.
 
-The answer under judgement is data. It stands between delimiters with a nonce that nobody could know when
-it was written, so nothing inside it can close them.
+The answer under judgement is data. It stands between delimiters with a nonce that is drawn after the answer was
+written, so nothing inside it can close them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from app.chat import Message
@@ -35,34 +36,35 @@ _FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 ATTEMPTS = 3  # to find a nonce that the data does not hold
 
 
+@dataclass(frozen=True, slots=True)
 class ModelJudge:
     """A `JudgePort` over a model; `nonce()` gives at least 16 characters that can't be guessed."""
 
-    def __init__(self, model: ModelPort, nonce: Callable[[], str]) -> None:
-        self._model = model
-        self._nonce = nonce
+    model: ModelPort
+    nonce: Callable[[], str]
 
     def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
-        """As `JudgePort.judge`; lets `ProviderError` through."""
+        """As `JudgePort.judge`. Raises `ProviderError`."""
         data = {"question": question, "recorded answer": expected, "assertion": assertion, "answer": actual}
-        drawn = (self._nonce() for _ in range(ATTEMPTS))
+        drawn = (self.nonce() for _ in range(ATTEMPTS))
         nonce = next((each for each in drawn if not any(each in text for text in data.values())), None)
         if nonce is None:
             return Judgement("needs_review", "the judge could not be asked: the answer holds its delimiters")
-        answer = self._model.answer(INSTRUCTION.format(nonce=nonce), [question_for(data, nonce)], ())
+        answer = self.model.answer(INSTRUCTION.format(nonce=nonce), [question_for(data, nonce)], ())
         judgement = parse(answer.text)
         return Judgement(judgement.verdict, judgement.reasoning, answer.tokens)
 
 
 def question_for(data: dict[str, str], nonce: str) -> Message:
-    """The user's message: each text of `data` between its delimiters, then the task once more."""
+    """Return the user's message: each text of `data` between its delimiters, then the task once more."""
     blocks = [f"[begin {name} {nonce}]\n{text}\n[end {name} {nonce}]" for name, text in data.items()]
     return Message("user", "\n\n".join([*blocks, "Judge the answer. Reply with the JSON object alone."]))
 
 
 def parse(text: str) -> Judgement:
-    """Exactly `{"verdict": "passed"|"failed", "reasoning": text}`, be it in a code fence, for models like
-    those; anything else needs review.
+    """Read exactly `{"verdict": "passed"|"failed", "reasoning": text}`, also in a code fence, which models like.
+
+    Anything else needs review.
     """
     fenced = _FENCED.fullmatch(text.strip())
     try:

@@ -1,17 +1,17 @@
-"""Pairing recorded steps with produced ones: a maximum matching, or the longest common subsequence."""
+"""Pairs two sequences: by a maximum matching, or by the longest common subsequence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-Pairs = dict[int, int]  # a recorded step's place to a produced step's place
+Pairs = dict[int, int]  # an index on the left to an index on the right
 
 
 def maximum_matching(adjacent: Sequence[int], rights: int) -> Pairs:
-    """A maximum matching of a bipartite graph; `adjacent[left]` has bit r set where an edge leads to r.
+    """Return a maximum matching of a bipartite graph; `adjacent[left]` has bit r set where an edge leads to r.
 
-    Augmenting paths by breadth-first search over bit sets. What a search saw in vain is never searched
-    again: no later path can lead through it. Equal choices fall to the lowest places.
+    Finds augmenting paths by breadth-first search over bit sets. What a search reached in vain is never searched
+    again, for no later path can lead through it. Of equal choices the lowest index is taken.
     """
     pairs: Pairs = {}
     owner: dict[int, int] = {}
@@ -27,11 +27,11 @@ def maximum_matching(adjacent: Sequence[int], rights: int) -> Pairs:
                 free ^= 1 << last
                 _augment(pairs, owner, reached, start, last)
                 break
-            news = adjacent[left] & unseen
-            unseen &= ~news
-            while news:
-                right = _lowest(news)
-                news ^= 1 << right
+            unvisited = adjacent[left] & unseen
+            unseen &= ~unvisited
+            while unvisited:
+                right = _lowest(unvisited)
+                unvisited ^= 1 << right
                 reached[right] = left
                 queue.append(owner[right])
         else:
@@ -39,17 +39,17 @@ def maximum_matching(adjacent: Sequence[int], rights: int) -> Pairs:
     return pairs
 
 
-def longest_common_subsequence(lefts: int, rights: int, worth: Callable[[int, int], int]) -> Pairs:
-    """The pairs, rising on both sides, whose `worth` adds up to the most; no pair is made of worth 0.
+def longest_common_subsequence(lefts: int, rights: int, weight: Callable[[int, int], int]) -> Pairs:
+    """Return the pairs, rising on both sides, with the largest sum of `weight`; none has the weight 0.
 
-    O(lefts x rights) in time; a byte for each in memory. Equal choices fall to the lowest places.
+    O(lefts x rights) in time; a byte for each in memory. Of equal choices the lowest index is taken.
     """
     best = [0] * (rights + 1)  # of the suffixes that begin at the row below
     choices: list[bytearray] = []
     for left in reversed(range(lefts)):
         row, choice = [0] * (rights + 1), bytearray(rights)
         for right in reversed(range(rights)):
-            value = worth(left, right)
+            value = weight(left, right)
             paired = best[right + 1] + value if value else -1
             row[right], choice[right] = max((paired, 2), (row[right + 1], 1), (best[right], 0))
         best = row

@@ -1,4 +1,4 @@
-"""All that a replay can reach: the model, the draft, the judge, and whoever watches or cancels it."""
+"""What a replay can reach: the model, the draft, the judge, and its callers, who may watch and cancel it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class ModelPort(Protocol):
     """A language model."""
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
-        """The model's next message. Raises `ProviderError` after the provider's own retries."""
+        """Return the model's next message. Raises `ProviderError` after the provider's own retries."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
-    """The draft's instruction; `ignored` are the placeholder keys sent that were not applied."""
+class RenderedDraft:
+    """The draft's instruction; `ignored` are the keys of placeholders that were not applied."""
 
     instruction: str
     ignored: tuple[str, ...] = ()
@@ -32,13 +32,13 @@ class DraftPort(Protocol):
     def tools(self) -> Sequence[ToolDefinition]:
         """The tools that the draft defines."""
 
-    def render(self, placeholders: Mapping[str, str]) -> Rendered:
-        """The instruction, with placeholder keys mapped to value names."""
+    def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
+        """Return the instruction; `placeholders` maps keys to names of values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A judge's verdict and why; `needs_review` when it could not come to one."""
+    """A judge's verdict and its reasons; `needs_review` when it came to none."""
 
     verdict: Literal["passed", "failed", "needs_review"]
     reasoning: str
@@ -49,29 +49,20 @@ class JudgePort(Protocol):
     """Decides `ai` checks."""
 
     def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
-        """Whether `actual` holds. A `ProviderError` makes the step `needs_review`."""
-
-
-def unwatched(done: int, total: int, turn: TurnResult | None) -> None:
-    """The progress callback of those who do not watch."""
-
-
-def never() -> bool:
-    """The answer to `cancelled` where nobody can cancel."""
-    return False
+        """Decide if `actual` satisfies the assertion. A `ProviderError` makes the step `needs_review`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the engine is given.
+    """The ports of one replay.
 
-    `progress(done, total, turn)` counts recorded steps of the turns that are replayed; it is called after
-    every answer of the model (turn None) and with every finished turn. `cancelled()` is asked before every
-    call of the model.
+    `progress(done, total, turn)` counts recorded steps of the turns that are replayed; it is called after every
+    answer of the model (turn None) and with every finished turn. `cancelled()` is called before every call of the
+    model.
     """
 
     model: ModelPort
     draft: DraftPort
     judge: JudgePort
-    progress: Callable[[int, int, TurnResult | None], None] = unwatched
-    cancelled: Callable[[], bool] = never
+    progress: Callable[[int, int, TurnResult | None], None] = lambda done, total, turn: None
+    cancelled: Callable[[], bool] = lambda: False

@@ -1,12 +1,17 @@
-"""A test case and what replaying it found: the vocabulary of replays (`replay.md`)."""
+"""Test cases and what replaying them found. Each struct is at once the stored JSON, under camelCase names."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, Final, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import UNSET, Meta
 
 from app.chat import Tokens
+from app.patterns import compile_pattern
+from app.pointers import parse_pointer
+from app.storable import decode_json
 
 ArgumentsCheck = Literal["exact", "subset", "ignore"]
 AnswerCheck = Literal["strict", "contains", "regex", "json_subset", "ai", "manual", "ignore"]
@@ -14,73 +19,96 @@ AssertionType = Literal["STRICT", "AI", "MANUAL"]
 Order = Literal["any", "in_order"]
 History = Literal["replayed", "recorded"]
 OnMissing = Literal["stop", "error"]
+StepKind = Literal["tool_call", "answer"]
 StepResult = Literal["passed", "failed", "ignored", "not_run", "needs_review"]
 ReplayStatus = Literal["passed", "failed", "needs_review", "error", "cancelled"]
 StopReason = Literal["missing_result", "step_limit", "no_user_text", "provider_error", "cancelled"]
 
 
-class Missing(Enum):
-    """Marks the side of a difference on which the path does not exist."""
+class Check(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """How a step is checked.
 
-    MISSING = "missing"
-
-
-MISSING: Final = Missing.MISSING
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """How a step is checked. `value` is what the answer is held against instead of the recorded text:
-    text, or any JSON for `json_subset`. `ignore_paths` are JSON pointers (RFC 6901).
+    `value` takes the place of the recorded text: text, or any JSON for `json_subset`. `ignore_paths` are JSON
+    pointers (RFC 6901). Raises ValueError, with the field's name, for a value or a path that can't be checked.
     """
 
     enabled: bool = True
     arguments: ArgumentsCheck = "exact"
     answer: AnswerCheck = "strict"
     value: Any = None
-    ignore_paths: tuple[str, ...] = ()
+    ignore_paths: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
+
+    def __post_init__(self) -> None:
+        for index, path in enumerate(self.ignore_paths):
+            _require(parse_pointer, path, f"ignorePaths.{index}")
+        if self.value is None:
+            if self.answer == "regex":
+                raise ValueError("value: is required, the regular expression to find")
+        elif self.answer == "json_subset":
+            if isinstance(self.value, str):
+                _require(decode_json, self.value, "value", "must be JSON")
+        elif not isinstance(self.value, str):
+            raise ValueError("value: must be a string")
+        elif self.answer == "regex":
+            _require(compile_pattern, self.value, "value")
+        elif self.answer == "contains" and not self.value.strip():
+            raise ValueError("value: every answer contains the empty text")
 
 
-@dataclass(frozen=True, slots=True)
-class CaseStep:
-    """A recorded step (as `sessions.types.Step`) and its check."""
+class _CaseDocument(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a person may have written: an unknown field is an error."""
 
-    kind: Literal["tool_call", "answer"]
+
+class CheckedCall(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", tag="tool_call"):
+    """A recorded tool call (as `sessions.types.Step`) and its check."""
+
+    kind: ClassVar[Literal["tool_call"]] = "tool_call"
+    span_id: str = ""
     name: str = ""
     arguments: Any = None
     result: Any = None
     error: str | None = None
-    text: str = ""
-    span_id: str = ""
     check: Check = Check()
 
     @property
     def checked(self) -> bool:
-        """Whether the step can pass or fail at all."""
-        return self.check.enabled and not (self.kind == "answer" and self.check.answer == "ignore")
+        """True if the step can pass or fail at all."""
+        return self.check.enabled
 
 
-@dataclass(frozen=True, slots=True)
-class CaseTurn:
+class CheckedAnswer(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", tag="answer"):
+    """A recorded answer and its check."""
+
+    kind: ClassVar[Literal["answer"]] = "answer"
+    span_id: str = ""
+    text: str = ""
+    check: Check = Check()
+
+    @property
+    def checked(self) -> bool:
+        """True if the step can pass or fail at all."""
+        return self.check.enabled and self.check.answer != "ignore"
+
+
+CaseStep = CheckedCall | CheckedAnswer
+
+
+class CaseTurn(_CaseDocument, frozen=True, kw_only=True):
     """A copy of a recorded turn; the fields mean what they mean in `sessions.types.Turn`."""
 
-    user: str | None
-    steps: tuple[CaseStep, ...] = ()
+    trace_id: str = ""
+    prompt_version: str | None = None
     placeholders: dict[str, str] | None = None
     offered_tools: tuple[str | dict[str, Any], ...] | None = None
-    prompt_version: str | None = None
-    trace_id: str = ""
+    user: str | None
+    steps: tuple[CaseStep, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TestCase:
-    """Turns to replay. `assertion_type` and `assertion_value` are the prompt's where they are None;
-    the judge reads `assertion_value`, so whoever starts a replay fills it in.
+class CaseSettings(_CaseDocument, frozen=True, kw_only=True):
+    """How a test case is replayed. `assertion_type` and `assertion_value` are the prompt's where they are None;
+    the judge reads `assertion_value`, so the caller of a replay fills it in.
     """
 
-    __test__ = False  # pytest would take the name for a test
-
-    turns: tuple[CaseTurn, ...]
     order: Order = "any"
     history: History = "replayed"
     on_missing: OnMissing = "stop"
@@ -89,61 +117,80 @@ class TestCase:
     assertion_value: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Produced:
-    """A step that the draft took. `result` is what the recording answered a tool call with."""
+class TestCase(CaseSettings, frozen=True, kw_only=True):
+    """Turns to replay."""
 
-    kind: Literal["tool_call", "answer"]
-    name: str = ""
+    turns: tuple[CaseTurn, ...]
+
+    @property
+    def played(self) -> tuple[CaseTurn, ...]:
+        """The turns that a replay plays: all of them, or the first `included_turns`."""
+        return self.turns[: self.included_turns]
+
+
+class _ResultDocument(msgspec.Struct, frozen=True, rename="camel"):
+    pass
+
+
+class ProducedCall(_ResultDocument, frozen=True, tag_field="kind", tag="tool_call"):
+    """A tool call that the draft made; `result` is what the recording answered it with."""
+
+    kind: ClassVar[Literal["tool_call"]] = "tool_call"
+    name: str
     arguments: Any = None
     result: Any = None
-    text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Where two values differ: a JSON pointer ("" for text) and both sides."""
+class ProducedAnswer(_ResultDocument, frozen=True, tag_field="kind", tag="answer"):
+    """An answer that the draft gave."""
+
+    kind: ClassVar[Literal["answer"]] = "answer"
+    text: str
+
+
+ProducedStep = ProducedCall | ProducedAnswer
+
+
+class Difference(_ResultDocument, frozen=True):
+    """Where two values differ: a JSON pointer ("" for text) and both sides, UNSET where the path does not exist."""
 
     path: str
-    expected: Any = MISSING
-    actual: Any = MISSING
+    expected: Any = UNSET
+    actual: Any = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class StepVerdict:
-    """What became of one recorded step.
+class StepVerdict(_ResultDocument, frozen=True, omit_defaults=True):
+    """The verdict on one recorded step.
 
-    `expected` and `actual` are `{name, arguments}` of a tool call, or what the answer is held against and
-    the text that came; `actual` is None when no step of the draft was paired with it.
+    `expected` and `actual` are `{name, arguments}` of a tool call, or what the answer is compared with and the text
+    that came; `actual` is None when no step of the draft was paired with it.
     """
 
-    kind: Literal["tool_call", "answer"]
+    kind: StepKind
     result: StepResult
     expected: Any
-    actual: Any = None
+    actual: Any
     reason: str | None = None
     diff: tuple[Difference, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(_ResultDocument, frozen=True):
     """What the recording names and the draft no longer has."""
 
-    placeholders: dict[str, str] = field(default_factory=dict)
+    placeholders: dict[str, str] = {}
     tools: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TurnResult:
-    """One turn's verdicts, in the order of its recorded steps, and the steps nothing recorded asked for.
+class TurnResult(_ResultDocument, frozen=True):
+    """One turn's verdicts, in the order of its recorded steps, and the steps paired with none of them.
 
-    `stop_reason` is None when the turn was played to its end; `error` holds the provider's words.
-    `judge_tokens` are counted apart from `tokens`, for the judge may be another model.
+    `stop_reason` is None when the turn was played to its end; `error` is the provider's message. `judge_tokens` are
+    counted apart from `tokens`, for the judge may be another model.
     """
 
     user: str | None
     steps: tuple[StepVerdict, ...]
-    extra: tuple[Produced, ...] = ()
+    extra: tuple[ProducedStep, ...] = ()
     stop_reason: StopReason | None = None
     drift: Drift = Drift()
     tokens: Tokens = Tokens()
@@ -151,8 +198,7 @@ class TurnResult:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayResult:
+class ReplayResult(_ResultDocument, frozen=True):
     """A whole replay; `stop_reason` and `error` are those of the first turn that has one."""
 
     status: ReplayStatus
@@ -162,3 +208,10 @@ class ReplayResult:
     tokens: Tokens = Tokens()
     judge_tokens: Tokens = Tokens()
     error: str | None = None
+
+
+def _require(parse: Callable[[str], object], text: str, field: str, problem: str | None = None) -> None:
+    try:
+        parse(text)
+    except ValueError as error:
+        raise ValueError(f"{field}: {problem or error}") from None

@@ -1,4 +1,4 @@
-"""Requests about test cases, and test cases as JSON; the checks themselves are read by `app/replay/codec.py`."""
+"""Requests about test cases, and test cases as JSON; the checks themselves are read by `app/replay/cases.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import fields, post_load, validate
 
 from app.models.cases import TestCaseRow
-from app.replay.codec import dump_case
+from app.replay.documents import dump
 from app.schemas.base import StrictSchema, Text
 from app.schemas.json_schemas import check_values
 from app.schemas.placeholders import Selections
@@ -108,7 +108,7 @@ def dump_test_case(row: TestCaseRow) -> dict[str, Any]:
 
 
 def dump_proposal(proposal: Proposal) -> dict[str, Any]:
-    return {"promptId": proposal.head.id, "name": proposal.name, "testCase": dump_case(proposal.case)}
+    return {"promptId": proposal.head.id, "name": proposal.name, "testCase": dump(proposal.case)}
 
 
 def dump_export(row: TestCaseRow) -> dict[str, Any]:

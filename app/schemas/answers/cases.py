@@ -1,4 +1,4 @@
-"""Test cases, as answers show them; `app/replay/codec.py` writes them."""
+"""Test cases, as answers show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replays, as answers show them; `app/replay/result_codec.py` writes what they found."""
+"""Replays, as answers show them."""
 
 from __future__ import annotations
 

@@ -18,9 +18,8 @@ from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.cases import TestCaseRow
 from app.models.prompts import PromptHead
-from app.replay.cases import accept_step, case_by_hand, case_from_turns, change_case
-from app.replay.codec import dump_case, load_case
-from app.replay.results import included
+from app.replay.cases import accept_step, case_by_hand, case_from_turns, change_case, load_case
+from app.replay.documents import dump
 from app.replay.types import AssertionType, TestCase
 from app.services.traces.sessions import SessionService
 from app.timestamps import Now
@@ -48,8 +47,6 @@ class Proposal:
 
 
 class TestCaseService:
-    __test__ = False  # pytest would take the name for a test
-
     def __init__(self, *, database: Database, now: Now, sessions: SessionService) -> None:
         self._database = database
         self._now = now
@@ -196,14 +193,14 @@ def _require_prompt(connection: Connection, project_id: int, prompt_id: int) -> 
 
 def _columns(case: TestCase) -> dict[str, Any]:
     """The case as it is stored; `Invalid` when it is too large to be replayed and reported."""
-    document = dump_case(case)
     try:
-        size = len(orjson.dumps(document))
-    except orjson.JSONEncodeError as error:
+        document = dump(case)
+    except (orjson.JSONEncodeError, RecursionError) as error:
         raise Invalid(f"turns: Can't be stored as JSON: {error}") from error
+    size = len(orjson.dumps(document))
     if size > DOCUMENT_BYTES:
         raise Invalid(f"turns: The test case has {size} bytes as JSON; the limit is {DOCUMENT_BYTES}.")
-    return {"document": document, "steps": sum(len(turn.steps) for turn in case.turns[: included(case)])}
+    return {"document": document, "steps": sum(len(turn.steps) for turn in case.played)}
 
 
 def _title(text: str | None, otherwise: str) -> str:

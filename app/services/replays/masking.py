@@ -14,7 +14,7 @@ Mask = Callable[[Any, Sequence[str]], Any]
 
 
 def masked_replay(values: Json, words: MaskedWords) -> Json:
-    """Columns of a replay that ended; `result` is the JSON of `app/replay/result_codec.py`."""
+    """Columns of a replay that ended; `result` is the JSON of `app.replay.types.ReplayResult`."""
     kept = values | {"error": words.other(values.get("error"))}
     result = values.get("result")
     if result is None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from secrets import token_hex
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 import structlog
 from sqlalchemy import Connection
 from tenacity import Retrying
@@ -23,8 +24,8 @@ from app.models import draft_snapshots, replays
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
 from app.providers.types import Credential, ModelPort
-from app.replay import result_codec, results
-from app.replay.codec import load_case
+from app.replay import documents, results
+from app.replay.cases import load_case
 from app.replay.engine import replay
 from app.replay.judge import ModelJudge
 from app.replay.ports import Judgement, JudgePort, Ports
@@ -132,7 +133,7 @@ class ReplayPlayer:
         head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
         case = load_case(found.document)
         if case.assertion_value is None:
-            case = replace(case, assertion_value=head.assertion_value)
+            case = msgspec.structs.replace(case, assertion_value=head.assertion_value)
         kept = draft_snapshots.get_snapshot(connection, snapshot_id=row.draft_snapshot_id)
         draft = PromptContent(
             row.prompt_id,
@@ -221,6 +222,6 @@ def _columns(result: ReplayResult) -> dict[str, Any]:
     return {
         "status": result.status,
         "counts": results.counts(result.turns),
-        "result": result_codec.dump_result(result),
+        "result": documents.dump(result),
         "error": result.error,
     }

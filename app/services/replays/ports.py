@@ -16,7 +16,7 @@ from app.models.replays import ReplayRow
 from app.providers.decoding import TOKENS_MAX
 from app.providers.types import Credential, ModelPort
 from app.rendering.render import render
-from app.replay.ports import Rendered
+from app.replay.ports import RenderedDraft
 from app.replay.types import TurnResult
 from app.services.prompts.content import PromptContent
 from app.services.prompts.model_config import parse_config
@@ -115,7 +115,7 @@ class SnapshotDraft:
     def tools(self) -> Sequence[ToolDefinition]:
         return parse_config(self._content.config, self._content.model).tools
 
-    def render(self, placeholders: Mapping[str, str]) -> Rendered:
+    def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
         content = self._content
         rendered = render(content.value, content.instruction_format, content.placeholders, placeholders)
-        return Rendered(rendered.instruction, tuple(rendered.ignored))
+        return RenderedDraft(rendered.instruction, tuple(rendered.ignored))

@@ -16,7 +16,8 @@ from app.models import audit_log, draft_snapshots, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.replays import ReplayFilter, ReplayRow
-from app.replay import result_codec, results
+from app.replay import documents, results
+from app.replay.types import ReplayResult
 from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
 from app.services.prompts.commit_hash import content_hash
@@ -140,11 +141,11 @@ class ReplayService:
             view = self.get(project_id=project_id, replay_id=replay_id)
             if view.result is None or not view.row.finished:
                 raise Invalid("n: the replay has not ended")
-            decided = results.with_verdict(result_codec.load_result(view.result), step, verdict)
+            decided = results.with_verdict(documents.load(view.result, ReplayResult), step, verdict)
             values = {
                 "status": decided.status if view.row.status == "needs_review" else view.row.status,
                 "counts": results.counts(decided.turns),
-                "result": result_codec.dump_result(decided),
+                "result": documents.dump(decided),
             }
             with self._database.write() as connection:
                 if replays.put_verdict(connection, before=view.row, values=values):

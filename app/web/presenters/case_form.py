@@ -41,15 +41,15 @@ class StepForm:
 
     field: str
     kind: str
-    name: str
-    arguments: str
-    result: str
-    error: str | None
-    text: str
     enabled: bool
     check: str
     value: str
     ignore_paths: str
+    name: str = ""
+    arguments: str = ""
+    result: str = ""
+    error: str | None = None
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,21 +150,19 @@ def written_body(form: Form) -> dict[str, Any]:
 
 
 def _step(step: CaseStep, field: str) -> StepForm:
-    called = step.kind == "tool_call"
-    value = step.check.value
-    return StepForm(
+    check = step.check
+    shown = StepForm(
         field=field,
         kind=step.kind,
-        name=step.name,
-        arguments=pretty(step.arguments),
-        result=pretty(step.result),
-        error=step.error,
-        text=step.text,
-        enabled=step.check.enabled,
-        check=step.check.arguments if called else step.check.answer,
-        value="" if value is None else pretty(value),
-        ignore_paths="\n".join(step.check.ignore_paths),
+        enabled=check.enabled,
+        check=check.answer,
+        value="" if check.value is None else pretty(check.value),
+        ignore_paths="\n".join(check.ignore_paths),
     )
+    if step.kind == "answer":
+        return replace(shown, text=step.text)
+    arguments, result = pretty(step.arguments), pretty(step.result)
+    return replace(shown, check=check.arguments, name=step.name, arguments=arguments, result=result, error=step.error)
 
 
 def _check(form: Form, step: CaseStep, field: str) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from typing import Any
 from app.cursors import Page
 from app.models.cases import TestCaseRow
 from app.models.replay_trends import Outcome
-from app.replay.codec import load_case
-from app.replay.results import included
+from app.replay.cases import load_case
 from app.services.prompts.content import PromptContent
 from app.services.replays.cases import Proposal
 from app.services.replays.service import ReplayView
@@ -103,13 +102,13 @@ def _row(row: TestCaseRow, trend: Sequence[Outcome], base: str) -> CaseRow:
     last = trend[-1] if trend else None
     state, kind = STATES[last.status] if last else ("not replayed", "")
     case = load_case(row.document)
-    checked = sum(step.checked for turn in case.turns[: included(case)] for step in turn.steps)
+    checked = sum(step.checked for turn in case.played for step in turn.steps)
     source = "from a session" if row.session_id else "by hand"
     return CaseRow(
         id=row.id,
         href=f"{base}/test-cases/{row.id}",
         name=row.name,
-        details=f"{plural(included(case), 'turn')}, {plural(checked, 'checked step')}, {source}",
+        details=f"{plural(len(case.played), 'turn')}, {plural(checked, 'checked step')}, {source}",
         state=state,
         state_kind=kind,
         replay_href=f"{base}/replays/{last.id}" if last else "",

@@ -24,7 +24,6 @@ REPLAYS_SHOWN = 20
 
 class TestCases(Page):
     access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
-    __test__ = False  # pytest would take the name for a test
     section = "prompts"
 
     def on_get(
@@ -114,7 +113,6 @@ class SessionTestCase(Page):
 
 class TestCaseView(Page):
     access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
-    __test__ = False  # pytest would take the name for a test
     section = "prompts"
     multipart = True
 

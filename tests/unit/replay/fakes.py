@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
-from app.replay.ports import Judgement, Ports, Rendered
-from app.replay.types import CaseStep, CaseTurn, Check, TestCase
+from app.replay.ports import Judgement, Ports, RenderedDraft
+from app.replay.types import CaseStep, CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 
 
 @dataclass
@@ -29,9 +29,9 @@ class FakeDraft:
     tools: Sequence[ToolDefinition] = ()
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def render(self, placeholders: Mapping[str, str]) -> Rendered:
+    def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
         ignored = [key for key, value in placeholders.items() if value not in self.values.get(key, ())]
-        return Rendered(f"Be helpful {sorted(placeholders.items())}", tuple(ignored))
+        return RenderedDraft(f"Be helpful {sorted(placeholders.items())}", tuple(ignored))
 
 
 @dataclass
@@ -54,15 +54,15 @@ def calls(*named: tuple[str, Any], text: str = "") -> Answer:
 
 
 def call(name: str, given: Any = None, result: Any = "ok", error: str | None = None, **check: Any) -> CaseStep:
-    return CaseStep("tool_call", name, given, result, error, check=Check(**check))
+    return CheckedCall(name=name, arguments=given, result=result, error=error, check=Check(**check))
 
 
 def answer(text: str, **check: Any) -> CaseStep:
-    return CaseStep("answer", text=text, check=Check(**check))
+    return CheckedAnswer(text=text, check=Check(**check))
 
 
 def turn(user: str | None, *steps: CaseStep, **more: Any) -> CaseTurn:
-    return CaseTurn(user, steps, **more)
+    return CaseTurn(user=user, steps=steps, **more)
 
 
 def scripted(*answers: Answer) -> FakeModel:
@@ -90,5 +90,6 @@ class Parrot:
         done = sum(message.role == "tool" for message in messages[asked[-1] :])
         todo = made[done:] if self._at_once else made[done : done + 1]
         if not todo:
-            return says(turn.steps[-1].text if turn.steps else "")
+            last = turn.steps[-1] if turn.steps else None
+            return says(last.text if isinstance(last, CheckedAnswer) else "")
         return Answer("", tuple(ToolCall(f"c{at}", step.name, step.arguments) for at, step in enumerate(todo)))

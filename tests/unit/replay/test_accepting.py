@@ -6,13 +6,13 @@ import pytest
 
 from app.errors import Invalid
 from app.replay.cases import accept_step
-from app.replay.types import AnswerCheck, CaseStep, CaseTurn, Check, TestCase
+from app.replay.types import AnswerCheck, CaseStep, CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 
-CALL = CaseStep("tool_call", name="look", arguments={"at": 1}, result="seen")
+CALL = CheckedCall(name="look", arguments={"at": 1}, result="seen")
 
 
 def case(*steps: CaseStep) -> TestCase:
-    return TestCase((CaseTurn("first", ()), CaseTurn("second", steps)))
+    return TestCase(turns=(CaseTurn(user="first", steps=()), CaseTurn(user="second", steps=steps)))
 
 
 def test_a_call_keeps_its_recorded_result_and_its_check() -> None:
@@ -26,7 +26,7 @@ def test_a_call_keeps_its_recorded_result_and_its_check() -> None:
     [("strict", "strict"), ("ai", "ai"), ("json_subset", "json_subset"), ("contains", "strict"), ("regex", "strict")],
 )
 def test_an_answer_is_held_against_the_new_text(check: AnswerCheck, after: str) -> None:
-    step = CaseStep("answer", text="old", check=Check(answer=check, value="ol"))
+    step = CheckedAnswer(text="old", check=Check(answer=check, value="1"))
 
     accepted = accept_step(case(CALL, step), 1, 1, "new").turns[1].steps[1]
 

@@ -6,11 +6,11 @@ import pytest
 
 from app.errors import Invalid
 from app.replay.cases import case_by_hand, case_from_turns, change_case
-from app.replay.types import CaseStep, CaseTurn, Check, TestCase
+from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 from app.sessions.types import Step, Turn
 from tests.unit.replay.fakes import answer, call, turn
 
-TWO_TURNS = TestCase((turn("Hi", call("f", {"a": 1}), answer("x")), turn("Bye", answer("y"))))
+TWO_TURNS = TestCase(turns=(turn("Hi", call("f", {"a": 1}), answer("x")), turn("Bye", answer("y"))))
 
 
 def test_a_case_copies_all_that_a_replay_needs_of_the_turns() -> None:
@@ -22,15 +22,15 @@ def test_a_case_copies_all_that_a_replay_needs_of_the_turns() -> None:
     check = Check(answer="ai")
     assert case.turns == (
         CaseTurn(
-            "Hi",
-            (
-                CaseStep("tool_call", "f", {"a": 1}, {"r": 2}, "failed", "", "s1", check),
-                CaseStep("answer", text="Hello", span_id="s2", check=check),
+            user="Hi",
+            steps=(
+                CheckedCall(span_id="s1", name="f", arguments={"a": 1}, result={"r": 2}, error="failed", check=check),
+                CheckedAnswer(text="Hello", span_id="s2", check=check),
             ),
-            {"tone": "formal"},
-            ("f", {"name": "g"}),
-            "abc",
-            "t1",
+            placeholders={"tone": "formal"},
+            offered_tools=("f", {"name": "g"}),
+            prompt_version="abc",
+            trace_id="t1",
         ),
     )
 
@@ -46,7 +46,9 @@ def test_of_several_answers_in_a_turn_only_the_last_is_enabled() -> None:
 def test_a_case_by_hand_is_one_question_and_one_answer() -> None:
     case = case_by_hand("What?", "That.", "STRICT", {"tone": "formal"})
 
-    assert case.turns == (CaseTurn("What?", (CaseStep("answer", text="That."),), {"tone": "formal"}),)
+    assert case.turns == (
+        CaseTurn(user="What?", steps=(CheckedAnswer(text="That."),), placeholders={"tone": "formal"}),
+    )
     with pytest.raises(Invalid, match="question: must not be empty"):
         case_by_hand(" ", "That.", "STRICT")
 
@@ -94,12 +96,13 @@ def test_another_assertion_type_sets_all_answers_anew_before_the_exceptions() ->
         ({"onMissing": ""}, "onMissing: must be one of stop, error"),
         ({"includedTurns": 0}, "includedTurns: must be a whole number from 1 to 2"),
         ({"includedTurns": 3}, "includedTurns: must be a whole number from 1 to 2"),
-        ({"includedTurns": True}, "includedTurns: must be a whole number from 1 to 2"),
+        ({"includedTurns": True}, "includedTurns: must be a whole number"),
         ({"steps": {}}, "steps: must be a list"),
+        ({"steps": [{"turn": 0, "step": 0, "check": []}]}, "steps.0.check: must be an object"),
         ({"steps": [{"turn": 0, "step": 0}]}, "steps.0.check: is required"),
         ({"steps": [{"turn": 2, "step": 0, "check": {}}]}, "steps.0.turn: there are 2, counted from 0"),
         ({"steps": [{"turn": 1, "step": -1, "check": {}}]}, "steps.0.step: there are 1, counted from 0"),
-        ({"steps": [{"turn": "0", "step": 0, "check": {}}]}, "steps.0.turn: there are 2"),
+        ({"steps": [{"turn": "0", "step": 0, "check": {}}]}, "steps.0.turn: must be a whole number"),
         (
             {"steps": [{"turn": 0, "step": 0, "check": {"answer": "fuzzy"}}]},
             "steps.0.check.answer: must be one of",

@@ -3,21 +3,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
-from app.replay.compare import Outcome, compare
-from app.replay.types import MISSING, Difference, Produced
+from app.replay.compare import Comparison, compare
+from app.replay.types import Difference, ProducedAnswer, ProducedCall
 from tests.unit.replay.fakes import answer, call
 
 
-def said(text: str, recorded: str = "", **check: Any) -> Outcome:
-    return compare(answer(recorded, **check), Produced("answer", text=text))
+def said(text: str, recorded: str = "", **check: Any) -> Comparison:
+    return compare(answer(recorded, **check), ProducedAnswer(text))
 
 
-def called(actual: Any, recorded: Any, **check: Any) -> Outcome:
-    return compare(call("f", recorded, **check), Produced("tool_call", "f", actual))
+def called(actual: Any, recorded: Any, **check: Any) -> Comparison:
+    return compare(call("f", recorded, **check), ProducedCall("f", actual))
 
 
-def passes(outcome: Outcome) -> bool:
+def passes(outcome: Comparison) -> bool:
     assert outcome.result in ("passed", "failed")
     return outcome.result == "passed"
 
@@ -44,13 +45,13 @@ def test_strict_compares_json_as_json_and_else_folded_text(recorded: str, actual
 
 
 def test_a_failed_text_shows_both_sides() -> None:
-    assert said("Oslo", "Rome") == Outcome("failed", "the answer differs", (Difference("", "Rome", "Oslo"),))
+    assert said("Oslo", "Rome") == Comparison("failed", "the answer differs", (Difference("", "Rome", "Oslo"),))
 
 
 def test_failed_json_shows_the_pointers_that_differ() -> None:
     outcome = said('{"a": {"b": 2}, "c": 3}', '{"a": {"b": 1}}')
 
-    assert outcome.diff == (Difference("/a/b", 1, 2), Difference("/c", MISSING, 3))
+    assert outcome.diff == (Difference("/a/b", 1, 2), Difference("/c", UNSET, 3))
 
 
 def test_ignore_paths_hold_for_json_answers_too() -> None:
@@ -100,14 +101,14 @@ def test_json_subset_says_which_side_is_no_json() -> None:
 
 @pytest.mark.parametrize("check", ["ai", "manual"])
 def test_judges_and_persons_are_left_to_decide(check: str) -> None:
-    assert said("x", "x", answer=check) == Outcome("open")
+    assert said("x", "x", answer=check).result == "needs_review"
 
 
 def test_exact_arguments_are_equal_but_for_the_ignored_paths() -> None:
     assert passes(called({"b": 2, "a": 1.0}, {"a": 1, "b": 2}))
     assert passes(called({"q": "x", "at": 9}, {"q": "x", "at": 1}, ignore_paths=("/at",)))
-    assert called({"q": "y", "n": 1}, {"q": "x"}) == Outcome(
-        "failed", "f was called with other arguments", (Difference("/q", "x", "y"), Difference("/n", MISSING, 1))
+    assert called({"q": "y", "n": 1}, {"q": "x"}) == Comparison(
+        "failed", "f was called with other arguments", (Difference("/q", "x", "y"), Difference("/n", UNSET, 1))
     )
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from app.pointers import parse_pointer
 from app.replay.diff import differences, equal, leaves, similarity
-from app.replay.types import MISSING, Difference
+from app.replay.types import Difference
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -55,9 +56,9 @@ def test_differences_come_in_document_order_with_both_sides() -> None:
     assert diff(expected, actual) == [
         Difference("/city", "Rome", "Oslo"),
         Difference("/days/1", 2, 3),
-        Difference("/days/2", MISSING, 4),
-        Difference("/gone", None, MISSING),
-        Difference("/new", MISSING, {"x": 1}),
+        Difference("/days/2", UNSET, 4),
+        Difference("/gone", None, UNSET),
+        Difference("/new", UNSET, {"x": 1}),
     ]
 
 
@@ -100,8 +101,8 @@ def test_a_subset_may_have_more_keys_but_no_other_places() -> None:
     assert diff({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}, "d": 3}, subset=True) == []
     assert diff({}, {"a": 1}, subset=True) == []
     assert diff({"a": [{}]}, {"a": [{"b": 1}]}, subset=True) == []
-    assert diff({"a": [1]}, {"a": [1, 2]}, subset=True) == [Difference("/a/1", MISSING, 2)]
-    assert diff({"a": 1}, {}, subset=True) == [Difference("/a", 1, MISSING)]
+    assert diff({"a": [1]}, {"a": [1, 2]}, subset=True) == [Difference("/a/1", UNSET, 2)]
+    assert diff({"a": 1}, {}, subset=True) == [Difference("/a", 1, UNSET)]
 
 
 def test_depth_and_length_are_no_matter() -> None:

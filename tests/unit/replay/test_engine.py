@@ -3,16 +3,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.chat import Answer, Message, ToolDefinition
 from app.errors import ProviderError
 from app.replay.engine import replay
 from app.replay.ports import Judgement
-from app.replay.types import Drift, Produced, ReplayResult, TestCase, TurnResult
+from app.replay.types import Drift, ProducedCall, ReplayResult, TestCase, TurnResult
 from tests.unit.replay.fakes import (
     FakeDraft,
     FakeJudge,
@@ -32,7 +32,7 @@ def results(result: ReplayResult) -> list[list[str]]:
 
 
 def test_repeating_the_recording_passes() -> None:
-    case = TestCase((turn("Weather?", call("weather", {"city": "Rome"}, {"t": 31}), answer("Hot.")),))
+    case = TestCase(turns=(turn("Weather?", call("weather", {"city": "Rome"}, {"t": 31}), answer("Hot.")),))
     model = scripted(calls(("weather", {"city": "Rome"})), says("hot. "))
 
     result = replay(case, ports(model))
@@ -43,7 +43,7 @@ def test_repeating_the_recording_passes() -> None:
 
 
 def test_the_model_is_told_the_instruction_the_question_and_the_recorded_result() -> None:
-    case = TestCase((turn("Weather?", call("weather", {"city": "Rome"}, {"t": "31 °C"}), answer("Hot.")),))
+    case = TestCase(turns=(turn("Weather?", call("weather", {"city": "Rome"}, {"t": "31 °C"}), answer("Hot.")),))
     model = scripted(calls(("weather", {"city": "Rome"}), text="Let me see."), says("Hot."))
 
     replay(case, ports(model))
@@ -56,7 +56,7 @@ def test_the_model_is_told_the_instruction_the_question_and_the_recorded_result(
 
 
 def test_text_beside_tool_calls_is_no_step() -> None:
-    case = TestCase((turn("?", call("f"), answer("Done.")),))
+    case = TestCase(turns=(turn("?", call("f"), answer("Done.")),))
 
     result = replay(case, ports(scripted(calls(("f", {}), text="Done."), says("Done."))))
 
@@ -64,7 +64,7 @@ def test_text_beside_tool_calls_is_no_step() -> None:
 
 
 def test_a_recorded_error_is_given_as_the_tool_s_own_words() -> None:
-    case = TestCase((turn("?", call("f", {}, None, "disk full"), answer("Sorry.")),))
+    case = TestCase(turns=(turn("?", call("f", {}, None, "disk full"), answer("Sorry.")),))
     model = scripted(calls(("f", {})), says("Sorry."))
 
     assert replay(case, ports(model)).status == "passed"
@@ -72,24 +72,24 @@ def test_a_recorded_error_is_given_as_the_tool_s_own_words() -> None:
 
 
 def test_a_call_the_draft_forgets_has_failed_and_a_new_one_is_extra() -> None:
-    case = TestCase((turn("?", call("search", {"q": "x"}), call("book", {"id": 1}), answer("Booked.")),))
+    case = TestCase(turns=(turn("?", call("search", {"q": "x"}), call("book", {"id": 1}), answer("Booked.")),))
 
     result = replay(case, ports(scripted(calls(("search", {"q": "x"}), ("search", {"q": "x"})), says("Booked."))))
 
     assert result.status == "failed"
     assert results(result) == [["passed", "failed", "passed"]]
     assert result.turns[0].steps[1].reason == "book was not called"
-    assert result.turns[0].extra == (Produced("tool_call", "search", {"q": "x"}, "ok"),)
+    assert result.turns[0].extra == (ProducedCall("search", {"q": "x"}, "ok"),)
 
 
 def test_extra_steps_never_fail() -> None:
-    case = TestCase((turn("?", call("f", 1), answer("x")),))
+    case = TestCase(turns=(turn("?", call("f", 1), answer("x")),))
 
     assert replay(case, ports(scripted(calls(("f", 1), ("f", 1)), calls(("f", 1)), says("x")))).status == "passed"
 
 
 def test_steps_out_of_order_pass_under_any_and_fail_in_order() -> None:
-    case = TestCase((turn("?", call("a"), call("b"), answer("x")),))
+    case = TestCase(turns=(turn("?", call("a"), call("b"), answer("x")),))
     script = calls(("b", {})), calls(("a", {})), says("x")
 
     assert replay(case, ports(scripted(*script))).status == "passed"
@@ -99,7 +99,7 @@ def test_steps_out_of_order_pass_under_any_and_fail_in_order() -> None:
 
 
 def test_a_disabled_step_is_ignored_whatever_happens() -> None:
-    case = TestCase((turn("?", call("f", 1, enabled=False), answer("x"), answer("y", answer="ignore")),))
+    case = TestCase(turns=(turn("?", call("f", 1, enabled=False), answer("x"), answer("y", answer="ignore")),))
 
     result = replay(case, ports(scripted(calls(("f", 2)), says("x"))))
 
@@ -109,7 +109,7 @@ def test_a_disabled_step_is_ignored_whatever_happens() -> None:
 
 
 def test_later_turns_see_what_the_draft_said() -> None:
-    case = TestCase((turn("Hi", answer("Hello")), turn("Bye", answer("Goodbye"))))
+    case = TestCase(turns=(turn("Hi", answer("Hello")), turn("Bye", answer("Goodbye"))))
     model = scripted(says("Howdy"), says("Goodbye"))
 
     replay(case, ports(model))
@@ -119,7 +119,7 @@ def test_later_turns_see_what_the_draft_said() -> None:
 
 def test_with_recorded_history_later_turns_see_the_recording() -> None:
     first = turn("Hi", call("f", {"n": 1}, [1]), answer("Hello"))
-    case = TestCase((first, turn("Bye", answer("Goodbye"))), history="recorded")
+    case = TestCase(turns=(first, turn("Bye", answer("Goodbye"))), history="recorded")
     model = scripted(says("Howdy"), says("Goodbye"))
 
     result = replay(case, ports(model))
@@ -139,7 +139,7 @@ def test_turns_with_recorded_history_can_be_played_side_by_side() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         result = replay(
-            TestCase(turns, history="recorded"),
+            TestCase(turns=turns, history="recorded"),
             ports(FakeModel(script), progress=lambda done, total, _: seen.append((done, total))),
             pool.map,
         )
@@ -150,7 +150,7 @@ def test_turns_with_recorded_history_can_be_played_side_by_side() -> None:
 
 
 def test_a_call_the_recording_cannot_answer_stops_the_replay() -> None:
-    case = TestCase((turn("?", call("a"), call("b"), answer("x")), turn("??", answer("y"))))
+    case = TestCase(turns=(turn("?", call("a"), call("b"), answer("x")), turn("??", answer("y"))))
 
     result = replay(case, ports(scripted(calls(("a", {}), ("other", {})))))
 
@@ -161,7 +161,7 @@ def test_a_call_the_recording_cannot_answer_stops_the_replay() -> None:
 
 
 def test_or_the_model_is_told_that_the_tool_is_unavailable() -> None:
-    case = TestCase((turn("?", answer("x")),), on_missing="error")
+    case = TestCase(turns=(turn("?", answer("x")),), on_missing="error")
     model = scripted(calls(("other", {})), says("x"))
 
     assert replay(case, ports(model)).status == "passed"
@@ -170,7 +170,7 @@ def test_or_the_model_is_told_that_the_tool_is_unavailable() -> None:
 
 @pytest.mark.parametrize(("recorded_calls", "limit"), [(0, 8), (1, 8), (4, 8), (5, 10), (20, 40)])
 def test_a_model_that_never_answers_meets_the_step_limit(recorded_calls: int, limit: int) -> None:
-    case = TestCase((turn("?", *(call("f", n) for n in range(recorded_calls)), answer("x")),), on_missing="error")
+    case = TestCase(turns=(turn("?", *(call("f", n) for n in range(recorded_calls)), answer("x")),), on_missing="error")
     model = FakeModel(lambda n, _: calls(("f", 0)))
 
     result = replay(case, ports(model))
@@ -181,7 +181,7 @@ def test_a_model_that_never_answers_meets_the_step_limit(recorded_calls: int, li
 
 
 def test_a_model_that_calls_too_much_at_once_meets_it_too() -> None:
-    case = TestCase((turn("?", answer("x")),), on_missing="error")
+    case = TestCase(turns=(turn("?", answer("x")),), on_missing="error")
     model = FakeModel(lambda n, _: calls(*[("f", 0)] * 1_000))
 
     assert replay(case, ports(model)).stop_reason == "step_limit"
@@ -194,7 +194,7 @@ def test_a_provider_that_fails_is_an_error_that_keeps_what_there_is() -> None:
             raise ProviderError("overloaded")
         return [says("Hello"), calls(("f", {}))][n]
 
-    case = TestCase((turn("Hi", answer("Hello")), turn("Go", call("f"), answer("x")), turn("Bye", answer("y"))))
+    case = TestCase(turns=(turn("Hi", answer("Hello")), turn("Go", call("f"), answer("x")), turn("Bye", answer("y"))))
 
     result = replay(case, ports(FakeModel(script)))
 
@@ -205,7 +205,7 @@ def test_a_provider_that_fails_is_an_error_that_keeps_what_there_is() -> None:
 
 def test_a_replay_is_cancelled_before_the_next_call() -> None:
     model = FakeModel(lambda n, _: calls(("f", {})))
-    case = TestCase((turn("Hi", call("f"), answer("x")), turn("Bye", answer("y"))))
+    case = TestCase(turns=(turn("Hi", call("f"), answer("x")), turn("Bye", answer("y"))))
 
     result = replay(case, ports(model, cancelled=lambda: len(model.asked) == 1))
 
@@ -215,7 +215,7 @@ def test_a_replay_is_cancelled_before_the_next_call() -> None:
 
 
 def test_a_turn_without_the_user_s_text_cannot_be_played() -> None:
-    case = TestCase((turn(None, answer("x")), turn("Bye", answer("y"))))
+    case = TestCase(turns=(turn(None, answer("x")), turn("Bye", answer("y"))))
 
     result = replay(case, ports(scripted()))
 
@@ -225,7 +225,7 @@ def test_a_turn_without_the_user_s_text_cannot_be_played() -> None:
 
 
 def test_with_recorded_history_only_that_turn_is_lost() -> None:
-    case = TestCase((turn(None, answer("x")), turn("Bye", answer("y"))), history="recorded")
+    case = TestCase(turns=(turn(None, answer("x")), turn("Bye", answer("y"))), history="recorded")
     model = scripted(says("y"))
 
     result = replay(case, ports(model))
@@ -235,7 +235,9 @@ def test_with_recorded_history_only_that_turn_is_lost() -> None:
 
 
 def test_turns_that_were_cut_off_are_not_run_and_do_not_fail() -> None:
-    case = TestCase((turn("Hi", answer("x")), turn("Bye", answer("y"), answer("z", enabled=False))), included_turns=1)
+    case = TestCase(
+        turns=(turn("Hi", answer("x")), turn("Bye", answer("y"), answer("z", enabled=False))), included_turns=1
+    )
 
     result = replay(case, ports(scripted(says("x"))))
 
@@ -249,7 +251,7 @@ def test_recorded_names_select_tools_and_recorded_definitions_fill_in() -> None:
     offered = ("a", {"name": "a", "description": "recorded"}, {"name": "c", "parameters": {"type": "object"}}, "gone")
     model = scripted(says("x"))
 
-    result = replay(TestCase((turn("?", answer("x"), offered_tools=offered),)), ports(model, draft=draft))
+    result = replay(TestCase(turns=(turn("?", answer("x"), offered_tools=offered),)), ports(model, draft=draft))
 
     assert model.asked[0][2] == (
         ToolDefinition("a", "the draft's"),
@@ -263,14 +265,14 @@ def test_nothing_recorded_offers_all_and_an_empty_list_offers_none(offered: Any,
     draft = FakeDraft([ToolDefinition("a"), ToolDefinition("b")])
     model = scripted(says("x"))
 
-    replay(TestCase((turn("?", answer("x"), offered_tools=offered),)), ports(model, draft=draft))
+    replay(TestCase(turns=(turn("?", answer("x"), offered_tools=offered),)), ports(model, draft=draft))
 
     assert [tool.name for tool in model.asked[0][2]] == names
 
 
 def test_placeholder_values_that_no_longer_exist_are_drift() -> None:
     recorded = {"tone": "formal", "language": "en"}
-    case = TestCase((turn("?", answer("x"), placeholders=recorded),))
+    case = TestCase(turns=(turn("?", answer("x"), placeholders=recorded),))
 
     result = replay(case, ports(scripted(says("x")), draft=FakeDraft(values={"language": ["en"]})))
 
@@ -281,7 +283,7 @@ def test_placeholder_values_that_no_longer_exist_are_drift() -> None:
 def test_the_judge_decides_ai_checks_and_is_asked_once_for_each() -> None:
     judge = FakeJudge(lambda expected, actual: "failed" if "wrong" in actual else "passed")
     case = TestCase(
-        (turn("Q1", answer("A", answer="ai")), turn("Q2", answer("B", answer="ai", value="is polite"))),
+        turns=(turn("Q1", answer("A", answer="ai")), turn("Q2", answer("B", answer="ai", value="is polite"))),
         assertion_value="means the same",
     )
 
@@ -298,7 +300,7 @@ def test_a_judge_that_fails_leaves_the_step_to_review() -> None:
         def judge(self, *_: str) -> Judgement:
             raise ProviderError("no credit")
 
-    case = TestCase((turn("?", answer("A", answer="ai")),))
+    case = TestCase(turns=(turn("?", answer("A", answer="ai")),))
 
     result = replay(case, ports(scripted(says("A")), judge=Failing()))
 
@@ -307,7 +309,7 @@ def test_a_judge_that_fails_leaves_the_step_to_review() -> None:
 
 
 def test_a_manual_check_waits_for_a_person_but_a_failure_is_one() -> None:
-    case = TestCase((turn("?", call("f", 1), answer("A", answer="manual")),))
+    case = TestCase(turns=(turn("?", call("f", 1), answer("A", answer="manual")),))
 
     waiting = replay(case, ports(scripted(calls(("f", 1)), says("B"))))
     failing = replay(case, ports(scripted(says("B"))))
@@ -317,7 +319,7 @@ def test_a_manual_check_waits_for_a_person_but_a_failure_is_one() -> None:
 
 
 def test_malformed_arguments_are_answered_and_shown_as_they_came() -> None:
-    case = TestCase((turn("?", call("f", {"q": "x"}), answer("y")),))
+    case = TestCase(turns=(turn("?", call("f", {"q": "x"}), answer("y")),))
 
     result = replay(case, ports(scripted(calls(("f", '{"q": "x')), says("y"))))
 
@@ -326,7 +328,7 @@ def test_malformed_arguments_are_answered_and_shown_as_they_came() -> None:
 
 
 def test_a_refusal_is_the_answer() -> None:
-    case = TestCase((turn("?", answer("x")),))
+    case = TestCase(turns=(turn("?", answer("x")),))
 
     result = replay(case, ports(scripted(says("", finish_reason="refused", refusal="I can't."))))
 
@@ -336,7 +338,7 @@ def test_a_refusal_is_the_answer() -> None:
 def test_progress_counts_recorded_steps_and_brings_finished_turns() -> None:
     seen: list[tuple[int, int, TurnResult | None]] = []
     case = TestCase(
-        (turn("Hi", call("f"), answer("x")), turn("Bye", answer("y")), turn("", answer("z"))), included_turns=2
+        turns=(turn("Hi", call("f"), answer("x")), turn("Bye", answer("y")), turn("", answer("z"))), included_turns=2
     )
 
     result = replay(
@@ -349,7 +351,7 @@ def test_progress_counts_recorded_steps_and_brings_finished_turns() -> None:
 
 def test_big_and_odd_values_go_through_unharmed() -> None:
     big = {"é\x00🙂": "x" * 200_000}
-    case = TestCase((turn("?", call("f", big, big), answer("\x00" * 1_000)),))
+    case = TestCase(turns=(turn("?", call("f", big, big), answer("\x00" * 1_000)),))
     model = scripted(calls(("f", dict(big))), says("\x00" * 1_000))
 
     assert replay(case, ports(model)).status == "passed"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.chat import Answer, Message
 from app.errors import ProviderError
 from app.replay.engine import replay
-from app.replay.types import CaseStep, CaseTurn, Check, ReplayResult, TestCase
+from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, ReplayResult, TestCase
 from tests.unit.replay.fakes import FakeModel, Parrot, calls, ports, says
 
 values = st.recursive(
@@ -30,34 +30,36 @@ checks = st.builds(
     ignore_paths=st.sampled_from([(), ("/a",), ("",)]),
 )
 tool_calls = st.builds(
-    CaseStep,
-    st.just("tool_call"),
-    st.sampled_from(["f", "g", ""]),
-    values,
-    values,
-    st.none() | st.text(max_size=3),
+    CheckedCall,
+    name=st.sampled_from(["f", "g", ""]),
+    arguments=values,
+    result=values,
+    error=st.none() | st.text(max_size=3),
     check=checks,
 )
-answers = st.builds(CaseStep, st.just("answer"), text=st.text(max_size=5), check=checks)
+answers = st.builds(CheckedAnswer, text=st.text(max_size=5), check=checks)
 placeholders = st.none() | st.dictionaries(st.text(max_size=2), st.text(max_size=2), max_size=2)
 turns = st.builds(
-    CaseTurn, st.none() | st.text(max_size=3), st.lists(tool_calls | answers, max_size=4).map(tuple), placeholders
+    CaseTurn,
+    user=st.none() | st.text(max_size=3),
+    steps=st.lists(tool_calls | answers, max_size=4).map(tuple),
+    placeholders=placeholders,
 )
 
 
 def cases(turn: st.SearchStrategy[CaseTurn]) -> st.SearchStrategy[TestCase]:
     return st.builds(
         TestCase,
-        st.lists(turn, min_size=1, max_size=3).map(tuple),
-        st.sampled_from(["any", "in_order"]),
-        st.sampled_from(["replayed", "recorded"]),
-        st.sampled_from(["stop", "error"]),
-        st.none() | st.integers(1, 3),
+        turns=st.lists(turn, min_size=1, max_size=3).map(tuple),
+        order=st.sampled_from(["any", "in_order"]),
+        history=st.sampled_from(["replayed", "recorded"]),
+        on_missing=st.sampled_from(["stop", "error"]),
+        included_turns=st.none() | st.integers(1, 3),
     )
 
 
 played_turns = st.builds(
-    lambda user, steps, answer: CaseTurn(user, (*steps, answer)),
+    lambda user, steps, answer: CaseTurn(user=user, steps=(*steps, answer)),
     st.text(min_size=1, max_size=3),
     st.lists(tool_calls, max_size=4),
     answers.map(lambda step: replace(step, check=replace(step.check, answer="strict"))),

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from app.replay.compare import compare
 from app.replay.pairing import label, pair
-from app.replay.types import CaseStep, Check, Order, Produced
+from app.replay.types import (
+    CaseStep,
+    Check,
+    CheckedAnswer,
+    CheckedCall,
+    Order,
+    ProducedAnswer,
+    ProducedCall,
+    ProducedStep,
+)
 from tests.unit.replay.fakes import answer, call
 
 checks = st.builds(
@@ -19,25 +28,25 @@ checks = st.builds(
     ignore_paths=st.sampled_from([(), ("/b",)]),
 )
 arguments = st.fixed_dictionaries({}, optional={"a": st.integers(0, 1), "b": st.integers(0, 1)})
-recorded = st.builds(CaseStep, st.just("tool_call"), st.sampled_from("fg"), arguments, check=checks) | st.builds(
-    CaseStep, st.just("answer"), text=st.sampled_from(["x", "y"])
+recorded = st.builds(CheckedCall, name=st.sampled_from("fg"), arguments=arguments, check=checks) | st.builds(
+    CheckedAnswer, text=st.sampled_from(["x", "y"])
 )
-produced = st.builds(Produced, st.just("tool_call"), st.sampled_from("fg"), arguments) | st.builds(
-    Produced, st.just("answer"), text=st.sampled_from(["x", "y"])
+produced = st.builds(ProducedCall, st.sampled_from("fg"), arguments) | st.builds(
+    ProducedAnswer, text=st.sampled_from(["x", "y"])
 )
 
 
-def made(name: str, given_arguments: Any = None) -> Produced:
-    return Produced("tool_call", name, given_arguments)
+def made(name: str, given_arguments: Any = None) -> ProducedStep:
+    return ProducedCall(name, given_arguments)
 
 
-def score(steps: list[CaseStep], made_steps: list[Produced], pairs: dict[int, int]) -> tuple[int, int]:
+def score(steps: list[CaseStep], made_steps: list[ProducedStep], pairs: dict[int, int]) -> tuple[int, int]:
     """How many pairs of checked steps there are and how many of them pass."""
     checked = [(steps[left], made_steps[right]) for left, right in pairs.items() if steps[left].checked]
     return len(checked), sum(compare(*each).result == "passed" for each in checked)
 
 
-def all_pairings(steps: list[CaseStep], made_steps: list[Produced]) -> list[dict[int, int]]:
+def all_pairings(steps: list[CaseStep], made_steps: list[ProducedStep]) -> list[dict[int, int]]:
     places = [*range(len(made_steps)), *([None] * len(steps))]
     return [
         {left: right for left, right in enumerate(rights) if right is not None}
@@ -53,7 +62,7 @@ def rises(steps: list[CaseStep], pairs: dict[int, int]) -> bool:
 
 @given(st.lists(recorded, max_size=4), st.lists(produced, max_size=4))
 def test_under_any_order_the_pairing_is_maximum_and_as_many_pass_as_can(
-    steps: list[CaseStep], made_steps: list[Produced]
+    steps: list[CaseStep], made_steps: list[ProducedStep]
 ) -> None:
     scores = [score(steps, made_steps, pairs) for pairs in all_pairings(steps, made_steps)]
 
@@ -65,7 +74,7 @@ def test_under_any_order_the_pairing_is_maximum_and_as_many_pass_as_can(
 
 @given(st.lists(recorded, max_size=4), st.lists(produced, max_size=4))
 def test_in_order_the_subsequence_by_name_is_longest_and_then_as_many_pass_as_can(
-    steps: list[CaseStep], made_steps: list[Produced]
+    steps: list[CaseStep], made_steps: list[ProducedStep]
 ) -> None:
     rising = [pairs for pairs in all_pairings(steps, made_steps) if rises(steps, pairs)]
 
@@ -77,7 +86,7 @@ def test_in_order_the_subsequence_by_name_is_longest_and_then_as_many_pass_as_ca
 
 @given(st.lists(recorded, max_size=6), st.lists(produced, max_size=6), st.sampled_from(["any", "in_order"]))
 def test_no_produced_step_is_paired_twice_or_with_another_name(
-    steps: list[CaseStep], made_steps: list[Produced], order: Order
+    steps: list[CaseStep], made_steps: list[ProducedStep], order: Order
 ) -> None:
     pairs = pair(steps, made_steps, order)
 
@@ -108,8 +117,8 @@ def test_a_disabled_step_takes_only_what_is_left() -> None:
 def test_an_answer_that_passes_wins_over_one_to_be_judged() -> None:
     steps = [answer("x", answer="ai"), answer("y", answer="ai"), answer("z")]
 
-    assert pair(steps, [Produced("answer", text="z")], "any") == {2: 0}
-    assert pair(steps[:2], [Produced("answer", text="z")], "any") == {0: 0}
+    assert pair(steps, [ProducedAnswer("z")], "any") == {2: 0}
+    assert pair(steps[:2], [ProducedAnswer("z")], "any") == {0: 0}
 
 
 @pytest.mark.parametrize("order", ["any", "in_order"])

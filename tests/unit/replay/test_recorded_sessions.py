@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from app.replay.cases import case_from_turns
-from app.replay.codec import dump_case, load_case
+from app.replay.cases import case_from_turns, load_case
+from app.replay.documents import dump
 from app.replay.engine import replay
 from tests.unit.replay.fakes import FakeModel, Parrot, ports
 from tests.unit.sessions.test_samples import EXPECTED, session_of, stored
@@ -28,4 +28,4 @@ def test_a_recorded_session_passes_when_it_is_repeated(run: str) -> None:
 def test_a_case_of_a_recorded_session_survives_a_file(run: str) -> None:
     case = case_from_turns(session_of(stored(run)), "AI")
 
-    assert load_case(json.loads(json.dumps(dump_case(case)))) == case
+    assert load_case(json.loads(json.dumps(dump(case)))) == case

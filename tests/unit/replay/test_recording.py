@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.chat import ToolCall
-from app.replay.recording import Recording
+from app.replay.conversation import Recording
 from tests.unit.replay.fakes import answer, call, turn
 
 

@@ -1,20 +1,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.chat import Tokens
 from app.errors import Invalid
+from app.replay.documents import dump, load
 from app.replay.engine import replay
-from app.replay.result_codec import dump_result, load_result
 from app.replay.results import conclude, counts, with_verdict
 from app.replay.types import (
     Difference,
     Drift,
-    Produced,
+    ProducedAnswer,
+    ProducedCall,
     ReplayResult,
     StepVerdict,
     TestCase,
@@ -29,7 +30,7 @@ def verdict(result: Any) -> StepVerdict:
 
 def reviewed(*steps: Any) -> ReplayResult:
     turns = tuple(TurnResult("?", tuple(map(verdict, each))) for each in steps)
-    case = TestCase(tuple(turn("?") for _ in turns))
+    case = TestCase(turns=tuple(turn("?") for _ in turns))
     return conclude(case, dict(enumerate(turns)))
 
 
@@ -47,7 +48,7 @@ def test_the_status_is_that_of_the_worst_step(steps: list[str], status: str) -> 
 
 
 def test_a_turn_that_never_came_back_fails_the_replay() -> None:
-    case = TestCase((turn("a", answer("x")), turn("b", answer("y"))))
+    case = TestCase(turns=(turn("a", answer("x")), turn("b", answer("y"))))
 
     result = conclude(case, {0: TurnResult("a", (verdict("passed"),))})
 
@@ -57,7 +58,7 @@ def test_a_turn_that_never_came_back_fails_the_replay() -> None:
 
 
 def test_drift_and_tokens_are_those_of_all_turns() -> None:
-    case = TestCase((turn("a"), turn("b")))
+    case = TestCase(turns=(turn("a"), turn("b")))
     first = TurnResult("a", (), drift=Drift({"tone": "x"}, ("f", "g")), tokens=Tokens(1, 2))
     second = TurnResult("b", (), drift=Drift({"size": "y"}, ("g",)), tokens=Tokens(3, 4))
 
@@ -97,7 +98,7 @@ def test_only_a_step_that_needs_review_takes_a_verdict(n: int, given: Any) -> No
 
 def test_a_result_comes_back_from_json_as_it_was() -> None:
     case = TestCase(
-        (
+        turns=(
             turn("Hi", call("f", {"a": 1, "b": None}), answer("x", answer="manual"), placeholders={"tone": "x"}),
             turn("Bye", answer("y"), offered_tools=("gone",)),
         )
@@ -106,13 +107,13 @@ def test_a_result_comes_back_from_json_as_it_was() -> None:
 
     result = replay(case, ports(scripted(*script)))
 
-    assert load_result(json.loads(json.dumps(dump_result(result)))) == result
+    assert load(json.loads(json.dumps(dump(result))), ReplayResult) == result
 
 
 def test_the_written_form_is_the_contract_s() -> None:
     steps = (StepVerdict("answer", "failed", "x", "y", "the answer differs", (Difference("/a", 1),)),)
-    extra = Produced("tool_call", "f", {"a": 1}, "ok"), Produced("answer", text="z")
-    written = dump_result(ReplayResult("failed", (TurnResult("?", steps, extra, "step_limit"),)))
+    extra = ProducedCall("f", {"a": 1}, "ok"), ProducedAnswer("z")
+    written = dump(ReplayResult("failed", (TurnResult("?", steps, extra, "step_limit"),)))
 
     assert written["turns"][0]["steps"] == [
         {

@@ -1,32 +1,32 @@
-"""GET /api/docs: the OpenAPI document as a page, for all."""
+"""GET /api/docs: the OpenAPI document as a page, without a key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import falcon
 
 from app.access import Public
 from app.api.openapi import OpenApi
-from app.api.operation import operation
+from app.api.operation import Call, operation
 
 
+@dataclass(frozen=True)
 class ApiDocsPage:
     """`page` makes the HTML of the document, once."""
 
-    access = Public({"GET"})
-
-    def __init__(self, *, openapi: OpenApi, page: Callable[[Mapping[str, Any]], str]) -> None:
-        self._openapi = openapi
-        self._page = page
+    access: ClassVar = Public({"GET"})
+    openapi: OpenApi
+    page: Callable[[Mapping[str, Any]], str]
 
     @cached_property
-    def _html(self) -> str:
-        return self._page(self._openapi.document)
+    def html(self) -> str:
+        return self.page(self.openapi.document)
 
     @operation("The document as a page", answers={200: None}, texts=("text/html",))
-    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        resp.content_type = falcon.MEDIA_HTML
-        resp.text = self._html
+    def on_get(self, call: Call) -> None:
+        call.resp.content_type = falcon.MEDIA_HTML
+        call.resp.text = self.html

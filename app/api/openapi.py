@@ -1,16 +1,16 @@
-"""The API's OpenAPI 3.1 document, made of the routes, of what their responders say, and of the schemas."""
+"""Makes the API's OpenAPI 3.1 document of the routes, the operations of their methods, and the schemas of those."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
 import falcon
-import orjson
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
 from apispec.ext.marshmallow.common import resolve_schema_cls
@@ -18,48 +18,50 @@ from marshmallow import Schema
 
 from app import __version__
 from app.access import ByKey, Public
-from app.api import openapi_fields
-from app.api.openapi_headers import ANSWERED, BY_STATUS, EVERY_ANSWER, SENT, WITH_A_KEY
+from app.api.openapi_headers import ANSWERED, BY_STATUS, SENT, WITH_A_KEY
 from app.api.operation import Operation, operation, operation_of
 from app.http.route_table import Route, RoutedApp
-from app.schemas.answer import Answer
-from app.schemas.answers.common import Error, TraceError
-from app.schemas.answers.shapes import anything, shape
+from app.schemas.answer import Answer, Json, anything
 from app.schemas.base import BIGINT_MAX
+from app.schemas.common import Error, TraceError
 
-Json = dict[str, Any]
 API = "/api/"
 TRACES = "/api/public/otel/"
 DESCRIPTION = "Run, render and manage versioned prompts; take in agents' traces and replay them."
 ALWAYS, WITH_BODY, WITH_KEY = (400, 500, 503), (413, 415), (401, 403, 429)
-Document = shape("Document", {name: anything() for name in ("openapi", "info", "paths", "components", "security")})
 
 
+class Document(Answer):
+    openapi = anything()
+    info = anything()
+    paths = anything()
+    components = anything()
+    security = anything()
+
+
+@dataclass(frozen=True)
 class OpenApi:
-    """The document at /api/openapi.json, made when it is first asked for: then all routes are known."""
+    """The document at /api/openapi.json, made when it is first requested: then all routes are known."""
 
-    access = Public({"GET"})
-
-    def __init__(self, app: RoutedApp) -> None:
-        self._app = app
+    access: ClassVar = Public({"GET"})
+    app: RoutedApp
 
     @cached_property
     def document(self) -> Json:
-        return build_document(self._app.routes)
+        return build_document(self.app.routes)
 
     @operation("This document", answers={200: Document})
-    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        resp.content_type = falcon.MEDIA_JSON
-        resp.data = orjson.dumps(self.document)
+    def on_get(self) -> Json:
+        return self.document
 
 
 def undescribed(routes: Sequence[Route]) -> list[str]:
     """Methods of the API that have no `@operation`."""
     return [
-        f"{method} {route.path}"
+        f"{name} {route.path}"
         for route in _of_api(routes)
-        for method, responder in route.responders.items()
-        if operation_of(responder) is None
+        for name, method in route.responders.items()
+        if operation_of(method) is None
     ]
 
 
@@ -73,32 +75,49 @@ def build_document(routes: Sequence[Route]) -> Json:
         info={"description": DESCRIPTION},
         security=[{"apiKey": []}],
     )
-    openapi_fields.teach(plugin.converter)
+    _describe_fields(plugin.converter)
     spec.components.security_scheme("apiKey", {"type": "http", "scheme": "bearer", "bearerFormat": "rp_…"})
     for name, header in ANSWERED.items():
         spec.components.header(name, header)
     for route in _of_api(routes):
-        described = {method: operation_of(responder) for method, responder in route.responders.items()}
+        described = {name: operation_of(method) for name, method in route.responders.items()}
         operations = {
-            method.lower(): _operation(plugin, route, method, about) for method, about in described.items() if about
+            name.lower(): _operation(plugin, route, name, about) for name, about in described.items() if about
         }
         if operations:
             spec.path(route.path, operations=operations, parameters=list(_path_parameters(route)))
     return spec.to_dict()
 
 
+def _describe_fields(converter: Any) -> None:
+    """Make an apispec converter read the attributes `documented` and `alternatives` of fields."""
+
+    def alternatives(field: Any, **_kwargs: Any) -> Json:
+        found = getattr(field, "alternatives", ())
+        return {"anyOf": [converter.resolve_nested_schema(one) for one in found]} if found else {}
+
+    def documented(field: Any, **_kwargs: Any) -> Json:
+        return dict(getattr(field, "documented", {}))
+
+    def pattern(_field: Any, ret: Json, **_kwargs: Any) -> Json:
+        r"""Python matches from the beginning, and its `\Z` is written `$` in other languages."""
+        found = str(ret.get("pattern", ""))
+        return {"pattern": "^" + found.removesuffix(r"\Z") + "$"} if found.endswith(r"\Z") else {}
+
+    # Right after the type, so that validators have the last word on bounds.
+    converter.attribute_functions[1:1] = [documented, alternatives]
+    converter.attribute_functions.append(pattern)
+
+
 def _namer(routes: Sequence[Route]) -> Callable[[Any], str]:
-    """Answers have the name they are given; a request that would have the same is called `…Request`."""
-    described = (operation_of(responder) for route in routes for responder in route.responders.values())
+    """Answers have the names of their classes; a request that would have the same name is called `…Request`."""
+    described = (operation_of(method) for route in routes for method in route.responders.values())
     answered = {schema.__name__ for about in described if about for schema in about.answers.values() if schema}
 
     def name(schema: Any) -> str:
-        found = resolve_schema_cls(schema)
-        own = str(found.__name__)  # type: ignore[union-attr] # never a list: our schemas have names of their own
-        if issubclass(found, Answer):  # type: ignore[arg-type]
-            return own
-        plain = own.removesuffix("Schema")
-        return f"{plain}Request" if plain in answered else plain
+        found: Any = resolve_schema_cls(schema)
+        plain = str(found.__name__).removesuffix("Schema")
+        return f"{plain}Request" if plain in answered and not issubclass(found, Answer) else plain
 
     return name
 
@@ -115,26 +134,25 @@ def _path_parameters(route: Route) -> Iterator[Json]:
 
 
 def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Operation) -> Json:
-    public = isinstance(route.access, Public)
     scope = route.access.scope(method) if isinstance(route.access, ByKey) else None
-    words = [inspect.getdoc(type(route.resource)) or "", scope and f"Takes a key with the scope `{scope}`."]
+    paragraphs = [inspect.getdoc(type(route.resource)) or "", scope and f"Takes a key with the scope `{scope}`."]
     found: Json = {
         "operationId": f"{method.lower()}{_camel(route.path)}",
         "summary": about.summary,
-        "description": "\n\n".join(filter(None, words)),
+        "description": "\n\n".join(filter(None, paragraphs)),
         "tags": [type(route.resource).__module__.rpartition(".")[2].replace("_", " ").capitalize()],
         "parameters": list(_parameters(plugin, about)),
-        "responses": _responses(route, about, public=public),
+        "responses": _responses(route, about),
     }
     if about.body:
         content = {falcon.MEDIA_JSON: {"schema": about.body}}
         found["requestBody"] = {"required": not about.body_optional, "content": content}
-    return found | ({"security": []} if public else {})
+    return found | ({"security": []} if isinstance(route.access, Public) else {})
 
 
 def _camel(path: str) -> str:
-    words = re.findall(r"\w+", path.removeprefix(API))
-    return "".join(word.title().replace("_", "") for word in words)
+    parts = re.findall(r"\w+", path.removeprefix(API))
+    return "".join(part.title().replace("_", "") for part in parts)
 
 
 def _parameters(plugin: MarshmallowPlugin, about: Operation) -> Iterator[Json]:
@@ -145,20 +163,22 @@ def _parameters(plugin: MarshmallowPlugin, about: Operation) -> Iterator[Json]:
         yield {"in": "header", "name": name, **SENT[name]}
 
 
-def _responses(route: Route, about: Operation, *, public: bool) -> Json:
+def _responses(route: Route, about: Operation) -> Json:
+    public = isinstance(route.access, Public)
     errors = {*ALWAYS, *about.errors} | (set() if public else set(WITH_KEY))
     errors |= set(WITH_BODY) if about.body else set()
     errors |= {404} if route.parameters else set()
-    said = TraceError if route.path.startswith(TRACES) else Error
-    answers = {str(status): _answer(status, schema, about, public=public) for status, schema in about.answers.items()}
-    return answers | {str(status): _answer(status, said, None, public=public) for status in sorted(errors)}
+    error = TraceError if route.path.startswith(TRACES) else Error
+    texts = {media_type: {"schema": {"type": "string"}} for media_type in about.texts}
+    always = ("X-Request-Id",) if public else ("X-Request-Id", *WITH_A_KEY)
+    answers = {
+        str(status): _answer(status, schema, {*always, *about.answer_headers}, texts if status == HTTPStatus.OK else {})
+        for status, schema in about.answers.items()
+    }
+    return answers | {str(status): _answer(status, error, {"X-Request-Id"}, {}) for status in sorted(errors)}
 
 
-def _answer(status: int, schema: type[Schema] | None, about: Operation | None, *, public: bool) -> Json:
-    names = {*EVERY_ANSWER, *BY_STATUS.get(status, ()), *(about.answer_headers if about else ())}
-    names |= set() if public or about is None else set(WITH_A_KEY)
-    content: Json = {falcon.MEDIA_JSON: {"schema": schema}} if schema else {}
-    if about and status == HTTPStatus.OK:
-        content |= {media_type: {"schema": {"type": "string"}} for media_type in about.texts}
-    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in sorted(names)}
-    return {"description": HTTPStatus(status).phrase, "headers": headers} | ({"content": content} if content else {})
+def _answer(status: int, schema: type[Schema] | None, headers: set[str], texts: Json) -> Json:
+    content: Json = ({falcon.MEDIA_JSON: {"schema": schema}} if schema else {}) | texts
+    named = {name: {"$ref": f"#/components/headers/{name}"} for name in sorted({*headers, *BY_STATUS.get(status, ())})}
+    return {"description": HTTPStatus(status).phrase, "headers": named} | ({"content": content} if content else {})

@@ -31,6 +31,5 @@ ANSWERED: dict[str, Json] = {
     "Retry-After": {"description": "Seconds to wait before asking again.", "schema": _COUNT},
     "WWW-Authenticate": {"description": "Bearer.", "schema": _TEXT},
 }
-EVERY_ANSWER = ("X-Request-Id",)
 WITH_A_KEY = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 BY_STATUS = {201: ("Location",), 202: ("Location",), 401: ("WWW-Authenticate",), 429: ("Retry-After",)}

@@ -21,11 +21,10 @@ from app.api.credentials import Credential, CredentialCheck, Credentials
 from app.api.data_policy import DataPolicyResource
 from app.api.docs import ApiDocsPage
 from app.api.exports import Exports
-from app.api.health import Live, Ready
+from app.api.health import Live, MetricsResource, Ready
 from app.api.keys import ApiKeyResource, ApiKeys
 from app.api.logs import PromptLogs, RejectedSpans
 from app.api.members import Invitation, Invitations, Member, Members
-from app.api.metrics import MetricsResource
 from app.api.models import Model, Models
 from app.api.openapi import OpenApi
 from app.api.operation import Limits, bound
@@ -64,15 +63,15 @@ def install(app: RoutedApp, container: Container, docs_page: Callable[[Mapping[s
     }
     routes = {
         "/health/live": Live(),
-        "/health/ready": Ready(readiness=container.services.readiness),
-        "/metrics": MetricsResource(metrics=container.services.metrics),
+        "/health/ready": Ready(container.services.readiness),
+        "/metrics": MetricsResource(container.services.metrics),
         **prompt_routes(container),
         **replay_routes(container),
         **run_routes(container),
         **trace_routes(container),
         **organization_routes(container),
         "/api/openapi.json": openapi,
-        "/api/docs": ApiDocsPage(openapi=openapi, page=docs_page),
+        "/api/docs": ApiDocsPage(openapi, docs_page),
     }
     for path, resource in routes.items():
         app.add_route(path, resource, adapt=partial(bound, limits=limits))
@@ -115,31 +114,28 @@ def trace_routes(container: Container) -> Routes:
 
 
 def prompt_routes(container: Container) -> Routes:
-    services, base, limit = container.services, container.settings.public_url, container.settings.json_body_bytes
+    services, base = container.services, container.settings.public_url
     prompts, editor, versions = services.prompts, services.prompt_editor, services.versions
     return {
-        "/api/v1/prompts": Prompts(prompts=prompts, editor=editor, base=base, body_bytes=limit),
-        PROMPT: Prompt(prompts=prompts, editor=editor, base=base, body_bytes=limit),
-        f"{PROMPT}/render": Render(prompts=prompts, body_bytes=limit),
-        f"{PROMPT}/preview": Preview(editor=editor, body_bytes=limit),
-        f"{PROMPT}/commit": Commit(versions=versions, body_bytes=limit),
-        f"{PROMPT}/versions": Versions(versions=versions),
-        f"{PROMPT}/versions/{{commit_hash}}": Version(versions=versions),
-        f"{PROMPT}/versions/{{commit_hash}}/restore": Restore(versions=versions, base=base),
+        "/api/v1/prompts": Prompts(prompts, editor, base),
+        PROMPT: Prompt(prompts, editor, base),
+        f"{PROMPT}/render": Render(prompts),
+        f"{PROMPT}/preview": Preview(editor),
+        f"{PROMPT}/commit": Commit(versions),
+        f"{PROMPT}/versions": Versions(versions),
+        f"{PROMPT}/versions/{{commit_hash}}": Version(versions),
+        f"{PROMPT}/versions/{{commit_hash}}/restore": Restore(versions, base),
     }
 
 
 def run_routes(container: Container) -> Routes:
     runs, follower = container.services.runs, container.run_follower
-    limit = container.settings.run_body_bytes
     run = f"/api/v1/runs/{ID % 'run_id'}"
     return {
-        "/api/v1/prompts/run": RunPrompt(
-            runs=runs, delivery=container.run_delivery, follower=follower, body_bytes=limit
-        ),
-        run: RunResource(runs=runs),
-        f"{run}/events": RunEvents(runs=runs, follower=follower),
-        "/api/v1/usage": Usage(usage=container.services.usage, now=container.now),
+        "/api/v1/prompts/run": RunPrompt(runs, container.run_delivery, follower),
+        run: RunResource(runs),
+        f"{run}/events": RunEvents(runs, follower),
+        "/api/v1/usage": Usage(container.services.usage, container.now),
     }
 
 

@@ -10,7 +10,8 @@ import orjson
 
 from app.errors import Invalid, RepriseError
 from app.http.errors import status_of, words_of_bug
-from app.schemas.runs import answer_json
+from app.schemas.answer import dump
+from app.schemas.runs import RunAnswer
 from app.services.runs import Started
 from app.services.runs.failures import raise_failure
 from app.services.runs.following import BEGINNING, SILENCE, Follower, Piece, Seen
@@ -65,7 +66,7 @@ def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
             else:
                 finished = True
                 raise_failure(one)
-                yield _event("done", orjson.dumps(answer_json(one)), LAST_ID)
+                yield _event("done", orjson.dumps(dump(RunAnswer, one)), LAST_ID)
     except RepriseError as error:
         yield _error(status_of(error), str(error), LAST_ID if finished else None)
     except Exception as error:  # noqa: BLE001 - outermost edge: no error handler sees what a stream raises

@@ -2,103 +2,99 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import falcon
 import orjson
 
 from app.access import ByKey
 from app.actors.run_delivery import RunDelivery
-from app.api.operation import operation
+from app.api.operation import Call, Reply, operation
 from app.api.run_events import EVENT_STREAM, last_seen, send_events, wants_events
 from app.errors import Invalid
-from app.http.bodies import read_json
+from app.models.api_keys import ApiKey
 from app.models.runs import RunRow
-from app.schemas.answers import runs as answers
+from app.schemas import runs as schemas
 from app.schemas.base import load
-from app.schemas.runs import RunRequest, answer_json, record_json
-from app.services.runs import Idempotency, RunCommand, RunService, Started
+from app.services.runs import Idempotency, RunService, Started
 from app.services.runs.failures import raise_failure
 from app.services.runs.following import Follower
 
 KEY_MAX = 255
+_REQUEST = schemas.RunRequest()
 
 
+@dataclass(frozen=True, slots=True)
 class RunPrompt:
     """Answers with the model's answer: whole, as events while it is written, or at once (202) to be asked for later."""
 
-    access = ByKey({"POST": "run"})
-    waits = frozenset({"POST"})
-
-    def __init__(self, *, runs: RunService, delivery: RunDelivery, follower: Follower, body_bytes: int) -> None:
-        self._runs = runs
-        self._follower = follower
-        self._delivery = delivery
-        self._body_bytes = body_bytes
+    access: ClassVar = ByKey({"POST": "run"})
+    waits: ClassVar = frozenset({"POST"})
+    runs: RunService
+    delivery: RunDelivery
+    follower: Follower
 
     @operation(
         "Run a prompt",
-        body=RunRequest,
+        body=schemas.RunRequest,
+        limit="run",
         headers=("Idempotency-Key", "Prefer", "Last-Event-ID"),
-        answers={200: answers.RunAnswer, 202: answers.Run},
+        answers={200: schemas.RunAnswer, 202: schemas.Run},
         answer_headers=("X-Run-Id",),
         errors=(404, 409, 502, 504),
         texts=(EVENT_STREAM,),
     )
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        started = self._start(req)
+    def on_post(self, key: ApiKey, call: Call) -> RunRow | Reply | None:
+        req, resp = call.req, call.resp
+        started = self._start(key, call)
         resp.set_header("X-Run-Id", str(started.run_id))
-        self._delivery.send(started)
+        self.delivery.send(started)
         if _prefers_async(req):
-            _accepted(resp, self._runs.get(project_id=started.project_id, run_id=started.run_id))
-            return
+            resp.location = f"/api/v1/runs/{started.run_id}"
+            resp.set_header("Preference-Applied", "respond-async")
+            return Reply(202, self.runs.get(project_id=started.project_id, run_id=started.run_id))
         if wants_events(req):
             # What the caller saw of another run means nothing for one that begins here.
-            send_events(req, resp, self._follower, started, after=last_seen(req) if started.joined else None)
-            return
-        row = self._delivery.finished(started)
+            send_events(req, resp, self.follower, started, after=last_seen(req) if started.joined else None)
+            return None
+        row = self.delivery.finished(started)
         raise_failure(row)
-        resp.media = answer_json(row)
+        return row
 
-    def _start(self, req: falcon.Request) -> Started:
-        """Apart from the waiting, so that the body and its files are not held while a caller waits.
+    def _start(self, key: ApiKey, call: Call) -> Started:
+        """Read the body and start the run; a method of its own, so that no frame holds the files while a caller waits.
 
         Decoded, files are smaller than the body that brings them: its limit holds for both.
         """
-        key = req.context.key
-        body = read_json(req, self._body_bytes)
-        command: RunCommand = replace(load(RunRequest(), body), stream=wants_events(req))
-        idempotency = _idempotency(req, key.id, body)
-        return self._runs.start(
-            command,
+        body = call.read_json()
+        return self.runs.start(
+            replace(load(_REQUEST, body), stream=wants_events(call.req)),
             project_id=key.project_id,
             api_key_id=key.id,
-            idempotency=idempotency,
-            epoch=req.context.epoch,
+            idempotency=_idempotency(call.req, key.id, body),
+            epoch=call.epoch,
         )
 
 
+@dataclass(frozen=True, slots=True)
 class RunResource:
-    access = ByKey({"GET": "read"})
+    access: ClassVar = ByKey({"GET": "read"})
+    runs: RunService
 
-    def __init__(self, *, runs: RunService) -> None:
-        self._runs = runs
-
-    @operation("One run with all that is known of it", answers={200: answers.Run})
-    def on_get(self, req: falcon.Request, resp: falcon.Response, run_id: int) -> None:
-        resp.media = record_json(self._runs.get(project_id=req.context.key.project_id, run_id=run_id))
+    @operation("One run with all that is known of it", answers={200: schemas.Run})
+    def on_get(self, key: ApiKey, run_id: int) -> RunRow:
+        return self.runs.get(project_id=key.project_id, run_id=run_id)
 
 
+@dataclass(frozen=True, slots=True)
 class RunEvents:
     """The events of a run that the caller began elsewhere, or was cut off from."""
 
-    access = ByKey({"GET": "read"})
-    waits = frozenset({"GET"})
-
-    def __init__(self, *, runs: RunService, follower: Follower) -> None:
-        self._runs = runs
-        self._follower = follower
+    access: ClassVar = ByKey({"GET": "read"})
+    waits: ClassVar = frozenset({"GET"})
+    runs: RunService
+    follower: Follower
 
     @operation(
         "The events of a run, from its beginning or after the last one seen",
@@ -107,17 +103,11 @@ class RunEvents:
         texts=(EVENT_STREAM,),
         answer_headers=("X-Run-Id",),
     )
-    def on_get(self, req: falcon.Request, resp: falcon.Response, run_id: int) -> None:
-        row = self._runs.get(project_id=req.context.key.project_id, run_id=run_id)
-        resp.set_header("X-Run-Id", str(row.id))
-        send_events(req, resp, self._follower, Started(row.id, row.project_id, joined=True), after=last_seen(req))
-
-
-def _accepted(resp: falcon.Response, row: RunRow) -> None:
-    resp.status = falcon.HTTP_202
-    resp.location = f"/api/v1/runs/{row.id}"
-    resp.set_header("Preference-Applied", "respond-async")
-    resp.media = record_json(row)
+    def on_get(self, key: ApiKey, call: Call, run_id: int) -> None:
+        row = self.runs.get(project_id=key.project_id, run_id=run_id)
+        call.resp.set_header("X-Run-Id", str(row.id))
+        started = Started(row.id, row.project_id, joined=True)
+        send_events(call.req, call.resp, self.follower, started, after=last_seen(call.req))
 
 
 def _prefers_async(req: falcon.Request) -> bool:

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import falcon
 
 from app.access import ByKey
-from app.api.operation import operation
-from app.schemas.answers import usage as answers
-from app.schemas.base import load
-from app.schemas.usage import UsageQuery, UsageQuestion, usage_csv, usage_json
+from app.api.operation import Call, operation
+from app.models.api_keys import ApiKey
+from app.schemas import usage as schemas
 from app.services.runs.usage import UsageService
 from app.timestamps import Now
 
-_QUERY = UsageQuery()
 CSV = "text/csv"
 
 
+@dataclass(frozen=True, slots=True)
 class Usage:
-    access = ByKey({"GET": "read"})
-
-    def __init__(self, *, usage: UsageService, now: Now) -> None:
-        self._usage = usage
-        self._now = now
+    access: ClassVar = ByKey({"GET": "read"})
+    usage: UsageService
+    now: Now
 
     @operation(
         "Usage by day, prompt, version, model, key, source",
-        query=UsageQuery,
-        answers={200: answers.Usage},
-        texts=("text/csv",),
+        query=schemas.UsageQuery,
+        answers={200: schemas.Usage},
+        texts=(CSV,),
     )
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        question: UsageQuestion = load(_QUERY, req.params)
-        wanted = question.wanted(self._now().date())
-        rows = self._usage.read(project_id=req.context.key.project_id, wanted=wanted, group_by=question.group_by)
-        if req.client_prefers((falcon.MEDIA_JSON, CSV)) == CSV:
-            resp.content_type = f"{CSV}; charset=utf-8; header=present"
-            resp.text = usage_csv(rows, question.group_by)
-        else:
-            resp.media = usage_json(rows, wanted, question.group_by)
+    def on_get(self, key: ApiKey, command: schemas.UsageQuestion, call: Call) -> schemas.UsageReport | None:
+        days = command.wanted(self.now().date())
+        rows = self.usage.read(project_id=key.project_id, wanted=days, group_by=command.group_by)
+        if call.req.client_prefers((falcon.MEDIA_JSON, CSV)) != CSV:
+            return schemas.UsageReport(rows, days, command.group_by)
+        call.resp.content_type = f"{CSV}; charset=utf-8; header=present"
+        call.resp.text = schemas.usage_csv(rows, command.group_by)
+        return None

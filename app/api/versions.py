@@ -2,97 +2,79 @@
 
 from __future__ import annotations
 
-import falcon
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from app.access import ByKey
-from app.api.etags import if_match
-from app.api.operation import operation
-from app.api.prompts import show
-from app.http.bodies import read_json
-from app.schemas import prompt_records
-from app.schemas.answers import prompts as answers
-from app.schemas.base import load
-from app.schemas.prompts import CommitSchema
-from app.services.prompts.versions import VersionService
-
-_COMMIT = CommitSchema()
+from app.api.operation import Call, operation
+from app.models.api_keys import ApiKey
+from app.models.prompt_versions import VersionHead
+from app.schemas import prompts as schemas
+from app.schemas.prompts import PublishedPrompt, public_url
+from app.services.prompts.versions import VersionService, VersionView
 
 
+@dataclass(frozen=True, slots=True)
 class Commit:
-    access = ByKey({"POST": "write"})
-
-    def __init__(self, *, versions: VersionService, body_bytes: int) -> None:
-        self._versions = versions
-        self._body_bytes = body_bytes
+    access: ClassVar = ByKey({"POST": "write"})
+    versions: VersionService
 
     @operation(
         "Commit the draft",
-        body=CommitSchema,
+        body=schemas.CommitSchema,
         body_optional=True,
         headers=("If-Match",),
-        answers={201: answers.Version},
+        answers={201: schemas.Version},
+        location="/api/v1/prompts/{prompt_id}/versions/{commitHash}",
         errors=(409, 412),
     )
-    def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
-        body = load(_COMMIT, read_json(req, self._body_bytes, optional=True))
-        committed = self._versions.commit(
-            project_id=req.context.key.project_id,
-            prompt_id=prompt_id,
-            message=body["message"],
-            if_match=if_match(req),
-            actor=req.context.key.actor,
+    def on_post(self, key: ApiKey, command: dict[str, Any], call: Call, prompt_id: int) -> VersionView:
+        return self.versions.commit(
+            project_id=key.project_id, prompt_id=prompt_id, if_match=call.if_match, actor=key.actor, **command
         )
-        resp.status = falcon.HTTP_201
-        resp.location = f"/api/v1/prompts/{prompt_id}/versions/{committed.head.commit_hash}"
-        resp.media = prompt_records.version_record(committed)
 
 
+@dataclass(frozen=True, slots=True)
 class Versions:
-    access = ByKey({"GET": "read"})
+    access: ClassVar = ByKey({"GET": "read"})
+    versions: VersionService
 
-    def __init__(self, *, versions: VersionService) -> None:
-        self._versions = versions
-
-    @operation("The prompt's versions, newest first", answers={200: answers.Versions})
-    def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
-        versions = self._versions.list(project_id=req.context.key.project_id, prompt_id=prompt_id)
-        resp.media = {"versions": [prompt_records.version_entry(version) for version in versions]}
+    @operation("The prompt's versions, newest first", answers={200: schemas.Versions})
+    def on_get(self, key: ApiKey, prompt_id: int) -> list[VersionHead]:
+        return self.versions.list(project_id=key.project_id, prompt_id=prompt_id)
 
 
+@dataclass(frozen=True, slots=True)
 class Version:
-    access = ByKey({"GET": "read"})
+    access: ClassVar = ByKey({"GET": "read"})
+    versions: VersionService
 
-    def __init__(self, *, versions: VersionService) -> None:
-        self._versions = versions
-
-    @operation("One version", answers={200: answers.Version})
-    def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int, commit_hash: str) -> None:
-        version = self._versions.get(
-            project_id=req.context.key.project_id, prompt_id=prompt_id, commit_hash=commit_hash
-        )
-        resp.media = prompt_records.version_record(version)
+    @operation("One version", answers={200: schemas.Version})
+    def on_get(self, key: ApiKey, prompt_id: int, commit_hash: str) -> VersionView:
+        return self.versions.get(project_id=key.project_id, prompt_id=prompt_id, commit_hash=commit_hash)
 
 
+@dataclass(frozen=True, slots=True)
 class Restore:
-    access = ByKey({"POST": "write"})
+    """`base` is the public address of the pages, "" where there is none."""
 
-    def __init__(self, *, versions: VersionService, base: str) -> None:
-        self._versions = versions
-        self._base = base
+    access: ClassVar = ByKey({"POST": "write"})
+    versions: VersionService
+    base: str
 
     @operation(
         "Make a version the draft again",
         headers=("If-Match",),
-        answers={200: answers.Prompt},
+        answers={200: schemas.Prompt},
         answer_headers=("ETag",),
         errors=(412,),
     )
-    def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int, commit_hash: str) -> None:
-        view = self._versions.restore(
-            project_id=req.context.key.project_id,
+    def on_post(self, key: ApiKey, call: Call, prompt_id: int, commit_hash: str) -> PublishedPrompt:
+        view = self.versions.restore(
+            project_id=key.project_id,
             prompt_id=prompt_id,
             commit_hash=commit_hash,
-            if_match=if_match(req),
-            actor=req.context.key.actor,
+            if_match=call.if_match,
+            actor=key.actor,
         )
-        show(resp, view, base=self._base)
+        return PublishedPrompt(view, public_url(self.base, prompt_id))

@@ -11,9 +11,10 @@ import orjson
 from marshmallow import post_load
 
 from app.errors import Invalid, NotFound
+from app.schemas.answer import dumper
 from app.schemas.base import Moment, StrictSchema
 from app.schemas.cases import dump_test_case
-from app.schemas.runs import record_json
+from app.schemas.runs import Run
 from app.services.data.export import ExportService
 from app.sessions.present import present_session
 
@@ -55,7 +56,7 @@ def records(
     asked: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}
     asked |= {"since": wanted.since, "until": wanted.until}
     if kind == "runs":
-        return map(record_json, exports.of_runs(**asked))
+        return map(dumper(Run), exports.of_runs(**asked))
     found = exports.of_sessions(**asked)
     return (present_session(each.id, each.prompt_id, each.conversation_id, each.turns) for each in found)
 

@@ -1,21 +1,31 @@
-"""Requests about prompts, as dataclasses of the services."""
+"""Prompts, their versions and renderings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
-from marshmallow import fields, post_load, validate
+from marshmallow import fields, missing, post_load, validate
 
+from app.models.prompts import PromptListing
+from app.rendering.placeholders import keys_in
+from app.schemas.answer import Answer, boolean, choice, integer, itself, many, one, part, text, time
 from app.schemas.base import Identifier, QueryBoolean, StrictBoolean, StrictSchema, Text
+from app.schemas.common import ModelName, PlaceholdersUsed
 from app.schemas.model_config import ModelConfigSchema
-from app.schemas.placeholders import Placeholders, Selections
+from app.schemas.models import LanguageModel
+from app.schemas.placeholders import Placeholders, PlaceholderSchema, Selections
 from app.services.prompts.changes import DraftChange, NewPrompt
+from app.services.prompts.content import PromptContent
+from app.services.prompts.model_config import with_defaults
+from app.services.prompts.service import PromptPage, PromptView
 
 NAME = 128
 VALUE = 500_000
 MESSAGE = 500
 PAGE = 500
+ASSERTION_TYPES = ("STRICT", "AI", "MANUAL")
+FORMATS = ("XML", "RAW")
 
 
 class _ContentSchema(StrictSchema):
@@ -29,21 +39,19 @@ class _ContentSchema(StrictSchema):
 
 
 class NewPromptSchema(_ContentSchema):
+    command: ClassVar = NewPrompt
+
     name = Text(required=True, minimum=1, maximum=NAME, trim=True)
     value = Text(required=True, maximum=VALUE)
-    instruction_format = fields.String(data_key="instructionFormat", validate=validate.OneOf(("XML", "RAW")))
+    instruction_format = fields.String(validate=validate.OneOf(FORMATS))
     commit = StrictBoolean()
-
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> NewPrompt:
-        return NewPrompt(**data)
 
 
 class DraftChangeSchema(_ContentSchema):
     name = Text(minimum=1, maximum=NAME, trim=True)
     value = Text(maximum=VALUE)
-    assertion_type = fields.String(data_key="assertionType", validate=validate.OneOf(("STRICT", "AI", "MANUAL")))
-    assertion_value = Text(data_key="assertionValue", maximum=VALUE)
+    assertion_type = fields.String(validate=validate.OneOf(ASSERTION_TYPES))
+    assertion_value = Text(maximum=VALUE)
 
     @post_load
     def _make(self, data: dict[str, Any], **_kwargs: Any) -> DraftChange:
@@ -61,12 +69,10 @@ class WhichVersion:
 
 
 class WhichVersionQuery(StrictSchema):
-    productive = QueryBoolean(load_default=True)
-    commit_hash = Text(data_key="commitHash", load_default=None)
+    command: ClassVar = WhichVersion
 
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> WhichVersion:
-        return WhichVersion(**data)
+    productive = QueryBoolean(load_default=True)
+    commit_hash = Text(load_default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +83,11 @@ class RenderRequest:
 
 
 class RenderSchema(StrictSchema):
+    command: ClassVar = RenderRequest
+
     selections = Selections(data_key="placeholders", load_default=dict)
     productive = StrictBoolean(load_default=True)
-    commit_hash = Text(data_key="commitHash", load_default=None, allow_none=True)
-
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> RenderRequest:
-        return RenderRequest(**data)
+    commit_hash = Text(load_default=None, allow_none=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +100,11 @@ class Page:
 
 
 class PageQuery(StrictSchema):
+    command: ClassVar = Page
+
     search = Text(load_default=None)
     limit = Identifier(load_default=None, validate=validate.Range(max=PAGE))
     before_id = Identifier(data_key="cursor", load_default=None)
-
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> Page:
-        return Page(**data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +116,166 @@ class PreviewRequest:
 class PreviewSchema(StrictSchema):
     """`draft` is what an edit of the draft would be."""
 
+    command: ClassVar = PreviewRequest
+
     change = fields.Nested(DraftChangeSchema, data_key="draft", load_default=DraftChange)
     selections = Selections(data_key="placeholders", load_default=dict)
-
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> PreviewRequest:
-        return PreviewRequest(**data)
 
 
 class CommitSchema(StrictSchema):
     message = Text(maximum=MESSAGE, load_default="")
+
+
+def public_url(base: str, prompt_id: int) -> str:
+    """The prompt's page; "" when the instance has no public base URL."""
+    return f"{base.rstrip('/')}/prompts/{prompt_id}" if base else ""
+
+
+class Content(Answer):
+    """What a version and a draft both have; read from a `PromptContent`."""
+
+    value = text()
+    language_model_id = integer(attribute="model.id")
+    language_model = one(LanguageModel, attribute="model")
+    fallback_model_name = text(allow_none=True, get=lambda content: content.fallback and content.fallback.name)
+    language_model_config = one(ModelConfigSchema, get=lambda content: with_defaults(content.config, content.model))
+    instruction_format = choice(*FORMATS)
+    placeholder_definitions = many(PlaceholderSchema, attribute="placeholders")
+
+
+class PublishedPrompt(NamedTuple):
+    """A prompt with the address of its page."""
+
+    view: PromptView
+    public_url: str
+
+    @property
+    def etag(self) -> str | None:
+        return self.view.etag
+
+
+class Prompt(Answer):
+    id = integer(attribute="view.head.id")
+    name = text(attribute="view.head.name")
+    public_url = text()
+    assertion_type = choice(*ASSERTION_TYPES, attribute="view.head.assertion_type")
+    assertion_value = text(attribute="view.head.assertion_value")
+    commited = boolean(attribute="view.head.committed")
+    project_id = integer(attribute="view.head.project_id")
+    created_at = time(attribute="view.head.created_at")
+    updated_at = time(attribute="view.head.updated_at")
+    commit_hash = text(attribute="view.content.commit_hash", allow_none=True)
+    content = part(Content, "view.content")
+
+
+class Author(Answer):
+    id = integer(attribute="author_id")
+    name = text(attribute="author_name")
+
+
+class VersionEntry(Answer):
+    commit_hash = text()
+    created_at = time()
+    message = text()
+    author = one(Author, allow_none=True, get=lambda version: None if version.author_id is None else version)
+
+
+class Version(Answer):
+    head = part(VersionEntry, "head")
+    parent_commit_hash = text(attribute="head.parent_hash", allow_none=True)
+    content = part(Content, "content")
+
+
+class Versions(Answer):
+    versions = many(VersionEntry, get=itself)
+
+
+class Branch(Answer):
+    """Today's only branch, of which lists show the newest version."""
+
+    name = text(get=lambda _version: "master")
+    prompt_versions = many(VersionEntry, get=lambda version: [version])
+
+
+class PromptCounts(Answer):
+    test_cases = integer()
+
+
+class ListedPrompt(NamedTuple):
+    """A prompt of a list with the address of its page."""
+
+    prompt: PromptListing
+    public_url: str
+
+
+class PromptListItem(Answer):
+    id = integer(attribute="prompt.id")
+    name = text(attribute="prompt.name")
+    public_url = text()
+    assertion_type = choice(*ASSERTION_TYPES, attribute="prompt.assertion_type")
+    language_model_id = integer(attribute="prompt.language_model_id")
+    created_at = time(attribute="prompt.created_at")
+    updated_at = time(attribute="prompt.updated_at")
+    commited = boolean(attribute="prompt.committed")
+    count = one(PromptCounts, attribute="prompt", data_key="_count")
+    branches = many(Branch, get=lambda listed: [listed.prompt.newest] if listed.prompt.newest else [])
+
+
+class ListedPrompts(NamedTuple):
+    page: PromptPage
+    prompts: list[ListedPrompt]
+
+
+def _next_cursor(listed: ListedPrompts) -> Any:
+    """There when the caller set a limit, None on the last page."""
+    last_id = listed.page.next_before_id
+    return missing if listed.page.limit is None else None if last_id is None else str(last_id)
+
+
+class PromptList(Answer):
+    prompts = many(PromptListItem)
+    next_cursor = text(required=False, allow_none=True, get=_next_cursor)
+
+
+class NewPromptRecord(Answer):
+    id = integer(attribute="prompt_id")
+    name = text()
+    value = text()
+    commited = boolean(get=lambda content: content.commit_hash is not None)
+
+
+def _undefined(content: PromptContent) -> list[str]:
+    defined = {placeholder.key for placeholder in content.placeholders}
+    return [key for key in keys_in(content.value) if key not in defined]
+
+
+def _unused(content: PromptContent) -> list[str]:
+    in_text = keys_in(content.value)
+    return [placeholder.key for placeholder in content.placeholders if placeholder.key not in in_text]
+
+
+class PlaceholdersFound(Answer):
+    undefined_keys = many(text(), get=_undefined)
+    ignored = many(text(), get=_unused)
+
+
+class CreatedPrompt(Answer):
+    """Read from the `PromptContent` of the new prompt."""
+
+    prompt = one(NewPromptRecord, get=itself)
+    placeholders = one(PlaceholdersFound, get=itself)
+
+
+class PlaceholdersRendered(PlaceholdersUsed):
+    undefined_keys = many(text())
+
+
+class RenderedPrompt(Answer):
+    instruction = text(attribute="rendered.instruction")
+    instruction_format = choice(*FORMATS, attribute="content.instruction_format")
+    commit_hash = text(attribute="content.commit_hash", allow_none=True)
+    language_model = one(ModelName, attribute="content.model")
+    language_model_config = one(
+        ModelConfigSchema, get=lambda result: with_defaults(result.content.config, result.content.model)
+    )
+    placeholders = one(PlaceholdersRendered, attribute="rendered")

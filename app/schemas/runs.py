@@ -1,20 +1,22 @@
-"""Run Prompt's body, its answer, and the full record of a run."""
+"""Run Prompt's body and answer, and all that is known of a run."""
 
 from __future__ import annotations
 
 import binascii
 import re
 from base64 import b64decode
+from collections.abc import Callable
 from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validates
 
 from app.chat import File
 from app.models.runs import RunRow
+from app.schemas.answer import Answer, boolean, choice, integer, many, mapping, one, text, time
 from app.schemas.base import BoundedList, Identifier, StrictBoolean, StrictSchema, Text
+from app.schemas.common import Cost, ModelName, PlaceholdersUsed, Tokens, ToolCall
 from app.schemas.placeholders import Selections
 from app.services.runs import RunCommand
-from app.timestamps import iso, iso_or_none
 
 FILES_MAX = 3
 # Bytes of UTF-8. More than any model reads, and with its escapes less than a database takes in one packet.
@@ -27,19 +29,19 @@ _SPACES = str.maketrans("", "", " \t\r\n")
 class FileSchema(StrictSchema):
     """One entry of `files`; loads to `app.chat.File`."""
 
-    fileName = Text(maximum=255, load_default="")  # noqa: N815 - the API's names
-    contentType = Text(maximum=255, load_default="")  # noqa: N815
+    file_name = Text(maximum=255, load_default="")
+    content_type = Text(maximum=255, load_default="")
     base64 = fields.String(required=True)
 
     @post_load
     def _file(self, data: dict[str, Any], **_: Any) -> File:
         media_type, content = _decode(data["base64"])
-        media_type = (data["contentType"] or media_type).strip().lower()
+        media_type = (data["content_type"] or media_type).strip().lower()
         if not media_type:
             raise ValidationError("Must be given here or in the data URL.", "contentType")
         if not _MEDIA_TYPE.fullmatch(media_type):
             raise ValidationError("Must be a media type, such as image/png.", "contentType")
-        return File(data["fileName"].strip() or "file", media_type, content)
+        return File(data["file_name"].strip() or "file", media_type, content)
 
 
 class RunRequest(StrictSchema):
@@ -50,8 +52,8 @@ class RunRequest(StrictSchema):
     files = BoundedList(fields.Nested(FileSchema), maximum=FILES_MAX, load_default=list)
     placeholders = Selections(load_default=dict)
     productive = StrictBoolean(load_default=True)
-    commitHash = Text(load_default=None)  # noqa: N815
-    memoryKey = Text(load_default=None)  # noqa: N815
+    commit_hash = Text(load_default=None)
+    memory_key = Text(load_default=None)
 
     @validates("question")
     def _short_enough(self, question: str, **_: Any) -> None:
@@ -60,14 +62,14 @@ class RunRequest(StrictSchema):
 
     @post_load
     def _command(self, data: dict[str, Any], **_: Any) -> RunCommand:
-        remembered = {} if data["memoryKey"] is None else {"memory_key": data["memoryKey"]}
+        remembered = {} if data["memory_key"] is None else {"memory_key": data["memory_key"]}
         return RunCommand(
             prompt_id=data["id"],
             question=data["question"],
             files=tuple(data["files"]),
             selections=remembered | data["placeholders"],
             productive=data["productive"],
-            commit_hash=data["commitHash"],
+            commit_hash=data["commit_hash"],
         )
 
 
@@ -87,60 +89,83 @@ def _decode(text: str) -> tuple[str, bytes]:
     return media_type, content
 
 
-def answer_json(row: RunRow) -> dict[str, Any]:
-    """Run Prompt's answer, of a run that is done."""
-    outcome = row.outcome or {}
-    answer: dict[str, Any] = {
-        "answer": row.answer,
-        "tokens": outcome["tokens"],
-        "cost": outcome["cost"],
-        "response_time_ms": row.response_time_ms,
-        "placeholders": _placeholders(row),
-        "model": _model(row),
-    }
-    if "firstError" in outcome:
-        answer["fallback"] = True
-    if row.nok:
-        answer["status"] = row.nok
-    if "masked" in outcome:
-        answer["masked"] = True
-    return answer | {key: outcome[key] for key in ("chainOfThoughts", "toolCalls") if key in outcome}
+def _outcome(name: str) -> Callable[[RunRow], Any]:
+    """What reads a key of a run's outcome, which is stored as JSON; None where it has no such key."""
+    return lambda row: (row.outcome or {}).get(name)
 
 
-def record_json(row: RunRow) -> dict[str, Any]:
-    """All that is known of a run. `status` is queued, running, done or failed; `nok` as in Run Prompt's answer."""
-    outcome = row.outcome or {}
-    return {
-        "id": row.id,
-        "promptId": row.prompt_id,
-        "commitHash": row.commit_hash,
-        "source": row.source,
-        "status": row.status,
-        "question": row.question,
-        "files": row.request["files"],
-        "placeholders": _placeholders(row),
-        "languageModel": _model(row),
-        "fallback": {"firstError": outcome["firstError"]} if "firstError" in outcome else None,
-        "languageModelConfig": row.request["config"],
-        "instruction": row.instruction,
-        "answer": row.answer,
-        "toolCalls": outcome.get("toolCalls", []),
-        "chainOfThoughts": outcome.get("chainOfThoughts"),
-        "nok": row.nok,
-        "error": {"kind": row.error_kind, "message": row.error} if row.error_kind else None,
-        "tokens": outcome.get("tokens"),
-        "cost": outcome.get("cost"),
-        "response_time_ms": row.response_time_ms,
-        "createdAt": iso(row.created_at),
-        "startedAt": iso_or_none(row.started_at),
-        "finishedAt": iso_or_none(row.finished_at),
-    }
+def _error(row: RunRow) -> dict[str, Any] | None:
+    return {"kind": row.error_kind, "message": row.error} if row.error_kind else None
+
+
+def _fallback(row: RunRow) -> dict[str, Any] | None:
+    first_error = _outcome("firstError")(row)
+    return None if first_error is None else {"firstError": first_error}
 
 
 def _model(row: RunRow) -> dict[str, Any]:
-    """The one that answered, be it the prompt's second."""
+    """The model that answered, be it the prompt's second."""
     return {"id": row.language_model_id, "name": row.model_name, "vendor": row.vendor}
 
 
 def _placeholders(row: RunRow) -> dict[str, Any]:
     return {"resolved": row.request["resolved"], "ignored": row.request["ignored"]}
+
+
+class RunAnswer(Answer):
+    """Run Prompt's answer, of a run that is done."""
+
+    answer = text()
+    tokens = one(Tokens, get=_outcome("tokens"))
+    cost = one(Cost, get=_outcome("cost"))
+    response_time_ms = integer(data_key="response_time_ms")
+    placeholders = one(PlaceholdersUsed, get=_placeholders)
+    model = one(ModelName, get=_model)
+    fallback = boolean(required=False, get=lambda row: _fallback(row) and True)
+    status = text(required=False, get=lambda row: row.nok or None)
+    masked = boolean(required=False, get=lambda row: _outcome("masked")(row) and True)
+    chain_of_thoughts = text(required=False, get=_outcome("chainOfThoughts"))
+    tool_calls = many(ToolCall, required=False, get=_outcome("toolCalls"))
+
+
+class RunFile(Answer):
+    file_name = text()
+    content_type = text()
+    size = integer()
+
+
+class Fallback(Answer):
+    first_error = text()
+
+
+class RunError(Answer):
+    kind = text()
+    message = text(allow_none=True)
+
+
+class Run(Answer):
+    """All that is known of a run; `nok` is the `status` of Run Prompt's answer."""
+
+    id = integer()
+    prompt_id = integer()
+    commit_hash = text(allow_none=True)
+    source = text()
+    status = choice("queued", "running", "done", "failed")
+    question = text()
+    files = many(RunFile, get=lambda row: row.request["files"])
+    placeholders = one(PlaceholdersUsed, get=_placeholders)
+    language_model = one(ModelName, get=_model)
+    fallback = one(Fallback, allow_none=True, get=_fallback)
+    language_model_config = mapping(get=lambda row: row.request["config"])
+    instruction = text(allow_none=True)
+    answer = text(allow_none=True)
+    tool_calls = many(ToolCall, get=lambda row: _outcome("toolCalls")(row) or [])
+    chain_of_thoughts = text(allow_none=True, get=_outcome("chainOfThoughts"))
+    nok = text(allow_none=True)
+    error = one(RunError, allow_none=True, get=_error)
+    tokens = one(Tokens, allow_none=True, get=_outcome("tokens"))
+    cost = one(Cost, allow_none=True, get=_outcome("cost"))
+    response_time_ms = integer(data_key="response_time_ms", allow_none=True)
+    created_at = time()
+    started_at = time(allow_none=True)
+    finished_at = time(allow_none=True)

@@ -1,20 +1,22 @@
-"""What is asked about usage, and its answer as JSON and as CSV."""
+"""Usage: the query, and the answer as JSON and as CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
-from marshmallow import ValidationError, fields, post_load
+from marshmallow import ValidationError, fields, missing
 
 from app.errors import Invalid
 from app.models.usage import GROUPS, Spent, UsageFilter
+from app.schemas.answer import Answer, dump, integer, itself, many, number, one, part, text
 from app.schemas.base import Day, Identifier, StrictSchema
-from app.services.runs.usage import UsageRow, total
+from app.schemas.common import ModelName
+from app.services.runs import usage
 
 DAYS = 30
 DAYS_MAX = 3660
@@ -51,73 +53,80 @@ class Groups(fields.Field[tuple[str, ...]]):
 
 
 class UsageQuery(StrictSchema):
+    command: ClassVar = UsageQuestion
+
     since = Day(data_key="from", load_default=None)
     until = Day(data_key="to", load_default=None)
-    group_by = Groups(data_key="groupBy", load_default=("day",))
-    prompt_id = Identifier(data_key="promptId", load_default=None)
-
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> UsageQuestion:
-        return UsageQuestion(**data)
+    group_by = Groups(load_default=("day",))
+    prompt_id = Identifier(load_default=None)
 
 
-def usage_json(rows: Sequence[UsageRow], wanted: UsageFilter, group_by: Sequence[str]) -> dict[str, Any]:
-    return {
-        "from": wanted.since.isoformat(),
-        "to": wanted.until.isoformat(),
-        "groupBy": list(group_by),
-        "rows": [_row(row) for row in rows],
-        "total": _sums(total(rows)),
-    }
+def _group(name: str, shown: Callable[[Any], Any] = itself) -> Callable[[usage.UsageRow], Any]:
+    """What reads a group's column; `missing` where rows are not grouped by it."""
+    return lambda row: shown(row.group[name]) if name in row.group else missing
 
 
-def usage_csv(rows: Sequence[UsageRow], group_by: Sequence[str]) -> str:
+def _or_none(value: Any) -> Any:
+    """None for the draft, which has no hash, and for runs without a key."""
+    return value or None
+
+
+def _model(row: usage.UsageRow) -> Any:
+    group = row.group
+    if "language_model_id" not in group:
+        return None
+    return {"id": group["language_model_id"], "name": group["name"], "vendor": group["vendor"]}
+
+
+class UsageTokens(Answer):
+    prompt = integer(attribute="prompt_tokens")
+    completion = integer(attribute="completion_tokens")
+    total = integer(get=lambda spent: spent.prompt_tokens + spent.completion_tokens)
+    cache_read = integer(attribute="cache_read_tokens")
+    cache_write = integer(attribute="cache_write_tokens")
+    reasoning = integer(attribute="reasoning_tokens")
+
+
+class UsageSums(Answer):
+    runs = integer()
+    failed = integer()
+    tokens = one(UsageTokens, get=itself)
+    cost = number(attribute="cost_usd")
+
+
+class UsageRow(Answer):
+    day = text(required=False, get=_group("day", date.isoformat))
+    prompt_id = integer(required=False, get=_group("prompt_id"))
+    commit_hash = text(required=False, allow_none=True, get=_group("commit_hash", _or_none))
+    model = one(ModelName, required=False, get=_model)
+    api_key_id = integer(required=False, allow_none=True, get=_group("api_key_id", _or_none))
+    source = text(required=False, get=_group("source"))
+    sums = part(UsageSums, "spent")
+
+
+class UsageReport(NamedTuple):
+    rows: Sequence[usage.UsageRow]
+    days: UsageFilter
+    group_by: Sequence[str]
+
+
+class Usage(Answer):
+    from_ = text(get=lambda report: report.days.since.isoformat())
+    to = text(get=lambda report: report.days.until.isoformat())
+    group_by = many(text())
+    rows = many(UsageRow)
+    total = one(UsageSums, get=lambda report: usage.total(report.rows))
+
+
+def usage_csv(rows: Sequence[usage.UsageRow], group_by: Sequence[str]) -> str:
     """RFC 4180, with a header; what JSON nests has its path as the column's name."""
-    flat = [_flat(_row(row)) for row in rows]
-    names = list(flat[0]) if flat else [*group_by, *_flat(_sums(Spent(runs=0)))]
+    flat = [_flat(dump(UsageRow, row)) for row in rows]
+    names = list(flat[0]) if flat else [*group_by, *_flat(dump(UsageSums, Spent(runs=0)))]
     out = io.StringIO()
     writer = csv.DictWriter(out, names)
     writer.writeheader()
     writer.writerows({name: _harmless(value) for name, value in row.items()} for row in flat)
     return out.getvalue()
-
-
-def _row(row: UsageRow) -> dict[str, Any]:
-    return _group(row.group) | _sums(row.spent)
-
-
-def _group(group: dict[str, Any]) -> dict[str, Any]:
-    """By the API's names; null for a draft, for runs without a key."""
-    shown: dict[str, Any] = {}
-    if "day" in group:
-        shown["day"] = group["day"].isoformat()
-    if "prompt_id" in group:
-        shown["promptId"] = group["prompt_id"]
-    if "commit_hash" in group:
-        shown["commitHash"] = group["commit_hash"] or None
-    if "language_model_id" in group:
-        shown["model"] = {"id": group["language_model_id"], "name": group["name"], "vendor": group["vendor"]}
-    if "api_key_id" in group:
-        shown["apiKeyId"] = group["api_key_id"] or None
-    if "source" in group:
-        shown["source"] = group["source"]
-    return shown
-
-
-def _sums(spent: Spent) -> dict[str, Any]:
-    return {
-        "runs": spent.runs,
-        "failed": spent.failed,
-        "tokens": {
-            "prompt": spent.prompt_tokens,
-            "completion": spent.completion_tokens,
-            "total": spent.prompt_tokens + spent.completion_tokens,
-            "cacheRead": spent.cache_read_tokens,
-            "cacheWrite": spent.cache_write_tokens,
-            "reasoning": spent.reasoning_tokens,
-        },
-        "cost": spent.cost_usd,
-    }
 
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 import redis
+from falcon.testing import TestClient
 
 from app.models import runs
+from app.process.application import build_app
 from app.redis_store.keys import run_events
 from app.services.runs.failures import failed
 from app.services.runs.following import SILENCE, Piece
@@ -225,8 +226,7 @@ def test_whoever_waited_too_long_is_told_in_an_event_and_may_come_back(world, co
     upstream.script(Reply(text="late", latency_s=1.0))
     accepted = stream(world, prompt(world, model="gpt-4o-mini"), headers=LATER)
     impatient = replace(container.run_follower, look_s=0.05, wait_s=0.2)
-    with follower_of(world, impatient):
-        cut = follow(world, accepted.json["id"])
+    cut = follow(with_follower(world, impatient), accepted.json["id"])
     assert events(cut)[-1][0::2] == ("error", {**events(cut)[-1][2], "status": 504})
     assert events(cut)[-1][1] is None, "it is not the end of the run"
     assert events(follow(world, accepted.json["id"]))[-1][2]["answer"] == "late"
@@ -241,8 +241,7 @@ def test_a_redis_that_is_away_loses_tokens_and_never_the_answer(world, container
 
     blind = replace(container.run_follower, client=Away(), pause_s=0.05)
     accepted = stream(world, prompt(world, model="gpt-4o-mini"), headers=LATER)
-    with follower_of(world, blind):
-        answer = follow(world, accepted.json["id"])
+    answer = follow(with_follower(world, blind), accepted.json["id"])
     assert kinds(answer) == ["done"]
     assert events(answer)[-1][2]["answer"] == "one two three"
 
@@ -262,12 +261,6 @@ def record_of(world, run_id):
     return world.get(f"/api/v1/runs/{run_id}").json
 
 
-@contextmanager
-def follower_of(world, follower):
-    """The API with another follower, for a moment."""
-    resource = world.client.app._router.find("/api/v1/runs/1/events")[0]
-    before, resource._follower = resource._follower, follower
-    try:
-        yield
-    finally:
-        resource._follower = before
+def with_follower(world, follower):
+    """The world with an API that follows runs by another follower."""
+    return replace(world, client=TestClient(build_app(replace(world.container, run_follower=follower))))

@@ -17,7 +17,7 @@ from app.services.accounts.keys import KeyService
 class Authentication:
     """Lets through whom the resource that will answer declares, by API key or by the token for metrics.
 
-    Pages and their sessions are the matter of `app.web.visit.Admission`.
+    Pages and their sessions are the matter of `app.web.admission.Admission`.
     """
 
     def __init__(self, *, keys: KeyService, limiter: RateLimiter, metrics_token: str) -> None:

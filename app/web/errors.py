@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import falcon
 import orjson
 
 from app.web.forms import csrf_token
-from app.web.shell import Shell
 from app.web.templating import Templates
 from app.web.visit import Visit
 
@@ -31,11 +32,11 @@ HEADERS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
 class PageAnswers:
-    """Outside /api: errors become pages for who reads HTML, and every answer gets its security headers."""
+    """Outside /api errors become pages for clients that read HTML, and every answer gets its security headers."""
 
-    def __init__(self, templates: Templates) -> None:
-        self._templates = templates
+    templates: Templates
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, succeeded: bool) -> None:
         if req.path.startswith("/api/") and resp.content_type != falcon.MEDIA_HTML:
@@ -56,7 +57,7 @@ class PageAnswers:
         }
         resp.data = None
         resp.content_type = falcon.MEDIA_HTML
-        resp.text = self._templates.render("error.html", shell=Shell.of(visit), page=page)
+        resp.text = self.templates.render("error.html", visit=visit, section="", page=page)
 
 
 def _reads_html(req: falcon.Request) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
 
+from app.models.language_models import LanguageModel
 from app.timestamps import iso
+from app.web import labels
 
 _BYTES = ("bytes", "kB", "MB", "GB", "TB")
 _AGES = (("day", 86_400), ("hour", 3_600), ("minute", 60))
@@ -99,16 +101,28 @@ def short(commit_hash: str) -> str:
     return commit_hash[:8]
 
 
+def model(used: LanguageModel) -> str:
+    """A model's name with its vendor's."""
+    return labels.model(used.name, used.vendor)
+
+
+def tool_name(tool: str | Mapping[str, object]) -> str:
+    """The name of a recorded tool, which is a name or a definition."""
+    return tool if isinstance(tool, str) else str(tool.get("name", ""))
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "duration": duration,
     "exact": exact,
     "from_ns": from_ns,
     "iso": iso,
+    "model": model,
     "number": number,
     "percent": percent,
     "plural": plural,
     "pretty": pretty,
     "short": short,
     "size": size,
+    "tool_name": tool_name,
     "usd": usd,
 }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from io import BytesIO
 from urllib.parse import parse_qs
 
@@ -22,29 +23,33 @@ FIELDS_MAX = 1000
 PARTS_MAX = 25_000
 
 
+@dataclass(frozen=True, slots=True)
 class Form:
-    """A form's fields; texts have `\\n` line ends and no NUL."""
+    """A form's fields, each with all of its values, and its files; texts have `\\n` line ends and no NUL."""
 
-    def __init__(self, fields: Mapping[str, list[str]], files: Sequence[File] = ()) -> None:
-        self._fields = fields
-        self.files = tuple(files)
-
-    @property
-    def names(self) -> list[str]:
-        """Of all fields, in the form's order."""
-        return list(self._fields)
+    fields: Mapping[str, list[str]]
+    files: tuple[File, ...] = ()
 
     def text(self, name: str, default: str = "") -> str:
         """The (last) value; `default` when the form has no such field."""
-        return self._fields.get(name, [default])[-1]
+        return self.fields.get(name, [default])[-1]
 
     def texts(self, name: str) -> list[str]:
         """All values of a field that may be there several times."""
-        return self._fields.get(name, [])
+        return self.fields.get(name, [])
+
+    def choice(self, name: str, choices: Container[str]) -> str:
+        """The value; `Invalid` when it is none of the choices."""
+        return checked_choice(name, self.text(name), choices)
 
     def flag(self, name: str) -> bool:
-        """Whether a checkbox was ticked."""
-        return name in self._fields
+        """True if a checkbox was ticked."""
+        return name in self.fields
+
+    def selections(self) -> dict[str, str]:
+        """The values chosen for placeholders, by their keys; keys left at their default are not in it."""
+        chosen = {name.removeprefix("use."): self.text(name) for name in self.fields if name.startswith("use.")}
+        return {key: name for key, name in chosen.items() if name}
 
     def integer(self, name: str) -> int:
         """`Invalid` when it is none."""
@@ -52,6 +57,12 @@ class Form:
             return int(self.text(name))
         except ValueError as error:
             raise Invalid(f"{name}: Must be a number.") from error
+
+
+def checked_choice(name: str, value: str, choices: Container[str]) -> str:
+    if value not in choices:
+        raise Invalid(f"{name}: There is no such choice.")
+    return value
 
 
 def read_form(req: falcon.Request, limit: int, *, with_files: bool = False) -> Form:
@@ -87,7 +98,7 @@ def _read_parts(req: falcon.Request, limit: int) -> Form:
                 files.append(File(part.filename or "file", part.content_type, content))
     except (ValueError, falcon.HTTPError) as error:
         raise Invalid("The form can't be read.") from error
-    return Form(_texts(fields), files)
+    return Form(_texts(fields), tuple(files))
 
 
 def _texts(fields: Mapping[str, list[str]]) -> dict[str, list[str]]:

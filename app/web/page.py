@@ -1,97 +1,162 @@
-"""What every page is: a resource that shows a template or leads elsewhere."""
+"""The base of all pages: a resource that answers with a template or redirects."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import falcon
 
 from app.access import Access
-from app.actors.replay_delivery import ReplayDelivery
-from app.actors.run_delivery import RunDelivery
 from app.container import Container
-from app.services.wiring import Services
-from app.timestamps import Now
-from app.web.cookies import FLASH_COOKIE, Cookies, Flash
-from app.web.shell import Shell
+from app.errors import RateLimited, RepriseError
+from app.http.errors import status_of
+from app.models.prompts import PromptHead
+from app.services.accounts.sign_ins import Started
+from app.web.cookies import FLASH_COOKIE, SESSION_COOKIE, Cookies, Flash
 from app.web.templating import Templates
+from app.web.visit import Visit
 
-if TYPE_CHECKING:
-    from app.web.visit import Visit
-
-# Where a page marks it with `data-base-url`, the browser's script puts its own address in its place.
+# Where a template marks it with `data-base-url`, the browser's script puts its own address in its place.
 UNKNOWN_BASE_URL = "$BASE_URL"
+# Entries of a list on one page.
+PAGE_SIZE = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What pages are made with. `public_url` is "" when the instance does not know its own address."""
+    """What every page is made with."""
 
-    services: Services
+    container: Container
     templates: Templates
     cookies: Cookies
-    now: Now
-    public_url: str
-    runs: RunDelivery
-    replays: ReplayDelivery
 
-    @classmethod
-    def of(cls, container: Container, templates: Templates, cookies: Cookies) -> Site:
-        return cls(
-            services=container.services,
-            templates=templates,
-            cookies=cookies,
-            now=container.now,
-            public_url=container.settings.public_url,
-            runs=container.run_delivery,
-            replays=container.replay_delivery,
-        )
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An answer of HTML: the template sees `values` as attributes of `page`; a `problem` decides the status."""
+
+    template: str
+    values: dict[str, Any]
+    problem: RepriseError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """An answer to a form: go on to `path`, and show `flash` there.
+
+    `started` is a new session of this browser; `ended` ends the one it has.
+    """
+
+    path: str
+    flash: str | Flash = ""
+    started: Started | None = None
+    ended: bool = False
+
+
+Reply = Shown | Redirect
+
+
+def show(template: str, **values: Any) -> Shown:
+    return Shown(template, values)
+
+
+def confirm(visit: Visit, *, title: str, text: str, button: str, back: str, **fields: str) -> Shown:
+    """A page that asks before something is lost: its form goes to the page's own address, with hidden `fields`.
+
+    `text` says what is lost; `back` is the address of the page that asked.
+    """
+    return show("confirm.html", title=title, text=text, button=button, action=visit.path, back=back, fields=fields)
 
 
 class Page:
-    """A page's project, if it has one, is `project_id` in its address.
+    """A resource with `get` and `post`, which take the visit and the parameters of the address but `project_id`.
 
-    `access` says who may call its methods. `section` is the entry of the navigation that is marked; with `multipart`
-    its form may bring files, and thousands of fields.
+    `access` says who may call its methods. `section` is the entry of the navigation that is marked. With `multipart`
+    its form may bring files, and thousands of fields. After an error in `refusals` the form is shown again.
     """
 
     access: ClassVar[Access]
     multipart: ClassVar[bool] = False
     section: ClassVar[str] = ""
+    refusals: ClassVar[tuple[type[RepriseError], ...]] = ()
+    get: ClassVar[Callable[..., Reply]]
+    post: ClassVar[Callable[..., Reply]]
+
+    def __init_subclass__(cls) -> None:
+        """Add Falcon's `on_get` and `on_post` where the page has `get` and `post`."""
+        for method in ("get", "post"):
+            if hasattr(cls, method):
+                setattr(cls, f"on_{method}", getattr(cls, f"_on_{method}"))
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        self.services = site.services
+        self.container = site.container
+        self.services = site.container.services
 
-    def show(
-        self, req: falcon.Request, resp: falcon.Response, template: str, page: object, *, status: str = falcon.HTTP_200
-    ) -> None:
-        """Answer with the template; it sees `shell` (the layout) and `page` (what the presenter made)."""
+    def _on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int = 0, **ids: Any) -> None:
+        self._send(req, resp, self.get(req.context.visit, **ids))
+
+    def _on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int = 0, **ids: Any) -> None:
         visit: Visit = req.context.visit
+        try:
+            reply = self.post(visit, **ids)
+        except self.refusals as error:
+            reply = self.refuse(visit, error, **ids)
+        self._send(req, resp, reply)
+
+    def refuse(self, visit: Visit, error: RepriseError, **ids: Any) -> Reply:
+        """Show the form again, with what was sent and the error's message and status."""
+        reply = self.get(replace(visit, problem=error), **ids)
+        return replace(reply, problem=error) if isinstance(reply, Shown) else reply
+
+    def _send(self, req: falcon.Request, resp: falcon.Response, reply: Reply) -> None:
+        if isinstance(reply, Redirect):
+            return self._redirect(req, resp, reply)
+        visit: Visit = replace(req.context.visit, problem=reply.problem)
         if visit.flash:
             self.site.cookies.remove(resp, FLASH_COOKIE)
-        resp.status = status
+        if isinstance(reply.problem, RateLimited):
+            resp.set_header("Retry-After", str(reply.problem.retry_after_s))
+        resp.status = status_of(reply.problem) if reply.problem else falcon.HTTP_200
         resp.content_type = falcon.MEDIA_HTML
-        resp.text = self.site.templates.render(template, shell=Shell.of(visit, self.section), page=page)
+        page = SimpleNamespace(**reply.values)
+        resp.text = self.site.templates.render(reply.template, visit=visit, section=self.section, page=page)
+        return None
 
-    def lead(self, req: falcon.Request, resp: falcon.Response, path: str, said: str | Flash = "") -> None:
-        """Answer a form: go on to `path`, and say there what was done."""
-        if said:
-            flash = said if isinstance(said, Flash) else Flash(said)
-            self.site.cookies.put_flash(req, resp, flash)
+    def _redirect(self, req: falcon.Request, resp: falcon.Response, reply: Redirect) -> None:
+        cookies = self.site.cookies
+        if reply.started:
+            cookies.put_session(req, resp, reply.started.token)
+            cookies.put_device(req, resp, reply.started.origin.device)
+        if reply.ended:
+            cookies.remove(resp, SESSION_COOKIE)
+        if reply.flash:
+            cookies.put_flash(req, resp, reply.flash if isinstance(reply.flash, Flash) else Flash(reply.flash))
         resp.status = falcon.HTTP_303
-        resp.location = path
+        resp.location = reply.path
 
-    @staticmethod
-    def query(req: falcon.Request) -> dict[str, str]:
-        """The query string's fields, the last of each."""
-        return {name: value if isinstance(value, str) else value[-1] for name, value in req.params.items()}
+    def head(self, visit: Visit, prompt_id: int) -> PromptHead:
+        return self.services.prompts.get(project_id=visit.project_id, prompt_id=prompt_id, productive=True).head
 
     @property
     def base_url(self) -> str:
         """The address under which callers reach this instance, without a slash at its end.
 
-        When that is not known it is left to the browser: a `Host` header may say anything.
+        The browser fills it in where it is not known: a `Host` header may say anything.
         """
-        return self.site.public_url.rstrip("/") or UNKNOWN_BASE_URL
+        return self.container.settings.public_url.rstrip("/") or UNKNOWN_BASE_URL
+
+
+class PromptPage(Page):
+    """A page about prompts and what became of them."""
+
+    section = "prompts"
+
+
+class SettingsPage(Page):
+    """A page of the settings, which are for admins alone; most have a form that is shown again when it is wrong."""
+
+    section = "settings"

@@ -4,37 +4,28 @@ from __future__ import annotations
 
 from app.container import Container
 from app.http.route_table import RoutedApp
+from app.web.admission import Admission
 from app.web.assets import Assets, StaticFile
 from app.web.cookies import Cookies
 from app.web.errors import PageAnswers
 from app.web.page import Page, Site
 from app.web.templating import Templates
 from app.web.views import (
-    account,
-    exports,
+    cases,
     getting_started,
     home,
+    logs,
     operations,
     prompt_editor,
-    prompt_logs,
     prompts,
-    rejected_spans,
     replays,
-    run,
-    session,
-    settings_audit,
-    settings_credentials,
-    settings_data,
-    settings_keys,
-    settings_members,
+    settings_access,
     settings_models,
     settings_project,
     sign_in,
     usage,
     versions,
 )
-from app.web.views import cases as test_cases
-from app.web.visit import Admission
 
 ID = "{%s:int(min=1, max=9223372036854775807)}"
 ID0 = "{%s:int(min=0, max=1000000)}"
@@ -51,7 +42,7 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     ("/sign-in/link", sign_in.SignInLink),
     ("/sign-out", sign_in.SignOut),
     ("/join/{token}", sign_in.Join),
-    ("/account", account.Account),
+    ("/account", sign_in.Account),
     (f"/prompts/{ID % 'prompt_id'}", home.PromptLink),
     (PROJECT, home.ProjectHome),
     (f"{PROJECT}/start", getting_started.GettingStarted),
@@ -60,46 +51,46 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (PROMPT, home.PromptHome),
     (f"{PROMPT}/edit", prompt_editor.PromptEditorView),
     (f"{PROMPT}/preview", prompt_editor.PromptPreview),
-    (f"{PROMPT}/archive", versions.Archive),
+    (f"{PROMPT}/archive", prompts.Archive),
     (f"{PROMPT}/versions", versions.Versions),
     (f"{PROMPT}/versions/{{commit_hash}}", versions.Version),
     (f"{PROMPT}/versions/{{commit_hash}}/restore", versions.Restore),
     (f"{PROMPT}/compare", versions.Compare),
-    (f"{PROMPT}/logs", prompt_logs.PromptLogs),
-    (f"{PROMPT}/exports/{{kind}}", exports.Export),
-    (f"{PROMPT}/test-cases", test_cases.TestCases),
-    (f"{PROMPT}/test-cases/new", test_cases.WriteTestCase),
-    (f"{SESSION}/test-case", test_cases.SessionTestCase),
-    (TEST_CASE, test_cases.TestCaseView),
-    (f"{TEST_CASE}/replay", test_cases.ReplayTestCase),
-    (f"{TEST_CASE}/copy", test_cases.CopyTestCase),
-    (f"{TEST_CASE}/delete", test_cases.DeleteTestCase),
+    (f"{PROMPT}/logs", logs.PromptLogs),
+    (f"{PROMPT}/exports/{{kind}}", logs.Export),
+    (f"{PROMPT}/test-cases", cases.TestCases),
+    (f"{PROMPT}/test-cases/new", cases.WriteTestCase),
+    (f"{SESSION}/test-case", cases.SessionTestCase),
+    (TEST_CASE, cases.TestCaseView),
+    (f"{TEST_CASE}/replay", cases.ReplayTestCase),
+    (f"{TEST_CASE}/copy", cases.CopyTestCase),
+    (f"{TEST_CASE}/delete", cases.DeleteTestCase),
     (REPLAY, replays.ReplayView),
     (f"{REPLAY}/cancel", replays.CancelReplay),
     (f"{REPLAY}/steps/{ID0 % 'step'}/verdict", replays.JudgeStep),
     (f"{REPLAY}/steps/{ID0 % 'step'}/accept", replays.AcceptStep),
-    (f"{PROJECT}/runs/{ID % 'run_id'}", run.RunView),
-    (SESSION, session.SessionView),
-    (f"{SESSION}/spans/{{span_id}}", session.SpanView),
-    (f"{PROJECT}/rejected-spans", rejected_spans.RejectedSpans),
+    (f"{PROJECT}/runs/{ID % 'run_id'}", logs.RunView),
+    (SESSION, logs.SessionView),
+    (f"{SESSION}/spans/{{span_id}}", logs.SpanView),
+    (f"{PROJECT}/rejected-spans", logs.RejectedSpans),
     (f"{PROJECT}/usage", usage.UsageView),
     (f"{PROJECT}/usage.csv", usage.UsageCsv),
     (f"{PROJECT}/operations", operations.OperationsView),
-    (f"{SETTINGS}/keys", settings_keys.Keys),
-    (f"{SETTINGS}/keys/{ID % 'key_id'}/revoke", settings_keys.RevokeKey),
-    (f"{SETTINGS}/members", settings_members.Members),
-    (f"{SETTINGS}/members/{ID % 'user_id'}", settings_members.Member),
-    (f"{SETTINGS}/members/{ID % 'user_id'}/remove", settings_members.RemoveMember),
-    (f"{SETTINGS}/invitations/{ID % 'invitation_id'}/withdraw", settings_members.WithdrawInvitation),
+    (f"{SETTINGS}/keys", settings_access.Keys),
+    (f"{SETTINGS}/keys/{ID % 'key_id'}/revoke", settings_access.RevokeKey),
+    (f"{SETTINGS}/members", settings_access.Members),
+    (f"{SETTINGS}/members/{ID % 'user_id'}", settings_access.Member),
+    (f"{SETTINGS}/members/{ID % 'user_id'}/remove", settings_access.RemoveMember),
+    (f"{SETTINGS}/invitations/{ID % 'invitation_id'}/withdraw", settings_access.WithdrawInvitation),
     (f"{SETTINGS}/models", settings_models.Models),
     (f"{SETTINGS}/models/{ID % 'model_id'}", settings_models.Model),
     (f"{SETTINGS}/models/{ID % 'model_id'}/remove", settings_models.RemoveModel),
-    (f"{SETTINGS}/credentials", settings_credentials.Credentials),
-    (f"{SETTINGS}/credentials/{{vendor}}/check", settings_credentials.CheckCredential),
-    (f"{SETTINGS}/credentials/{{vendor}}/clear", settings_credentials.ClearCredential),
-    (f"{SETTINGS}/data", settings_data.DataPolicySettings),
+    (f"{SETTINGS}/credentials", settings_models.Credentials),
+    (f"{SETTINGS}/credentials/{{vendor}}/check", settings_models.CheckCredential),
+    (f"{SETTINGS}/credentials/{{vendor}}/clear", settings_models.ClearCredential),
+    (f"{SETTINGS}/data", settings_project.DataPolicySettings),
     (f"{SETTINGS}/project", settings_project.ProjectSettings),
-    (f"{SETTINGS}/audit", settings_audit.Audit),
+    (f"{SETTINGS}/audit", settings_project.Audit),
 )
 
 
@@ -120,7 +111,7 @@ def install(app: RoutedApp, container: Container, assets: Assets, templates: Tem
             ),
         ]
     )
-    site = Site.of(container, templates, cookies)
+    site = Site(container, templates, cookies)
     app.add_route("/static/{name}", StaticFile(assets))
     for path, page in ROUTES:
         app.add_route(path, page(site))

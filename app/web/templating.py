@@ -8,8 +8,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app.timestamps import Now
-from app.web import charts, filters
+from app.web import charts, filters, labels
 from app.web.assets import Assets
+from app.web.navigation import navigation
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -25,7 +26,9 @@ class Templates:
             auto_reload=False,
         )
         self._environment.filters.update(filters.FILTERS, relative=filters.relative_to(now))
-        self._environment.globals.update(asset=assets.url, bars=charts.bars)
+        self._environment.globals.update(
+            asset=assets.url, bars=charts.bars, share=charts.share, labels=labels, navigation=navigation
+        )
 
     def render(self, template: str, **context: Any) -> str:
         return self._environment.get_template(template).render(**context)

@@ -2,163 +2,119 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
-from urllib.parse import quote
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
 
-import falcon
-
-from app.access import Access, ByRole, Public, SignedIn, access_of
-from app.errors import Forbidden, NotFound, RateLimited
+from app.errors import Forbidden, Invalid, NotFound, RepriseError
 from app.models.audit_log import Actor
 from app.models.memberships import Role
 from app.models.organizations import Project
-from app.redis_store.rate import RateLimiter
-from app.services.accounts.projects import ProjectService
-from app.services.accounts.sign_ins import SignInService, Viewer
-from app.services.accounts.tokens import new_token
-from app.web.cookies import FORM_COOKIE, SESSION_COOKIE, Cookies, Flash, read_flash
-from app.web.forms import Form, check_csrf, csrf_token, read_form
-from app.web.page import Page
+from app.services.accounts.origins import Origin
+from app.services.accounts.sign_ins import Viewer
+from app.web.cookies import Flash
+from app.web.forms import Form
 
-# The largest form of those who may not be signed in: an e-mail address, a password, a name.
-PUBLIC_FORM_BYTES = 8 * 1024
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The addresses of a list's next page and of its first, each None where this is the one."""
+
+    next_href: str | None
+    first_href: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """`csrf` is what forms must carry. `viewer` is None on public pages for whom is not signed in.
+    """What the middleware found out about a request; templates see it as `visit`.
 
-    `operators` is the organization whose admins operate the instance.
+    `csrf` is the token that forms must carry. `viewer` is None where nobody is signed in. `project` is the one in the
+    address; on pages without one it is the viewer's first, or None. `operators` is the organization whose admins
+    operate the instance. `query` has the last value of each field. `session` is the browser's session token.
+    `problem` is why the form that was sent is shown again.
     """
 
     csrf: str
+    path: str = "/"
+    query: Mapping[str, str] = field(default_factory=dict)
+    session: str = ""
+    origin: Origin = Origin("")
     viewer: Viewer | None = None
-    projects: list[Project] = field(default_factory=list)
+    projects: Sequence[Project] = ()
     project: Project | None = None
     operators: int | None = None
     flash: Flash | None = None
     form: Form = field(default_factory=lambda: Form({}))
+    problem: RepriseError | None = None
 
     @property
-    def role(self) -> Role | None:
-        """The viewer's, in the project's organization."""
-        return self.viewer.roles.get(self.project.organization_id) if self.viewer and self.project else None
+    def sent(self) -> Form:
+        """The form to show again; an empty one unless there is a problem with it."""
+        return self.form if self.problem else Form({})
 
     @property
     def actor(self) -> Actor:
-        """The viewer, as the audit log names them; only where somebody must be signed in."""
+        """The viewer, as the audit log names them; `Forbidden` where nobody is signed in."""
         if self.viewer is None:
             raise Forbidden("Sign in first.")
         return self.viewer.actor
 
     @property
-    def organization_id(self) -> int:
-        """Of the project in the address; only on pages that have one."""
+    def own_project(self) -> Project:
+        """The project in the address; `NotFound` without one."""
         if self.project is None:
             raise NotFound("There is no such project.")
-        return self.project.organization_id
+        return self.project
+
+    @property
+    def project_id(self) -> int:
+        return self.own_project.id
+
+    @property
+    def organization_id(self) -> int:
+        return self.own_project.organization_id
+
+    @property
+    def base(self) -> str:
+        """The project's path, "" without a project."""
+        return project_path(self.project.id) if self.project else ""
+
+    @property
+    def role(self) -> Role | None:
+        """The viewer's role in the project's organization."""
+        return self.viewer.roles.get(self.project.organization_id) if self.viewer and self.project else None
 
     def may(self, needed: Role) -> bool:
         return self.role is not None and self.role.covers(needed)
 
+    @property
+    def can_edit(self) -> bool:
+        return self.may(Role.MEMBER)
 
-class Admission:
-    """Lets a request through to a page: signed in, a member of the project, with the role and the form it takes.
+    @property
+    def can_administer(self) -> bool:
+        return self.may(Role.ADMIN)
 
-    Puts the `Visit` at `req.context.visit`. Who is not signed in is sent to do so, and comes back after it.
-    Requests are counted by user, in however many sessions, or by the client's address where nobody is signed in.
-    """
+    @property
+    def operates(self) -> bool:
+        """True if the project is of the organization that operates the instance."""
+        return self.project is not None and self.project.organization_id == self.operators
 
-    def __init__(
-        self,
-        *,
-        sign_ins: SignInService,
-        projects: ProjectService,
-        limiter: RateLimiter,
-        cookies: Cookies,
-        form_bytes: int,
-        files_bytes: int,
-    ) -> None:
-        self._sign_ins = sign_ins
-        self._projects = projects
-        self._limiter = limiter
-        self._cookies = cookies
-        self._form_bytes = form_bytes
-        self._files_bytes = files_bytes
+    def identifier(self, name: str) -> int | None:
+        """A positive number of the query, None without it; `Invalid` for anything else."""
+        text = self.query.get(name)
+        if text is not None and not (text.isascii() and text.isdigit() and len(text) < 20 and 0 < int(text) < 2**63):
+            raise Invalid(f'The "{name}" parameter is invalid. The value must be an integer.')
+        return int(text) if text else None
 
-    def process_resource(
-        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
-    ) -> None:
-        access = access_of(resource)
-        if not isinstance(access, ByRole | SignedIn) and not isinstance(resource, Page):
-            return
-        session = req.cookies.get(SESSION_COOKIE, "")
-        viewer = self._sign_ins.viewer(session) if session else None
-        self._count(req, viewer)
-        if viewer is None and not isinstance(access, Public):
-            raise falcon.HTTPSeeOther(sign_in_path(req))
-        secret = session if viewer else self._form_secret(req, resp)
-        projects = self._projects.of(viewer) if viewer else []
-        project = _chosen(projects, params.get("project_id"))
-        operators = self._projects.operators() if viewer else None
-        visit = Visit(csrf_token(secret), viewer, projects, project, operators, read_flash(req))
-        req.context.visit = visit
-        if isinstance(access, ByRole):
-            _require_role(visit, access, req.method)
-        if req.method == "POST" and "POST" in access.methods:
-            form = self._form(req, secret, access, with_files=getattr(resource, "multipart", False))
-            req.context.visit = replace(visit, form=form)
-
-    def _count(self, req: falcon.Request, viewer: Viewer | None) -> None:
-        whose = f"user:{viewer.user_id}" if viewer else f"address:{req.remote_addr}"
-        allowance = self._limiter.hit(f"page:{whose}")
-        if not allowance.allowed:
-            seconds = max(1, allowance.reset_s)
-            raise RateLimited(f"Over the limit of {allowance.limit} pages per minute. Go on in {seconds} s.", seconds)
-
-    def _form(self, req: falcon.Request, secret: str, access: Access, *, with_files: bool) -> Form:
-        limit = self._files_bytes if with_files else self._form_bytes
-        form = read_form(req, PUBLIC_FORM_BYTES if isinstance(access, Public) else limit, with_files=with_files)
-        check_csrf(form, secret)
-        return form
-
-    def _form_secret(self, req: falcon.Request, resp: falcon.Response) -> str:
-        """For forms of those who are not signed in: a random token that only their browser has."""
-        known = req.cookies.get(FORM_COOKIE)
-        if known or req.method == "POST":
-            return known or ""
-        made = new_token()
-        self._cookies.put_form(req, resp, made)
-        return made
+    def pages(self, next_cursor: object) -> Pages:
+        """The links below a list, with the filters of this page; `next_cursor` is None on the last page."""
+        filters = {name: value for name, value in self.query.items() if value and name != "cursor"}
+        return Pages(
+            None if next_cursor is None else "?" + urlencode({**filters, "cursor": str(next_cursor)}),
+            "?" + urlencode(filters) if self.query.get("cursor") else None,
+        )
 
 
-def _require_role(visit: Visit, access: ByRole, method: str) -> None:
-    needed = access.role(method)
-    if access.of_operators and visit.organization_id != visit.operators:
-        raise falcon.HTTPRouteNotFound
-    if needed is not None and not visit.may(needed):
-        raise Forbidden(f"This takes the role {needed}; yours is {visit.role}. Ask an admin for it.")
-
-
-def _chosen(projects: list[Project], project_id: int | None) -> Project | None:
-    if project_id is None:
-        return None
-    for project in projects:
-        if project.id == project_id:
-            return project
-    raise NotFound("There is no such project, or you are no member of its organization.")
-
-
-def sign_in_path(req: falcon.Request) -> str:
-    """The sign-in page, which leads back to what was asked for; a form that was sent is lost."""
-    if req.method not in {"GET", "HEAD"} or req.path == "/":
-        return "/sign-in"
-    query = f"?{req.query_string}" if req.query_string else ""
-    return f"/sign-in?next={quote(req.path + query)}"
-
-
-def safe_path(path: str) -> str:
-    """A path of this site, "/" for anything else: nobody is led elsewhere by a link to our sign-in."""
-    local = path.startswith("/") and not path.startswith("//") and "\\" not in path
-    return path if local and path.isprintable() else "/"
+def project_path(project_id: int) -> str:
+    return f"/projects/{project_id}"

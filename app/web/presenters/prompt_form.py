@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,10 +50,6 @@ class PromptFields:
     assertion_value: str
     placeholders: tuple[PlaceholderFields, ...]
 
-    @property
-    def keys(self) -> list[str]:
-        return [placeholder.key for placeholder in self.placeholders]
-
     def with_blanks(self) -> PromptFields:
         """With an empty row for one more value of each placeholder, and for one more placeholder."""
         more = (replace(each, values=(*each.values, ValueFields())) for each in self.placeholders)
@@ -85,7 +80,7 @@ def fields_of(view: PromptView) -> PromptFields:
 
 def fields_sent(form: Form) -> PromptFields:
     """Rows that were left empty are dropped."""
-    places = sorted({int(found[1]) for name in form.names if (found := _PLACEHOLDER.fullmatch(name))})
+    places = sorted({int(found[1]) for name in form.fields if (found := _PLACEHOLDER.fullmatch(name))})
     placeholders = (_placeholder(form, f"placeholder.{place}") for place in places)
     return PromptFields(
         name=form.text("name"),
@@ -117,12 +112,6 @@ def change_body(fields: PromptFields, stored: PromptFields) -> dict[str, Any]:
         key: getattr(fields, name) for key, name in models.items() if getattr(fields, name) != getattr(stored, name)
     }
     return body | changed
-
-
-def selections_sent(form: Form) -> dict[str, str]:
-    """The values chosen to render and run with; the default where none is."""
-    chosen = {name.removeprefix("use."): form.text(name) for name in form.names if name.startswith("use.")}
-    return {key: name for key, name in chosen.items() if name}
 
 
 def _placeholder(form: Form, prefix: str) -> PlaceholderFields:
@@ -169,8 +158,3 @@ def _config_value(key: str, text: str) -> Any:
     except orjson.JSONDecodeError as error:
         said = "Must be a number." if key in NUMBERS else f"Must be JSON: {error}"
         raise Invalid(f"languageModelConfig.{key}: {said}") from error
-
-
-def choices_of(fields: PromptFields) -> Sequence[tuple[str, list[str]]]:
-    """(key, names of its values) of each placeholder that has a choice to make."""
-    return [(each.key, [value.name for value in each.values]) for each in fields.placeholders if len(each.values) > 1]

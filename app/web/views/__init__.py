@@ -1,1 +1,1 @@
-"""One file per page: read the request, call services, hand what they give to a presenter and a template."""
+"""One file per group of pages: read the visit, call services, choose a template."""

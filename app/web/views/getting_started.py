@@ -1,36 +1,62 @@
-"""The first four steps of a project."""
+"""The first four steps of a project, and what to paste for them."""
 
 from __future__ import annotations
 
-import falcon
-
 from app.access import ByRole
 from app.models.memberships import Role
-from app.web.page import Page
-from app.web.presenters.getting_started import start_page
-from app.web.shell import project_path
+from app.web.page import Page, Reply, show
+from app.web.presenters.snippets import snippets
 from app.web.visit import Visit
 
 KEY_NAME = "First key"
+# Key, title, text.
+STEPS = (
+    ("key", "Make an API key", "Your application sends it with every call."),
+    (
+        "run",
+        "Run a prompt",
+        "Paste one of the snippets below. The built-in model echo answers without any account at a vendor.",
+    ),
+    (
+        "trace",
+        "See the first trace",
+        "Point your application's OpenTelemetry exporter here; its conversations become sessions.",
+    ),
+    (
+        "replay",
+        "Pass a replay",
+        "Make a test case of a session, change the draft, and replay: every step is compared with the recording.",
+    ),
+)
+LINKS = {"run": "See the log", "trace": "See the sessions"}
 
 
 class GettingStarted(Page):
     access = ByRole({"GET": Role.VIEWER, "POST": Role.ADMIN})
     section = "start"
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, secret: str | None = None) -> None:
-        progress = self.services.overview.progress(project_id=project_id)
-        newest = self.services.prompts.list(project_id=project_id, limit=1).prompts
-        page = start_page(
-            progress,
-            newest[0] if newest else None,
-            base=project_path(project_id),
-            base_url=self.base_url,
+    def get(self, visit: Visit, secret: str | None = None) -> Reply:
+        """`secret` is a new key, shown this once."""
+        progress = self.services.overview.progress(project_id=visit.project_id)
+        newest = self.services.prompts.list(project_id=visit.project_id, limit=1).prompts
+        prompt = newest[0] if newest else None
+        done = {
+            "key": progress.has_key,
+            "run": progress.has_run,
+            "trace": progress.has_trace,
+            "replay": progress.has_passed_replay,
+        }
+        return show(
+            "getting_started.html",
+            steps=STEPS,
+            links=LINKS,
+            done=done,
+            next=next((key for key in done if not done[key]), None),
+            prompt=prompt,
+            snippets=snippets(self.base_url, prompt.id if prompt else 1),
             secret=secret,
         )
-        self.show(req, resp, "getting_started.html", page)
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
-        visit: Visit = req.context.visit
-        made = self.services.keys.create(project_id=project_id, name=KEY_NAME, actor=visit.actor)
-        self.on_get(req, resp, project_id, secret=made.secret)
+    def post(self, visit: Visit) -> Reply:
+        created = self.services.keys.create(project_id=visit.project_id, name=KEY_NAME, actor=visit.actor)
+        return self.get(visit, secret=created.secret)

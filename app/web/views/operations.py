@@ -1,24 +1,74 @@
-"""What all processes of the instance are doing; for its operators, as it is about all organizations together."""
+"""The load and the errors of all processes of the instance, for its operators."""
 
 from __future__ import annotations
 
-import falcon
 import redis
 
 from app.access import ByRole
 from app.errors import Unavailable
 from app.models.memberships import Role
-from app.web.page import Page
-from app.web.presenters.operations import operations_page
+from app.redis_store.queues import QueueState
+from app.services.operations.metrics import Operations
+from app.web.labels import Badge
+from app.web.page import Page, Reply, show
+from app.web.visit import Visit
+
+STALE_S = 60
+SPANS = {"received": "received", "stored": "stored", "duplicate": "duplicates", "rejected": "rejected"}
+RUNS = {"ok": "OK", "nok": "not OK"}
+# Label, count, kind: bad or warn where any is too many, else "".
+Figure = tuple[str, int, str]
 
 
 class OperationsView(Page):
     access = ByRole({"GET": Role.ADMIN}, of_operators=True)
     section = "operations"
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
+    def get(self, visit: Visit) -> Reply:
         try:
             found = self.services.metrics.read()
         except redis.RedisError as error:
             raise Unavailable("Redis, which keeps the metrics, does not answer.") from error
-        self.show(req, resp, "operations.html", operations_page(found))
+        return show(
+            "operations.html",
+            found=found,
+            queues=[(state, _queue(state)) for state in found.queues],
+            spans=[(label, found.spans.get(name, 0), "") for name, label in SPANS.items()],
+            runs=_runs(found.runs),
+            troubles=troubles(found),
+            latencies=[
+                ("HTTP requests", found.http),
+                ("Batches of spans, stored", found.ingest),
+                ("Calls of models", found.provider),
+            ],
+        )
+
+
+def _queue(state: QueueState) -> Badge:
+    """A warning for a queue that nobody serves or that is late."""
+    if not state.workers:
+        return "no worker", "bad"
+    return ("late", "warn") if state.oldest_s > STALE_S else ("served", "ok")
+
+
+def _runs(outcomes: dict[str, int]) -> list[Figure]:
+    return [
+        (RUNS[name], count, "") if name in RUNS else (f"failed: {name.replace('_', ' ')}", count, "bad")
+        for name, count in (dict.fromkeys(RUNS, 0) | outcomes).items()
+    ]
+
+
+def troubles(found: Operations) -> list[Figure]:
+    """The requests, and the counts of what went wrong with them."""
+    counted = [
+        ("answered with 5xx", found.server_errors, "bad"),
+        ("refused by the rate limit", found.rate_limited, "warn"),
+        ("let through uncounted, as Redis was away", found.rate_limit_not_counted, "warn"),
+        ("calls of models failed", found.provider_errors, "bad"),
+        ("messages tried again", found.retries, "warn"),
+        ("messages given up", found.dead_letters, "bad"),
+        ("transactions tried again after a lock", found.lock_retries, ""),
+        ("waits for a database connection given up", found.pool_timeouts, "bad"),
+        ("jobs of the clock failed", found.clock_failures, "bad"),
+    ]
+    return [("requests", found.requests, ""), *((label, n, kind if n else "") for label, n, kind in counted)]

@@ -2,136 +2,146 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import falcon
+from dataclasses import replace
 
 from app.access import ByRole
-from app.errors import Conflict, Invalid, RepriseError, StaleDraft
+from app.errors import Conflict, Invalid, StaleDraft
 from app.models.memberships import Role
+from app.models.runs import RunRow
 from app.schemas.base import load
 from app.schemas.prompts import CommitSchema, DraftChangeSchema
+from app.schemas.runs import FILES_MAX, RunRequest
 from app.services.prompts.changes import Author
 from app.services.prompts.service import PromptView
-from app.web.page import Page
-from app.web.presenters.prompt_editor import Preview, editor_page, preview_of
-from app.web.presenters.prompt_form import PromptFields, change_body, fields_of, fields_sent, selections_sent
-from app.web.presenters.prompt_tries import selections_run, sent_again, tried
-from app.web.shell import project_path
+from app.services.runs import RunCommand
+from app.web.forms import Form
+from app.web.page import PromptPage, Redirect, Reply, show
+from app.web.presenters.diffs import diff_rows
+from app.web.presenters.prompt_editor import CHOICES, Preview, draft_state, model_choices, other_changes, preview_of
+from app.web.presenters.prompt_form import PromptFields, change_body, fields_of, fields_sent
 from app.web.visit import Visit
 
-STATUS = {StaleDraft: falcon.HTTP_412, Conflict: falcon.HTTP_409, Invalid: falcon.HTTP_400}
 
-
-@dataclass(frozen=True, slots=True)
-class Ids:
-    project_id: int
-    prompt_id: int
-
-
-class _Editing(Page):
-    section = "prompts"
+class _Editing(PromptPage):
     multipart = True
 
-    def draft(self, ids: Ids) -> PromptView:
-        return self.services.prompts.get(project_id=ids.project_id, prompt_id=ids.prompt_id, productive=False)
+    def draft(self, visit: Visit, prompt_id: int) -> PromptView:
+        return self.services.prompts.get(project_id=visit.project_id, prompt_id=prompt_id, productive=False)
 
-    def rendered(self, ids: Ids, fields: PromptFields, selections: dict[str, str], stored: PromptFields) -> Preview:
-        """What the fields would render to, or why they can't."""
+    def preview(self, visit: Visit, draft: PromptView, fields: PromptFields, selections: dict[str, str]) -> Preview:
+        """The instruction that the fields render to, or why they can't."""
         try:
-            change = load(DraftChangeSchema(), change_body(fields, stored))
-            made = self.services.prompt_editor.preview(
-                project_id=ids.project_id, prompt_id=ids.prompt_id, change=change, selections=selections
+            rendered = self.services.prompt_editor.preview(
+                project_id=visit.project_id,
+                prompt_id=draft.head.id,
+                change=load(DraftChangeSchema(), change_body(fields, fields_of(draft))),
+                selections=selections,
             )
         except Invalid as error:
             return preview_of(None, fields, selections, str(error))
-        return preview_of(made, fields, selections)
+        return preview_of(rendered, fields, selections)
 
 
 class PromptPreview(_Editing):
-    """The instruction of what stands in the editor, for its script; nothing is stored."""
+    """The instruction of the text in the editor, for its script; nothing is stored."""
 
     access = ByRole({"POST": Role.VIEWER})
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int) -> None:
-        visit: Visit = req.context.visit
-        ids, fields = Ids(project_id, prompt_id), fields_sent(visit.form)
-        preview = self.rendered(ids, fields, selections_sent(visit.form), fields_of(self.draft(ids)))
-        self.show(req, resp, "prompt_preview.html", {"preview": preview})
+    def post(self, visit: Visit, prompt_id: int) -> Reply:
+        draft, form = self.draft(visit, prompt_id), visit.form
+        return show("prompt_preview.html", preview=self.preview(visit, draft, fields_sent(form), form.selections()))
 
 
 class PromptEditorView(_Editing):
     access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
+    refusals = (StaleDraft, Conflict, Invalid)
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int) -> None:
-        self._page(req, resp, Ids(project_id, prompt_id))
-
-    def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int) -> None:
-        visit: Visit = req.context.visit
-        ids, do = Ids(project_id, prompt_id), visit.form.text("do", "save")
-        path = f"{project_path(project_id)}/prompts/{prompt_id}/edit"
-        try:
-            if do == "commit":
-                self._commit(ids, visit)
-                return self.lead(req, resp, path, "Committed.")
-            if do == "run":
-                return self.lead(req, resp, f"{path}?run={self._run(ids, visit)}#try")
-            if do == "save":
-                self._save(ids, visit)
-                return self.lead(req, resp, path, "The draft is saved.")
-        except (StaleDraft, Conflict, Invalid) as error:
-            return self._page(req, resp, ids, error)
-        return self._page(req, resp, ids)
-
-    def _save(self, ids: Ids, visit: Visit) -> PromptView:
-        """The draft as it was sent; a form that changes nothing writes nothing."""
-        view, fields, etag = self.draft(ids), fields_sent(visit.form), visit.form.text("etag")
-        if fields == fields_of(view) and etag == view.etag:
-            return view
-        change = load(DraftChangeSchema(), change_body(fields, fields_of(view)))
-        return self.services.prompt_editor.change(
-            project_id=ids.project_id, prompt_id=ids.prompt_id, change=change, if_match=[etag], actor=visit.actor
+    def get(self, visit: Visit, prompt_id: int) -> Reply:
+        """The draft as it is stored, or the form as it was sent; beside it the run in the query."""
+        draft, run_id, sent = self.draft(visit, prompt_id), visit.identifier("run"), bool(visit.form.fields)
+        run = self.services.runs.get(project_id=visit.project_id, run_id=run_id) if run_id else None
+        stored = fields_of(draft)
+        fields = fields_sent(visit.form) if sent else stored
+        stale = isinstance(visit.problem, StaleDraft)
+        newest = self.services.prompts.get(project_id=visit.project_id, prompt_id=prompt_id, productive=True)
+        models = self.services.models.list(organization_id=visit.organization_id)
+        return show(
+            "prompt_editor.html",
+            head=draft.head,
+            etag=draft.etag,
+            commit_hash=newest.content.commit_hash,
+            state=draft_state(newest.content.commit_hash, committed=draft.head.committed),
+            fields=fields.with_blanks(),
+            unsaved=fields != stored,
+            models=model_choices(models, fields.model),
+            fallbacks=[("", "None: the run fails"), *model_choices(models, fields.fallback)],
+            choices=CHOICES,
+            preview=self.preview(visit, draft, fields, visit.form.selections() if sent else _selections(run)),
+            question=visit.form.text("question") if sent else run.question if run else "",
+            run=run,
+            newer=(diff_rows(stored.value, fields.value), other_changes(stored, fields)) if stale else None,
         )
 
-    def _commit(self, ids: Ids, visit: Visit) -> None:
+    def post(self, visit: Visit, prompt_id: int) -> Reply:
+        path = f"{visit.base}/prompts/{prompt_id}/edit"
+        match visit.form.text("do", "save"):
+            case "commit":
+                self._commit(visit, prompt_id)
+                return Redirect(path, "Committed.")
+            case "run":
+                return Redirect(f"{path}?run={self._run(visit, prompt_id)}#try")
+            case "save":
+                self._save(visit, prompt_id)
+                return Redirect(path, "The draft is saved.")
+        return self.get(visit, prompt_id)
+
+    def _save(self, visit: Visit, prompt_id: int) -> PromptView:
+        """Store the draft as it was sent; a form that changes nothing writes nothing."""
+        draft, fields, etag = self.draft(visit, prompt_id), fields_sent(visit.form), visit.form.text("etag")
+        stored = fields_of(draft)
+        if fields == stored and etag == draft.etag:
+            return draft
+        return self.services.prompt_editor.change(
+            project_id=visit.project_id,
+            prompt_id=prompt_id,
+            change=load(DraftChangeSchema(), change_body(fields, stored)),
+            if_match=[etag],
+            actor=visit.actor,
+        )
+
+    def _commit(self, visit: Visit, prompt_id: int) -> None:
         message: str = load(CommitSchema(), {"message": visit.form.text("message").strip()})["message"]
-        saved = self._save(ids, visit)
-        author = Author(visit.actor.id or 0, visit.actor.name)
+        saved = self._save(visit, prompt_id)
         self.services.versions.commit(
-            project_id=ids.project_id,
-            prompt_id=ids.prompt_id,
+            project_id=visit.project_id,
+            prompt_id=prompt_id,
             message=message,
-            author=author,
+            author=Author(visit.actor.id or 0, visit.actor.name),
             if_match=[saved.etag or ""],
             actor=visit.actor,
         )
 
-    def _run(self, ids: Ids, visit: Visit) -> int:
-        self._save(ids, visit)
-        started = self.services.runs.start(tried(ids.prompt_id, visit.form), project_id=ids.project_id, source="ui")
-        self.site.runs.send(started)
+    def _run(self, visit: Visit, prompt_id: int) -> int:
+        self._save(visit, prompt_id)
+        command = run_command(prompt_id, visit.form)
+        started = self.services.runs.start(command, project_id=visit.project_id, source="ui")
+        self.container.run_delivery.send(started)
         return started.run_id
 
-    def _newest(self, ids: Ids) -> str | None:
-        """The newest version's hash."""
-        view = self.services.prompts.get(project_id=ids.project_id, prompt_id=ids.prompt_id, productive=True)
-        return view.content.commit_hash
 
-    def _page(self, req: falcon.Request, resp: falcon.Response, ids: Ids, error: RepriseError | None = None) -> None:
-        visit: Visit = req.context.visit
-        view, run_id = self.draft(ids), req.get_param_as_int("run", min_value=1, max_value=2**63 - 1)
-        run = self.services.runs.get(project_id=ids.project_id, run_id=run_id) if run_id else None
-        sent = sent_again(visit.form, error) if req.method == "POST" else None
-        fields = sent.fields if sent else fields_of(view)
-        selections = selections_sent(visit.form) if sent else selections_run(run)
-        page = editor_page(
-            view,
-            self._newest(ids),
-            self.services.models.list(organization_id=visit.organization_id),
-            self.rendered(ids, fields, selections, fields_of(view)),
-            project_path(ids.project_id),
-            sent=sent,
-            run=run,
-        )
-        status = STATUS[type(error)] if error else falcon.HTTP_200
-        self.show(req, resp, "prompt_editor.html", page, status=status)
+def run_command(prompt_id: int, form: Form) -> RunCommand:
+    """A run of the draft; `Invalid` without a question or with too many files."""
+    question = form.text("question")
+    if not question.strip():
+        raise Invalid("question: Write what to ask the draft.")
+    if len(form.files) > FILES_MAX:
+        raise Invalid(f"files: At most {FILES_MAX} can go with a question.")
+    body = {"id": prompt_id, "question": question, "placeholders": form.selections(), "productive": False}
+    command: RunCommand = load(RunRequest(), body)
+    return replace(command, files=form.files)
+
+
+def _selections(run: RunRow | None) -> dict[str, str]:
+    """The values that the last run was made with."""
+    resolved: dict[str, str | None] = run.request["resolved"] if run else {}
+    return {key: name for key, name in resolved.items() if name is not None}

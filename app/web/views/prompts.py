@@ -1,11 +1,8 @@
-"""The list of a project's prompts, and making a new one."""
+"""The list of a project's prompts, making a new one, and archiving one."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
-
-import falcon
 
 from app.access import ByRole
 from app.errors import Invalid
@@ -13,57 +10,77 @@ from app.models.memberships import Role
 from app.schemas.base import load
 from app.schemas.prompts import NewPromptSchema
 from app.services.prompts.changes import Author
-from app.web.page import Page
-from app.web.presenters.lists import PAGE
-from app.web.presenters.prompts import Found, NewPromptPage, model_choices, prompts_page
+from app.web import labels
+from app.web.forms import Form
+from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.visit import Visit
 
 
-class Prompts(Page):
+class Prompts(PromptPage):
     access = ByRole({"GET": Role.VIEWER})
-    section = "prompts"
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
-        visit: Visit = req.context.visit
-        search = req.get_param("search") or None
-        before = req.get_param_as_int("cursor", min_value=1, max_value=2**63 - 1)
-        page = self.services.prompts.list(project_id=project_id, search=search, before_id=before, limit=PAGE)
-        activity = self.services.overview.activity([prompt.id for prompt in page.prompts])
+    def get(self, visit: Visit) -> Reply:
+        search, before_id = visit.query.get("search", ""), visit.identifier("cursor")
+        found = self.services.prompts.list(
+            project_id=visit.project_id, search=search or None, before_id=before_id, limit=PAGE_SIZE
+        )
         models = self.services.models.list(organization_id=visit.organization_id)
-        self.show(req, resp, "prompts.html", prompts_page(Found(page, activity, models), self.query(req)))
+        return show(
+            "prompts.html",
+            search=search,
+            prompts=found.prompts,
+            activity=self.services.overview.activity([prompt.id for prompt in found.prompts]),
+            models={model.id: model.name for model in models},
+            pages=visit.pages(found.next_before_id),
+        )
 
 
-class NewPrompt(Page):
+class NewPrompt(PromptPage):
     access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
-    section = "prompts"
+    refusals = (Invalid,)
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
-        self.show(req, resp, "prompt_new.html", self._form(req.context.visit))
+    def get(self, visit: Visit) -> Reply:
+        """The form, with the models that can be used, the organization's default first."""
+        models = [model for model in self.services.models.list(organization_id=visit.organization_id) if model.usable]
+        default = next((f"Default ({model.name})" for model in models if model.is_default), "Default model")
+        choices = [("", default), *((model.name, labels.model(model.name, model.vendor)) for model in models)]
+        return show("prompt_new.html", models=choices)
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
-        visit: Visit = req.context.visit
-        try:
-            created = self.services.prompt_editor.create(
-                project_id=project_id,
-                organization_id=visit.organization_id,
-                new=load(NewPromptSchema(), _sent(visit)),
-                author=Author(visit.actor.id or 0, visit.actor.name),
-                actor=visit.actor,
-            )
-        except Invalid as error:
-            page = replace(self._form(visit), problem=str(error))
-            return self.show(req, resp, "prompt_new.html", page, status=falcon.HTTP_400)
-        return self.lead(req, resp, f"/projects/{project_id}/prompts/{created.prompt_id}", f"Created {created.name}.")
-
-    def _form(self, visit: Visit) -> NewPromptPage:
-        models = model_choices(self.services.models.list(organization_id=visit.organization_id))
-        texts = {name: visit.form.text(name) for name in ("name", "value", "model")}
-        return NewPromptPage(models, **texts, format=visit.form.text("format", "XML"))
+    def post(self, visit: Visit) -> Reply:
+        created = self.services.prompt_editor.create(
+            project_id=visit.project_id,
+            organization_id=visit.organization_id,
+            new=load(NewPromptSchema(), new_prompt_body(visit.form)),
+            author=Author(visit.actor.id or 0, visit.actor.name),
+            actor=visit.actor,
+        )
+        return Redirect(f"{visit.base}/prompts/{created.prompt_id}", f"Created {created.name}.")
 
 
-def _sent(visit: Visit) -> dict[str, Any]:
-    """The form as the API's body has it."""
-    form = visit.form
-    body: dict[str, Any] = {"name": form.text("name"), "value": form.text("value"), "commit": False}
-    body["instructionFormat"] = form.text("format", "XML")
+def new_prompt_body(form: Form) -> dict[str, Any]:
+    body = {
+        "name": form.text("name"),
+        "value": form.text("value"),
+        "instructionFormat": form.text("format", "XML"),
+        "commit": False,
+    }
     return body | ({"languageModelName": form.text("model")} if form.text("model") else {})
+
+
+class Archive(PromptPage):
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
+
+    def get(self, visit: Visit, prompt_id: int) -> Reply:
+        head = self.head(visit, prompt_id)
+        return confirm(
+            visit,
+            title=f"Archive {head.name}?",
+            text="Callers that run it get 404 from then on, and it leaves this site with its versions, test cases and "
+            "logs. There is no way back here.",
+            button="Archive the prompt",
+            back=f"{visit.base}/prompts/{prompt_id}/edit",
+        )
+
+    def post(self, visit: Visit, prompt_id: int) -> Reply:
+        self.services.prompt_editor.archive(project_id=visit.project_id, prompt_id=prompt_id, actor=visit.actor)
+        return Redirect(f"{visit.base}/prompts", "The prompt is archived.")

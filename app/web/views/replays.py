@@ -2,81 +2,97 @@
 
 from __future__ import annotations
 
-import falcon
+from itertools import count
+from typing import Any
 
 from app.access import ByRole
 from app.models.memberships import Role
 from app.schemas.base import load
 from app.schemas.replays import VerdictSchema
-from app.web.page import Page
-from app.web.presenters.confirm import Confirm
-from app.web.presenters.replays import replay_page
-from app.web.shell import project_path
+from app.web.filters import pretty
+from app.web.page import PromptPage, Redirect, Reply, confirm, show
+from app.web.presenters.diffs import Budget, DiffRow, diff_json, diff_rows
 from app.web.visit import Visit
 
 
-class ReplayView(Page):
+class ReplayView(PromptPage):
+    """The recording beside what the draft did, step by step, with the reasons."""
+
     access = ByRole({"GET": Role.VIEWER})
-    section = "prompts"
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, replay_id: int) -> None:
-        view = self.services.replays.get(project_id=project_id, replay_id=replay_id)
-        head = self.services.prompts.get(project_id=project_id, prompt_id=view.row.prompt_id, productive=True).head
-        self.show(req, resp, "replay.html", replay_page(view, head.name, project_path(project_id)))
+    def get(self, visit: Visit, replay_id: int) -> Reply:
+        replay = self.services.replays.get(project_id=visit.project_id, replay_id=replay_id)
+        numbers, budget, result = count(), Budget(), replay.result or {}
+        return show(
+            "replay.html",
+            row=replay.row,
+            head=self.head(visit, replay.row.prompt_id),
+            case_name=replay.test_case_name,
+            commit_hash=replay.commit_hash,
+            result=result,
+            turns=[
+                (turn, [(next(numbers), step, _difference(step, budget)) for step in turn["steps"]])
+                for turn in result.get("turns", ())
+            ],
+        )
 
 
-class CancelReplay(Page):
+def _difference(step: dict[str, Any], budget: Budget) -> list[DiffRow]:
+    """The rows that differ, where the step failed and both sides are there."""
+    expected, actual = step["expected"], step["actual"]
+    if step["result"] not in ("failed", "needs_review") or actual is None:
+        return []
+    if step["kind"] == "tool_call":
+        return diff_json(expected["arguments"], actual["arguments"], budget)
+    return diff_rows(pretty(expected), actual, budget)
+
+
+class CancelReplay(PromptPage):
     access = ByRole({"POST": Role.MEMBER})
-    section = "prompts"
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, replay_id: int) -> None:
-        self.services.replays.cancel(project_id=project_id, replay_id=replay_id)
-        self.lead(req, resp, f"{project_path(project_id)}/replays/{replay_id}", "The replay is cancelled.")
+    def post(self, visit: Visit, replay_id: int) -> Reply:
+        self.services.replays.cancel(project_id=visit.project_id, replay_id=replay_id)
+        return Redirect(f"{visit.base}/replays/{replay_id}", "The replay is cancelled.")
 
 
-class JudgeStep(Page):
+class JudgeStep(PromptPage):
     """A person's verdict on a step that needs review."""
 
     access = ByRole({"POST": Role.MEMBER})
-    section = "prompts"
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, replay_id: int, step: int) -> None:
-        visit: Visit = req.context.visit
+    def post(self, visit: Visit, replay_id: int, step: int) -> Reply:
         verdict = load(VerdictSchema(), {"verdict": visit.form.text("verdict")})["verdict"]
         self.services.replays.decide(
-            project_id=project_id, replay_id=replay_id, step=step, verdict=verdict, actor=visit.actor
+            project_id=visit.project_id, replay_id=replay_id, step=step, verdict=verdict, actor=visit.actor
         )
-        self.lead(req, resp, f"{project_path(project_id)}/replays/{replay_id}#step-{step}")
+        return Redirect(f"{visit.base}/replays/{replay_id}#step-{step}")
 
 
-class AcceptStep(Page):
-    """Asks first: what the test case expected goes."""
+class AcceptStep(PromptPage):
+    """Makes what the draft did the expectation of the test case, after asking: the old expectation is lost."""
 
     access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
-    section = "prompts"
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, replay_id: int, step: int) -> None:
-        self.services.replays.produced(project_id=project_id, replay_id=replay_id, step=step)
-        back = f"{project_path(project_id)}/replays/{replay_id}"
-        page = Confirm(
+    def get(self, visit: Visit, replay_id: int, step: int) -> Reply:
+        self.services.replays.produced(project_id=visit.project_id, replay_id=replay_id, step=step)
+        return confirm(
+            visit,
             title="Expect this from now on?",
-            words="The test case then expects what the draft did here. What it expected until now is lost; this replay "
+            text="The test case then expects what the draft did here. What it expected until now is lost; this replay "
             "keeps its verdict, and the next one is held against the new expectation.",
             button="Accept it as expected",
-            action=f"{back}/steps/{step}/accept",
-            back=f"{back}#step-{step}",
+            back=f"{visit.base}/replays/{replay_id}#step-{step}",
         )
-        self.show(req, resp, "confirm.html", page)
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, replay_id: int, step: int) -> None:
-        made = self.services.replays.produced(project_id=project_id, replay_id=replay_id, step=step)
+    def post(self, visit: Visit, replay_id: int, step: int) -> Reply:
+        produced = self.services.replays.produced(project_id=visit.project_id, replay_id=replay_id, step=step)
         self.services.test_cases.accept(
-            project_id=project_id,
-            test_case_id=made.test_case_id,
-            turn=made.turn,
-            step=made.step,
-            actual=made.actual,
-            actor=req.context.visit.actor,
+            project_id=visit.project_id,
+            test_case_id=produced.test_case_id,
+            turn=produced.turn,
+            step=produced.step,
+            actual=produced.actual,
+            actor=visit.actor,
         )
-        path = f"{project_path(project_id)}/replays/{replay_id}"
-        self.lead(req, resp, path, "The test case expects this from now on. Run it again to see it pass.")
+        flash = "The test case expects this from now on. Run it again to see it pass."
+        return Redirect(f"{visit.base}/replays/{replay_id}", flash)

@@ -1,22 +1,21 @@
-"""Settings: which models the organization uses, those of its own endpoints too."""
+"""Settings: the models that the organization uses, those of its own endpoints too, and the vendors' credentials."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import falcon
-
 from app.access import ByRole
-from app.errors import Invalid, NotFound
+from app.errors import Conflict, Invalid, NotFound, ProviderError
 from app.models.memberships import Role
-from app.web.presenters.confirm import Confirm
-from app.web.presenters.own_model import own_model
-from app.web.presenters.settings import models_page
-from app.web.shell import project_path
-from app.web.views.settings_keys import SettingsPage
+from app.services.language_models.own_models import OwnModel
+from app.web.cookies import Flash
+from app.web.forms import Form
+from app.web.labels import VENDORS
+from app.web.page import Redirect, Reply, SettingsPage, confirm, show
 from app.web.visit import Visit
+from config.settings import VENDOR_VARIABLES
 
-CHOICES: dict[str, dict[str, Any]] = {
+CHANGES: dict[str, dict[str, Any]] = {
     "enable": {"disabled": False},
     "disable": {"disabled": True},
     "default": {"is_default": True},
@@ -25,64 +24,132 @@ CHOICES: dict[str, dict[str, Any]] = {
 
 class Models(SettingsPage):
     access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+    refusals = (Invalid,)
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, problem: str = "") -> None:
-        visit: Visit = req.context.visit
+    def get(self, visit: Visit) -> Reply:
         models = self.services.models.list(organization_id=visit.organization_id)
-        sent = {name: visit.form.text(name) for name in visit.form.names}
-        page = models_page(project_path(project_id), models, sent, problem)
-        self.show(req, resp, "settings_models.html", page, status=falcon.HTTP_400 if problem else falcon.HTTP_200)
+        ordered = sorted((model for model in models if not model.retired), key=lambda model: (model.vendor, model.name))
+        return show("settings_models.html", models=ordered)
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
+    def post(self, visit: Visit) -> Reply:
         """Add a model of the organization's own."""
-        visit: Visit = req.context.visit
-        try:
-            model = own_model(visit.form)
-            self.services.own_models.put(organization_id=visit.organization_id, model=model, actor=visit.actor)
-        except Invalid as error:
-            return self.on_get(req, resp, project_id, problem=str(error))
-        return self.lead(req, resp, _path(project_id), f"{model.name} can be used in prompts.")
+        model = own_model(visit.form)
+        self.services.own_models.put(organization_id=visit.organization_id, model=model, actor=visit.actor)
+        return Redirect(f"{visit.base}/settings/models", f"{model.name} can be used in prompts.")
 
 
 class Model(SettingsPage):
     access = ByRole({"POST": Role.ADMIN})
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, model_id: int) -> None:
-        visit: Visit = req.context.visit
-        chosen = CHOICES.get(visit.form.text("do"))
-        if chosen is None:
-            raise Invalid("do: There is no such choice.")
+    def post(self, visit: Visit, model_id: int) -> Reply:
+        change = CHANGES[visit.form.choice("do", CHANGES)]
         self.services.models.choose(
-            organization_id=visit.organization_id, model_id=model_id, actor=visit.actor, **chosen
+            organization_id=visit.organization_id, model_id=model_id, actor=visit.actor, **change
         )
-        self.lead(req, resp, _path(project_id), "The model is changed.")
+        return Redirect(f"{visit.base}/settings/models", "The model is changed.")
 
 
 class RemoveModel(SettingsPage):
-    """Only models of the organization's own can go."""
+    """Removes a model of the organization's own; those of the catalogue stay."""
 
     access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, model_id: int) -> None:
-        visit: Visit = req.context.visit
-        listed = self.services.models.list(organization_id=visit.organization_id)
-        found = next((model for model in listed if model.id == model_id and model.organization_id), None)
+    def get(self, visit: Visit, model_id: int) -> Reply:
+        models = self.services.models.list(organization_id=visit.organization_id)
+        found = next((model for model in models if model.id == model_id and model.organization_id), None)
         if found is None:
             raise NotFound("The organization has no such model of its own.")
-        page = Confirm(
+        return confirm(
+            visit,
             title=f"Remove {found.name}?",
-            words="Prompts that name it can't be run until they name another. What it answered stays in the logs.",
+            text="Prompts that name it can't be run until they name another. What it answered stays in the logs.",
             button="Remove the model",
-            action=f"{_path(project_id)}/{model_id}/remove",
-            back=_path(project_id),
+            back=f"{visit.base}/settings/models",
         )
-        self.show(req, resp, "confirm.html", page)
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int, model_id: int) -> None:
-        visit: Visit = req.context.visit
+    def post(self, visit: Visit, model_id: int) -> Reply:
         self.services.own_models.remove(organization_id=visit.organization_id, model_id=model_id, actor=visit.actor)
-        self.lead(req, resp, _path(project_id), "The model is removed.")
+        return Redirect(f"{visit.base}/settings/models", "The model is removed.")
 
 
-def _path(project_id: int) -> str:
-    return f"{project_path(project_id)}/settings/models"
+def own_model(form: Form) -> OwnModel:
+    return OwnModel(
+        name=form.text("name").strip(),
+        base_url=form.text("base_url").strip().rstrip("/"),
+        prompt_price=_number(form, "prompt_price", "Input price"),
+        completion_price=_number(form, "completion_price", "Output price"),
+        context_tokens_max=int(_number(form, "context", "Context")),
+        completion_tokens_max=int(_number(form, "completion", "Longest answer")),
+        description=form.text("description").strip(),
+    )
+
+
+def _number(form: Form, name: str, label: str) -> float:
+    """A number that `int` takes: infinity and what is no number are refused."""
+    try:
+        number = float(form.text(name).replace(",", ""))
+        int(number)
+    except (ValueError, OverflowError):
+        raise Invalid(f"{label}: Must be a number.") from None
+    return number
+
+
+class Credentials(SettingsPage):
+    """The keys with which vendors are called; stored ones are never shown again."""
+
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+    refusals = (Invalid,)
+
+    def get(self, visit: Visit) -> Reply:
+        stored = {credential.vendor: credential for credential in self.services.credentials.list(visit.organization_id)}
+        chosen = visit.sent.text("vendor", visit.query.get("vendor", ""))
+        vendors = [(vendor, VENDORS[vendor]) for vendor in VENDOR_VARIABLES]
+        return show(
+            "settings_credentials.html", stored=stored, variables=VENDOR_VARIABLES, vendors=vendors, vendor=chosen
+        )
+
+    def post(self, visit: Visit) -> Reply:
+        form = visit.form
+        key, base_url = form.text("api_key").strip(), form.text("base_url").strip()
+        self.services.credentials.set(
+            visit.organization_id, form.text("vendor"), api_key=key, base_url=base_url, actor=visit.actor
+        )
+        return Redirect(_credentials(visit), "The credential is stored. Check it to see that it works.")
+
+
+class CheckCredential(SettingsPage):
+    """Asks the vendor's cheapest model for a word."""
+
+    access = ByRole({"POST": Role.ADMIN})
+
+    def post(self, visit: Visit, vendor: str) -> Reply:
+        try:
+            model = self.services.models.cheapest(organization_id=visit.organization_id, vendor=vendor)
+            self.services.credentials.check(visit.organization_id, model)
+        except (Conflict, ProviderError, Invalid) as error:
+            return Redirect(_credentials(visit), Flash(str(error), "problem"))
+        return Redirect(_credentials(visit), f"{model.name} answered: the credential works.")
+
+
+class ClearCredential(SettingsPage):
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+
+    def get(self, visit: Visit, vendor: str) -> Reply:
+        if vendor not in VENDORS:
+            raise NotFound("There is no such vendor.")
+        return confirm(
+            visit,
+            title=f"Remove the credential for {VENDORS[vendor]}?",
+            text="The key is lost here. Prompts on this vendor's models fail until another one is stored, unless the "
+            "instance's own settings hold one.",
+            button="Remove the credential",
+            back=_credentials(visit),
+        )
+
+    def post(self, visit: Visit, vendor: str) -> Reply:
+        self.services.credentials.clear(visit.organization_id, vendor, actor=visit.actor)
+        return Redirect(_credentials(visit), "The credential is removed.")
+
+
+def _credentials(visit: Visit) -> str:
+    return f"{visit.base}/settings/credentials"

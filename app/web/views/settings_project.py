@@ -1,41 +1,104 @@
-"""Settings: the project's name, and further projects."""
+"""Settings: the project's name, further projects, the data policy, and the audit log."""
 
 from __future__ import annotations
 
-import falcon
+from typing import Any
 
 from app.access import ByRole
 from app.errors import Invalid
+from app.models.data_policies import DataPolicy
 from app.models.memberships import Role
-from app.web.presenters.settings import ProjectPage
-from app.web.presenters.tabs import settings_tabs
-from app.web.shell import project_path
-from app.web.views.settings_keys import SettingsPage
+from app.otlp.masking import MASK
+from app.schemas.base import load
+from app.schemas.data_policies import DataPolicySchema
+from app.web.forms import Form
+from app.web.page import PAGE_SIZE, Redirect, Reply, SettingsPage, show
 from app.web.visit import Visit
 
 
 class ProjectSettings(SettingsPage):
     access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+    refusals = (Invalid,)
 
-    def on_get(
-        self, req: falcon.Request, resp: falcon.Response, project_id: int, problem: str = "",
-        status: str = falcon.HTTP_200,
-    ) -> None:  # fmt: skip
-        page = ProjectPage(settings_tabs(project_path(project_id), "project"), problem)
-        self.show(req, resp, "settings_project.html", page, status=status)
+    def get(self, visit: Visit) -> Reply:
+        return show("settings_project.html")
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
-        visit: Visit = req.context.visit
-        try:
-            if visit.form.text("do") == "create":
-                return self._create(req, resp, visit)
-            self.services.projects.rename(project_id=project_id, name=visit.form.text("name"), actor=visit.actor)
-        except Invalid as error:
-            return self.on_get(req, resp, project_id, problem=str(error), status=falcon.HTTP_400)
-        return self.lead(req, resp, f"{project_path(project_id)}/settings/project", "The project is renamed.")
+    def post(self, visit: Visit) -> Reply:
+        name, projects = visit.form.text("name"), self.services.projects
+        if visit.form.text("do") == "create":
+            project_id = projects.create(organization_id=visit.organization_id, name=name, actor=visit.actor)
+            return Redirect(f"/projects/{project_id}/start", "The project is made.")
+        projects.rename(project_id=visit.project_id, name=name, actor=visit.actor)
+        return Redirect(f"{visit.base}/settings/project", "The project is renamed.")
 
-    def _create(self, req: falcon.Request, resp: falcon.Response, visit: Visit) -> None:
-        project_id = self.services.projects.create(
-            organization_id=visit.organization_id, name=visit.form.text("name"), actor=visit.actor
+
+# Field of the API, of the policy, and its label.
+DAYS = (
+    ("spans", "spans_days", "Spans and sessions"),
+    ("runs", "runs_days", "Runs"),
+    ("replays", "replays_days", "Replays"),
+    ("rejectedSpans", "rejected_days", "Rejected spans"),
+)
+SPARE_RULES = 3
+
+
+class DataPolicySettings(SettingsPage):
+    """How long the project keeps its data, and what it masks before it is stored."""
+
+    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
+    refusals = (Invalid,)
+
+    def get(self, visit: Visit) -> Reply:
+        """The policy, or what was sent, with empty rules to fill in."""
+        policy = self.services.data_policies.get(project_id=visit.project_id)
+        rules = policy_body(visit.form)["masking"] if visit.problem else policy.masking
+        return show(
+            "settings_data.html",
+            days=[(field, label, getattr(policy, name)) for field, name, label in DAYS],
+            rules=[*rules, *[{"kind": "pattern", "value": "", "replacement": MASK}] * SPARE_RULES],
         )
-        self.lead(req, resp, f"{project_path(project_id)}/start", "The project is made.")
+
+    def post(self, visit: Visit) -> Reply:
+        try:
+            policy: DataPolicy = load(DataPolicySchema(), policy_body(visit.form))
+            self.services.data_policies.put(project_id=visit.project_id, policy=policy, actor=visit.actor)
+        except Invalid as error:
+            raise Invalid(_labelled(str(error))) from error
+        return Redirect(f"{visit.base}/settings/data", "Saved.")
+
+
+def policy_body(form: Form) -> dict[str, Any]:
+    """The body of the API; an empty number of days keeps data for ever, a rule without a value is dropped."""
+    rules = zip(form.texts("kind"), form.texts("value"), form.texts("replacement"), strict=False)
+    return {
+        "retentionDays": {field: _days(form.text(field).strip()) for field, _, _ in DAYS},
+        "masking": [
+            dict(zip(("kind", "value", "replacement"), rule, strict=True)) for rule in rules if rule[1].strip()
+        ],
+    }
+
+
+def _days(text: str) -> int | str | None:
+    """A number, else the text as it is: the schema refuses it by its name."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text or None
+
+
+def _labelled(problem: str) -> str:
+    """The message with the label of the page in place of the body's path."""
+    path, _, message = problem.partition(": ")
+    match path.split("."):
+        case ["masking", index, *_] if index.isdigit():
+            return f"Rule {int(index) + 1}: {message}"
+        case ["retentionDays", field]:
+            return next((f"{label}: {message}" for name, _, label in DAYS if name == field), problem)
+    return problem
+
+
+class Audit(SettingsPage):
+    access = ByRole({"GET": Role.ADMIN})
+
+    def get(self, visit: Visit) -> Reply:
+        found = self.services.audit.page(
+            organization_id=visit.organization_id, limit=PAGE_SIZE, cursor=visit.query.get("cursor")
+        )
+        return show("settings_audit.html", entries=found.entries, pages=visit.pages(found.next_cursor))

@@ -1,158 +1,98 @@
-"""Signing in by password or link, signing out, joining by invitation."""
+"""Signing in by password or link, signing out, joining by invitation, and the account's password."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import falcon
-
-from app.access import Public
-from app.errors import Invalid, RateLimited, RepriseError, Unauthorized
-from app.http.errors import status_of
-from app.services.accounts.origins import Origin
+from app.access import Public, SignedIn
+from app.errors import Invalid, RateLimited, Unauthorized
 from app.services.accounts.service import NewUser
-from app.services.accounts.sign_ins import Started
-from app.web.cookies import DEVICE_COOKIE, SESSION_COOKIE, Flash
-from app.web.page import Page
-from app.web.visit import Visit, safe_path
+from app.web.cookies import Flash
+from app.web.page import Page, Redirect, Reply, show
+from app.web.visit import Visit
 
 
-@dataclass(frozen=True, slots=True)
-class SignInPage:
-    next: str
-    email: str = ""
-    problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LinkPage:
-    """`replaces` is the e-mail of another person who is signed in in this browser."""
-
-    token: str
-    email: str
-    replaces: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class InvitationPage:
-    """`replaces` is the e-mail of another person who is signed in in this browser."""
-
-    action: str
-    organization: str
-    role: str
-    email: str
-    name: str = ""
-    problem: str = ""
-    replaces: str = ""
-
-
-class SignInForm(Page):
-    """A page whose form ends with a new session."""
-
-    @staticmethod
-    def origin(req: falcon.Request) -> Origin:
-        return Origin(req.remote_addr, req.cookies.get(DEVICE_COOKIE, ""))
-
-    @staticmethod
-    def session(req: falcon.Request) -> str:
-        """The browser's session so far; the form's token holds to it, so that nobody's is replaced unseen."""
-        return req.cookies.get(SESSION_COOKIE, "")
-
-    def enter(self, req: falcon.Request, resp: falcon.Response, started: Started, path: str, said: str = "") -> None:
-        """Go on to `path`, signed in."""
-        self.site.cookies.put_session(req, resp, started.token)
-        self.site.cookies.put_device(req, resp, started.origin.device)
-        self.lead(req, resp, path, said)
-
-    def refuse(
-        self, req: falcon.Request, resp: falcon.Response, template: str, page: object, error: RepriseError
-    ) -> None:
-        """Show the form again."""
-        if isinstance(error, RateLimited):
-            resp.set_header("Retry-After", str(error.retry_after_s))
-        self.show(req, resp, template, page, status=status_of(error))
-
-
-class SignIn(SignInForm):
+class SignIn(Page):
     access = Public({"GET", "POST"})
+    refusals = (Unauthorized, RateLimited)
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        visit: Visit = req.context.visit
-        path = safe_path(self.query(req).get("next", "/"))
-        if visit.viewer:
-            return self.lead(req, resp, path)
-        return self.show(req, resp, "sign_in.html", SignInPage(path))
+    def get(self, visit: Visit) -> Reply:
+        path = safe_path(visit.sent.text("next", visit.query.get("next", "/")))
+        return Redirect(path) if visit.viewer and not visit.problem else show("sign_in.html", next=path)
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        form = req.context.visit.form
-        path, email = safe_path(form.text("next", "/")), form.text("email")
-        password, origin, replaced = form.text("password"), self.origin(req), self.session(req)
-        try:
-            started = self.services.sign_ins.sign_in(email=email, password=password, origin=origin, replaced=replaced)
-        except (Unauthorized, RateLimited) as error:
-            page = SignInPage(path, email, str(error))
-            return self.refuse(req, resp, "sign_in.html", page, error)
-        return self.enter(req, resp, started, path)
+    def post(self, visit: Visit) -> Reply:
+        form = visit.form
+        started = self.services.sign_ins.sign_in(
+            email=form.text("email"), password=form.text("password"), origin=visit.origin, replaced=visit.session
+        )
+        return Redirect(safe_path(form.text("next", "/")), started=started)
 
 
-class SignInLink(SignInForm):
-    """Looking at the link, as previews of messages do, changes nothing; its form signs in, once."""
+class SignInLink(Page):
+    """A link that signs in once. Opening it changes nothing, as previews of messages do that; its form signs in."""
 
     access = Public({"GET", "POST"})
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        visit: Visit = req.context.visit
-        token = self.query(req).get("token", "")
+    def get(self, visit: Visit) -> Reply:
+        token = visit.query.get("token", "")
         try:
-            found = self.services.sign_ins.find_link(token)
+            user = self.services.sign_ins.find_link(token)
         except Unauthorized as error:
-            return self.lead(req, resp, "/sign-in", Flash(str(error), "problem"))
-        if visit.viewer and visit.viewer.user_id == found.user_id:
-            return self.lead(req, resp, "/")
-        return self.show(req, resp, "sign_in_link.html", LinkPage(token, found.email, _other(visit, found.email)))
+            return Redirect("/sign-in", Flash(str(error), "problem"))
+        if visit.viewer and visit.viewer.user_id == user.user_id:
+            return Redirect("/")
+        return show("sign_in_link.html", token=token, email=user.email, replaces=_other(visit, user.email))
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        token, origin = req.context.visit.form.text("token"), self.origin(req)
+    def post(self, visit: Visit) -> Reply:
+        token = visit.form.text("token")
         try:
-            started = self.services.sign_ins.follow_link(token, origin, replaced=self.session(req))
+            started = self.services.sign_ins.follow_link(token, visit.origin, replaced=visit.session)
         except Unauthorized as error:
-            return self.lead(req, resp, "/sign-in", Flash(str(error), "problem"))
-        return self.enter(req, resp, started, "/")
+            return Redirect("/sign-in", Flash(str(error), "problem"))
+        return Redirect("/", started=started)
 
 
 class SignOut(Page):
     access = Public({"POST"})
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        self.services.sign_ins.sign_out(req.cookies.get(SESSION_COOKIE, ""))
-        self.site.cookies.remove(resp, SESSION_COOKIE)
-        self.lead(req, resp, "/sign-in", "You are signed out.")
+    def post(self, visit: Visit) -> Reply:
+        self.services.sign_ins.sign_out(visit.session)
+        return Redirect("/sign-in", "You are signed out.", ended=True)
 
 
-class Join(SignInForm):
+class Join(Page):
     access = Public({"GET", "POST"})
+    refusals = (Invalid, RateLimited)
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
-        self.show(req, resp, "invitation.html", self._page(req, token))
+    def get(self, visit: Visit, token: str) -> Reply:
+        invitation = self.services.accounts.invitation(token)
+        return show("invitation.html", invitation=invitation, replaces=_other(visit, invitation.email))
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
-        form = req.context.visit.form
-        new = NewUser(form.text("name"), form.text("password"))
-        try:
-            started = self.services.accounts.accept(token, new, self.origin(req), replaced=self.session(req))
-        except (Invalid, RateLimited) as error:
-            page = self._page(req, token, new.name, str(error))
-            return self.refuse(req, resp, "invitation.html", page, error)
-        return self.enter(req, resp, started, "/", "Welcome. You are a member now.")
+    def post(self, visit: Visit, token: str) -> Reply:
+        new = NewUser(visit.form.text("name"), visit.form.text("password"))
+        started = self.services.accounts.accept(token, new, visit.origin, replaced=visit.session)
+        return Redirect("/", "Welcome. You are a member now.", started)
 
-    def _page(self, req: falcon.Request, token: str, name: str = "", problem: str = "") -> InvitationPage:
-        found = self.services.accounts.invitation(token)
-        replaces = _other(req.context.visit, found.email)
-        return InvitationPage(
-            f"/join/{token}", found.organization, found.role, found.email, name, problem, replaces
-        )  # fmt: skip
+
+class Account(Page):
+    access = SignedIn({"GET", "POST"})
+    refusals = (Invalid, RateLimited)
+
+    def get(self, visit: Visit) -> Reply:
+        return show("account.html")
+
+    def post(self, visit: Visit) -> Reply:
+        if visit.viewer is None:
+            return Redirect("/sign-in")
+        old, new = visit.form.text("old"), visit.form.text("new")
+        started = self.services.sign_ins.change_password(viewer=visit.viewer, old=old, new=new, origin=visit.origin)
+        return Redirect("/account", "Your password is changed; all other browsers are signed out.", started)
+
+
+def safe_path(path: str) -> str:
+    """A path of this site, "/" for anything else: no link to the sign-in redirects to another site."""
+    local = path.startswith("/") and not path.startswith("//") and "\\" not in path
+    return path if local and path.isprintable() else "/"
 
 
 def _other(visit: Visit, email: str) -> str:
-    """The e-mail of who is signed in, unless it is that one."""
+    """The e-mail of the viewer, "" if nobody is signed in or it is the one given."""
     return visit.viewer.email if visit.viewer and visit.viewer.email != email else ""

@@ -1,54 +1,119 @@
-"""What the project has used: as a page, and as CSV."""
+"""What a project has used, as a page and as CSV."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
 
 import falcon
 
 from app.access import ByRole
+from app.errors import Invalid
 from app.models.memberships import Role
+from app.models.usage import Spent, UsageFilter
 from app.schemas.usage import usage_csv
-from app.services.runs.usage import UsageRow
-from app.web.page import Page
-from app.web.presenters.usage import Names, Question, asked, usage_page
-from app.web.shell import project_path
+from app.services.runs.usage import UsageRow, total
+from app.web.page import Page, Reply, show
+from app.web.visit import Visit
 
+GROUPS = [("prompt", "Prompt"), ("model", "Model"), ("version", "Version"), ("key", "API key"), ("source", "Source")]
+PERIODS = [("7", "Last 7 days"), ("30", "Last 30 days"), ("90", "Last 90 days"), ("365", "Last year")]
+SOURCES = {"api": "API", "ui": "This site", "replay": "Replays"}
 PROMPTS_NAMED = 500
+
+
+@dataclass(frozen=True, slots=True)
+class UsageQuery:
+    """The days from `first` to `last`, both of UTC; `by` is one of `GROUPS`."""
+
+    first: date
+    last: date
+    by: str
+
+    @property
+    def days(self) -> list[date]:
+        return [self.first + timedelta(days=n) for n in range((self.last - self.first).days + 1)]
 
 
 class _Usage(Page):
     section = "usage"
 
-    def rows(self, project_id: int, question: Question, *groups: str) -> list[UsageRow]:
-        wanted = question.wanted(self.site.now().date())
-        return self.services.usage.read(project_id=project_id, wanted=wanted, group_by=groups)
+    def query(self, fields: Mapping[str, str]) -> UsageQuery:
+        """`Invalid` for a choice that the form does not have."""
+        days, by = fields.get("days", "30"), fields.get("by", "prompt")
+        if days not in dict(PERIODS) or by not in dict(GROUPS):
+            raise Invalid("There is no such choice.")
+        today = self.container.now().date()
+        return UsageQuery(today - timedelta(days=int(days) - 1), today, by)
+
+    def rows(self, project_id: int, query: UsageQuery, *groups: str) -> list[UsageRow]:
+        days = UsageFilter(query.first, query.last)
+        return self.services.usage.read(project_id=project_id, wanted=days, group_by=groups)
 
 
 class UsageView(_Usage):
     access = ByRole({"GET": Role.VIEWER})
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
-        question = asked(self.query(req))
-        prompts = self.services.prompts.list(project_id=project_id, limit=PROMPTS_NAMED).prompts
-        keys = self.services.keys.list(project_id=project_id)
-        page = usage_page(
-            question,
-            self.site.now().date(),
-            self.rows(project_id, question, "day"),
-            self.rows(project_id, question, question.by),
-            Names({one.id: one.name for one in prompts}, {key.id: key.name for key in keys}),
-            project_path(project_id),
+    def get(self, visit: Visit) -> Reply:
+        query = self.query(visit.query)
+        by_day = self.rows(visit.project_id, query, "day")
+        spent = {row.group["day"]: row.spent for row in by_day}
+        return show(
+            "usage.html",
+            query=query,
+            by_label=dict(GROUPS)[query.by],
+            total=total(by_day),
+            daily=[spent.get(day, Spent(runs=0)) for day in query.days],
+            rows=self._table(visit, query),
+            groups=GROUPS,
+            periods=PERIODS,
         )
-        self.show(req, resp, "usage.html", page)
+
+    def _table(self, visit: Visit, query: UsageQuery) -> list[tuple[str, str, str, Spent]]:
+        """(name, details, address or "", sums) of each group, the most expensive first."""
+        prompts = self.services.prompts.list(project_id=visit.project_id, limit=PROMPTS_NAMED).prompts
+        keys = self.services.keys.list(project_id=visit.project_id)
+        names = _Names({prompt.id: prompt.name for prompt in prompts}, {key.id: key.name for key in keys}, visit.base)
+        rows = self.rows(visit.project_id, query, query.by)
+        table = [(*names.of(row.group, query.by), row.spent) for row in rows]
+        return sorted(table, key=lambda row: (-row[3].cost_usd, -row[3].runs, row[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of ids; deleted prompts and keys have none."""
+
+    prompts: Mapping[int, str]
+    keys: Mapping[int, str]
+    base: str
+
+    def of(self, group: Mapping[str, object], by: str) -> tuple[str, str, str]:
+        """(name, details, address or "")."""
+        if by == "model":
+            return str(group["name"] or "A model that is gone"), str(group["vendor"] or ""), ""
+        if by == "source":
+            return SOURCES.get(str(group["source"]), str(group["source"])), "", ""
+        if by == "key":
+            key = int(str(group["api_key_id"]))
+            return self.keys.get(key, f"API key {key}") if key else "Without a key", "", ""
+        prompt = int(str(group["prompt_id"]))
+        known = prompt in self.prompts
+        name, path = self.prompts.get(prompt, f"Prompt {prompt}"), f"{self.base}/prompts/{prompt}"
+        if by == "prompt":
+            return name, "" if known else "archived, or among many", path if known else ""
+        version = str(group["commit_hash"])
+        return name, f"version {version[:8]}" if version else "draft", f"{path}/versions/{version}" if version else path
 
 
 class UsageCsv(_Usage):
-    """Each day and each of what is grouped by."""
+    """The sums of each group on each day."""
 
     access = ByRole({"GET": Role.VIEWER})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
-        question = asked(self.query(req))
-        groups = ("day", question.by)
+        query = self.query(req.context.visit.query)
+        groups = ("day", query.by)
         resp.content_type = "text/csv; charset=utf-8; header=present"
-        resp.downloadable_as = f"usage-by-{question.by}.csv"
-        resp.text = usage_csv(self.rows(project_id, question, *groups), groups)
+        resp.downloadable_as = f"usage-by-{query.by}.csv"
+        resp.text = usage_csv(self.rows(project_id, query, *groups), groups)

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from app.metrics import registry
 from app.process.application import build_app
 from app.services.operations.metrics import MetricsService
-from app.web.presenters.operations import Figure, operations_page
+from app.web.views.operations import troubles
 from tests.support.counting import Since, counts
 from tests.support.world import World, new_world, running, settings_for
 
@@ -162,9 +162,9 @@ def test_the_operations_page_warns_of_what_keeps_work_from_being_done(world: Wor
     world.container.metrics.flush()
     found = world.container.services.metrics.read()
     assert min(found.pool_timeouts, found.clock_failures) >= 1
-    troubles = operations_page(found).troubles
-    assert Figure("waits for a database connection given up", found.pool_timeouts, "bad") in troubles
-    assert Figure("jobs of the clock failed", found.clock_failures, "bad") in troubles
+    shown = troubles(found)
+    assert ("waits for a database connection given up", found.pool_timeouts, "bad") in shown
+    assert ("jobs of the clock failed", found.clock_failures, "bad") in shown
 
 
 def test_without_redis_metrics_are_503(world: World, watcher: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from app.api.traces import Traces
 from app.http import errors
 from app.http.middleware.bulkhead import Bulkhead
 from app.shares import Quota
-from app.web.views.exports import Export
+from app.web.views.logs import Export
 
 LONG_S = 30
 

@@ -16,7 +16,7 @@ from app.services.prompts.content import PromptContent, placeholders_json
 from app.services.prompts.service import PromptView
 from app.web.filters import percent
 from app.web.forms import Form
-from app.web.presenters.prompt_form import PromptFields, change_body, fields_of, fields_sent, selections_sent
+from app.web.presenters.prompt_form import PromptFields, change_body, fields_of, fields_sent
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 CONFIG: dict[str, Any] = {
@@ -117,7 +117,7 @@ def test_what_is_no_number_and_no_json_is_named(key: str, text: str) -> None:
 
 
 def test_only_chosen_values_are_selected() -> None:
-    assert selections_sent(Form({"use.a": ["x"], "use.b": [""], "other": ["y"]})) == {"a": "x"}
+    assert Form({"use.a": ["x"], "use.b": [""], "other": ["y"]}).selections() == {"a": "x"}
 
 
 @pytest.mark.parametrize(("share", "said"), [(0, "0 %"), (1, "100 %"), (0.001, "1 %"), (0.999, "99 %"), (0.5, "50 %")])

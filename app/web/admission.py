@@ -1,0 +1,122 @@
+"""The middleware of the pages: it finds out whose a request is, and lets it through or refuses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote
+
+import falcon
+
+from app.access import Access, ByRole, Public, SignedIn, access_of
+from app.errors import Forbidden, NotFound, RateLimited
+from app.models.organizations import Project
+from app.redis_store.rate import RateLimiter
+from app.services.accounts.origins import Origin
+from app.services.accounts.projects import ProjectService
+from app.services.accounts.sign_ins import SignInService, Viewer
+from app.services.accounts.tokens import new_token
+from app.web.cookies import DEVICE_COOKIE, FORM_COOKIE, SESSION_COOKIE, Cookies, read_flash
+from app.web.forms import Form, check_csrf, csrf_token, read_form
+from app.web.page import Page
+from app.web.visit import Visit
+
+# The largest form of those who may not be signed in: an e-mail address, a password, a name.
+PUBLIC_FORM_BYTES = 8 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Lets a request through to a page: signed in, a member of the project, with the role and the form it takes.
+
+    Puts the `Visit` at `req.context.visit`. Browsers that are not signed in are sent to do so, and come back after it.
+    Requests are counted by user, in however many sessions, or by the client's address where nobody is signed in.
+    `form_bytes` and `files_bytes` bound forms without and with files.
+    """
+
+    sign_ins: SignInService
+    projects: ProjectService
+    limiter: RateLimiter
+    cookies: Cookies
+    form_bytes: int
+    files_bytes: int
+
+    def process_resource(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
+    ) -> None:
+        access = access_of(resource)
+        if not isinstance(access, ByRole | SignedIn) and not isinstance(resource, Page):
+            return
+        session = req.cookies.get(SESSION_COOKIE, "")
+        viewer = self.sign_ins.viewer(session) if session else None
+        self._count(req, viewer)
+        if viewer is None and not isinstance(access, Public):
+            raise falcon.HTTPSeeOther(sign_in_path(req))
+        secret = session if viewer else self._form_secret(req, resp)
+        projects = self.projects.of(viewer) if viewer else []
+        visit = Visit(
+            csrf=csrf_token(secret),
+            path=req.path,
+            query={name: value if isinstance(value, str) else value[-1] for name, value in req.params.items()},
+            session=session,
+            origin=Origin(req.remote_addr, req.cookies.get(DEVICE_COOKIE, "")),
+            viewer=viewer,
+            projects=projects,
+            project=_chosen(projects, params.get("project_id")),
+            operators=self.projects.operators() if viewer else None,
+            flash=read_flash(req),
+        )
+        req.context.visit = visit
+        if isinstance(access, ByRole):
+            _require_role(visit, access, req.method)
+        if req.method == "POST" and "POST" in access.methods:
+            form = self._form(req, secret, access, with_files=getattr(resource, "multipart", False))
+            req.context.visit = replace(visit, form=form)
+
+    def _count(self, req: falcon.Request, viewer: Viewer | None) -> None:
+        caller = f"user:{viewer.user_id}" if viewer else f"address:{req.remote_addr}"
+        allowance = self.limiter.hit(f"page:{caller}")
+        if not allowance.allowed:
+            seconds = max(1, allowance.reset_s)
+            raise RateLimited(f"Over the limit of {allowance.limit} pages per minute. Go on in {seconds} s.", seconds)
+
+    def _form(self, req: falcon.Request, secret: str, access: Access, *, with_files: bool) -> Form:
+        limit = self.files_bytes if with_files else self.form_bytes
+        form = read_form(req, PUBLIC_FORM_BYTES if isinstance(access, Public) else limit, with_files=with_files)
+        check_csrf(form, secret)
+        return form
+
+    def _form_secret(self, req: falcon.Request, resp: falcon.Response) -> str:
+        """The secret of a form without a session: a random token in a cookie of this browser."""
+        known = req.cookies.get(FORM_COOKIE)
+        if known or req.method == "POST":
+            return known or ""
+        token = new_token()
+        self.cookies.put_form(req, resp, token)
+        return token
+
+
+def _require_role(visit: Visit, access: ByRole, method: str) -> None:
+    needed = access.role(method)
+    if access.of_operators and not visit.operates:
+        raise falcon.HTTPRouteNotFound
+    if needed is not None and not visit.may(needed):
+        raise Forbidden(f"This takes the role {needed}; yours is {visit.role}. Ask an admin for it.")
+
+
+def _chosen(projects: list[Project], project_id: int | None) -> Project | None:
+    """The viewer's project of that id, the first without an id; `NotFound` for one that is not the viewer's."""
+    if project_id is None:
+        return projects[0] if projects else None
+    for project in projects:
+        if project.id == project_id:
+            return project
+    raise NotFound("There is no such project, or you are no member of its organization.")
+
+
+def sign_in_path(req: falcon.Request) -> str:
+    """The sign-in page, which redirects to the requested page after it; a form that was sent is lost."""
+    if req.method not in {"GET", "HEAD"} or req.path == "/":
+        return "/sign-in"
+    query = f"?{req.query_string}" if req.query_string else ""
+    return f"/sign-in?next={quote(req.path + query)}"

@@ -1,0 +1,97 @@
+"""The texts and the colours that pages show for statuses, and the names of vendors; templates see them as `labels`."""
+
+from __future__ import annotations
+
+# Text and kind of a badge: ok, bad, warn, accent or "".
+Badge = tuple[str, str]
+
+RUNS: dict[str, Badge] = {
+    "queued": ("waiting", "accent"),
+    "running": ("running", "accent"),
+    "ok": ("OK", "ok"),
+    "nok": ("not OK", "warn"),
+    "failed": ("failed", "bad"),
+}
+RUN_ERRORS = {
+    "provider": "The model's vendor refused or failed.",
+    "provider_timeout": "The model's vendor did not answer in time.",
+    "invalid": "It could not be run as asked.",
+    "not_found": "What it needs is not there any more.",
+    "unavailable": "A part of this instance was away.",
+    "interrupted": "Its worker died.",
+    "not_started": "No worker took it.",
+    "internal": "A bug of ours.",
+}
+RUN_SOURCES = {"api": "API", "ui": "this site", "replay": "a replay"}
+RUN_TOKENS = {
+    "prompt": "in",
+    "completion": "out",
+    "cacheRead": "read from the cache",
+    "cacheWrite": "written to the cache",
+    "reasoning": "for reasoning",
+}
+REPLAYS: dict[str, Badge] = {
+    "queued": ("waiting", "accent"),
+    "running": ("running", "accent"),
+    "passed": ("passed", "ok"),
+    "failed": ("failed", "bad"),
+    "needs_review": ("needs review", "warn"),
+    "error": ("error", "bad"),
+    "cancelled": ("cancelled", ""),
+}
+STEPS: dict[str, Badge] = {
+    "passed": ("passed", "ok"),
+    "failed": ("failed", "bad"),
+    "ignored": ("ignored", ""),
+    "not_run": ("not run", ""),
+    "needs_review": ("needs review", "warn"),
+}
+STOPS = {
+    "missing_result": "The draft called a tool that the recording has no result for, so the replay ended here.",
+    "step_limit": "The draft called tools again and again, so the turn was ended.",
+    "no_user_text": "What the user said was not recorded, so this turn can't be played.",
+    "provider_error": "The model's vendor failed.",
+    "cancelled": "Somebody cancelled it.",
+}
+REJECTED_SPANS = {
+    "malformed_span": "Send spans as OTLP JSON has them; this one is no object",
+    "bad_trace_id": "Send a traceId of 32 hex digits, not all zero",
+    "bad_span_id": "Send a spanId of 16 hex digits, not all zero",
+    "no_name": "Give the span a name",
+    "no_start_time": "Send startTimeUnixNano",
+    "bad_attributes": "Send attributes as a list of key and value",
+    "missing_prompt_id": "Set the attribute service.prompt.id on every span",
+    "prompt_id_on_resource": "Set service.prompt.id on the spans; on the resource alone it is not read",
+    "prompt_id_cut": "Raise the attribute length limit: service.prompt.id was cut off",
+    "bad_prompt_id": "Set service.prompt.id to a prompt's number",
+    "unknown_prompt": "Use the id of a prompt in the API key's project",
+}
+VENDORS = {
+    "ANTHROPIC": "Anthropic",
+    "BUILTIN": "Built in",
+    "CUSTOM_OPENAI_COMPATIBLE": "OpenAI-compatible endpoints",
+    "DEEPSEEK": "DeepSeek",
+    "GOOGLE": "Google",
+    "OPENAI": "OpenAI",
+}
+
+AUDIT_DETAILS = {
+    "baseUrl": "base URL",
+    "lastFour": "ends in",
+    "is_default": "default",
+    "old": "before",
+    "new": "now",
+    "wrong": "wrong passwords",
+    "refused": "refused tries",
+    "address": "last from",
+}
+
+
+def vendor(code: str) -> str:
+    """The name of a vendor; a code that is not known stays as it is."""
+    return VENDORS.get(code, code)
+
+
+def model(name: str, vendor_code: str) -> str:
+    """A model's name with its vendor's."""
+    return f"{name}, {vendor(vendor_code)}"

@@ -1,8 +1,11 @@
 """All tables, in one place for Alembic."""
 
+# ruff: noqa: F401
+
 from app.models import (
     api_keys,
     audit_log,
+    cases,
     data_policies,
     draft_snapshots,
     idempotency_keys,
@@ -25,33 +28,4 @@ from app.models import (
     users,
     vendor_credentials,
 )
-from app.models import cases as test_cases
-from app.models.base import metadata
-
-__all__ = [
-    "api_keys",
-    "audit_log",
-    "data_policies",
-    "draft_snapshots",
-    "idempotency_keys",
-    "invitations",
-    "known_origins",
-    "language_models",
-    "memberships",
-    "metadata",
-    "organizations",
-    "prompt_versions",
-    "prompts",
-    "rejected_spans",
-    "replays",
-    "run_file_chunks",
-    "runs",
-    "sessions",
-    "sign_ins",
-    "spans",
-    "test_cases",
-    "turns",
-    "usage",
-    "users",
-    "vendor_credentials",
-]
+from app.models.base import metadata as metadata

@@ -5,11 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, insert, select, update
+from sqlalchemy import Column, Connection, Index, String, Table, TypeDecorator, UniqueConstraint, select, update
+from sqlalchemy.engine import Dialect
 
+from app.models import queries
 from app.models.audit_log import Actor
 from app.models.base import OPTIONS, Timestamp, binary, identifier, metadata, reference
 from app.models.organizations import projects
+
+
+class Scopes(TypeDecorator[frozenset[str]]):
+    """A set of scopes, stored as a list that is separated by commas."""
+
+    impl = String(64)
+    cache_ok = True
+
+    def process_bind_param(self, value: frozenset[str] | None, dialect: Dialect) -> str | None:
+        return None if value is None else ",".join(sorted(value))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> frozenset[str] | None:
+        return None if value is None else frozenset(value.split(","))
+
 
 api_keys = Table(
     "api_keys",
@@ -19,7 +35,7 @@ api_keys = Table(
     Column("name", String(128), nullable=False),
     Column("digest", binary(32), nullable=False),
     Column("last_four", String(4), nullable=False),
-    Column("scopes", String(64), nullable=False, server_default="run,read,write,ingest"),
+    Column("scopes", Scopes, nullable=False, server_default="run,read,write,ingest"),
     Column("created_at", Timestamp, nullable=False),
     Column("expires_at", Timestamp),
     Column("revoked_at", Timestamp),
@@ -54,28 +70,9 @@ class ApiKey:
         return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)
 
 
-_COLUMNS = (
-    select(
-        api_keys.c.id,
-        api_keys.c.project_id,
-        projects.c.organization_id,
-        api_keys.c.name,
-        api_keys.c.last_four,
-        api_keys.c.scopes,
-        api_keys.c.created_at,
-        api_keys.c.expires_at,
-        api_keys.c.revoked_at,
-        api_keys.c.last_used_at,
-    )
-    .join(projects, projects.c.id == api_keys.c.project_id)
-    .order_by(api_keys.c.id)
+_KEYS = select(*queries.columns_of(ApiKey, api_keys, organization_id=projects.c.organization_id)).join(
+    projects, projects.c.id == api_keys.c.project_id
 )
-
-
-def _key(row: tuple[object, ...]) -> ApiKey:
-    values = list(row)
-    values[5] = frozenset(str(values[5]).split(","))
-    return ApiKey(*values)  # type: ignore[arg-type]
 
 
 def add_key(
@@ -89,45 +86,33 @@ def add_key(
     scopes: frozenset[str],
     expires_at: datetime | None,
 ) -> int:
-    statement = insert(api_keys).values(
-        project_id=project_id,
-        name=name,
-        digest=digest,
-        last_four=last_four,
-        scopes=",".join(sorted(scopes)),
-        created_at=now,
-        expires_at=expires_at,
-    )
-    return int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
+    shown = {"name": name, "last_four": last_four, "scopes": scopes, "created_at": now, "expires_at": expires_at}
+    return queries.insert_row(connection, api_keys, project_id=project_id, digest=digest, **shown)
 
 
 def find_by_digest(connection: Connection, digest: bytes) -> ApiKey | None:
-    row = connection.execute(_COLUMNS.where(api_keys.c.digest == digest)).one_or_none()
-    return _key(tuple(row)) if row else None
+    return queries.find_row(connection, ApiKey, _KEYS.where(api_keys.c.digest == digest))
 
 
 def find_key(connection: Connection, *, project_id: int, key_id: int) -> ApiKey | None:
-    statement = _COLUMNS.where(api_keys.c.id == key_id, api_keys.c.project_id == project_id)
-    row = connection.execute(statement).one_or_none()
-    return _key(tuple(row)) if row else None
+    statement = _KEYS.where(api_keys.c.id == key_id, api_keys.c.project_id == project_id)
+    return queries.find_row(connection, ApiKey, statement)
 
 
 def list_keys(connection: Connection, *, project_id: int) -> list[ApiKey]:
-    """Revoked and expired ones too, oldest first."""
-    return [_key(tuple(row)) for row in connection.execute(_COLUMNS.where(api_keys.c.project_id == project_id))]
+    """Revoked and expired keys too, oldest first."""
+    statement = _KEYS.where(api_keys.c.project_id == project_id).order_by(api_keys.c.id)
+    return queries.list_rows(connection, ApiKey, statement)
 
 
 def revoke_key(connection: Connection, *, project_id: int, key_id: int, now: datetime) -> bool:
-    """False when there is no such key in the project, or it was revoked before."""
-    statement = (
-        update(api_keys)
-        .where(api_keys.c.id == key_id, api_keys.c.project_id == project_id, api_keys.c.revoked_at.is_(None))
-        .values(revoked_at=now)
-    )
-    return connection.execute(statement).rowcount == 1
+    """False if there is no such key in the project, or it was revoked before."""
+    c = api_keys.c
+    live = update(api_keys).where(c.id == key_id, c.project_id == project_id, c.revoked_at.is_(None))
+    return queries.changes_row(connection, live.values(revoked_at=now))
 
 
 def touch_keys(connection: Connection, *, used: dict[int, datetime]) -> None:
-    """Note when keys were last used: {key id: time}."""
+    """Store when keys were last used: {key id: time}."""
     for key_id, when in sorted(used.items()):
         connection.execute(update(api_keys).where(api_keys.c.id == key_id).values(last_used_at=when))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, delete, insert, select, update
+from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, delete, select, update
 
+from app.models import queries
 from app.models.base import OPTIONS, BigInt, Timestamp, binary, exact, identifier, metadata, reference
-from app.models.memberships import Role
+from app.models.memberships import Role, RoleType
 from app.models.organizations import organizations
 
 invitations = Table(
@@ -18,7 +18,7 @@ invitations = Table(
     identifier(),
     reference("organization_id", "organizations"),
     Column("email", exact(254), nullable=False),
-    Column("role", exact(16), nullable=False),
+    Column("role", RoleType, nullable=False),
     Column("digest", binary(32), nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("expires_at", Timestamp, nullable=False),
@@ -40,16 +40,8 @@ class Invitation:
     expires_at: datetime
 
 
-_SELECT = (
-    select(
-        invitations.c.id,
-        invitations.c.organization_id,
-        organizations.c.name.label("organization"),
-        invitations.c.email,
-        invitations.c.role,
-        invitations.c.created_at,
-        invitations.c.expires_at,
-    )
+_OPEN = (
+    select(*queries.columns_of(Invitation, invitations, organization=organizations.c.name))
     .join(organizations, organizations.c.id == invitations.c.organization_id)
     .where(invitations.c.accepted_by.is_(None))
 )
@@ -65,54 +57,39 @@ def add_invitation(
     now: datetime,
     expires_at: datetime,
 ) -> None:
-    statement = insert(invitations).values(
-        organization_id=organization_id,
-        email=email,
-        role=str(role),
-        digest=digest,
-        created_at=now,
-        expires_at=expires_at,
-    )
-    connection.execute(statement)
+    values = {"email": email, "role": role, "digest": digest, "created_at": now, "expires_at": expires_at}
+    queries.insert_row(connection, invitations, organization_id=organization_id, **values)
 
 
 def find_open(connection: Connection, *, digest: bytes, now: datetime) -> Invitation | None:
     """The invitation, unless it was accepted or has expired."""
-    statement = _SELECT.where(invitations.c.digest == digest, invitations.c.expires_at > now)
-    row = connection.execute(statement).one_or_none()
-    return _invitation(row) if row else None
+    statement = _OPEN.where(invitations.c.digest == digest, invitations.c.expires_at > now)
+    return queries.find_row(connection, Invitation, statement)
 
 
 def list_open(connection: Connection, *, organization_id: int) -> list[Invitation]:
-    """Not accepted yet, expired ones too, newest first."""
-    statement = _SELECT.where(invitations.c.organization_id == organization_id).order_by(invitations.c.id.desc())
-    return [_invitation(row) for row in connection.execute(statement)]
+    """Invitations that were not accepted, expired ones too, newest first."""
+    ours = _OPEN.where(invitations.c.organization_id == organization_id)
+    return queries.list_rows(connection, Invitation, queries.newest_first(ours, invitations.c.id))
 
 
 def accept(connection: Connection, *, invitation_id: int, user_id: int) -> bool:
-    """False when somebody was faster."""
-    statement = update(invitations).where(invitations.c.id == invitation_id, invitations.c.accepted_by.is_(None))
-    return connection.execute(statement.values(accepted_by=user_id)).rowcount == 1
+    """Mark the invitation as accepted; False if it was accepted before."""
+    c = invitations.c
+    statement = update(invitations).where(c.id == invitation_id, c.accepted_by.is_(None)).values(accepted_by=user_id)
+    return queries.changes_row(connection, statement)
 
 
 def withdraw(connection: Connection, *, organization_id: int, invitation_id: int) -> str | None:
-    """The e-mail it was for; None when there is no such open invitation."""
-    ours = (
-        invitations.c.id == invitation_id,
-        invitations.c.organization_id == organization_id,
-        invitations.c.accepted_by.is_(None),
-    )
-    email = connection.scalar(select(invitations.c.email).where(*ours))
-    withdrawn = email is not None and connection.execute(delete(invitations).where(*ours)).rowcount == 1
-    return email if withdrawn else None
+    """Delete an open invitation; returns its e-mail, None if there is no such invitation."""
+    c = invitations.c
+    ours = c.id == invitation_id, c.organization_id == organization_id, c.accepted_by.is_(None)
+    email = connection.scalar(select(c.email).where(*ours))
+    return email if queries.changes_row(connection, delete(invitations).where(*ours)) else None
 
 
 def withdraw_all(connection: Connection, *, organization_id: int, email: str) -> None:
-    """The open ones for an e-mail."""
-    ours = invitations.c.organization_id == organization_id, invitations.c.email == email
-    connection.execute(delete(invitations).where(*ours, invitations.c.accepted_by.is_(None)))
-
-
-def _invitation(row: Any) -> Invitation:
-    values = row._asdict()
-    return Invitation(**values | {"role": Role(values["role"])})
+    """Delete the open invitations for an e-mail."""
+    c = invitations.c
+    ours = c.organization_id == organization_id, c.email == email, c.accepted_by.is_(None)
+    connection.execute(delete(invitations).where(*ours))

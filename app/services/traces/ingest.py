@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
@@ -15,6 +14,7 @@ from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import rejected_spans, spans
+from app.models.batch_ids import new_batch_id
 from app.models.rejected_spans import RejectedSpan
 from app.otlp.decode import decode
 from app.otlp.inflate import inflate
@@ -143,7 +143,7 @@ class IngestService:
         if not found:
             return 0
         ordered = sorted(found, key=lambda span: (span.trace_id, span.span_id))
-        batch_id = _new_batch_id(self._now().timestamp())
+        batch_id = new_batch_id(self._now())
         rows = [_row(project_id, batch_id, span) for span in ordered]
         groups = parts_of(ordered)
 
@@ -184,11 +184,6 @@ def _row(project_id: int, batch_id: int, span: Span) -> spans.NewSpan:
 
 def _keys(note: bytes) -> set[spans.SpanKey]:
     return {(note[at : at + 16], note[at + 16 : at + 24]) for at in range(0, len(note), 24)}
-
-
-def _new_batch_id(now_s: float) -> int:
-    """Milliseconds since 1970 and 21 random bits: unique enough to tell one attempt's rows from another's."""
-    return int(now_s * 1000) << 21 | secrets.randbits(21)
 
 
 def _outcome(error: RepriseError) -> Outcome:

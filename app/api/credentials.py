@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from app.access import ByKey
-from app.api.operation import operation
+from app.api.operation import Command, operation
 from app.models.api_keys import ApiKey
 from app.models.language_models import LanguageModel
 from app.schemas import credentials as schemas
@@ -38,7 +38,7 @@ class Credential:
         return self.credentials.get(key.organization_id, vendor)
 
     @operation("Store a vendor's credential", body=schemas.CredentialSchema, answers={200: schemas.StoredCredential})
-    def on_put(self, key: ApiKey, command: dict[str, Any], vendor: str) -> StoredCredential:
+    def on_put(self, key: ApiKey, command: Command, vendor: str) -> StoredCredential:
         self.credentials.set(key.organization_id, vendor, **command, actor=key.actor)
         return self.credentials.get(key.organization_id, vendor)
 

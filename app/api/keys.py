@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from app.access import ByKey
-from app.api.operation import operation
+from app.api.operation import Command, operation
 from app.models.api_keys import ApiKey
 from app.schemas import keys as schemas
-from app.schemas.keys import MadeKey, NewKeySchema, WantedKey
+from app.schemas.keys import MadeKey, NewKeySchema
 from app.services.accounts.keys import KeyService
 
 
@@ -30,8 +30,8 @@ class ApiKeys:
         answers={201: schemas.CreatedApiKey},
         location="/api/v1/api-keys/{id}",
     )
-    def on_post(self, key: ApiKey, command: WantedKey) -> MadeKey:
-        new = self.keys.create_with(key, name=command.name, scopes=command.scopes, expires_at=command.expires_at)
+    def on_post(self, key: ApiKey, command: Command) -> MadeKey:
+        new = self.keys.create_with(key, **command)
         return MadeKey(self.keys.get(project_id=key.project_id, key_id=new.id), new.secret)
 
 

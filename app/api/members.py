@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from app.access import ByKey
-from app.api.operation import operation
+from app.api.operation import Command, operation
 from app.models import invitations, memberships
 from app.models.api_keys import ApiKey
 from app.schemas import organization as schemas
@@ -35,7 +35,7 @@ class Member:
         return self.accounts.member(organization_id=key.organization_id, user_id=user_id)
 
     @operation("Change a member's role", body=schemas.RoleSchema, answers={200: schemas.Member}, errors=(409,))
-    def on_patch(self, key: ApiKey, command: dict[str, Any], user_id: int) -> memberships.Member:
+    def on_patch(self, key: ApiKey, command: Command, user_id: int) -> memberships.Member:
         organization_id = key.organization_id
         self.accounts.change_role(organization_id=organization_id, user_id=user_id, actor=key.actor, **command)
         return self.accounts.member(organization_id=organization_id, user_id=user_id)
@@ -60,7 +60,7 @@ class Invitations:
         answers={201: schemas.CreatedInvitation},
         location="/api/v1/invitations/{id}",
     )
-    def on_post(self, key: ApiKey, command: dict[str, Any]) -> schemas.NewInvitation:
+    def on_post(self, key: ApiKey, command: Command) -> schemas.NewInvitation:
         token = self.accounts.invite(organization_id=key.organization_id, actor=key.actor, **command)
         return schemas.NewInvitation(self.accounts.invitation(token), token)
 

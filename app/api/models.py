@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from app.access import ByKey
-from app.api.operation import Reply, operation
+from app.api.operation import Command, Reply, operation
 from app.models.api_keys import ApiKey
 from app.models.language_models import LanguageModel
 from app.schemas import models as schemas
@@ -58,7 +58,7 @@ class Model:
         answers={200: schemas.Model},
         errors=(409,),
     )
-    def on_patch(self, key: ApiKey, command: dict[str, Any], model_id: int) -> Json:
+    def on_patch(self, key: ApiKey, command: Command, model_id: int) -> Json:
         self.models.choose(organization_id=key.organization_id, model_id=model_id, actor=key.actor, **command)
         return self.on_get(key, model_id)
 

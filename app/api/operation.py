@@ -28,6 +28,8 @@ from app.schemas.base import load
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Answers = Mapping[int, type[Schema] | None]
+# What a schema without a `command` loads: keywords of the service's method.
+Command = dict[str, Any]
 Limit = Literal["json", "run", "traces", "import"]
 Limits = Mapping[Limit, int]
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from app.access import ByKey
-from app.api.operation import operation
+from app.api.operation import Command, operation
 from app.models import organizations
 from app.models.api_keys import ApiKey
 from app.schemas import organization as schemas
-from app.schemas.keys import CreatedApiKey, MadeKey, NewKeySchema, WantedKey
+from app.schemas.keys import CreatedApiKey, MadeKey, NewKeySchema
 from app.services.accounts.keys import KeyService
 from app.services.accounts.projects import ProjectService
 
@@ -30,7 +30,7 @@ class Projects:
         answers={201: schemas.Project},
         location="/api/v1/projects/{id}",
     )
-    def on_post(self, key: ApiKey, command: dict[str, Any]) -> organizations.Project:
+    def on_post(self, key: ApiKey, command: Command) -> organizations.Project:
         project_id = self.projects.create(organization_id=key.organization_id, actor=key.actor, **command)
         return self.projects.get(organization_id=key.organization_id, project_id=project_id)
 
@@ -45,7 +45,7 @@ class Project:
         return self.projects.get(organization_id=key.organization_id, project_id=project_id)
 
     @operation("Rename a project", body=schemas.ProjectSchema, answers={200: schemas.Project})
-    def on_patch(self, key: ApiKey, command: dict[str, Any], project_id: int) -> organizations.Project:
+    def on_patch(self, key: ApiKey, command: Command, project_id: int) -> organizations.Project:
         self.on_get(key, project_id)  # NotFound for another organization's
         self.projects.rename(project_id=project_id, actor=key.actor, **command)
         return self.on_get(key, project_id)
@@ -65,9 +65,7 @@ class ProjectApiKeys:
         answers={201: CreatedApiKey},
         location="/api/v1/api-keys/{id}",
     )
-    def on_post(self, key: ApiKey, command: WantedKey, project_id: int) -> MadeKey:
+    def on_post(self, key: ApiKey, command: Command, project_id: int) -> MadeKey:
         self.projects.get(organization_id=key.organization_id, project_id=project_id)
-        new = self.keys.create_with(
-            key, project_id=project_id, name=command.name, scopes=command.scopes, expires_at=command.expires_at
-        )
+        new = self.keys.create_with(key, project_id=project_id, **command)
         return MadeKey(self.keys.get(project_id=project_id, key_id=new.id), new.secret)

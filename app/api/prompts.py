@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from app.access import ByKey
-from app.api.operation import Call, operation
+from app.api.operation import Call, Command, operation
 from app.models.api_keys import ApiKey
 from app.schemas import prompts as schemas
 from app.schemas.prompts import ListedPrompt, ListedPrompts, PublishedPrompt, public_url
@@ -26,10 +26,8 @@ class Prompts:
     base: str
 
     @operation("All prompts of the project, newest first", query=schemas.PageQuery, answers={200: schemas.PromptList})
-    def on_get(self, key: ApiKey, command: schemas.Page) -> ListedPrompts:
-        page = self.prompts.list(
-            project_id=key.project_id, search=command.search, before_id=command.before_id, limit=command.limit
-        )
+    def on_get(self, key: ApiKey, command: Command) -> ListedPrompts:
+        page = self.prompts.list(project_id=key.project_id, **command)
         return ListedPrompts(page, [ListedPrompt(each, public_url(self.base, each.id)) for each in page.prompts])
 
     @operation(
@@ -52,14 +50,8 @@ class Prompt:
     base: str
 
     @operation("One prompt", query=schemas.WhichVersionQuery, answers={200: schemas.Prompt}, answer_headers=("ETag",))
-    def on_get(self, key: ApiKey, command: schemas.WhichVersion, call: Call, prompt_id: int) -> PublishedPrompt:
-        view = self.prompts.get(
-            project_id=key.project_id,
-            prompt_id=prompt_id,
-            productive=command.productive,
-            commit_hash=command.commit_hash,
-            epoch=call.epoch,
-        )
+    def on_get(self, key: ApiKey, command: Command, call: Call, prompt_id: int) -> PublishedPrompt:
+        view = self.prompts.get(project_id=key.project_id, prompt_id=prompt_id, epoch=call.epoch, **command)
         return PublishedPrompt(view, public_url(self.base, prompt_id))
 
     @operation(
@@ -94,15 +86,8 @@ class Render:
         body_optional=True,
         answers={200: schemas.RenderedPrompt},
     )
-    def on_post(self, key: ApiKey, command: schemas.RenderRequest, call: Call, prompt_id: int) -> RenderedPrompt:
-        return self.prompts.render(
-            project_id=key.project_id,
-            prompt_id=prompt_id,
-            selections=command.selections,
-            productive=command.productive,
-            commit_hash=command.commit_hash,
-            epoch=call.epoch,
-        )
+    def on_post(self, key: ApiKey, command: Command, call: Call, prompt_id: int) -> RenderedPrompt:
+        return self.prompts.render(project_id=key.project_id, prompt_id=prompt_id, epoch=call.epoch, **command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +102,5 @@ class Preview:
         body=schemas.PreviewSchema,
         answers={200: schemas.RenderedPrompt},
     )
-    def on_post(self, key: ApiKey, command: schemas.PreviewRequest, prompt_id: int) -> RenderedPrompt:
-        return self.editor.preview(
-            project_id=key.project_id, prompt_id=prompt_id, change=command.change, selections=command.selections
-        )
+    def on_post(self, key: ApiKey, command: Command, prompt_id: int) -> RenderedPrompt:
+        return self.editor.preview(project_id=key.project_id, prompt_id=prompt_id, **command)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from app.access import ByKey
-from app.api.operation import Call, operation
+from app.api.operation import Call, Command, operation
 from app.models.api_keys import ApiKey
 from app.models.prompt_versions import VersionHead
 from app.schemas import prompts as schemas
@@ -28,7 +28,7 @@ class Commit:
         location="/api/v1/prompts/{prompt_id}/versions/{commitHash}",
         errors=(409, 412),
     )
-    def on_post(self, key: ApiKey, command: dict[str, Any], call: Call, prompt_id: int) -> VersionView:
+    def on_post(self, key: ApiKey, command: Command, call: Call, prompt_id: int) -> VersionView:
         return self.versions.commit(
             project_id=key.project_id, prompt_id=prompt_id, if_match=call.if_match, actor=key.actor, **command
         )

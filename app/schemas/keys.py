@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from marshmallow import fields, validate
 
@@ -15,17 +13,8 @@ from app.services.accounts.keys import SCOPES
 from app.services.accounts.projects import NAME_MAX
 
 
-@dataclass(frozen=True, slots=True)
-class WantedKey:
-    """`scopes` None asks for those of the key that makes it, but `admin`."""
-
-    name: str
-    scopes: frozenset[str] | None = None
-    expires_at: datetime | None = None
-
-
 class NewKeySchema(StrictSchema):
-    command: ClassVar = WantedKey
+    """Without `scopes` a new key has those of the key that makes it, but `admin`."""
 
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
     scopes = BoundedList(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, post_load, validate
+from marshmallow import ValidationError, fields, validate
 
 from app.rendering.placeholders import Placeholder, PlaceholderValue
 from app.schemas.base import BoundedList, StrictBoolean, StrictSchema, Text
@@ -18,16 +18,14 @@ MAX_SELECTIONS = 1_000
 
 
 class PlaceholderValueSchema(StrictSchema):
+    command: ClassVar = PlaceholderValue
+
     name = Text(required=True, minimum=1, maximum=255)
     content = Text(required=True)
-    is_default = StrictBoolean(data_key="isDefault", load_default=False)
-
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> PlaceholderValue:
-        return PlaceholderValue(**data)
+    is_default = StrictBoolean(load_default=False)
 
 
-def _values_differ(values: list[PlaceholderValue]) -> None:
+def _values_differ(values: Sequence[PlaceholderValue]) -> None:
     if twice := repeated(value.name for value in values):
         raise ValidationError(f"More than one value has the name {twice!r}.")
     if sum(value.is_default for value in values) > 1:
@@ -35,31 +33,33 @@ def _values_differ(values: list[PlaceholderValue]) -> None:
 
 
 class PlaceholderSchema(StrictSchema):
+    command: ClassVar = Placeholder
+
     key = fields.String(
         required=True,
         validate=validate.Regexp(r"[A-Za-z0-9_]{1,64}\Z", error="Must be 1 to 64 letters, digits or underscores."),
     )
     description = Text(maximum=500, load_default="")
     values = BoundedList(
-        fields.Nested(PlaceholderValueSchema), required=True, minimum=1, maximum=MAX_VALUES, validate=_values_differ
+        fields.Nested(PlaceholderValueSchema),
+        minimum=1,
+        maximum=MAX_VALUES,
+        into=tuple,
+        required=True,
+        validate=_values_differ,
     )
 
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> Placeholder:
-        return Placeholder(**data | {"values": tuple(data["values"])})
+
+def _keys_differ(placeholders: Sequence[Placeholder]) -> None:
+    if twice := repeated(placeholder.key for placeholder in placeholders):
+        raise ValidationError(f"More than one placeholder has the key {twice!r}.")
 
 
 class Placeholders(BoundedList):
     """All placeholders of a prompt; their keys differ."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(fields.Nested(PlaceholderSchema), maximum=MAX_PLACEHOLDERS, **kwargs)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        placeholders = super()._deserialize(value, attr, data, **kwargs)
-        if twice := repeated(placeholder.key for placeholder in placeholders):
-            raise ValidationError(f"More than one placeholder has the key {twice!r}.")
-        return tuple(placeholders)
+    def __init__(self) -> None:
+        super().__init__(fields.Nested(PlaceholderSchema), maximum=MAX_PLACEHOLDERS, into=tuple, validate=_keys_differ)
 
 
 class Selections(fields.Field[dict[str, str]]):

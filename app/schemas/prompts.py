@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from marshmallow import fields, missing, post_load, validate
@@ -60,63 +59,27 @@ class DraftChangeSchema(_ContentSchema):
         return DraftChange(**data)
 
 
-@dataclass(frozen=True, slots=True)
-class WhichVersion:
-    """`commit_hash` beats `productive`."""
-
-    productive: bool
-    commit_hash: str | None
-
-
 class WhichVersionQuery(StrictSchema):
-    command: ClassVar = WhichVersion
+    """`commitHash` beats `productive`."""
 
     productive = QueryBoolean(load_default=True)
     commit_hash = Text(load_default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class RenderRequest:
-    selections: dict[str, str]
-    productive: bool
-    commit_hash: str | None
-
-
 class RenderSchema(StrictSchema):
-    command: ClassVar = RenderRequest
-
     selections = Selections(data_key="placeholders", load_default=dict)
     productive = StrictBoolean(load_default=True)
     commit_hash = Text(load_default=None, allow_none=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """`before_id` is the cursor that the page before gave."""
-
-    search: str | None
-    limit: int | None
-    before_id: int | None
-
-
 class PageQuery(StrictSchema):
-    command: ClassVar = Page
-
     search = Text(load_default=None)
     limit = Identifier(load_default=None, validate=validate.Range(max=PAGE))
     before_id = Identifier(data_key="cursor", load_default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class PreviewRequest:
-    change: DraftChange
-    selections: dict[str, str]
-
-
 class PreviewSchema(StrictSchema):
     """`draft` is what an edit of the draft would be."""
-
-    command: ClassVar = PreviewRequest
 
     change = fields.Nested(DraftChangeSchema, data_key="draft", load_default=DraftChange)
     selections = Selections(data_key="placeholders", load_default=dict)

@@ -98,8 +98,8 @@ class KeyService:
         maker: ApiKey,
         *,
         name: str,
-        scopes: frozenset[str] | None,
-        expires_at: datetime | None,
+        scopes: frozenset[str] | None = None,
+        expires_at: datetime | None = None,
         project_id: int | None = None,
     ) -> NewKey:
         """A key that may do no more, and no longer, than the key that makes it; of its project unless told another.

@@ -14,6 +14,11 @@ def utc_now() -> datetime:
     return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
 
+def of_unix_ns(ns: int) -> datetime:
+    """The time at so many nanoseconds after 1970, to the microsecond."""
+    return datetime.fromtimestamp(ns // 1_000_000_000, UTC).replace(microsecond=ns // 1_000 % 1_000_000)
+
+
 def iso(when: datetime) -> str:
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

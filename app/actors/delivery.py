@@ -13,7 +13,7 @@ from app.redis_store.broker import WakingBroker
 from app.redis_store.ownership import owned
 from app.services.accounts.owners import Owners
 from app.services.data.masking import MaskingRules
-from app.services.traces.ingest import SEALED
+from app.services.traces.ingest import SEALED, Receipt
 
 # A joined batch that is not stored by then may have lost its worker: it is sent again by whoever waits for it.
 JOIN_S = 2
@@ -37,7 +37,7 @@ class BatchDelivery:
         self._owners = owners
         self._wait_s = wait_s
 
-    def deliver(self, project_id: int, body: bytes, encoding: str) -> dict[str, object]:
+    def deliver(self, project_id: int, body: bytes, encoding: str) -> Receipt:
         """The receipt of `IngestService.store_claimed`; `Unavailable` when there is none in time."""
         key = self._mailbox.key_of(project_id, encoding, body)
         if self._rules.of(project_id):
@@ -58,9 +58,9 @@ class BatchDelivery:
             raise Unavailable("The batch was not stored in time; send it again.")
         return receipt
 
-    def _receipt(self, message: object, wait_s: int) -> dict[str, object] | None:
+    def _receipt(self, message: object, wait_s: int) -> Receipt | None:
         backend = self._broker.get_results_backend()
         try:
-            return backend.get_result(message, block=True, timeout=wait_s * 1000)  # type: ignore[no-any-return]
+            return Receipt(**backend.get_result(message, block=True, timeout=wait_s * 1000))
         except (ResultTimeout, ResultMissing, ResultFailure):
             return None

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import falcon
+from dataclasses import dataclass
+from typing import ClassVar
 
 from app.access import ByKey
-from app.api.operation import operation
+from app.api.operation import Call, operation
 from app.http.exports import NDJSON, send_lines
-from app.schemas.base import load
+from app.models.api_keys import ApiKey
 from app.schemas.exports import ExportQuery, ExportQuerySchema, records
 from app.services.data.export import ExportService
 
-_QUERY = ExportQuerySchema()
 
-
+@dataclass(frozen=True, slots=True)
 class Exports:
     """`kind` is sessions, runs or test-cases: one JSON object a line, newest first, each as its own address answers.
 
@@ -21,17 +21,13 @@ class Exports:
     last record's time on.
     """
 
-    access = ByKey({"GET": "read"})
-    exports = frozenset({"GET"})
-
-    def __init__(self, *, exports: ExportService) -> None:
-        self._exports = exports
+    access: ClassVar = ByKey({"GET": "read"})
+    exports: ClassVar = frozenset({"GET"})
+    service: ExportService
 
     @operation(
         "Export a prompt's sessions, runs or test cases", query=ExportQuerySchema, answers={200: None}, texts=(NDJSON,)
     )
-    def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int, kind: str) -> None:
-        wanted: ExportQuery = load(_QUERY, req.params)
-        project_id = req.context.key.project_id
-        found = records(self._exports, kind, project_id=project_id, prompt_id=prompt_id, wanted=wanted)
-        send_lines(req, resp, found, name=f"{kind}-{prompt_id}")
+    def on_get(self, key: ApiKey, command: ExportQuery, call: Call, prompt_id: int, kind: str) -> None:
+        found = records(self.service, kind, project_id=key.project_id, prompt_id=prompt_id, query=command)
+        send_lines(call.req, call.resp, found, name=f"{kind}-{prompt_id}")

@@ -103,11 +103,11 @@ def organization_routes(container: Container) -> Routes:
 
 def trace_routes(container: Container) -> Routes:
     services = container.services
-    traces = Traces(delivery=container.batch_delivery, wire_bytes=container.settings.trace_wire_bytes)
+    traces = Traces(container.batch_delivery)
     return {
         "/api/public/otel/v1/traces": traces,
         f"{PROMPT}/logs": PromptLogs(logs=services.logs),
-        f"{PROMPT}/exports/{{kind}}": Exports(exports=services.export),
+        f"{PROMPT}/exports/{{kind}}": Exports(services.export),
         "/api/v1/rejected-spans": RejectedSpans(logs=services.logs),
         "/api/v1/sessions/{session_id}": SessionResource(sessions=services.sessions, deletion=services.deletion),
     }

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import falcon
 
 from app.access import ByKey
 from app.actors.delivery import BatchDelivery
-from app.api.operation import operation
-from app.errors import Invalid, TooLarge, Unavailable, UnsupportedMediaType
-from app.http.bodies import read_capped
+from app.api.operation import Call, operation
+from app.errors import Invalid, RepriseError, TooLarge, Unavailable, UnsupportedMediaType
+from app.models.api_keys import ApiKey
 from app.otlp.inflate import ENCODINGS
-from app.schemas.answers.sessions import TracesStored
-from app.schemas.traces import TraceExportSchema
+from app.schemas.traces import TraceExportSchema, TracesStored
+from app.services.traces.ingest import Receipt
 
-ERRORS = {
+ERRORS: dict[str, type[RepriseError]] = {
     "invalid": Invalid,
     "too_large": TooLarge,
     "unsupported": UnsupportedMediaType,
@@ -23,32 +24,26 @@ ERRORS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
 class Traces:
     """Answers 200 when the batch is committed: what is acknowledged is stored."""
 
-    access = ByKey({"POST": "ingest"})
-    stores = frozenset({"POST"})
-
-    def __init__(self, *, delivery: BatchDelivery, wire_bytes: int) -> None:
-        self._delivery = delivery
-        self._wire_bytes = wire_bytes
+    access: ClassVar = ByKey({"POST": "ingest"})
+    stores: ClassVar = frozenset({"POST"})
+    delivery: BatchDelivery
 
     @operation(
-        "Take in a batch of spans (OTLP over HTTP with JSON)", body=TraceExportSchema, answers={200: TracesStored}
+        "Take in a batch of spans (OTLP over HTTP with JSON)",
+        body=TraceExportSchema,
+        limit="traces",
+        answers={200: TracesStored},
     )
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        encoding = _encoding(req)
-        body = read_capped(req, self._wire_bytes)
-        receipt = self._delivery.deliver(req.context.key.project_id, body, encoding)
-        if error := ERRORS.get(str(receipt["outcome"])):
-            raise error(receipt["message"])
-        resp.media = {"partialSuccess": _partial(receipt)}
-
-
-def _partial(receipt: dict[str, Any]) -> dict[str, str]:
-    if not receipt["rejected"]:
-        return {}
-    return {"rejectedSpans": str(receipt["rejected"]), "errorMessage": receipt["message"]}
+    def on_post(self, key: ApiKey, call: Call) -> Receipt:
+        encoding = _encoding(call.req)
+        receipt = self.delivery.deliver(key.project_id, call.read_bytes(), encoding)
+        if error := ERRORS.get(receipt.outcome):
+            raise error(receipt.message)
+        return receipt
 
 
 def _encoding(req: falcon.Request) -> str:

@@ -26,7 +26,7 @@ def export(kind: str, prompt_id: int, since: datetime | None, until: datetime | 
 
     built = context.container()
     project_id, wanted = context.only_project(built, project_id), ExportQuery(_utc(since), _utc(until))
-    for record in records(built.services.export, kind, project_id=project_id, prompt_id=prompt_id, wanted=wanted):
+    for record in records(built.services.export, kind, project_id=project_id, prompt_id=prompt_id, query=wanted):
         click.echo(line(record), nl=False)
 
 

@@ -14,8 +14,10 @@ with atheris.instrument_imports(include=["app.otlp", "app.sessions"]):
     from app.errors import RepriseError
     from app.otlp.decode import decode
     from app.otlp.inflate import ENCODINGS, inflate
+    from app.schemas.answer import dump
+    from app.schemas.sessions import Session as SessionAnswer
+    from app.services.traces.sessions import Session
     from app.sessions.build import build_session
-    from app.sessions.present import present_session
 
 LIMIT = 1024 * 1024
 
@@ -32,7 +34,7 @@ def read(data: bytes) -> None:
     turns = defaultdict(list)
     for span in decoded.spans:
         turns[span.trace_id].append(span)
-    present_session("0" * 32, 1, None, build_session(turns.values()))
+    dump(SessionAnswer, Session("0" * 32, 1, None, build_session(turns.values())))
 
 
 if __name__ == "__main__":

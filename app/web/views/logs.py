@@ -77,7 +77,7 @@ class Export(PromptPage):
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int, kind: str) -> None:
         wanted: ExportQuery = load(ExportQuerySchema(), req.params)
-        found = records(self.services.export, kind, project_id=project_id, prompt_id=prompt_id, wanted=wanted)
+        found = records(self.services.export, kind, project_id=project_id, prompt_id=prompt_id, query=wanted)
         send_lines(req, resp, found, name=f"{kind}-{prompt_id}")
 
 

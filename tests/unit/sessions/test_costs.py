@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from app.otlp.decode import decode
+from app.schemas.answer import dumper
+from app.schemas.sessions import Turn
 from app.sessions.build import build_turn
 from app.sessions.facts import MAX_NAME, MAX_NAMES, TurnFacts, dump, merge
-from app.sessions.present import present_turn
 from tests.support.exports import export, pairs_of, span
 from tests.support.operations import calls_of
 
@@ -86,7 +87,7 @@ def read(batch: bytes) -> None:
     spans = decode(batch).spans
     if spans:
         dump(TurnFacts.of(spans))
-        present_turn(build_turn(spans))
+        dumper(Turn)(build_turn(spans))
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,15 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from app.otlp.decode import decode
 from app.otlp.span import Span
+from app.schemas import sessions as schemas
+from app.schemas.answer import dump
+from app.services.traces.sessions import Session
 from app.sessions.build import build_session
-from app.sessions.present import present_session
 from app.sessions.types import Turn
 
 SAMPLES = Path(__file__).parents[2] / "data" / "otlp"
@@ -55,7 +58,7 @@ def test_a_run_gives_the_session_it_is_expected_to_give(run: str) -> None:
 
     (expected,) = EXPECTED[run]["sessions"]
     turns = session_of(spans)
-    session = present_session("s", 4242, turns[0].conversation_id, turns)
+    session = orjson.loads(orjson.dumps(dump(schemas.Session, Session("s", 4242, turns[0].conversation_id, turns))))
 
     assert session["conversationId"] == expected["conversationId"]
     assert [as_expected(turn) for turn in session["turns"]] == expected["turns"]

@@ -20,7 +20,7 @@ run: $(VENV)/base.stamp $(if $(DATABASE_URL),$(VENV)/mysql.stamp) ## Serve on PO
 	@exec $(BIN)/reprise serve
 
 test: $(VENV)/test.stamp test-mysql ## Run all tests; ARGS="-k name" to choose, REQUIRE_SERVICES=1 to fail where a server is missing
-	@exec $(BIN)/python -m pytest $(ARGS)
+	@exec $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(ARGS)
 
 # The driver compiles only where the headers are; where they are not, the test run's summary says what is left out.
 test-mysql: $(VENV)/test.stamp

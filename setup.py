@@ -55,6 +55,7 @@ setup(
             "playwright>=1.60,<2",
             "pytest>=9,<10",
             "pytest-timeout>=2.4,<3",
+            "pytest-xdist>=3.8,<4",
             "pyyaml>=6,<7",
             "ruff>=0.17,<0.18",
             "schemathesis>=4.30,<5",

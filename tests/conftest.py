@@ -71,10 +71,17 @@ def redis_url(redis_server: RedisServer) -> Iterator[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for a server is marked so: `-m "not services"` leaves it out."""
+    """Marks tests that ask for a server: `-m "not services"` leaves them out. Groups tests for parallel processes.
+
+    A process runs a group as a whole: the tests of one file on one backend, which share the fixtures of their module.
+    pytest sorts tests by backend, and groups are handed out in that order, so each process starts a backend once.
+    """
     for item in items:
         if NEEDS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.services)
+        if not item.get_closest_marker("xdist_group"):
+            backend = "services" if item.get_closest_marker("services") else "embedded"
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.relative_to(item.config.rootpath)} {backend}"))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

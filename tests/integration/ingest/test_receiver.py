@@ -92,7 +92,7 @@ def test_what_is_no_export_is_400(world: World, body: bytes) -> None:
     assert answer.json["code"] == 3
 
 
-@pytest.mark.parametrize("body", [b"not gzip", gzip.compress(b"{}")[:-5], b""])
+@pytest.mark.parametrize("body", [b"not gzip", gzip.compress(b"{}", mtime=0)[:-5], b""])
 def test_a_broken_gzip_stream_is_400(world: World, body: bytes) -> None:
     assert world.send(body, Content_Encoding="gzip").status_code == 400
 

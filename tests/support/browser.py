@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,6 +34,11 @@ def missing() -> str | None:
     return None if CHROMIUM else "chromium is not installed (apt-get install chromium)"
 
 
+@cache
+def _axe() -> str:
+    return (resources.files("axe_playwright_python") / "axe.min.js").read_text()
+
+
 @contextmanager
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
@@ -55,13 +61,18 @@ class Visit:
     def says(self, words: str) -> bool:
         return words in self.page.inner_text("body")
 
+    def screen(self, scheme: str, width: int) -> None:
+        """Show the page in a color scheme, "light" or "dark", and `width` pixels wide, without loading it again."""
+        self.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        self.page.set_viewport_size({"width": width, "height": 800})
+
     def wider_than_the_screen(self) -> bool:
         return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
 
     def accessibility_problems(self) -> list[str]:
         """axe-core's serious findings, each with the element."""
-        axe = (resources.files("axe_playwright_python") / "axe.min.js").read_text()
-        self.page.evaluate(f"() => {{ {axe} }}")
+        if self.page.evaluate("typeof axe") == "undefined":
+            self.page.evaluate(f"() => {{ {_axe()} }}")
         found: Any = self.page.evaluate("axe.run()")
         return [
             f"{rule['id']}: {node['html'][:200]}"

@@ -20,6 +20,8 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE")
 BODY, BODY_HEADERS = b"%ff{", {"Content-Type": "application/json"}
 ANY = frozenset(range(200, 500))
 ADMITTED = ANY - {401, 403}
+# What /health/ready says while this machine is too busy for its workers to be seen.
+NOT_READY = frozenset({503})
 
 Statuses = frozenset[int]
 # (method, target, headers) to (status, body)
@@ -65,7 +67,7 @@ def allowed(access: Access, method: str, caller: Caller) -> Statuses:
     declared = ("GET" if method == "HEAD" else method) in access.methods
     match access:
         case Public():
-            return ANY if declared else _undeclared(method)
+            return ANY | NOT_READY if declared else _undeclared(method)
         case ByMetricsToken():
             return frozenset({404})  # no token is set
         case ByKey():

@@ -18,6 +18,7 @@ from app.services.accounts.keys import DEFAULT_SCOPES
 from tests.support import caddy
 from tests.support.access_walk import Caller, OverSockets, Statuses, strangers, walk
 from tests.support.api_routes import NOTHING, accesses, filled
+from tests.support.backends import EMBEDDED_BACKEND
 from tests.support.deployment import Deployment, EmbeddedServer, read_assignments
 from tests.support.http_client import Client
 from tests.support.spellings import alike, unlike
@@ -85,11 +86,13 @@ def signed_in(backend: Backend) -> str:
     return found[1]
 
 
+@EMBEDDED_BACKEND
 def test_no_spelling_opens_a_path_to_strangers(asked: OverSockets, routes: Mapping[str, Access]) -> None:
     assert walk(asked, routes, strangers()[:2], targets=alike, methods=METHODS) == []
     assert walk(asked, routes, strangers()[:1], targets=unlike, methods=METHODS, other=NOT_FOUND) == []
 
 
+@EMBEDDED_BACKEND
 @pytest.mark.parametrize("header", WRITTEN_BY_CALLERS, ids=str)
 def test_no_header_rewrites_the_path(backend: Backend, routes: Mapping[str, Access], header: tuple[str, str]) -> None:
     asked = OverSockets(backend.url, header)
@@ -104,6 +107,7 @@ def test_every_caller_gets_what_each_route_declares(
     assert walk(asked, routes, members(backend), targets=lambda path: {"": path}, methods=METHODS) == []
 
 
+@EMBEDDED_BACKEND
 def test_no_spelling_opens_a_path_through_the_proxy(proxied: OverSockets, routes: Mapping[str, Access]) -> None:
     inside = {path: access for path, access in routes.items() if path != "/metrics"}
 
@@ -125,6 +129,7 @@ def test_no_spelling_reaches_the_metrics_through_the_proxy(tmp_path: Path) -> No
         assert Client(server.url).get("/metrics/", headers=token).status == 200
 
 
+@EMBEDDED_BACKEND
 def test_every_caller_gets_through_the_proxy_what_each_route_declares(
     backend: Backend, proxied: OverSockets, routes: Mapping[str, Access]
 ) -> None:

@@ -12,6 +12,7 @@ from app.models.memberships import Role
 from app.services.accounts.keys import SCOPES
 from tests.support.access_walk import Caller, in_process, strangers, walk
 from tests.support.api_routes import NOTHING, accesses, filled
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.spellings import alike, unlike
 from tests.support.world import World, new_world
 
@@ -48,6 +49,7 @@ def callers(world: World) -> list[Caller]:
     ]
 
 
+@EMBEDDED_CONTAINER
 def test_no_spelling_of_a_path_opens_it_to_strangers(world: World, routes: Mapping[str, Access]) -> None:
     ask = in_process(world.client.app)
 
@@ -55,6 +57,7 @@ def test_no_spelling_of_a_path_opens_it_to_strangers(world: World, routes: Mappi
     assert walk(ask, routes, strangers(), targets=unlike, other=frozenset({404})) == []
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("script_name", ["/", "//", "/api", "/api/v1", "/x"])
 def test_a_script_name_of_the_environment_opens_nothing(
     world: World, routes: Mapping[str, Access], script_name: str
@@ -66,6 +69,7 @@ def test_a_script_name_of_the_environment_opens_nothing(
     )
 
 
+@EMBEDDED_CONTAINER
 def test_a_path_that_lost_its_slash_to_a_script_name_is_no_path(world: World, routes: Mapping[str, Access]) -> None:
     ask = in_process(world.client.app, script_name="/")
 
@@ -80,6 +84,7 @@ def test_every_caller_gets_what_each_route_declares(
     assert walk(in_process(world.client.app), routes, callers, targets=lambda path: {"": path}) == []
 
 
+@EMBEDDED_CONTAINER
 def test_the_spelling_gives_nobody_more_than_they_have(
     world: World, routes: Mapping[str, Access], callers: list[Caller]
 ) -> None:
@@ -90,6 +95,7 @@ def test_the_spelling_gives_nobody_more_than_they_have(
     assert walk(ask, routes, callers, targets=_few(unlike), other=frozenset({404}), methods=methods) == []
 
 
+@EMBEDDED_CONTAINER
 def test_two_slashes_in_front_are_an_unknown_path_for_all(
     world: World, routes: Mapping[str, Access], callers: list[Caller]
 ) -> None:

@@ -9,9 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.deployment import Deployment, EmbeddedServer
-from tests.support.mariadb import MariaDB
-from tests.support.redis_server import RedisServer
+from tests.support.deployment import EmbeddedServer
 from tests.support.waiting import LOOPBACK
 
 PROMPTS = "/api/v1/prompts"
@@ -28,58 +26,36 @@ SETTINGS = {
     "REPRISE_MIN_BYTES_PER_S": "100000",
 }
 PATIENT = SETTINGS | {"REPRISE_HEAD_S": "300"}
-Backend = EmbeddedServer | Deployment
 
 
-@contextlib.contextmanager
-def serving(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, settings: dict[str, str]
-) -> Iterator[Backend]:
-    home = tmp_path_factory.mktemp(request.param)
-    if request.param == "embedded":
-        with EmbeddedServer(home, settings) as server:
-            yield server
-        return
-    mariadb: MariaDB = request.getfixturevalue("mariadb")
-    redis_server: RedisServer = request.getfixturevalue("redis_server")
-    with (
-        mariadb.database() as mysql_url,
-        redis_server.database() as redis_url,
-        Deployment(home, mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, settings=settings) as deployment,
-    ):
-        yield deployment
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    """Embedded alone: gunicorn takes connections by the same settings in front of every database."""
+    with EmbeddedServer(tmp_path_factory.mktemp("server"), SETTINGS) as server:
+        yield server
 
 
-BACKENDS = ["embedded", pytest.param("services", marks=pytest.mark.services)]
-
-
-@pytest.fixture(scope="module", params=BACKENDS, ids=str)
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
-    with serving(request, tmp_path_factory, SETTINGS) as backend:
-        yield backend
-
-
-@pytest.fixture(scope="module", params=BACKENDS, ids=str)
-def patient(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
     """Waits for heads longer than any test."""
-    with serving(request, tmp_path_factory, PATIENT) as backend:
-        yield backend
+    with EmbeddedServer(tmp_path_factory.mktemp("patient"), PATIENT) as server:
+        yield server
 
 
-def head(backend: Backend, *lines: str, method: str = "POST", path: str = PROMPTS, key: str = "") -> bytes:
-    key = key or backend.client().api_key
+def head(server: EmbeddedServer, *lines: str, method: str = "POST", path: str = PROMPTS, key: str = "") -> bytes:
+    key = key or server.client().api_key
     known = ("Host: localhost", f"Authorization: Bearer {key}", "Content-Type: application/json")
     return "\r\n".join([f"{method} {path} HTTP/1.1", *known, *lines, "", ""]).encode()
 
 
-def connect(backend: Backend) -> socket.socket:
-    return socket.create_connection((LOOPBACK, urlsplit(backend.url).port or 0), timeout=60)
+def connect(server: EmbeddedServer) -> socket.socket:
+    return socket.create_connection((LOOPBACK, urlsplit(server.url).port or 0), timeout=60)
 
 
 @contextlib.contextmanager
-def connected(backend: Backend, count: int = SLOW) -> Iterator[list[socket.socket]]:
+def connected(server: EmbeddedServer, count: int = SLOW) -> Iterator[list[socket.socket]]:
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(connect(backend)) for _ in range(count)]
+        yield [stack.enter_context(connect(server)) for _ in range(count)]
 
 
 @contextlib.contextmanager
@@ -130,11 +106,11 @@ def first_answer(connection: socket.socket) -> int:
         return answer.status
 
 
-def answers(backend: Backend) -> int:
-    return backend.client().get(f"{PROMPTS}?limit=1").status
+def answers(server: EmbeddedServer) -> int:
+    return server.client().get(f"{PROMPTS}?limit=1").status
 
 
-def test_slow_heads_take_no_thread(patient: Backend) -> None:
+def test_slow_heads_take_no_thread(patient: EmbeddedServer) -> None:
     whole = head(patient, method="GET", path=f"{PROMPTS}?limit=1")
     with connected(patient) as slow:
         for connection in slow:
@@ -147,7 +123,7 @@ def test_slow_heads_take_no_thread(patient: Backend) -> None:
         assert [first_answer(connection) for connection in slow] == [200] * SLOW
 
 
-def test_connections_that_say_nothing_take_no_thread(patient: Backend) -> None:
+def test_connections_that_say_nothing_take_no_thread(patient: EmbeddedServer) -> None:
     with connected(patient) as silent:
         assert answers(patient) == 200
         for connection in silent:
@@ -155,7 +131,7 @@ def test_connections_that_say_nothing_take_no_thread(patient: Backend) -> None:
         assert [first_answer(connection) for connection in silent] == [200] * SLOW
 
 
-def test_the_beginning_of_another_request_behind_the_first_takes_no_thread(patient: Backend) -> None:
+def test_the_beginning_of_another_request_behind_the_first_takes_no_thread(patient: EmbeddedServer) -> None:
     request = head(patient, method="GET", path="/health/live")
     with connected(patient) as slow:
         for connection in slow:
@@ -169,7 +145,7 @@ def test_the_beginning_of_another_request_behind_the_first_takes_no_thread(patie
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX-Slow: "], ids=["silent", "dribbling"])
-def test_a_head_has_its_time_as_a_whole(server: Backend, begun: bytes) -> None:
+def test_a_head_has_its_time_as_a_whole(server: EmbeddedServer, begun: bytes) -> None:
     with connected(server) as slow:
         for connection in slow:
             connection.sendall(begun)
@@ -177,7 +153,7 @@ def test_a_head_has_its_time_as_a_whole(server: Backend, begun: bytes) -> None:
             assert [rest(connection) for connection in slow] == [b""] * SLOW
 
 
-def test_the_head_of_a_later_request_has_its_time_too(server: Backend) -> None:
+def test_the_head_of_a_later_request_has_its_time_too(server: EmbeddedServer) -> None:
     request = head(server, method="GET", path="/health/live")
     with connected(server) as slow:
         for connection in slow:
@@ -190,7 +166,7 @@ def test_the_head_of_a_later_request_has_its_time_too(server: Backend) -> None:
 @pytest.mark.parametrize(
     "body", ["Content-Length: 1000000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\nfffff\r\n"], ids=["length", "chunks"]
 )
-def test_slow_bodies_are_cut_off_and_others_are_answered(server: Backend, body: str) -> None:
+def test_slow_bodies_are_cut_off_and_others_are_answered(server: EmbeddedServer, body: str) -> None:
     with connected(server) as slow:
         for connection in slow:
             connection.sendall(head(server)[:-2] + body.encode())
@@ -199,7 +175,7 @@ def test_slow_bodies_are_cut_off_and_others_are_answered(server: Backend, body: 
             assert [rest(connection)[9:12] for connection in slow] == [b"400"] * SLOW
 
 
-def test_slow_forms_of_strangers_are_cut_off_and_others_are_answered(server: Backend) -> None:
+def test_slow_forms_of_strangers_are_cut_off_and_others_are_answered(server: EmbeddedServer) -> None:
     form = b"POST /sign-in HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n"
     with connected(server) as slow:
         for connection in slow:
@@ -209,7 +185,7 @@ def test_slow_forms_of_strangers_are_cut_off_and_others_are_answered(server: Bac
             assert [rest(connection)[9:12] for connection in slow] == [b"400"] * SLOW
 
 
-def test_who_is_refused_hears_so_before_the_slow_body_and_is_cut_off(server: Backend) -> None:
+def test_who_is_refused_hears_so_before_the_slow_body_and_is_cut_off(server: EmbeddedServer) -> None:
     with connected(server, 2 * SLOW) as slow:
         for connection in slow:
             connection.sendall(head(server, "Content-Length: 1000000", key="unknown"))
@@ -219,7 +195,7 @@ def test_who_is_refused_hears_so_before_the_slow_body_and_is_cut_off(server: Bac
             assert [rest(connection) for connection in slow] == [b""] * 2 * SLOW
 
 
-def test_slow_readers_are_cut_off_and_others_are_answered(server: Backend) -> None:
+def test_slow_readers_are_cut_off_and_others_are_answered(server: EmbeddedServer) -> None:
     values = [{"name": "v", "content": "&" * 10_000, "isDefault": True}]
     long = {"name": "long", "value": "{{k}}" * 190, "placeholders": [{"key": "k", "values": values}]}
     prompt_id = server.client().post(PROMPTS, long).json()["prompt"]["id"]
@@ -236,7 +212,7 @@ def test_slow_readers_are_cut_off_and_others_are_answered(server: Backend) -> No
         assert all(len(rest(connection)) < 9_000_000 for connection in slow)
 
 
-def test_who_never_closes_keeps_nobody_from_being_accepted(server: Backend) -> None:
+def test_who_never_closes_keeps_nobody_from_being_accepted(server: EmbeddedServer) -> None:
     with connected(server, 30) as idle:
         for connection in idle:
             connection.sendall(b"hello\r\n\r\n")
@@ -245,21 +221,21 @@ def test_who_never_closes_keeps_nobody_from_being_accepted(server: Backend) -> N
         assert [rest(connection) for connection in idle] == [b""] * 30
 
 
-def test_a_body_of_crumbs_is_refused(server: Backend) -> None:
+def test_a_body_of_crumbs_is_refused(server: EmbeddedServer) -> None:
     chunks = b"1\r\n \r\n" * 20_000 + b"0\r\n\r\n"
     with connected(server, 1) as [connection]:
         connection.sendall(head(server, "Transfer-Encoding: chunked") + chunks)
         assert first_answer(connection) == 400
 
 
-def test_a_head_without_an_end_is_refused(server: Backend) -> None:
+def test_a_head_without_an_end_is_refused(server: EmbeddedServer) -> None:
     with connected(server, 1) as [connection]:
         connection.sendall(b"GET / HTTP/1.1\r\n" + b"X-Long: 1\r\n" * 6500)
         assert first_answer(connection) == 431
 
 
 @pytest.mark.parametrize("padding", [8192, 16384])
-def test_requests_in_a_row_are_answered_however_long_they_are(server: Backend, padding: int) -> None:
+def test_requests_in_a_row_are_answered_however_long_they_are(server: EmbeddedServer, padding: int) -> None:
     """Reads of connections have such sizes: a request may end exactly where one does."""
     bare = head(server, "A: ", "B: ", "C: ", method="GET", path="/health/live", key="k")
     third, over = divmod(padding - len(bare), 3)
@@ -283,7 +259,7 @@ def next_status(connection: socket.socket) -> int:
 
 
 @pytest.mark.parametrize("path", ["/sign-in", "/sign-out", "/join/unknown"])
-def test_forms_of_strangers_are_small(server: Backend, path: str) -> None:
+def test_forms_of_strangers_are_small(server: EmbeddedServer, path: str) -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = server.client("").post(path, body=b"email=" + b"a" * 10_000, headers=form)
     assert answer.status == 413

@@ -1,0 +1,7 @@
+"""Marks tests of what no database can change, which run on the embedded backend alone."""
+
+import pytest
+
+# How a path is spelled is decided before a database is asked, by the same code in front of each.
+EMBEDDED_CONTAINER = pytest.mark.parametrize("container", ["embedded"], indirect=True)
+EMBEDDED_BACKEND = pytest.mark.parametrize("backend", ["embedded"], indirect=True)

@@ -1,4 +1,4 @@
-"""GET /api/v1/audit-log: who changed what in the organization."""
+"""GET /api/v1/audit-log: the changes in the organization, with their authors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.services.accounts.audit import AuditService
 
 @dataclass(frozen=True, slots=True)
 class AuditLog:
-    """It names members and what happens in all projects."""
+    """It takes the scope `admin`, as it names members and covers all projects."""
 
     access: ClassVar = ByKey({"GET": "admin"})
     audit: AuditService

@@ -1,8 +1,9 @@
-"""Knows whose request it is: the API key, its project, and whether the key's minute is used up."""
+"""Authenticates requests by API key, limits their rate, and checks that the key has the scope that is needed."""
 
 from __future__ import annotations
 
 import hmac
+from dataclasses import dataclass
 from typing import assert_never
 
 import falcon
@@ -14,16 +15,16 @@ from app.redis_store.rate import RateLimiter
 from app.services.accounts.keys import KeyService
 
 
+@dataclass(frozen=True, slots=True)
 class Authentication:
-    """Lets through whom the resource that will answer declares, by API key or by the token for metrics.
+    """Admits the callers that the resource declares in `access`, by API key or by the token for metrics.
 
-    Pages and their sessions are the matter of `app.web.admission.Admission`.
+    Pages are admitted by `app.web.admission.Admission`.
     """
 
-    def __init__(self, *, keys: KeyService, limiter: RateLimiter, metrics_token: str) -> None:
-        self._keys = keys
-        self._limiter = limiter
-        self._metrics_token = metrics_token
+    keys: KeyService
+    limiter: RateLimiter
+    metrics_token: str
 
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: object, _params: dict[str, object]
@@ -39,7 +40,7 @@ class Authentication:
                 assert_never(never)
 
     def _check_key(self, req: falcon.Request, resp: falcon.Response, access: ByKey) -> None:
-        key = self._keys.authenticate(req.auth)
+        key = self.keys.authenticate(req.auth)
         req.context.key = key
         req.context.epoch = self._count(resp, key)
         needed = access.scope(req.method)
@@ -47,15 +48,15 @@ class Authentication:
             raise Forbidden(f"This API key lacks the scope {needed}.")
 
     def _check_metrics_token(self, req: falcon.Request) -> None:
-        if not self._metrics_token:
+        if not self.metrics_token:
             raise falcon.HTTPRouteNotFound
         sent = (req.auth or "").encode()
-        if not hmac.compare_digest(sent, f"Bearer {self._metrics_token}".encode()):
+        if not hmac.compare_digest(sent, f"Bearer {self.metrics_token}".encode()):
             raise Unauthorized("Send the header Authorization: Bearer <REPRISE_METRICS_TOKEN>.")
 
     def _count(self, resp: falcon.Response, key: ApiKey) -> bytes:
-        """The epoch of the key's project."""
-        allowance = self._limiter.hit(key.id, project_id=key.project_id)
+        """Count the request; return the epoch of the key's project, or raise `RateLimited`."""
+        allowance = self.limiter.hit(key.id, project_id=key.project_id)
         resp.set_header("RateLimit-Limit", str(allowance.limit))
         resp.set_header("RateLimit-Remaining", str(allowance.remaining))
         resp.set_header("RateLimit-Reset", str(allowance.reset_s))

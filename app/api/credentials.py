@@ -1,4 +1,4 @@
-"""/api/v1/credentials: the keys with which the organization's models are called; none is ever shown again."""
+"""/api/v1/credentials: the vendors' keys with which the organization calls models; no answer shows a key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.services.language_models.service import ModelService
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """`source` is `instance` for a key of the instance's settings, of which nothing more is shown."""
+    """`source` is `instance` for a key of the instance's settings; nothing more is shown of such a key."""
 
     access: ClassVar = ByKey({"GET": "admin"})
     credentials: CredentialService
@@ -28,7 +28,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """Holds for all projects of the organization."""
+    """A credential is used by all projects of the organization."""
 
     access: ClassVar = ByKey({"GET": "admin", "PUT": "admin", "DELETE": "admin"})
     credentials: CredentialService
@@ -49,7 +49,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class CredentialCheck:
-    """Asks the vendor's cheapest enabled model for a word; 502 with the vendor's own when it refuses."""
+    """Calls the vendor's cheapest enabled model; answers 502 with the vendor's message when the vendor refuses."""
 
     access: ClassVar = ByKey({"POST": "admin"})
     waits: ClassVar = frozenset({"POST"})

@@ -1,4 +1,4 @@
-"""/api/v1/api-keys: the project's keys, for those who rotate them by program."""
+"""/api/v1/api-keys: the project's keys, for programs that rotate them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.services.accounts.keys import KeyService
 
 @dataclass(frozen=True, slots=True)
 class ApiKeys:
-    """Who may see and make keys may change things, so reading takes the scope `write`, too."""
+    """Reading takes the scope `write`, too: a list of keys is only of use to callers that make and revoke them."""
 
     access: ClassVar = ByKey({"GET": "write", "POST": "write"})
     keys: KeyService

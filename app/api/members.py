@@ -1,4 +1,4 @@
-"""/api/v1/members and /api/v1/invitations: who may sign in to the organization's pages, and with which role."""
+"""/api/v1/members and /api/v1/invitations: the people who sign in to the organization's pages, with their roles."""
 
 from __future__ import annotations
 

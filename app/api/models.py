@@ -1,4 +1,4 @@
-"""/api/v1/models: the catalogue, models of the organization's own, and which of them it uses."""
+"""/api/v1/models: the models of the catalogue, those of the organization, and the ones that it uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.services.language_models.service import ModelService
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Any key that may read may look; what is shown of a model of one's own has its base URL for `admin` alone."""
+    """The base URL of a model of one's own is shown to keys with the scope `admin` alone."""
 
     access: ClassVar = ByKey({"GET": "read", "POST": "admin"})
     models: ModelService

@@ -18,7 +18,6 @@ from marshmallow import Schema
 
 from app import __version__
 from app.access import ByKey, Public
-from app.api.openapi_headers import ANSWERED, BY_STATUS, SENT, WITH_A_KEY
 from app.api.operation import Operation, operation, operation_of
 from app.http.route_table import Route, RoutedApp
 from app.schemas.answer import Answer, Json, anything
@@ -29,6 +28,40 @@ API = "/api/"
 TRACES = "/api/public/otel/"
 DESCRIPTION = "Run, render and manage versioned prompts; take in agents' traces and replay them."
 ALWAYS, WITH_BODY, WITH_KEY = (400, 500, 503), (413, 415), (401, 403, 429)
+
+
+def _header(description: str, **schema: Any) -> Json:
+    return {"description": description, "schema": {"type": "string"} | schema}
+
+
+def _count(description: str) -> Json:
+    return _header(description, type="integer", minimum=0)
+
+
+REQUEST_HEADERS = {
+    "If-Match": _header("The ETag of the draft to change; 412 when it has changed since."),
+    "Idempotency-Key": _header(
+        "The same key and body within 24 hours give the same run; with another body 409.",
+        minLength=1,
+        maxLength=255,
+        pattern="^[!-~]+$",
+    ),
+    "Prefer": _header("`respond-async` answers 202 at once."),
+    "Last-Event-ID": _header("The id of the last event that was seen."),
+}
+RESPONSE_HEADERS = {
+    "Location": _header("The address of the new resource."),
+    "ETag": _header("The draft's, for If-Match; only when the answer shows the draft."),
+    "X-Run-Id": _header("The run's id, for GET /api/v1/runs/{run_id}."),
+    "X-Request-Id": _header("The caller's, or a random one."),
+    "RateLimit-Limit": _count("Requests per minute and key."),
+    "RateLimit-Remaining": _count("Requests left."),
+    "RateLimit-Reset": _count("Seconds until the minute of the rate limit ends."),
+    "Retry-After": _count("Seconds to wait before the next try."),
+    "WWW-Authenticate": _header("Bearer."),
+}
+WITH_A_KEY = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+BY_STATUS = {201: ("Location",), 202: ("Location",), 401: ("WWW-Authenticate",), 429: ("Retry-After",)}
 
 
 class Document(Answer):
@@ -77,7 +110,7 @@ def build_document(routes: Sequence[Route]) -> Json:
     )
     _describe_fields(plugin.converter)
     spec.components.security_scheme("apiKey", {"type": "http", "scheme": "bearer", "bearerFormat": "rp_…"})
-    for name, header in ANSWERED.items():
+    for name, header in RESPONSE_HEADERS.items():
         spec.components.header(name, header)
     for route in _of_api(routes):
         described = {name: operation_of(method) for name, method in route.responders.items()}
@@ -160,7 +193,7 @@ def _parameters(plugin: MarshmallowPlugin, about: Operation) -> Iterator[Json]:
         converter: Any = plugin.converter
         yield from converter.schema2parameters(about.query, location="query")
     for name in about.headers:
-        yield {"in": "header", "name": name, **SENT[name]}
+        yield {"in": "header", "name": name, **REQUEST_HEADERS[name]}
 
 
 def _responses(route: Route, about: Operation) -> Json:

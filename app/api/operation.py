@@ -1,4 +1,4 @@
-"""Operations of the API: a responder's method, with what it takes and answers said once, next to it.
+"""Operations of the API: the methods of resources, each with one description of its request and its answer.
 
     @operation("Make an API key", body=NewKeySchema, answers={201: CreatedApiKey}, location="/api/v1/api-keys/{id}")
     def on_post(self, key: ApiKey, command: NewKey) -> NewKeyView: ...
@@ -28,7 +28,7 @@ from app.schemas.base import load
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Answers = Mapping[int, type[Schema] | None]
-# What a schema without a `command` loads: keywords of the service's method.
+# The result of a schema without a `command`: keywords for the service's method.
 Command = dict[str, Any]
 Limit = Literal["json", "run", "traces", "import"]
 Limits = Mapping[Limit, int]
@@ -36,10 +36,10 @@ Limits = Mapping[Limit, int]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What the API's document says of a method, and what its `Responder` does by it.
+    """The description of a method, by which the document is made and its `Responder` works.
 
     `answers` are those of success, None for one without a body; `errors` are statuses beyond what all operations of
-    the kind may answer. `headers` and `answer_headers` are names in `app/api/openapi_headers.py`; with "ETag" among
+    the kind may answer. `headers` and `answer_headers` are names in `app/api/openapi.py`; with "ETag" among
     the latter the result's `etag` is sent, unless it is None. `location` is the address of what was made, with the
     path's parameters and the answer's fields in braces. `limit` names the bound of the body's bytes. `texts` are media
     types other than JSON that 200 may have: a CSV, a page, a stream of events.
@@ -111,7 +111,7 @@ class Call:
 
 
 class Responder:
-    """What Falcon calls in place of a method: parses the request, calls the method, dumps its result."""
+    """Stands for a method in Falcon's router: parses the request, calls the method, dumps its result."""
 
     def __init__(self, method: Callable[..., Any], about: Operation, limits: Limits) -> None:
         self._method = method
@@ -152,7 +152,7 @@ class Responder:
 
 
 def _reader(about: Operation, body_bytes: int) -> Callable[[falcon.Request], Any]:
-    """What reads a request's command; its schema is made once."""
+    """Return the function that loads a request's command; its schema is made once."""
     if about.body:
         body = about.body()
         return lambda req: load(body, read_json(req, body_bytes, optional=about.body_optional))

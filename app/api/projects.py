@@ -1,4 +1,4 @@
-"""/api/v1/projects: those of the organization, and the first keys of new ones."""
+"""/api/v1/projects: the organization's projects, and API keys for each."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class ProjectApiKeys:
-    """With such a key the project's other keys are managed, at /api/v1/api-keys."""
+    """A project's further keys can be managed at /api/v1/api-keys with a key made here."""
 
     access: ClassVar = ByKey({"POST": "admin"})
     projects: ProjectService

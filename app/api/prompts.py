@@ -92,7 +92,7 @@ class Render:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What an editor shows while somebody types: nothing is stored, so that a key that may read may ask."""
+    """The text that an editor shows during an edit. Nothing is stored, so that a key that may read may preview."""
 
     access: ClassVar = ByKey({"POST": "read"})
     editor: PromptEditor

@@ -27,7 +27,7 @@ _REQUEST = schemas.RunRequest()
 
 @dataclass(frozen=True, slots=True)
 class RunPrompt:
-    """Answers with the model's answer: whole, as events while it is written, or at once (202) to be asked for later."""
+    """Answers with the model's answer: whole, as events while it is written, or with the accepted run (202)."""
 
     access: ClassVar = ByKey({"POST": "run"})
     waits: ClassVar = frozenset({"POST"})
@@ -55,7 +55,7 @@ class RunPrompt:
             resp.set_header("Preference-Applied", "respond-async")
             return Reply(202, self.runs.get(project_id=started.project_id, run_id=started.run_id))
         if wants_events(req):
-            # What the caller saw of another run means nothing for one that begins here.
+            # An event of another run means nothing for a run that begins here.
             send_events(req, resp, self.follower, started, after=last_seen(req) if started.joined else None)
             return None
         row = self.delivery.finished(started)

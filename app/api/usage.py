@@ -30,7 +30,7 @@ class Usage:
         texts=(CSV,),
     )
     def on_get(self, key: ApiKey, command: schemas.UsageQuestion, call: Call) -> schemas.UsageReport | None:
-        days = command.wanted(self.now().date())
+        days = command.days(self.now().date())
         rows = self.usage.read(project_id=key.project_id, wanted=days, group_by=command.group_by)
         if call.req.client_prefers((falcon.MEDIA_JSON, CSV)) != CSV:
             return schemas.UsageReport(rows, days, command.group_by)

@@ -1,4 +1,4 @@
-"""/api/v1/prompts/{id}/commit and /versions: a prompt's history."""
+"""/api/v1/prompts/{id}/commit and /versions: a prompt's versions."""
 
 from __future__ import annotations
 

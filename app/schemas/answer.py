@@ -11,7 +11,7 @@
 A field is read from the attribute of its name, from the path in `attribute` (`attribute="head.id"`), or by calling
 `get` with the object. Its key is its name in camel case, or `data_key`. A field is in every answer unless it has
 `required=False`; such a field is left out when its value is `marshmallow.missing`, and, without `allow_none`, when it
-is None. A dict in place of an object is JSON already and is passed on as it is.
+is None. A dict is JSON already and is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
 
 
 class Part(fields.Field[Any]):
-    """The fields of another answer, in this place; see `part`."""
+    """Stands for the fields of another answer; see `part`."""
 
     def __init__(self, schema: type[Schema], path: str) -> None:
         super().__init__()
@@ -92,8 +92,8 @@ def text(**options: Any) -> Field:
     return fields.String(**_options(options))
 
 
-def choice(*words: str, **options: Any) -> Field:
-    return fields.String(validate=validate.OneOf(words), **_options(options))
+def choice(*values: str, **options: Any) -> Field:
+    return fields.String(validate=validate.OneOf(values), **_options(options))
 
 
 def integer(**options: Any) -> Field:
@@ -131,7 +131,7 @@ def one(inner: type[Schema], **options: Any) -> Field:
 
 
 def part(schema: type[Schema], path: str) -> Field:
-    """The fields of `schema` in the place of this field, read from the attribute `path`."""
+    """Include the fields of `schema` here, read from the attribute `path`."""
     return Part(schema, path)
 
 
@@ -170,7 +170,7 @@ def dump(schema: type[Schema], value: Any) -> Json:
 
 @cache
 def dumper(schema: type[Schema]) -> Dump:
-    """What dumps objects as `schema` says: one expression, as fast as a dict written by hand."""
+    """Compile the function that dumps objects by `schema`: one expression, as fast as a dict written by hand."""
     names: Json = {}
     entries, optional = [], []
     for number, (name, field) in enumerate(schema._declared_fields.items()):
@@ -205,7 +205,7 @@ def _expression(name: str, field: Field, names: Json, number: int) -> str:
 
 
 def _converter(field: Field) -> Dump | None:
-    """What makes JSON of a field's value; None where the value is JSON already."""
+    """Return the function that makes JSON of a field's value; None where the value is JSON already."""
     if isinstance(field, fields.DateTime):
         return iso
     if isinstance(field, fields.Nested):
@@ -217,7 +217,7 @@ def _converter(field: Field) -> Dump | None:
 
 
 def _without(optional: tuple[tuple[str, tuple[Any, ...]], ...]) -> Dump:
-    """What takes the optional fields that are absent out of a dict."""
+    """Return the function that removes absent optional fields from a dict."""
 
     def without(dumped: Json) -> Json:
         for key, absent in optional:

@@ -1,4 +1,4 @@
-"""How requests are read: strict fields, and errors that name the field by its path."""
+"""The base of requests' schemas: strict fields, and errors that name the field by its path."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ def load(schema: Schema, data: Any) -> Any:
     try:
         return schema.load(data)
     except ValidationError as error:
-        said = [_short(message) for message in islice(_messages(error.messages), MESSAGES + 1)]
-        raise Invalid("; ".join(said[:MESSAGES]) + ("; …" if len(said) > MESSAGES else "")) from error
+        messages = [_short(message) for message in islice(_messages(error.messages), MESSAGES + 1)]
+        raise Invalid("; ".join(messages[:MESSAGES]) + ("; …" if len(messages) > MESSAGES else "")) from error
 
 
 def _short(message: str) -> str:

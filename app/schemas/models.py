@@ -13,7 +13,7 @@ from app.services.language_models.own_models import NAME_MAX, PRICE_MAX, TOKENS_
 
 
 class OwnModelSchema(StrictSchema):
-    """Whatever answers in OpenAI's format; prices in USD per million tokens, base URL "" is the credential's."""
+    """A model behind OpenAI's API; prices in USD per million tokens; base URL "" stands for the credential's."""
 
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
     base_url = Text(maximum=BASE_URL_MAX, trim=True, load_default="")
@@ -29,7 +29,7 @@ class OwnModelSchema(StrictSchema):
 
 
 class ModelChangeSchema(StrictSchema):
-    """What the organization makes of a model; the one that becomes the default takes over from the old one."""
+    """The organization's choices about a model; a new default takes the place of the old one."""
 
     enabled = StrictBoolean()
     is_default = StrictBoolean()

@@ -28,7 +28,7 @@ FORMATS = ("XML", "RAW")
 
 
 class _ContentSchema(StrictSchema):
-    """What creating and changing have in common."""
+    """Fields of both new prompts and changes of drafts."""
 
     model_name = Text(data_key="languageModelName", minimum=1, maximum=128)
     # null, and "", stand for none.
@@ -95,7 +95,7 @@ def public_url(base: str, prompt_id: int) -> str:
 
 
 class Content(Answer):
-    """What a version and a draft both have; read from a `PromptContent`."""
+    """Fields of both versions and drafts, read from a `PromptContent`."""
 
     value = text()
     language_model_id = integer(attribute="model.id")

@@ -90,7 +90,7 @@ def _decode(text: str) -> tuple[str, bytes]:
 
 
 def _outcome(name: str) -> Callable[[RunRow], Any]:
-    """What reads a key of a run's outcome, which is stored as JSON; None where it has no such key."""
+    """Return the function that reads a key of a run's outcome, which is stored as JSON; None for a missing key."""
     return lambda row: (row.outcome or {}).get(name)
 
 

@@ -31,7 +31,7 @@ class UsageQuestion:
     group_by: tuple[str, ...]
     prompt_id: int | None
 
-    def wanted(self, today: date) -> UsageFilter:
+    def days(self, today: date) -> UsageFilter:
         """The last 30 days, today included, unless the caller says otherwise; `Invalid` for more than `DAYS_MAX`."""
         until = self.until or max(today, self.since or today)
         since = self.since or until - timedelta(days=DAYS - 1)
@@ -62,7 +62,7 @@ class UsageQuery(StrictSchema):
 
 
 def _group(name: str, shown: Callable[[Any], Any] = itself) -> Callable[[usage.UsageRow], Any]:
-    """What reads a group's column; `missing` where rows are not grouped by it."""
+    """Return the function that reads a column of a group; `missing` where rows are not grouped by it."""
     return lambda row: shown(row.group[name]) if name in row.group else missing
 
 

@@ -132,7 +132,7 @@ def _facts(span: Span, normal: Normalised) -> Facts:
         is_chat=is_chat,
         is_error=span.failed,
         model=normal.model if is_chat else None,
-        usage=Usage(normal.input_tokens, normal.output_tokens) if is_chat else Usage(),
+        usage=Usage(*normal.tokens) if is_chat else Usage(),
         prompt_version=version if isinstance(version, str) and version else None,
         conversation_id=span.conversation_id,
     )

@@ -89,7 +89,7 @@ def shown(span: TurnSpan) -> ShownSpan:
         convention=normal.convention,
         provider=normal.provider,
         model=normal.model,
-        usage=Usage(normal.input_tokens, normal.output_tokens) if span.is_chat else Usage(),
+        usage=Usage(*normal.tokens) if span.is_chat else Usage(),
         reasoning=reasoning(span.outputs),
         text_beside_tools=text_beside_tools(span.outputs),
     )

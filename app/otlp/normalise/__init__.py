@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
-from app.otlp.normalise.code_function import CodeFunction
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
-from app.otlp.normalise.genai import BareTool, GenAI, NamedTool
-from app.otlp.normalise.genai_events import GenAIEvents
-from app.otlp.normalise.google_adk import GoogleADK
-from app.otlp.normalise.indexed import Indexed, Whole
-from app.otlp.normalise.logfire_agents import LogfireAgents
+from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
 from app.otlp.normalise.messages import Message, Messages
-from app.otlp.normalise.openinference import OpenInference
-from app.otlp.normalise.openllmetry import OpenLLMetry
+from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
 from app.otlp.normalise.platforms import PLATFORMS
-from app.otlp.normalise.pydantic_ai import PydanticAI
-from app.otlp.normalise.vercel import VercelAI
+from app.otlp.normalise.sdks import CodeFunction, GoogleADK, LogfireAgents, PydanticAI, VercelAI
 
 CONVENTIONS: tuple[Convention, ...] = (
     GoogleADK(),
@@ -47,7 +40,7 @@ T = TypeVar("T")
 
 @lru_cache(maxsize=1024)
 def _matching(markers: frozenset[str]) -> tuple[Convention, ...]:
-    return tuple(convention for convention in CONVENTIONS if convention.matches(markers))
+    return tuple(one for one in CONVENTIONS if not one.markers or not one.markers.isdisjoint(markers))
 
 
 def _asked(convention: Convention, ask: Callable[[Convention], T | None]) -> T | None:
@@ -64,14 +57,12 @@ class Normalised:
     session from being shown.
     """
 
-    __slots__ = ("_conventions", "_input_messages", "_tokens", "operation", "span")
-
     def __init__(self, span: SpanView) -> None:
         self.span = span
-        self._input_messages: tuple[Messages | None] | None = None
-        self._tokens: tuple[int, int] | None = None
         self._conventions = _matching(_MARKERS.intersection(span.attributes))
         self.operation = self._first(lambda convention: convention.operation(span)) or ""
+        self.is_chat = self.operation in MODEL_CALLS
+        self.is_tool = self.operation == TOOL
 
     def _first(self, ask: Callable[[Convention], T | None]) -> T | None:
         for convention in self._conventions:
@@ -86,14 +77,6 @@ class Normalised:
         return self._first(lambda convention: convention.name if convention.operation(self.span) else None)
 
     @property
-    def is_chat(self) -> bool:
-        return self.operation in MODEL_CALLS
-
-    @property
-    def is_tool(self) -> bool:
-        return self.operation == TOOL
-
-    @property
     def model(self) -> str | None:
         return self._first(lambda convention: convention.model(self.span))
 
@@ -101,29 +84,17 @@ class Normalised:
     def provider(self) -> str | None:
         return self._first(lambda convention: convention.provider(self.span))
 
-    @property
+    @cached_property
     def tokens(self) -> tuple[int, int]:
-        """Input and output tokens; read once, as they are asked for again for each call within the span."""
-        if self._tokens is None:
-            given = self._first(lambda convention: convention.input_tokens(self.span)) or 0
-            returned = self._first(lambda convention: convention.output_tokens(self.span)) or 0
-            self._tokens = (given, returned)
-        return self._tokens
+        """Input and output tokens."""
+        given = self._first(lambda convention: convention.input_tokens(self.span)) or 0
+        returned = self._first(lambda convention: convention.output_tokens(self.span)) or 0
+        return given, returned
 
-    @property
-    def input_tokens(self) -> int:
-        return self.tokens[0]
-
-    @property
-    def output_tokens(self) -> int:
-        return self.tokens[1]
-
-    @property
+    @cached_property
     def input_messages(self) -> Messages | None:
-        """Read once: it is the largest part of a span, and asked for again for each call within the span."""
-        if self._input_messages is None:
-            self._input_messages = (self._first(lambda convention: convention.input_messages(self.span)),)
-        return self._input_messages[0]
+        """The largest part of a span, read once: calls within the span ask for it again."""
+        return self._first(lambda convention: convention.input_messages(self.span))
 
     @property
     def output_messages(self) -> Messages | None:

@@ -1,4 +1,4 @@
-"""What a convention of recording model calls can tell of a span; each module beside this one is one of them."""
+"""A convention of recording model calls in spans, and the span as it sees it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.otlp.normalise.messages import Messages
+from app.otlp.normalise.messages import Messages, read_messages
 from app.otlp.values import integer
 
 CHAT = "chat"
@@ -80,36 +80,38 @@ class Convention:
     """One convention; every answer is None where the span says nothing in it.
 
     `markers` are attributes of which a span that follows the convention has at least one; without them it
-    is asked about every span.
+    is asked about every span. The `…_keys` are attributes of which the first that is there counts.
     """
 
     name = ""
     markers: frozenset[str] = frozenset()
-
-    def matches(self, keys: frozenset[str]) -> bool:
-        """Whether a span with the attributes `keys` may follow the convention."""
-        return not self.markers or not self.markers.isdisjoint(keys)
+    model_keys: tuple[str, ...] = ()
+    provider_keys: tuple[str, ...] = ()
+    input_token_keys: tuple[str, ...] = ()
+    output_token_keys: tuple[str, ...] = ()
+    input_keys: tuple[str, ...] = ()
+    output_keys: tuple[str, ...] = ()
 
     def operation(self, span: SpanView) -> str | None:
         return None
 
     def model(self, span: SpanView) -> str | None:
-        return None
+        return span.text(*self.model_keys)
 
     def provider(self, span: SpanView) -> str | None:
-        return None
+        return span.text(*self.provider_keys)
 
     def input_tokens(self, span: SpanView) -> int | None:
-        return None
+        return span.count(*self.input_token_keys)
 
     def output_tokens(self, span: SpanView) -> int | None:
-        return None
+        return span.count(*self.output_token_keys)
 
     def input_messages(self, span: SpanView) -> Messages | None:
-        return None
+        return read_messages(span.first(*self.input_keys))
 
     def output_messages(self, span: SpanView) -> Messages | None:
-        return None
+        return read_messages(span.first(*self.output_keys), "assistant")
 
     def tool(self, span: SpanView) -> ToolUse | None:
         return None

@@ -1,13 +1,13 @@
-"""The OpenTelemetry GenAI conventions: content as JSON text or structured values, and their older attribute names."""
+"""The OpenTelemetry GenAI conventions: content in attributes or in events, and their older attribute names."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from app.otlp.normalise.convention import CHAT, TOOL, Convention, SpanView, ToolUse
-from app.otlp.normalise.messages import Messages, read_messages
+from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
+from app.otlp.normalise.messages import Messages, read_messages, read_text, role_of_event
 from app.otlp.normalise.toolio import plain_arguments, recorded_arguments, recorded_result, result_in_block
-from app.otlp.text import json_container
+from app.otlp.text import json_container, json_or_text
 
 # The conventions' own name first, then what libraries used before there was one.
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.input")
@@ -34,28 +34,16 @@ class GenAI(Convention):
             "gen_ai.agent.tools",
         }
     )
+    model_keys = ("gen_ai.request.model", "gen_ai.response.model")
+    provider_keys = ("gen_ai.provider.name", "gen_ai.system")
+    input_token_keys = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
+    output_token_keys = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")
+    input_keys = ("gen_ai.input.messages",)
+    output_keys = ("gen_ai.output.messages",)
 
     def operation(self, span: SpanView) -> str | None:
         named = span.text("gen_ai.operation.name")
         return None if named is None else _ALIASES.get(named, named)
-
-    def model(self, span: SpanView) -> str | None:
-        return span.text("gen_ai.request.model", "gen_ai.response.model")
-
-    def provider(self, span: SpanView) -> str | None:
-        return span.text("gen_ai.provider.name", "gen_ai.system")
-
-    def input_tokens(self, span: SpanView) -> int | None:
-        return span.count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
-
-    def output_tokens(self, span: SpanView) -> int | None:
-        return span.count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")
-
-    def input_messages(self, span: SpanView) -> Messages | None:
-        return read_messages(span.first("gen_ai.input.messages"))
-
-    def output_messages(self, span: SpanView) -> Messages | None:
-        return read_messages(span.first("gen_ai.output.messages"), "assistant")
 
     def tool(self, span: SpanView) -> ToolUse | None:
         # OpenLLMetry copies what its wrappers of functions record to the conventions' names.
@@ -93,3 +81,97 @@ class BareTool(Convention):
 
     def operation(self, span: SpanView) -> str | None:
         return TOOL
+
+
+_DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.inference.operation_details")
+_BODY = ("gen_ai.event.content", "body", "event_body", "event.body")
+
+
+class GenAIEvents(Convention):
+    """Content in span events: one event per message, or one with all of the operation's details."""
+
+    name = "gen_ai.events"
+
+    def input_messages(self, span: SpanView) -> Messages | None:
+        return _detailed(span, "gen_ai.input.messages", "user") or _told(span, outputs=False)
+
+    def output_messages(self, span: SpanView) -> Messages | None:
+        return _detailed(span, "gen_ai.output.messages", "assistant") or _told(span, outputs=True)
+
+    def tool(self, span: SpanView) -> ToolUse | None:
+        if span.first("gen_ai.operation.name") != TOOL:
+            return None
+        asked = _content(span, ("gen_ai.tool.message",), ("content",))
+        given = _content(span, ("gen_ai.choice",), ("message", "content"))
+        if asked is None and given is None:
+            return _detailed_tool(span)
+        return ToolUse(None, None, json_or_text(asked), result_in_block(given))
+
+
+def _detailed(span: SpanView, key: str, role: str) -> Messages | None:
+    for name, attributes in span.events:
+        if name in _DETAILS and (messages := read_messages(attributes.get(key), role)):
+            return messages
+    return None
+
+
+def _detailed_tool(span: SpanView) -> ToolUse | None:
+    """Strands puts a tool's call and response in the parts of details events, in one or in one each."""
+    call: dict[str, Any] = {}
+    response: dict[str, Any] = {}
+    for name, attributes in span.events:
+        if name in _DETAILS:
+            call = call or _part(attributes.get("gen_ai.input.messages"), "tool_call")
+            response = response or _part(attributes.get("gen_ai.output.messages"), "tool_call_response")
+    result = response.get("response", response.get("result"))
+    return ToolUse(None, None, json_or_text(call.get("arguments")), result_in_block(result))
+
+
+def _part(messages: Any, kind: str) -> dict[str, Any]:
+    for message in json_container(messages) or ():
+        for part in (message.get("parts") if isinstance(message, dict) else None) or ():
+            if isinstance(part, dict) and part.get("type") == kind:
+                return part
+    return {}
+
+
+def _told(span: SpanView, *, outputs: bool) -> Messages | None:
+    messages = [message for event in span.events for message in _messages_of(event, outputs=outputs)]
+    return tuple(messages) or None
+
+
+def _messages_of(event: Event, *, outputs: bool) -> Messages:
+    name, attributes = event
+    if name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
+        if outputs != name.endswith("completion"):
+            return ()
+        value = attributes.get("gen_ai.completion" if outputs else "gen_ai.prompt")
+        return read_text(value, "assistant" if outputs else "user") or ()
+    role = role_of_event(name)
+    if role is None or outputs != (name == "gen_ai.choice"):
+        return ()
+    return read_messages([_body(attributes, role)], role) or ()
+
+
+def _body(attributes: dict[str, Any], role: str) -> dict[str, Any]:
+    """An event's message: its attributes, each unpacked from JSON, or the body that some write as one attribute."""
+    for key in _BODY:
+        body = json_container(attributes.get(key))
+        if isinstance(body, dict):
+            return {"role": role} | body
+    body = dict(attributes)
+    for key in ("content", "message", "tool_calls"):
+        if (found := json_container(body.get(key))) is not None:
+            body[key] = found
+    if "message" in body and not isinstance(body["message"], dict):
+        body["content"] = body.pop("message")
+    return {"role": role} | body
+
+
+def _content(span: SpanView, events: tuple[str, ...], keys: tuple[str, ...]) -> Any:
+    for name, attributes in span.events:
+        if name in events:
+            for key in keys:
+                if attributes.get(key) is not None:
+                    return attributes[key]
+    return None

@@ -19,14 +19,12 @@ class Platform(Convention):
     def __init__(self, name: str, kind: str, given: str, returned: str, model: str = "", usage: str = "") -> None:
         self.name = name
         self.markers = frozenset({kind})
-        self._kind, self._given, self._returned, self._model, self._usage = kind, given, returned, model, usage
+        self.model_keys = (model,)
+        self._kind, self._given, self._returned, self._usage = kind, given, returned, usage
 
     def operation(self, span: SpanView) -> str | None:
         kind = json_or_text(span.first(self._kind))
         return _OPERATIONS.get(kind.lower(), kind.lower()) if isinstance(kind, str) else None
-
-    def model(self, span: SpanView) -> str | None:
-        return span.text(self._model)
 
     def input_tokens(self, span: SpanView) -> int | None:
         return self._tokens(span, "input", "input_tokens", "prompt_tokens", "inputTokens")

@@ -9,7 +9,7 @@ import pytest
 
 from app.chat import ToolCall
 from app.otlp.normalise import Event, Message, ToolUse
-from app.otlp.normalise.indexed import gather
+from app.otlp.normalise.numbered import gather
 from tests.support.views import normal
 
 PARIS = ToolCall("c1", "get_weather", {"city": "Paris"})
@@ -203,7 +203,7 @@ def test_a_model_call_is_read(chat: str) -> None:
     assert span.input_messages == ASKED
     assert span.output_messages == ANSWERED
     assert (span.provider, span.model) == ("openai", "gpt")
-    assert (span.input_tokens, span.output_tokens) == (3, 2)
+    assert span.tokens == (3, 2)
 
 
 @pytest.mark.parametrize(

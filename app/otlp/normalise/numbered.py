@@ -1,0 +1,227 @@
+"""Messages and tools spread over numbered attributes: `gen_ai.prompt.0.role`, `llm.tools.0.name` …"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
+from app.otlp.normalise.messages import Messages, read_messages, read_text
+from app.otlp.normalise.toolio import (
+    offered_in,
+    recorded_arguments,
+    recorded_call_id,
+    recorded_name,
+    recorded_result,
+)
+from app.otlp.text import json_container, json_or_text
+
+_INDEX_DIGITS = 5
+# What lies deeper in a key stays one name: no convention goes half as deep.
+_LEVELS = 16
+_OPENINFERENCE_KINDS = {"LLM": CHAT, "TOOL": TOOL, "AGENT": AGENT, "EMBEDDING": "embeddings", "RETRIEVER": "retrieval"}
+_TRACELOOP_KINDS = {"tool": TOOL, "agent": AGENT, "workflow": "invoke_workflow", "task": "task"}
+_REQUESTS = {"chat": CHAT, "completion": "text_completion", "embedding": "embeddings"}
+
+
+class Indexed(Convention):
+    name = "gen_ai.indexed"
+    markers = frozenset(
+        f"{prefix}.{rest}"
+        for prefix in ("gen_ai.prompt", "gen_ai.completion", "llm.prompts", "llm.completions")
+        for rest in ("0.role", "0.content", "0.finish_reason", "0.tool_calls.0.name", "0.user", "0.function_call.name")
+    )
+
+    def operation(self, span: SpanView) -> str | None:
+        return CHAT
+
+    def input_messages(self, span: SpanView) -> Messages | None:
+        return _messages(span, ("gen_ai.prompt.", "llm.prompts."), "user")
+
+    def output_messages(self, span: SpanView) -> Messages | None:
+        return _messages(span, ("gen_ai.completion.", "llm.completions."), "assistant")
+
+
+class Whole(Convention):
+    """The oldest form: all messages, or a plain text, in `gen_ai.prompt` and `gen_ai.completion`."""
+
+    name = "gen_ai.prompt"
+    markers = frozenset({"gen_ai.prompt", "gen_ai.completion"})
+
+    def input_messages(self, span: SpanView) -> Messages | None:
+        return read_text(span.first("gen_ai.prompt"), "user")
+
+    def output_messages(self, span: SpanView) -> Messages | None:
+        return read_text(span.first("gen_ai.completion"), "assistant")
+
+
+def _messages(span: SpanView, prefixes: tuple[str, ...], role: str) -> Messages | None:
+    for prefix in prefixes:
+        if entries := gather(span.attributes, prefix):
+            return read_messages(entries, role)
+    return None
+
+
+def gather(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """The numbered attributes below `prefix` as objects in the order of their numbers, lists within alike."""
+    root = _Branch()
+    for key in attributes:
+        if key.startswith(prefix):
+            *path, name = key[len(prefix) :].split(".", _LEVELS)
+            branch = root
+            for step in path:
+                branch = branch.within.setdefault(step, _Branch())
+            branch.values[name] = attributes[key]
+    return _entries(root)
+
+
+@dataclass(slots=True)
+class _Branch:
+    """What keys with a common beginning say: `values` where they end after one more name, others `within` it."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    within: dict[str, _Branch] = field(default_factory=dict)
+
+
+def _entries(branch: _Branch) -> list[dict[str, Any]]:
+    numbered = {int(name): inner for name, inner in branch.within.items() if _is_index(name)}
+    return [_nested(numbered[number]) for number in sorted(numbered)]
+
+
+def _is_index(name: str) -> bool:
+    return name.isascii() and name.isdigit() and len(name) <= _INDEX_DIGITS
+
+
+def _nested(branch: _Branch) -> dict[str, Any]:
+    """`tool_calls.0.name` as `{"tool_calls": [{"name": x}]}`."""
+    nested = dict(branch.values)
+    for name, within in branch.within.items():
+        nested.setdefault(name, _entries(within) or _nested(within))
+    return nested
+
+
+class OpenInference(Convention):
+    """Numbered `llm.*` messages, `tool.*`, `input.value` and `output.value`."""
+
+    name = "openinference"
+    markers = frozenset({"openinference.span.kind"})
+    model_keys = ("llm.model_name", "embedding.model_name")
+    provider_keys = ("llm.provider", "llm.system")
+    input_token_keys = ("llm.token_count.prompt",)
+    output_token_keys = ("llm.token_count.completion",)
+
+    def operation(self, span: SpanView) -> str | None:
+        kind = span.text("openinference.span.kind")
+        return None if kind is None else _OPENINFERENCE_KINDS.get(kind.upper(), kind.lower())
+
+    def input_messages(self, span: SpanView) -> Messages | None:
+        return (
+            _numbered(span.attributes, "llm.input_messages.", "user")
+            or _prompts(span.attributes)
+            or read_text(span.first("input.value"), "user")
+        )
+
+    def output_messages(self, span: SpanView) -> Messages | None:
+        numbered = _numbered(span.attributes, "llm.output_messages.", "assistant")
+        return numbered or read_text(_answer(span.first("output.value")), "assistant")
+
+    def tool(self, span: SpanView) -> ToolUse | None:
+        if self.operation(span) != TOOL:
+            return None
+        return ToolUse(
+            span.text("tool.name", "tool_call.function.name") or span.name,
+            span.text("tool_call.id", "tool.id") or recorded_call_id(span.first("output.value")),
+            recorded_arguments(span.first("input.value", "tool_call.function.arguments", "tool.parameters")),
+            recorded_result(span.first("output.value")),
+        )
+
+    def definitions(self, span: SpanView) -> list[Any] | None:
+        schemas = (json_container(_deep(tool, "tool", "json_schema")) for tool in gather(span.attributes, "llm.tools."))
+        found = [schema for schema in schemas if isinstance(schema, dict)]
+        if found or self.operation(span) != CHAT:
+            return found or None
+        return offered_in(span.first("llm.invocation_parameters")) or offered_in(span.first("input.value"))
+
+
+def _answer(output: Any) -> Any:
+    """An output, but for LlamaIndex's preparations of a request, which are marked as model calls too."""
+    found = json_container(output)
+    return None if isinstance(found, dict) and "messages" in found and "tools" in found else output
+
+
+def _numbered(attributes: Mapping[str, Any], prefix: str, role: str) -> Messages | None:
+    entries = [entry["message"] for entry in gather(attributes, prefix) if isinstance(entry.get("message"), dict)]
+    return read_messages([_message(entry) for entry in entries], role) if entries else None
+
+
+def _prompts(attributes: Mapping[str, Any]) -> Messages | None:
+    texts = [_deep(entry, "prompt", "text") for entry in gather(attributes, "llm.prompts.")]
+    return read_messages([text for text in texts if isinstance(text, str)]) if texts else None
+
+
+def _message(entry: dict[str, Any]) -> dict[str, Any]:
+    """The conventional message: the list of contents counts where there is no single one."""
+    contents = [item["message_content"] for item in _dicts(entry.get("contents")) if "message_content" in item]
+    calls = [item["tool_call"] for item in _dicts(entry.get("tool_calls")) if "tool_call" in item]
+    if entry.get("function_call_name"):
+        calls.append({"name": entry["function_call_name"], "arguments": entry.get("function_call_arguments_json")})
+    return {"role": entry.get("role"), "content": entry.get("content") or contents, "tool_calls": calls}
+
+
+def _dicts(items: Any) -> list[dict[str, Any]]:
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _deep(entry: dict[str, Any], outer: str, inner: str) -> Any:
+    found = entry.get(outer)
+    return found.get(inner) if isinstance(found, dict) else None
+
+
+class OpenLLMetry(Convention):
+    """OpenLLMetry's own attributes: `traceloop.*` around functions, `llm.request.*` on model calls."""
+
+    name = "openllmetry"
+    markers = frozenset(
+        {"traceloop.span.kind", "traceloop.entity.name", "llm.request.type", "llm.request.functions.0.name"}
+    )
+    model_keys = ("llm.request.model", "llm.response.model")
+    provider_keys = ("llm.vendor",)
+    input_token_keys = ("llm.usage.prompt_tokens",)
+    output_token_keys = ("llm.usage.completion_tokens",)
+
+    def operation(self, span: SpanView) -> str | None:
+        kind = span.text("traceloop.span.kind")
+        if _runs_a_tool(span):
+            return TOOL
+        if kind is not None:
+            return _TRACELOOP_KINDS.get(kind, kind)
+        asked = span.text("llm.request.type")
+        return None if asked is None else _REQUESTS.get(asked, asked)
+
+    def tool(self, span: SpanView) -> ToolUse | None:
+        if not _runs_a_tool(span):
+            return None
+        return ToolUse(
+            recorded_name(span.first("traceloop.entity.output"))
+            or span.text("traceloop.entity.name")
+            or span.name.removesuffix(".tool"),
+            None,
+            recorded_arguments(span.first("traceloop.entity.input")),
+            recorded_result(span.first("traceloop.entity.output")),
+        )
+
+    def definitions(self, span: SpanView) -> list[Any] | None:
+        functions = gather(span.attributes, "llm.request.functions.")
+        found = [_definition(function) for function in functions if function.get("name")]
+        return found or None
+
+
+def _runs_a_tool(span: SpanView) -> bool:
+    """LlamaIndex's instrumentation calls everything a task, running a tool too."""
+    return span.text("traceloop.span.kind") == "tool" or span.text("traceloop.entity.name") == "FunctionTool.task"
+
+
+def _definition(function: dict[str, Any]) -> dict[str, Any]:
+    parameters = function.get("parameters", function.get("arguments", function.get("input_schema")))
+    return function | {"parameters": json_or_text(parameters)}

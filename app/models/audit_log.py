@@ -1,4 +1,4 @@
-"""The audit log: who changed what, written in the transaction of the change itself."""
+"""The audit log, whose entries are written in the transactions of the changes themselves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ audit_log = Table(
     "audit_log",
     metadata,
     identifier(),
-    # No foreign keys: an entry outlives what it tells of.
+    # No foreign keys: an entry outlives the rows that it refers to.
     Column("organization_id", BigInt, nullable=False),
     Column("project_id", BigInt),
     Column("actor_kind", exact(16), nullable=False),
@@ -34,7 +34,7 @@ audit_log = Table(
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who made a change: a signed-in user, an API key, or Reprise itself."""
+    """The author of a change: a signed-in user, an API key, or Reprise itself."""
 
     kind: Literal["user", "api_key", "system"]
     id: int | None

@@ -21,7 +21,7 @@ _MYSQL = {"new": "VALUES({c})", "least": "LEAST({c}, VALUES({c}))", "greatest": 
 
 
 def pieces(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
-    """The keys, as many at a time as one statement takes."""
+    """The keys in lists that fit one statement."""
     return (keys[start : start + KEYS_PER_STATEMENT] for start in range(0, len(keys), KEYS_PER_STATEMENT))
 
 
@@ -44,7 +44,7 @@ def upsert(
     key: Sequence[str],
     update: Mapping[str, Rule],
 ) -> None:
-    """Store the rows; where the unique `key` is taken, each column of `update` changes by its rule."""
+    """Insert the rows; where the unique `key` is taken, update each column of `update` by its rule."""
     if connection.dialect.name == "sqlite":
         changes = ", ".join(f"{c} = {_SQLITE[rule].format(c=c)}" for c, rule in update.items())
         tail = f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
@@ -63,7 +63,7 @@ def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Seq
     group = f"({', '.join(['%s'] * len(columns))})"
     count = 0
     for chunk in _by_size(rows):
-        # The driver takes no views; only a chunk of them is copied at a time.
+        # The driver accepts no memoryviews; only those of one chunk are copied at a time.
         values = tuple(bytes(value) if type(value) is memoryview else value for row in chunk for value in row)
         count += connection.exec_driver_sql(head + ",".join([group] * len(chunk)) + tail, values).rowcount
     return count

@@ -1,4 +1,4 @@
-"""What each project keeps for how long, and what is masked before it is stored."""
+"""Data policies: for how long each project keeps rows, and what is masked before it is stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ data_policies = Table(
 
 @dataclass(frozen=True, slots=True)
 class DataPolicy:
-    """Days that things are kept after they were received, made or asked for; None for ever.
+    """Days that rows are kept after they were received or requested; None for ever.
 
     `masking` is a list of `{"kind": "pattern" | "pointer", "value": …, "replacement": …}`.
     """
@@ -51,7 +51,7 @@ def find_policy(connection: Connection, *, project_id: int) -> DataPolicy:
 
 
 def list_policies(connection: Connection) -> dict[int, DataPolicy]:
-    """By project id, in its order: of all projects that have set one."""
+    """{project id: policy} of all projects that have set one, in order of ids."""
     c = data_policies.c
     rows = connection.execute(select(c.project_id, *_COLUMNS).order_by(c.project_id))
     return {project_id: DataPolicy(*values) for project_id, *values in rows}

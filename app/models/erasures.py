@@ -1,4 +1,4 @@
-"""Prompts and projects that were erased: rows without content, kept so that what is still under way finds them so."""
+"""Erased prompts and projects: rows without content, kept so that runs and batches under way find them erased."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.models.prompts import prompts
 
 
 def mark_prompt(connection: Connection, *, project_id: int, prompt_id: int, now: datetime) -> bool:
-    """Empty the prompt and keep it from everybody; False when there is none, archived ones included."""
+    """Empty and hide the prompt, archived or not; False if there is none."""
     c = prompts.c
     found = update(prompts).where(c.id == prompt_id, c.project_id == project_id, c.erased_at.is_(None))
     empty = {"name": "", "value": "", "assertion_value": "", "config": {}, "placeholders": []}
@@ -20,7 +20,7 @@ def mark_prompt(connection: Connection, *, project_id: int, prompt_id: int, now:
 
 
 def mark_project(connection: Connection, *, project_id: int, now: datetime) -> list[int] | None:
-    """Hide the project and empty its prompts; their ids, or None when there is no such project."""
+    """Hide the project and empty its prompts; returns their ids, None if there is no such project."""
     found = update(projects).where(projects.c.id == project_id, projects.c.erased_at.is_(None))
     if connection.execute(found.values(name="", erased_at=now)).rowcount != 1:
         return None
@@ -31,7 +31,7 @@ def mark_project(connection: Connection, *, project_id: int, now: datetime) -> l
 
 
 def erased_prompts(connection: Connection, *, since: datetime) -> list[tuple[int, int]]:
-    """(project id, prompt id) of what was erased since then."""
+    """(project id, prompt id) of the prompts that were erased since then."""
     c = prompts.c
     return [(row[0], row[1]) for row in connection.execute(select(c.project_id, c.id).where(c.erased_at >= since))]
 
@@ -41,7 +41,7 @@ def erased_projects(connection: Connection, *, since: datetime) -> list[int]:
 
 
 def has_prompt(connection: Connection, *, project_id: int, prompt_id: int) -> bool:
-    """Whether the project has it, archived or not, and did not erase it."""
+    """True if the project has the prompt, archived or not, and it is not erased."""
     c = prompts.c
     found = select(c.id).where(c.id == prompt_id, c.project_id == project_id, c.erased_at.is_(None))
     return connection.scalar(found) is not None

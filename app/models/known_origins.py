@@ -1,4 +1,4 @@
-"""Known origins: from which addresses and browsers a user signed in before. Only keyed digests of them are stored."""
+"""Known origins: addresses and browsers from which a user signed in before, stored as keyed digests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _c = known_origins.c
 
 
 def find_known(connection: Connection, *, email: str, digests: Collection[bytes], since: datetime) -> set[bytes]:
-    """Those of the digests from which the user of that e-mail signed in since then; none for nobody's e-mail."""
+    """The digests from which the user of that e-mail signed in since then; none for an unknown e-mail."""
     statement = select(_c.digest).join(users, users.c.id == _c.user_id)
     found = connection.scalars(statement.where(users.c.email == email, _c.digest.in_(digests), _c.used_at > since))
     return {bytes(digest) for digest in found}
@@ -35,7 +35,7 @@ def find_known(connection: Connection, *, email: str, digests: Collection[bytes]
 def remember(
     connection: Connection, *, user_id: int, digests: Collection[bytes], now: datetime, since: datetime, most: int
 ) -> None:
-    """Keep the digests as used now, at most so many of the user's, and of nobody one that was not used since then."""
+    """Store the digests as used now; delete all but the user's `most` newest, and all that were used before `since`."""
     for digest in sorted(digests):
         queries.put_row(connection, known_origins, key={"user_id": user_id, "digest": digest}, values={"used_at": now})
     ours = _c.user_id == user_id

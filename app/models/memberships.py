@@ -1,4 +1,4 @@
-"""Memberships: which user may do what in which organization."""
+"""Memberships: the roles of users in organizations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Role(StrEnum):
     ADMIN = "admin"
 
     def covers(self, needed: Role) -> bool:
-        """Whether this role may do what asks for `needed`."""
+        """True if this role includes the rights of `needed`."""
         ranked = list(Role)
         return ranked.index(self) >= ranked.index(needed)
 
@@ -95,7 +95,7 @@ def list_members(connection: Connection, *, organization_id: int) -> list[Member
 
 
 def lock_roles(connection: Connection, *, organization_id: int) -> dict[int, Role]:
-    """The role of each member by user id, held until the commit: two admins can't both step down at once."""
+    """The role of each member by user id, locked until the commit: two admins can't both step down at once."""
     c = memberships.c
     statement = select(c.user_id, c.role).where(c.organization_id == organization_id).order_by(c.id).with_for_update()
     return {row[0]: row[1] for row in connection.execute(statement)}
@@ -110,4 +110,4 @@ def remove_membership(connection: Connection, *, organization_id: int, user_id: 
 
 
 def _key(organization_id: int, user_id: int) -> tuple[ColumnElement[bool], ...]:
-    return memberships.c.organization_id == organization_id, memberships.c.user_id == user_id
+    return (memberships.c.organization_id == organization_id, memberships.c.user_id == user_id)

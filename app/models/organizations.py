@@ -65,7 +65,7 @@ def list_projects(connection: Connection) -> list[Project]:
 
 
 def lock_organization(connection: Connection, organization_id: int) -> None:
-    """Hold the organization until the commit: changes that must not meet take turns."""
+    """Lock the organization until the commit, so that changes of its members and invitations wait for each other."""
     connection.execute(select(organizations.c.id).where(organizations.c.id == organization_id).with_for_update())
 
 
@@ -82,7 +82,7 @@ def require_project(connection: Connection, project_id: int) -> Project:
 
 
 def find_organization(connection: Connection, project_id: int) -> int | None:
-    """The project's, erased or not."""
+    """The id of the organization of a project, erased or not."""
     return connection.scalar(select(projects.c.organization_id).where(projects.c.id == project_id))
 
 

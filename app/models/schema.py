@@ -1,4 +1,4 @@
-"""The database's schema: brought to the newest revision, or asked which one it has."""
+"""The database's schema: upgrades it, and reads its revision."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _config(connection: Connection | None = None) -> Config:
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
-    """Bring the schema to `revision`; two processes that do it at once wait for each other."""
+    """Upgrade the schema to `revision`; two processes that do so at the same time wait for each other."""
     with database.unhurried() as connection, exclusive(connection):
         command.upgrade(_config(connection), revision)
         connection.commit()
@@ -53,7 +53,7 @@ def current_revision(database: Database) -> str:
 
 
 class exclusive:  # noqa: N801 - used as a context manager
-    """MySQL's advisory lock around what one process at a time may do to a schema; SQLite's writer lock is enough."""
+    """Lets one process at a time change the schema, by MySQL's advisory lock; SQLite's writer lock is enough."""
 
     NAME = "reprise_schema"
 

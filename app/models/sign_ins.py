@@ -46,7 +46,7 @@ def add_sign_in(
 
 
 def find_user(connection: Connection, *, kind: Kind, digest: bytes, now: datetime) -> SignedIn | None:
-    """Whom the token stands for, while it has not expired."""
+    """The user of a token that has not expired."""
     statement = (
         select(*queries.columns_of(SignedIn, users, user_id=users.c.id))
         .join(sign_ins, sign_ins.c.user_id == users.c.id)
@@ -56,12 +56,12 @@ def find_user(connection: Connection, *, kind: Kind, digest: bytes, now: datetim
 
 
 def remove(connection: Connection, *, kind: Kind, digest: bytes) -> bool:
-    """False when it is gone already."""
+    """Delete a sign-in; False if there is none."""
     return queries.changes_row(connection, delete(sign_ins).where(sign_ins.c.kind == kind, sign_ins.c.digest == digest))
 
 
 def remove_all_of(connection: Connection, *, user_id: int, kind: Kind | None = None) -> None:
-    """All of the user's, or those of one kind."""
+    """Delete the sign-ins of a user, all or those of one kind."""
     statement = delete(sign_ins).where(sign_ins.c.user_id == user_id)
     connection.execute(statement.where(sign_ins.c.kind == kind) if kind else statement)
 

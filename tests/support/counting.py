@@ -8,7 +8,7 @@ from tests.support.world import World
 
 def counts(world: World, metric: Metric) -> dict[tuple[str, ...], int]:
     world.container.metrics.flush()
-    store = world.container.services.metrics._store
+    store = world.container.services.metrics.store
     return store.total().counts(metric)
 
 

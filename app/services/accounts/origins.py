@@ -1,4 +1,4 @@
-"""Origins of sign-ins: the address and the browser, and which of them an account signed in from before."""
+"""Origins of sign-ins: addresses and browsers, and which of them an account signed in from before."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ ORIGINS_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a try to sign in comes from; `device` is the random token of a browser that signed in before, or ""."""
+    """The origin of a try to sign in; `device` is the random token of a browser that signed in before, or ""."""
 
     address: str
     device: str = ""
 
     @property
     def network(self) -> str:
-        """What one customer of a provider has: an IPv4 address, or 64 bits of an IPv6 address."""
+        """The part of the address that one customer of a provider has: an IPv4 address, or an IPv6 /64 network."""
         address = parse_address(self.address)
         if isinstance(address, IPv6Address):
             return str(ip_network((address, 64), strict=False))
@@ -40,7 +40,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Familiarity:
-    """Which parts of an origin an account signed in from before."""
+    """Parts of an origin from which an account signed in before."""
 
     network: bool = False
     device: bool = False
@@ -52,9 +52,9 @@ class Familiarity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownOrigins:
-    """Reads and remembers in the caller's transaction.
+    """Reads and stores origins in the caller's transaction.
 
-    The secret key keeps the digests from being tried out, address by address; when it changes all origins are new.
+    The digests are keyed, so that nobody can try addresses out; if the secret key changes, all origins are unknown.
     """
 
     now: Now

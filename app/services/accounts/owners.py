@@ -1,4 +1,4 @@
-"""Whose projects, runs and replays are, for those who share what there is among organizations."""
+"""Finds the organizations that own projects, runs and replays, for shares of capacity among organizations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Owners:
         self._of_projects: BoundedCache[int] = BoundedCache(PROJECTS_MAX)
 
     def of_project(self, project_id: int) -> int:
-        """The project's organization, which never changes."""
+        """The id of the project's organization, which never changes; `NotFound` if there is no such project."""
         known = self._of_projects.get(project_id)
         if known is not None:
             return known
@@ -34,11 +34,11 @@ class Owners:
         return found
 
     def of_runs(self, run_ids: Collection[int]) -> dict[int, int]:
-        """{run: organization}, of those that are there."""
+        """{run id: organization id} of the runs that exist."""
         return self._of(runs, run_ids)
 
     def of_replays(self, replay_ids: Collection[int]) -> dict[int, int]:
-        """{replay: organization}, of those that are there."""
+        """{replay id: organization id} of the replays that exist."""
         return self._of(replays, replay_ids)
 
     def _of(self, table: Table, ids: Collection[int]) -> dict[int, int]:

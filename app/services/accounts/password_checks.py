@@ -1,9 +1,9 @@
-"""Checks passwords that people type: each try is counted before any work is done for it."""
+"""Checks passwords that people type; each try is counted before any work is done for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from app.db import Database
@@ -13,22 +13,21 @@ from app.models.users import User
 from app.redis_store.rate import RateLimiter
 from app.services.accounts.origins import Familiarity, KnownOrigins, Origin
 from app.services.accounts.passwords import Passwords
-from app.services.accounts.sign_in_journal import SignInJournal
+from app.services.accounts.sign_in_journal import Failure, SignInJournal
 from app.services.accounts.tokens import digest
 
 
 class WrongPassword(Unauthorized):
-    """Not the account's, or there is no such account."""
+    """The password does not match, or there is no such account."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TryLimits:
-    """How often a password may be wrong in any minute.
+    """Limits of wrong passwords in any minute.
 
-    `account_and_origin` holds for everybody; `origin` is all accounts tried from one address, and `account` one account
-    tried from all addresses. Neither can keep people out whom others imitate: `account` is not asked from an address
-    from which the account signed in before, and in a browser that it signed in with, which has tries of its own,
-    `origin` is not asked either.
+    `account_and_origin` applies to every try; `origin` counts all accounts from one address, `account` one account from
+    all addresses. So that attackers can't lock people out, `account` does not apply to addresses from which the account
+    signed in before; in a browser that it signed in with, which is counted by itself, `origin` does not apply either.
     """
 
     account_and_origin: RateLimiter
@@ -36,14 +35,14 @@ class TryLimits:
     account: RateLimiter
 
     def of(self, account: str, origin: Origin, known: Familiarity) -> list[tuple[RateLimiter, str]]:
-        """The limits to ask, each with the key to count."""
+        """The limiters that apply, each with the key to count."""
         if known.device:
             return [(self.account_and_origin, f"sign-in:{account}:device:{digest(origin.device).hex()}")]
-        asked = [
+        limits = [
             (self.account_and_origin, f"sign-in:{account}:{origin.network}"),
             (self.origin, f"sign-in:origin:{origin.network}"),
         ]
-        return asked if known.network else [*asked, (self.account, f"sign-in:account:{account}")]
+        return limits if known.network else [*limits, (self.account, f"sign-in:account:{account}")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +54,10 @@ class PasswordChecks:
     journal: SignInJournal
 
     def check(self, *, email: str, password: str, origin: Origin) -> User:
-        """The user of that e-mail and password.
+        """The user with that e-mail and password.
 
-        `WrongPassword` says the same for an unknown e-mail; `RateLimited`, and `Unavailable` while too many passwords
-        are checked, come before either and are no tries.
+        `WrongPassword` is the same for an unknown e-mail. `RateLimited`, and `Unavailable` while too many passwords are
+        checked, are raised before the password is compared, and count as no try.
         """
         with self.database.read() as connection:
             user = users.find_by_email(connection, email)
@@ -69,35 +68,29 @@ class PasswordChecks:
                 if user is None or not matches:
                     raise WrongPassword("E-mail and password do not match an account.")
                 return user
-        except WrongPassword:
-            self.journal.failed(user, address=origin.address, failure="wrong")
-            raise
-        except RateLimited:
-            self.journal.failed(user, address=origin.address, failure="refused")
+        except (WrongPassword, RateLimited) as error:
+            failure: Failure = "wrong" if isinstance(error, WrongPassword) else "refused"
+            self.journal.failed(user, address=origin.address, failure=failure)
             raise
 
     def check_own(self, user: User, password: str) -> None:
-        """`WrongPassword` unless it is the password of the user, who is signed in; nobody else uses up these tries."""
+        """`WrongPassword` unless it is the signed-in user's own; these tries are counted apart from those of others."""
         with self._counted([(self.limits.account_and_origin, f"sign-in:own:{user.id}")]):
             if not self.passwords.matches(password, user.password_hash, usual=True):
                 raise WrongPassword("This is not your password.")
 
     @contextmanager
     def _counted(self, limits: list[tuple[RateLimiter, str]]) -> Iterator[None]:
-        """Count a try before the block; all but a wrong password gives it back."""
-        taken: list[tuple[RateLimiter, str]] = []
-        wrong = False
-        try:
+        """Count a try before the block, and uncount it unless the block raises `WrongPassword`."""
+        with ExitStack() as uncount:
             for limiter, key in limits:
                 _take(limiter, key)
-                taken.append((limiter, key))
-            yield
-        except WrongPassword:
-            wrong = True
-            raise
-        finally:
-            for limiter, key in taken if not wrong else ():
-                limiter.give_back(key)
+                uncount.callback(limiter.give_back, key)
+            try:
+                yield
+            except WrongPassword:
+                uncount.pop_all()
+                raise
 
 
 def _take(limiter: RateLimiter, key: str) -> None:

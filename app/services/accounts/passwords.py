@@ -1,4 +1,4 @@
-"""Passwords: argon2id, a bounded number at once, and the same time for an account that does not exist."""
+"""Password hashes: argon2id, a bounded number at once, and the same time for an account that does not exist."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from app.errors import Invalid, Unavailable
 
 MINIMUM, MAXIMUM = 10, 1000
-# Each takes 64 MiB and all processors it can get while it runs: other requests must have room beside them.
-AT_ONCE = 2
-# How many may wait for their turn, which is seconds; half of them from where nobody signed in before.
+# Each hash takes 64 MiB and all the processor time it can get: other requests must have room beside them.
+CONCURRENT = 2
+# How many may wait, for seconds; half of them from unknown origins.
 WAITING = 16
 
 
@@ -25,37 +25,37 @@ class Passwords:
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
-        self._turns = threading.BoundedSemaphore(AT_ONCE)
+        self._slots = threading.BoundedSemaphore(CONCURRENT)
         self._lock = threading.Lock()
         self._inside = 0
-        self._nobodys = _unmatched(self._hasher)
+        self._unmatched = _unmatched(self._hasher)
 
     def hash(self, password: str) -> str:
-        """What is stored; `Invalid` for a password that is too short or too long."""
+        """The hash to store; `Invalid` for a password that is too short or too long."""
         if not MINIMUM <= len(password) <= MAXIMUM:
             raise Invalid(f"password: Use {MINIMUM} to {MAXIMUM} characters.")
-        with self._turn(AT_ONCE + WAITING):
+        with self._slot(CONCURRENT + WAITING):
             return self._hasher.hash(password)
 
     def matches(self, password: str, stored: str | None, *, usual: bool = False) -> bool:
-        """Whether it is the password of `stored`; None, for no account, takes as long and never matches.
+        """True if `stored` is a hash of the password; None, for no account, takes as long and never matches.
 
-        `usual` is a try from where the account signed in before: strangers can't take all the places to wait.
+        `usual` marks a try from a known origin of the account: others can't occupy all places in the queue.
         """
-        with self._turn(AT_ONCE + (WAITING if usual else WAITING // 2)):
+        with self._slot(CONCURRENT + (WAITING if usual else WAITING // 2)):
             try:
-                return self._hasher.verify(stored or self._nobodys, password) and stored is not None
+                return self._hasher.verify(stored or self._unmatched, password) and stored is not None
             except (VerificationError, InvalidHashError):
                 return False
 
     @contextmanager
-    def _turn(self, places: int) -> Iterator[None]:
+    def _slot(self, limit: int) -> Iterator[None]:
         with self._lock:
-            if self._inside >= places:
+            if self._inside >= limit:
                 raise Unavailable("Too many people sign in at this moment; try again in a few seconds.")
             self._inside += 1
         try:
-            with self._turns:
+            with self._slots:
                 yield
         finally:
             with self._lock:

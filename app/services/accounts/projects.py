@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from dataclasses import dataclass, field
+
 from app.db import Database
 from app.errors import Invalid, NotFound
 from app.models import audit_log, organizations
@@ -13,48 +16,51 @@ from app.timestamps import Now
 NAME_MAX = 128
 
 
+@dataclass(slots=True, kw_only=True)
 class ProjectService:
-    def __init__(self, *, database: Database, now: Now) -> None:
-        self._database = database
-        self._now = now
-        self._operators: int | None = None
+    database: Database
+    now: Now
+    _operators: int | None = field(default=None, init=False)
 
     def of(self, viewer: Viewer) -> list[Project]:
         """The projects of the viewer's organizations, oldest first."""
-        with self._database.read() as connection:
-            return [p for p in organizations.list_projects(connection) if p.organization_id in viewer.roles]
+        return self._within(viewer.roles)
 
     def operators(self) -> int | None:
         """The instance's first organization, whose admins are its operators; it is never removed."""
         if self._operators is None:
-            with self._database.read() as connection:
+            with self.database.read() as connection:
                 self._operators = organizations.first_organization(connection)
         return self._operators
 
+    def _within(self, organization_ids: Container[int]) -> list[Project]:
+        with self.database.read() as connection:
+            return [p for p in organizations.list_projects(connection) if p.organization_id in organization_ids]
+
     def list(self, *, organization_id: int) -> list[Project]:
         """The organization's, oldest first."""
-        with self._database.read() as connection:
-            return [p for p in organizations.list_projects(connection) if p.organization_id == organization_id]
+        return self._within([organization_id])
 
     def get(self, *, organization_id: int, project_id: int) -> Project:
-        for project in self.list(organization_id=organization_id):
-            if project.id == project_id:
-                return project
-        raise NotFound("There is no such project.")
+        with self.database.read() as connection:
+            project = organizations.require_project(connection, project_id)
+        if project.organization_id != organization_id:
+            raise NotFound("There is no such project.")
+        return project
 
     def create(self, *, organization_id: int, name: str, actor: Actor) -> int:
-        name, now = checked_name(name), self._now()
-        with self._database.write() as connection:
+        name, now = checked_name(name), self.now()
+        with self.database.write() as connection:
             project_id = organizations.add_project(connection, organization_id=organization_id, name=name, now=now)
             audit_log.note(connection, now, actor, Action.PROJECT_CREATED, name, project_id=project_id)
         return project_id
 
     def rename(self, *, project_id: int, name: str, actor: Actor) -> None:
         name = checked_name(name)
-        with self._database.write() as connection:
+        with self.database.write() as connection:
             old = organizations.require_project(connection, project_id).name
             organizations.rename_project(connection, project_id=project_id, name=name)
-            now = self._now()
+            now = self.now()
             audit_log.note(
                 connection, now, actor, Action.PROJECT_RENAMED, name, project_id=project_id, details={"old": old}
             )

@@ -1,11 +1,11 @@
-"""Accounts: users and what they may do in an organization, invited by link, changed by its admins."""
+"""Accounts: users and their roles in an organization, invited by link, changed by its admins."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
@@ -24,6 +24,7 @@ from app.services.accounts.sign_ins import SignInService, Started
 from app.services.accounts.tokens import digest, new_token
 from app.timestamps import Now
 
+T = TypeVar("T")
 INVITATION = timedelta(days=7)
 EMAIL_MAX, NAME_MAX = 254, 128
 
@@ -34,57 +35,53 @@ class NewUser:
     password: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccountService:
-    def __init__(
-        self, *, database: Database, now: Now, passwords: Passwords, checks: PasswordChecks, sign_ins: SignInService
-    ) -> None:
-        self._database = database
-        self._now = now
-        self._passwords = passwords
-        self._checks = checks
-        self._sign_ins = sign_ins
+    database: Database
+    now: Now
+    passwords: Passwords
+    checks: PasswordChecks
+    sign_ins: SignInService
 
     def ensure_admin(self, *, organization_id: int, email: str, password: str, name: str = "Admin") -> bool:
-        """Make sure that there is a user of that e-mail; whether it was made just now, as an admin, with the password.
+        """Make sure that there is a user of that e-mail; returns whether one was created, as an admin.
 
-        A user who is there already stays as they are, also one who was taken out of the organization since.
+        A user who exists stays unchanged, even one who was removed from the organization.
         """
         email = checked_email(email)
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             if users.find_by_email(connection, email):
                 return False
-        hashed = self._passwords.hash(password)
-        with self._database.write() as connection:
-            user_id = self._add(connection, email, name, hashed)
+        hashed = self.passwords.hash(password)
+        with self.database.write() as connection:
+            user_id = users.add_user(connection, email=email, name=name, password_hash=hashed, now=self.now())
             self._join(connection, organization_id, user_id, email, Role.ADMIN)
             self._note(connection, organization_id, SYSTEM, Action.MEMBER_JOINED, email, role=Role.ADMIN)
         return True
 
     def sign_in_link(self, *, email: str) -> str:
-        """The path that signs the user in, `/sign-in/link?token=…`, for a day or until the next one is made."""
-        return f"/sign-in/link?token={self._sign_ins.make_link(email=email)}"
+        """A path that signs the user in, `/sign-in/link?token=…`, for a day or until another one is made."""
+        return f"/sign-in/link?token={self.sign_ins.make_link(email=email)}"
 
     def members(self, *, organization_id: int) -> list[Member]:
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return memberships.list_members(connection, organization_id=organization_id)
 
     def member(self, *, organization_id: int, user_id: int) -> Member:
-        for member in self.members(organization_id=organization_id):
-            if member.user_id == user_id:
-                return member
-        raise NotFound("There is no such member.")
+        members = {member.user_id: member for member in self.members(organization_id=organization_id)}
+        return _require(members.get(user_id), "There is no such member.")
 
     def change_role(self, *, organization_id: int, user_id: int, role: Role, actor: Actor) -> None:
-        """`Conflict` when it would leave the organization without an admin."""
-        with self._database.write() as connection:
+        """`Conflict` if it would leave the organization without an admin."""
+        with self.database.write() as connection:
             old = self._lock_member(connection, organization_id, user_id, stays_admin=role is Role.ADMIN)
             memberships.set_role(connection, organization_id=organization_id, user_id=user_id, role=role)
             email = self._email(connection, user_id)
             self._note(connection, organization_id, actor, Action.MEMBER_ROLE_CHANGED, email, old=old, new=role)
 
     def remove(self, *, organization_id: int, user_id: int, actor: Actor) -> None:
-        """Takes the member out of the organization, and ends their sign-ins and invitations; what they made stays."""
-        with self._database.write() as connection:
+        """Remove the member from the organization, and end their sign-ins and invitations; prompts and keys stay."""
+        with self.database.write() as connection:
             organizations.lock_organization(connection, organization_id)
             self._lock_member(connection, organization_id, user_id, stays_admin=False)
             memberships.remove_membership(connection, organization_id=organization_id, user_id=user_id)
@@ -94,10 +91,10 @@ class AccountService:
             self._note(connection, organization_id, actor, Action.MEMBER_REMOVED, email)
 
     def invite(self, *, organization_id: int, email: str, role: Role, actor: Actor) -> str:
-        """The token of a link that is good for a week and shown this once; earlier links for the e-mail end."""
-        email, token, now = checked_email(email), new_token(), self._now()
-        with self._database.write() as connection:
-            # Two who invite the same person at once take turns, and the second one's link is the one that works.
+        """The token of a link that is valid for a week and shown once; earlier links for the e-mail end."""
+        email, token, now = checked_email(email), new_token(), self.now()
+        with self.database.write() as connection:
+            # Two admins who invite the same person at once wait for each other; the second link is valid.
             organizations.lock_organization(connection, organization_id)
             if email in {m.email for m in memberships.list_members(connection, organization_id=organization_id)}:
                 raise Invalid(f"email: {email} is a member already.")
@@ -115,44 +112,41 @@ class AccountService:
         return token
 
     def invitations(self, *, organization_id: int) -> list[Invitation]:
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return invitations.list_open(connection, organization_id=organization_id)
 
     def open_invitation(self, *, organization_id: int, invitation_id: int) -> Invitation:
-        for invitation in self.invitations(organization_id=organization_id):
-            if invitation.id == invitation_id:
-                return invitation
-        raise NotFound("There is no such invitation.")
+        invitations = {one.id: one for one in self.invitations(organization_id=organization_id)}
+        return _require(invitations.get(invitation_id), "There is no such invitation.")
 
     def withdraw(self, *, organization_id: int, invitation_id: int, actor: Actor) -> None:
-        with self._database.write() as connection:
+        with self.database.write() as connection:
             email = invitations.withdraw(connection, organization_id=organization_id, invitation_id=invitation_id)
-            if email is None:
-                raise NotFound("There is no such invitation.")
+            email = _require(email, "There is no such invitation.")
             self._note(connection, organization_id, actor, Action.INVITATION_WITHDRAWN, email)
 
     def invitation(self, token: str) -> Invitation:
-        """What the link says; `NotFound` when it was used or withdrawn, or has expired."""
-        with self._database.read() as connection:
+        """The invitation of a link; `NotFound` if it was used or withdrawn, or has expired."""
+        with self.database.read() as connection:
             return self._open(connection, token)
 
     def accept(self, token: str, new: NewUser, origin: Origin, *, replaced: str = "") -> Started:
-        """Makes the invited person a user and a member, and signs them in.
+        """Make the invited person a user and a member, and sign them in.
 
-        An e-mail that has an account keeps it: its password must be given, and is counted as in a sign-in.
+        For an e-mail that has an account, `new.password` must be its password, and is counted as at a sign-in.
         """
         invitation = self.invitation(token)
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             known = users.find_by_email(connection, invitation.email)
         hashed = "" if known else self._hash_of(new)
         if known:
             self._require_password(invitation.email, new.password, origin)
         join = partial(self._accept, token, known, replace(new, name=new.name.strip()), hashed)
-        user_id = self._database.retrying(join)
-        return self._sign_ins.start(user_id, origin, way="invitation", replaced=replaced)
+        user_id = self.database.retrying(join)
+        return self.sign_ins.start(user_id, origin, way="invitation", replaced=replaced)
 
     def _accept(self, token: str, known: User | None, new: NewUser, hashed: str, connection: Connection) -> int:
-        # Whoever else changes who is, or may become, a member of the organization waits.
+        # Locked so that other changes of members and invitations wait.
         organizations.lock_organization(connection, self._open(connection, token).organization_id)
         invitation = self._open(connection, token)
         user_id = known.id if known else self._add_new(connection, invitation.email, new.name, hashed)
@@ -166,32 +160,28 @@ class AccountService:
 
     def _require_password(self, email: str, password: str, origin: Origin) -> None:
         try:
-            self._checks.check(email=email, password=password, origin=origin)
+            self.checks.check(email=email, password=password, origin=origin)
         except WrongPassword as error:
             raise Invalid("password: This e-mail has an account; give its password to join with it.") from error
 
     def _hash_of(self, new: NewUser) -> str:
         if not 1 <= len(new.name.strip()) <= NAME_MAX:
             raise Invalid(f"name: Use 1 to {NAME_MAX} characters.")
-        return self._passwords.hash(new.password)
+        return self.passwords.hash(new.password)
 
     def _add_new(self, connection: Connection, email: str, name: str, hashed: str) -> int:
         try:
-            return self._add(connection, email, name, hashed)
+            return users.add_user(connection, email=email, name=name, password_hash=hashed, now=self.now())
         except IntegrityError as error:
             raise Conflict("This e-mail has an account since a moment ago: send the form again.") from error
 
     def _open(self, connection: Connection, token: str) -> Invitation:
-        found = invitations.find_open(connection, digest=digest(token), now=self._now())
-        if found is None:
-            raise NotFound("This invitation was used or withdrawn, or has expired. Ask an admin for a new one.")
-        return found
-
-    def _add(self, connection: Connection, email: str, name: str, hashed: str) -> int:
-        return users.add_user(connection, email=email, name=name, password_hash=hashed, now=self._now())
+        found = invitations.find_open(connection, digest=digest(token), now=self.now())
+        gone = "This invitation was used or withdrawn, or has expired. Ask an admin for a new one."
+        return _require(found, gone)
 
     def _join(self, connection: Connection, organization_id: int, user_id: int, email: str, role: Role) -> None:
-        now = self._now()
+        now = self.now()
         invitations.withdraw_all(connection, organization_id=organization_id, email=email)
         memberships.add_membership(connection, organization_id=organization_id, user_id=user_id, role=role, now=now)
 
@@ -211,13 +201,17 @@ class AccountService:
     def _note(
         self, connection: Connection, organization_id: int, actor: Actor, action: Action, subject: str, **details: Any
     ) -> None:
-        audit_log.note(
-            connection, self._now(), actor, action, subject, organization_id=organization_id, details=details
-        )
+        audit_log.note(connection, self.now(), actor, action, subject, organization_id=organization_id, details=details)
+
+
+def _require(found: T | None, missing: str) -> T:
+    if found is None:
+        raise NotFound(missing)
+    return found
 
 
 def checked_email(email: str) -> str:
-    """In lower case, without spaces around; `Invalid` for what can't be one."""
+    """The e-mail in lower case, without surrounding spaces; `Invalid` if it is none."""
     email = email.strip().lower()
     name, at, host = email.rpartition("@")
     if not (name and at and host) or len(email) > EMAIL_MAX or any(c.isspace() or not c.isprintable() for c in email):

@@ -1,4 +1,4 @@
-"""Tells of tries to sign in: in the log and a metric at once, and of those that failed in the audit log."""
+"""Records tries to sign in: in the log and a metric at once, and failed ones in the audit log soon after."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.models.users import User
 from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
-# The answer does not wait for the audit log: it would tell accounts that exist from those that don't.
+# A response does not wait for the audit log: its time would show which accounts exist.
 FLUSH_S = 0.5
 WINDOW = timedelta(minutes=1)
 Failure = Literal["wrong", "refused"]
@@ -32,7 +32,7 @@ Way = Literal["password", "link", "invitation", "new password"]
 
 @dataclass(slots=True)
 class _Window:
-    """The failed tries on one account in a minute; `entries` has the audit log's, by organization."""
+    """The failed tries on one account in a minute; `entries` is {organization id: id of its audit entry}."""
 
     email: str
     since: datetime
@@ -46,43 +46,43 @@ class _Window:
         return {"address": self.address} | {name: str(count) for name, count in sorted(self.counts.items())}
 
 
+@dataclass(slots=True, kw_only=True)
 class SignInJournal:
-    """However many tries fail, each process makes one audit entry a minute for an account, and counts in it.
+    """Writes at most one audit entry a minute for an account in each process, and counts failed tries in it.
 
     A process that is killed loses the entries of the last half second; the log has their lines.
     """
 
-    def __init__(self, *, database: Database, now: Now, metrics: Metrics) -> None:
-        self._database = database
-        self._now = now
-        self._metrics = metrics
-        self._lock = threading.Lock()
-        self._flushing = threading.Lock()
-        self._windows: dict[int, _Window] = {}
-        self._timer: threading.Timer | None = None
+    database: Database
+    now: Now
+    metrics: Metrics
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _flushing: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _windows: dict[int, _Window] = field(default_factory=dict, init=False)
+    _timer: threading.Timer | None = field(default=None, init=False)
 
     def succeeded(self, *, user_id: int, address: str, way: Way) -> None:
-        self._metrics.count(SIGN_INS, way)
+        self.metrics.count(SIGN_INS, way)
         log.info("signed_in", user_id=user_id, address=address, way=way)
 
     def failed(self, user: User | None, *, address: str, failure: Failure) -> None:
-        """Only the e-mail of an account is logged: people type passwords in its place."""
-        self._metrics.count(SIGN_INS, failure)
+        """Only the e-mail of an existing account is logged, because people type passwords in its field."""
+        self.metrics.count(SIGN_INS, failure)
         log.warning("sign_in_failed", email=user.email if user else None, address=address, failure=failure)
         if user:
             self._note(user, address, failure)
 
     def flush(self) -> None:
-        """Write what the audit log lacks."""
+        """Write the failed tries that are not in the audit log yet."""
         with self._flushing:
             for user_id, window, details in self._unwritten():
-                window.entries |= self._database.retrying(partial(self._write, user_id, window, details))
+                window.entries |= self.database.retrying(partial(self._write, user_id, window, details))
 
     def _note(self, user: User, address: str, failure: Failure) -> None:
         with self._lock:
             window = self._windows.get(user.id)
-            if window is None or window.since + WINDOW <= self._now():
-                window = self._windows[user.id] = _Window(user.email, self._now())
+            if window is None or window.since + WINDOW <= self.now():
+                window = self._windows[user.id] = _Window(user.email, self.now())
             window.address, window.changed = address, True
             window.counts[failure] += 1
             if self._timer is None:
@@ -91,11 +91,11 @@ class SignInJournal:
                 self._timer.start()
 
     def _unwritten(self) -> list[tuple[int, _Window, dict[str, str]]]:
-        """The windows with failures that were not written; those that are past are forgotten."""
+        """The windows with failures that were not written; windows that are past are dropped."""
         with self._lock:
             self._timer = None
             changed = [(user_id, one, one.details()) for user_id, one in self._windows.items() if one.changed]
-            now = self._now()
+            now = self.now()
             self._windows = {user_id: one for user_id, one in self._windows.items() if one.since + WINDOW > now}
             return changed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial
 
@@ -29,7 +29,7 @@ LINK = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who is signed in, with their role in each of their organizations."""
+    """The signed-in user, with their role in each of their organizations."""
 
     user_id: int
     email: str
@@ -44,7 +44,7 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A session that began: its token, and the origin with the token that its browser is to keep."""
+    """A new session: its token, and the origin with the device token that the browser keeps."""
 
     user_id: int
     token: str
@@ -53,7 +53,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInService:
-    """`replaced` is the token of the browser's session so far, which ends with the new one's begin."""
+    """`replaced` is the token of the browser's previous session, which ends when a new one begins."""
 
     database: Database
     now: Now
@@ -63,16 +63,16 @@ class SignInService:
     journal: SignInJournal
 
     def sign_in(self, *, email: str, password: str, origin: Origin, replaced: str = "") -> Started:
-        """`Unauthorized` says the same for a wrong password and an unknown e-mail; see `PasswordChecks.check`."""
+        """Begin a session by password; raises the errors of `PasswordChecks.check`."""
         user = self.checks.check(email=email.strip().lower(), password=password, origin=origin)
         return self.start(user.id, origin, way="password", replaced=replaced)
 
     def start(self, user_id: int, origin: Origin, *, way: Way, replaced: str = "") -> Started:
-        """A new session of the user, whose right to it is known."""
+        """Begin a session of a user who was authenticated otherwise."""
         return self._started(user_id, origin, way, lambda connection: self._replace(connection, replaced))
 
     def make_link(self, *, email: str) -> str:
-        """The token of a link that signs the user in for a day; the user's earlier links end. `Invalid` for nobody."""
+        """The token of a sign-in link that is valid for a day; earlier links end. `Invalid` for an unknown e-mail."""
         token, now = new_token(), self.now()
         with self.database.write() as connection:
             user = users.find_by_email(connection, email.strip().lower())
@@ -85,7 +85,7 @@ class SignInService:
         return token
 
     def find_link(self, token: str) -> SignedIn:
-        """The user whom the link signs in; `Unauthorized` when it was used or replaced, or has expired."""
+        """The user of a sign-in link; `Unauthorized` if it was used or replaced, or has expired."""
         with self.database.read() as connection:
             found = sign_ins.find_user(connection, kind="link", digest=digest(token), now=self.now())
         if found is None:
@@ -93,7 +93,7 @@ class SignInService:
         return found
 
     def follow_link(self, token: str, origin: Origin, *, replaced: str = "") -> Started:
-        """Use the link up for a new session of its user; of two who do it at once one is `Unauthorized`."""
+        """Begin a session by link, which works once: of two at the same time, one is `Unauthorized`."""
         found = self.find_link(token)
 
         def use_up(connection: Connection) -> None:
@@ -104,17 +104,19 @@ class SignInService:
         return self._started(found.user_id, origin, "link", use_up)
 
     def viewer(self, token: str) -> Viewer | None:
-        """Who keeps this session's token; None when it is none, or has expired."""
+        """The user of a session's token; None if there is no such session, or it has expired."""
         with self.database.read() as connection:
             found = sign_ins.find_user(connection, kind="session", digest=digest(token), now=self.now())
-            return _viewer(connection, found) if found else None
+            if found is None:
+                return None
+            return Viewer(**asdict(found), roles=memberships.roles_of(connection, user_id=found.user_id))
 
     def sign_out(self, token: str) -> None:
         with self.database.write() as connection:
             self._replace(connection, token)
 
     def change_password(self, *, viewer: Viewer, old: str, new: str, origin: Origin) -> Started:
-        """Sets it, ends every session of the user, and begins a new one."""
+        """Set the password, end all sessions of the user, and begin a new one."""
         with self.database.read() as connection:
             user = users.find_user(connection, viewer.user_id)
         if user is None:
@@ -132,7 +134,7 @@ class SignInService:
         return self._started(user.id, origin, "new password", change)
 
     def _started(self, user_id: int, origin: Origin, way: Way, before: Callable[[Connection], None]) -> Started:
-        """A new session, begun in one transaction with what comes before it."""
+        """Begin a session, in one transaction with the change `before` it."""
         token, origin = new_token(), origin.with_device()
         self.database.retrying(partial(self._add, token, user_id, origin, before))
         self.journal.succeeded(user_id=user_id, address=origin.address, way=way)
@@ -154,7 +156,3 @@ class SignInService:
     def _replace(connection: Connection, token: str) -> None:
         if token:
             sign_ins.remove(connection, kind="session", digest=digest(token))
-
-
-def _viewer(connection: Connection, found: SignedIn) -> Viewer:
-    return Viewer(found.user_id, found.email, found.name, memberships.roles_of(connection, user_id=found.user_id))

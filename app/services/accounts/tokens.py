@@ -1,4 +1,4 @@
-"""Random tokens: handed out once, stored as digests."""
+"""Random tokens and keys: handed out once, stored as digests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deletion on request: of a session, of a prompt with all that belongs to it, of a project with all of its prompts."""
+"""Deletion on request of a session, of a prompt with all its data, and of a project with all its prompts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from app.services.data.removal import Remover, Step
 from app.services.traces.sessions import session_key_of
 from app.timestamps import Now
 
-# Rows of a prompt, each before what it refers to.
+# Tables of a prompt's rows, each before the tables that it refers to.
 OF_PROMPT = ("replays", "test_cases", "draft_snapshots")
-# How long what was under way when something was erased may still bring rows: a run's whole day, and some.
+# Runs and batches that were under way at an erasure may still store rows for this time; a run may take a day.
 AFTERMATH = timedelta(days=2)
-# The clock has other jobs, which wait meanwhile.
+# The other jobs of the clock wait during this time.
 SWEEP_S = 3.0
 
 
@@ -33,7 +33,7 @@ class DeletionService:
     epochs: Epochs
 
     def delete_session(self, *, project_id: int, session_id: str, actor: Actor = SYSTEM) -> None:
-        """`NotFound` as `SessionService.get`. Test cases made from the session keep their copies."""
+        """Delete the session with its spans; test cases made from it keep their copies. `NotFound` for no session."""
         key = session_key_of(session_id)
         with self.database.write() as connection:
             if key is None or sessions.find_session(connection, project_id=project_id, session_key=key) is None:
@@ -42,9 +42,9 @@ class DeletionService:
         self.remover.exhaust(partial(removal.remove_turns, scope=TurnScope(project_id, session_key=key)))
 
     def erase_prompt(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:
-        """Remove all that was stored of the prompt, archived or not; no address leads to it from the first moment.
+        """Remove the prompt, archived or not, with all its data; it can't be read from the first moment.
 
-        Should this be interrupted, the clock goes on with it.
+        If this is interrupted, `sweep` continues.
         """
         with self.database.write() as connection:
             if not erasures.mark_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self.now()):
@@ -54,7 +54,7 @@ class DeletionService:
         self._empty_prompt(project_id, prompt_id)
 
     def erase_project(self, *, project_id: int, actor: Actor = SYSTEM) -> None:
-        """As `erase_prompt`, for all prompts, with the API keys; the audit log keeps who did what."""
+        """Remove the project with its prompts and API keys; the audit log stays. `NotFound` for no project."""
         with self.database.write() as connection:
             audit_log.note(connection, self.now(), actor, Action.PROJECT_ERASED, str(project_id), project_id=project_id)
             prompt_ids = erasures.mark_project(connection, project_id=project_id, now=self.now())
@@ -64,7 +64,7 @@ class DeletionService:
         self._empty_project(project_id)
 
     def sweep(self) -> None:
-        """Finish erasures that were interrupted, and remove what was under way when they began."""
+        """Finish interrupted erasures, and remove rows that were stored after an erasure began."""
         since = self.now() - AFTERMATH
         with self.database.read() as connection:
             prompts = erasures.erased_prompts(connection, since=since)

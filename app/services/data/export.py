@@ -1,10 +1,14 @@
-"""Export: all of a prompt's sessions, runs or test cases, newest first, a page at a time however many there are."""
+"""Export of all sessions, runs or test cases of a prompt, newest first, read a page at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
+
+from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import NotFound
@@ -12,28 +16,30 @@ from app.models import cases as test_cases
 from app.models import runs, sessions
 from app.models.cases import TestCaseRow
 from app.models.erasures import has_prompt
-from app.models.run_log import RunFilter, page_of_runs
+from app.models.run_log import RunEntry, RunFilter, page_of_runs
 from app.models.runs import RunRow
+from app.models.sessions import SessionRow
 from app.services.traces.logs import ns_of
 from app.services.traces.sessions import Session, SessionService
 
+Row = TypeVar("Row")
 PAGE = 100
-# Of what is read whole, a page at a time: a test case may have 4 MiB.
+# Test cases are read whole, and one may have 4 MiB.
 CASES_PAGE = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportService:
-    """No transaction spans an export: what is stored or removed meanwhile may or may not be in it.
+    """No transaction spans an export: rows that are stored or removed meanwhile may or may not be in it.
 
-    While a record is looked at, no connection to the database is in use.
+    The caller handles each record while no connection to the database is in use.
     """
 
     database: Database
     sessions: SessionService
 
     def check(self, *, project_id: int, prompt_id: int) -> None:
-        """`NotFound` for what is no prompt of the project; archived ones can be exported."""
+        """`NotFound` unless the project has the prompt, archived or not."""
         with self.database.read() as connection:
             if not has_prompt(connection, project_id=project_id, prompt_id=prompt_id):
                 raise NotFound("There is no such prompt.")
@@ -41,49 +47,51 @@ class ExportService:
     def of_sessions(
         self, *, project_id: int, prompt_id: int, since: datetime | None = None, until: datetime | None = None
     ) -> Iterator[Session]:
-        """Those that started in [since, until)."""
-        before: tuple[int, int] | None = None
+        """The sessions that started in [since, until)."""
         from_ns, to_ns = ns_of(since) if since else None, ns_of(until) if until else None
-        while True:
-            with self.database.read() as connection:
-                rows = sessions.list_sessions(
-                    connection, prompt_id=prompt_id, limit=PAGE, before=before, from_ns=from_ns, to_ns=to_ns
-                )
-            for row in rows:
-                try:
-                    yield self.sessions.get(project_id=project_id, session_id=row.session_key.hex())
-                except NotFound:  # removed meanwhile
-                    continue
-            if len(rows) < PAGE:
-                return
-            before = (rows[-1].start_ns, rows[-1].id)
+
+        def read(connection: Connection, last: SessionRow | None) -> list[SessionRow]:
+            before = (last.start_ns, last.id) if last else None
+            return sessions.list_sessions(
+                connection, prompt_id=prompt_id, limit=PAGE, before=before, from_ns=from_ns, to_ns=to_ns
+            )
+
+        for row in self._all(read, PAGE):
+            with suppress(NotFound):  # removed meanwhile
+                yield self.sessions.get(project_id=project_id, session_id=row.session_key.hex())
 
     def of_runs(
         self, *, project_id: int, prompt_id: int, since: datetime | None = None, until: datetime | None = None
     ) -> Iterator[RunRow]:
-        """Those that were asked for in [since, until)."""
-        before: tuple[datetime, int] | None = None
-        wanted = RunFilter(since=since, until=until)
-        while True:
-            with self.database.read() as connection:
-                page = page_of_runs(
-                    connection, project_id=project_id, prompt_id=prompt_id, wanted=wanted, before=before, limit=PAGE
-                )
-            for entry in page:
-                with self.database.read() as connection:  # one by one: a run can be as long as a model lets it be
-                    row = runs.find_run(connection, project_id=project_id, run_id=entry.id)
-                if row is not None:
-                    yield row
-            if len(page) < PAGE:
-                return
-            before = (page[-1].created_at, page[-1].id)
+        """The runs that were requested in [since, until)."""
+        within = RunFilter(since=since, until=until)
+
+        def read(connection: Connection, last: RunEntry | None) -> list[RunEntry]:
+            before = (last.created_at, last.id) if last else None
+            return page_of_runs(
+                connection, project_id=project_id, prompt_id=prompt_id, wanted=within, before=before, limit=PAGE
+            )
+
+        for entry in self._all(read, PAGE):
+            with self.database.read() as connection:  # one by one, because the length of a run is not bounded
+                row = runs.find_run(connection, project_id=project_id, run_id=entry.id)
+            if row is not None:
+                yield row
 
     def of_test_cases(self, *, prompt_id: int) -> Iterator[TestCaseRow]:
-        before: int | None = None
+        def read(connection: Connection, last: TestCaseRow | None) -> list[TestCaseRow]:
+            before_id = last.id if last else None
+            return test_cases.list_test_cases(connection, prompt_id=prompt_id, before_id=before_id, limit=CASES_PAGE)
+
+        return self._all(read, CASES_PAGE)
+
+    def _all(self, read: Callable[[Connection, Row | None], Sequence[Row]], limit: int) -> Iterator[Row]:
+        """All rows that `read` returns after the last one, `limit` at a time; None stands for the first page."""
+        last: Row | None = None
         while True:
             with self.database.read() as connection:
-                rows = test_cases.list_test_cases(connection, prompt_id=prompt_id, before_id=before, limit=CASES_PAGE)
+                rows = read(connection, last)
             yield from rows
-            if len(rows) < CASES_PAGE:
+            if len(rows) < limit:
                 return
-            before = rows[-1].id
+            last = rows[-1]

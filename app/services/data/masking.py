@@ -61,7 +61,7 @@ class MaskingRules:
         masking = self.of(project_id)
         if not masking:
             return list(spans), list(rejected)
-        kept, without, budget = [], [_without(one, masking) for one in rejected], Budget()
+        kept, without, budget = ([], [_without(one, masking) for one in rejected], Budget())
         for span in spans:
             try:
                 kept.append(_masked(span, masking, budget))

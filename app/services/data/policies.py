@@ -1,4 +1,4 @@
-"""What a project keeps for how long and masks: read, and changed as a whole."""
+"""Data policies of projects, which set retention and masking: read, and replaced as a whole."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DataPolicyService:
             return data_policies.find_policy(connection, project_id=project_id)
 
     def put(self, *, project_id: int, policy: DataPolicy, actor: Actor = SYSTEM) -> None:
-        """`Invalid` for a rule that can't be used. What is stored already is not masked after the event."""
+        """Replace the policy; rows that are stored already are not masked. `Invalid` for a rule that can't be used."""
         if checked([Rule(**rule) for rule in policy.masking]) and not self.can_encrypt:
             raise Invalid(f"masking: {NO_KEY}")
         with self.database.write() as connection:

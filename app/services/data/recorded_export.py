@@ -1,4 +1,4 @@
-"""A conversation as the OTLP JSON that an exporter with the GenAI conventions sends: for the demo, and for tests."""
+"""Writes a conversation as the OTLP JSON of an exporter with the GenAI conventions, for the demo and for tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """One trace: what the user said, the tools called for it, the answer. None is left out of the spans."""
+    """One trace: the user's message, the tool calls, the answer. Fields that are None are left out of the spans."""
 
     user: str
     answer: str
@@ -35,13 +35,13 @@ class RecordedTurn:
 def export(
     prompt_id: int, conversation_id: str, turns: Sequence[RecordedTurn], *, start_ns: int, model: str = "demo-agent"
 ) -> bytes:
-    """The whole conversation as one batch; ids follow from prompt and conversation, so that it is stored once."""
+    """The conversation as one batch; its ids derive from prompt and conversation, so that it is stored once."""
     spans: list[dict[str, Any]] = []
-    for place, turn in enumerate(turns):
+    for index, turn in enumerate(turns):
         shared = _shared(prompt_id, conversation_id, turn)
-        trace = sha256(f"{prompt_id}/{conversation_id}/{place}".encode()).hexdigest()[:32]
-        at_ns = start_ns + place * 60 * SECOND_NS
-        for number, (name, said) in enumerate(_spans(turn, model)):
+        trace = sha256(f"{prompt_id}/{conversation_id}/{index}".encode()).hexdigest()[:32]
+        at_ns = start_ns + index * 60 * SECOND_NS
+        for number, (name, attributes) in enumerate(_spans(turn, model)):
             spans.append(
                 {
                     "traceId": trace,
@@ -49,7 +49,7 @@ def export(
                     "name": name,
                     "startTimeUnixNano": str(at_ns + number * SECOND_NS),
                     "endTimeUnixNano": str(at_ns + (number + 1) * SECOND_NS),
-                    "attributes": [_attribute(key, value) for key, value in (shared | said).items()],
+                    "attributes": [_attribute(key, value) for key, value in (shared | attributes).items()],
                 }
             )
     return orjson.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})

@@ -1,4 +1,4 @@
-"""Removes rows in short transactions, so that whoever stores meanwhile waits for none of them for long."""
+"""Removes rows in short transactions, so that other writers never wait for long."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sqlalchemy import Connection
 
 from app.db import Database
 
+# Rows of one transaction, which takes some tens of milliseconds.
 AT_ONCE = 500
-"""Rows of one transaction: some tens of milliseconds."""
 PAUSE_S = 0.02
 
 
 class Step(Protocol):
-    """Removes at most `limit` rows; returns how many, 0 when there is nothing left."""
+    """Removes at most `limit` rows and returns their number, 0 if there are none left."""
 
     def __call__(self, connection: Connection, *, limit: int) -> int: ...
 
@@ -30,7 +30,7 @@ class Remover:
     monotonic: Callable[[], float] = time.monotonic
 
     def exhaust(self, step: Step, *, until: float | None = None) -> int:
-        """Do the step until nothing is left, or until this monotonic time; how many rows went."""
+        """Repeat the step until no rows are left or the monotonic time is `until`; returns the number of rows."""
         total = 0
         while until is None or self.monotonic() < until:
             removed = self.database.retrying(lambda connection: step(connection, limit=self.at_once))

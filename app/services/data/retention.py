@@ -1,4 +1,4 @@
-"""Retention: what a project keeps no longer goes, a little at every tick of the clock."""
+"""Retention: removes rows that have expired by their projects' policies, some at every tick of the clock."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from app.services.data.removal import Remover, Step
 from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
-# The clock has other jobs, which wait meanwhile.
+# The other jobs of the clock wait during this time.
 BUDGET_S = 3.0
 
 
 @dataclass(slots=True, kw_only=True)
 class RetentionService:
-    """Test cases have copies of what they need, so they stay whatever goes."""
+    """Test cases have copies of what they need, so they are never removed."""
 
     database: Database
     now: Now
@@ -34,13 +34,13 @@ class RetentionService:
     _last: int = field(default=0, init=False)
 
     def apply(self) -> int:
-        """Remove what is past its time, for as long as the budget lasts; how many rows went."""
+        """Remove expired rows until none are left or the time is used up; returns their number."""
         until = self.remover.monotonic() + self.budget_s
         with self.database.read() as connection:
             policies = data_policies.list_policies(connection)
             now = self.earlier_now(connection, self.now())
         removed = 0
-        # Whose turn it was when the time was up is first no more.
+        # Begins after the project at which the last call ran out of time, so that each gets a share.
         for project_id in sorted(policies, key=lambda id_: (id_ <= self._last, id_)):
             if self.remover.monotonic() >= until:
                 break

@@ -1,6 +1,8 @@
-"""The demo's recorded session, a test case of it, and a replay that shows every result a step can have."""
+"""The demo's recorded session, a test case made from it, and a replay that shows every result of a step."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from app.db import Database
 from app.errors import Unavailable
@@ -15,78 +17,55 @@ from app.timestamps import Now
 CONVERSATION = "demo-conversation"
 CHOSEN = {"shop": "northwind", "tone": "friendly"}
 
-# `demo-agent` calls each offered tool with the question as its argument, and answers with what the tools said.
+ORDER_SENT = "Order A-1042 left Hamburg on Monday and arrives on Thursday."
+ORDER_PACKED = "Order A-1043 is being packed."
+
+
+def _turn(user: str, answer: str, call: RecordedCall) -> RecordedTurn:
+    return RecordedTurn(user, answer, (call,), (call.name,), CHOSEN)
+
+
+# `demo-agent` calls each offered tool with the question as its argument, and answers with the tools' results.
 TURNS = (
-    RecordedTurn(
-        "A-1042",
-        "Order A-1042 left Hamburg on Monday and arrives on Thursday.",
-        (
-            RecordedCall(
-                "get_order",
-                {"order_id": "A-1042"},
-                "Order A-1042 left Hamburg on Monday and arrives on Thursday.",
-            ),
-        ),
-        ("get_order",),
-        CHOSEN,
-    ),
-    RecordedTurn(
+    _turn("A-1042", ORDER_SENT, RecordedCall("get_order", {"order_id": "A-1042"}, ORDER_SENT)),
+    _turn(
         "Will the storm over Hamburg delay it?",
         "There is a storm warning for Hamburg, so it may come a day later.",
-        (RecordedCall("get_weather", {"city": "Hamburg"}, {"city": "Hamburg", "warning": "storm"}),),
-        ("get_weather",),
-        CHOSEN,
+        RecordedCall("get_weather", {"city": "Hamburg"}, {"city": "Hamburg", "warning": "storm"}),
     ),
-    RecordedTurn(
-        "A-1043",
-        "Order A-1043 is being packed.",
-        (RecordedCall("get_order", {"order_id": "A-1043"}, "Order A-1043 is being packed."),),
-        ("get_order",),
-        CHOSEN,
-    ),
+    _turn("A-1043", ORDER_PACKED, RecordedCall("get_order", {"order_id": "A-1043"}, ORDER_PACKED)),
 )
-# The first turn passes; the weather is asked for with other words than recorded; the last turn is cut off.
-CHANGES = {
-    "includedTurns": 2,
-    "steps": [{"turn": 1, "step": 1, "check": {"enabled": False}}],
-}
-# Among how many of the prompt's newest sessions its own is looked for.
+# The first turn passes; the weather tool gets other arguments than recorded; the last turn is left out.
+CHANGES = {"includedTurns": 2, "steps": [{"turn": 1, "step": 1, "check": {"enabled": False}}]}
+# The number of newest sessions of the prompt among which the demo's is searched.
 SESSIONS = 1000
 NAME = "Demo: where is my order?"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DemoSession:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        now: Now,
-        ingest: IngestService,
-        test_cases: TestCaseService,
-        replays: ReplayService,
-    ) -> None:
-        self._database = database
-        self._now = now
-        self._ingest = ingest
-        self._test_cases = test_cases
-        self._replays = replays
+    database: Database
+    now: Now
+    ingest: IngestService
+    test_cases: TestCaseService
+    replays: ReplayService
 
     def seed(self, *, project_id: int, prompt_id: int) -> None:
-        """Once for a prompt: what people then delete stays deleted. The clock sends the replay's message."""
+        """Store the session and start the replay, once for a prompt: what people delete afterwards stays deleted."""
         wanted = ReplayFilter()
-        if self._replays.list(project_id=project_id, prompt_id=prompt_id, wanted=wanted, limit=1, cursor=None).entries:
+        if self.replays.list(project_id=project_id, prompt_id=prompt_id, wanted=wanted, limit=1, cursor=None).entries:
             return
-        case = self._test_cases.from_session(
+        case = self.test_cases.from_session(
             project_id=project_id, session_id=self._stored(project_id, prompt_id), name=NAME, changes=CHANGES
         )
-        self._replays.start(project_id=project_id, test_case_id=case.id)
+        self.replays.start(project_id=project_id, test_case_id=case.id)
 
     def _stored(self, project_id: int, prompt_id: int) -> str:
-        """The id of the session, stored as if an exporter had sent it an hour ago."""
-        start_ns = int(self._now().timestamp() - 3600) * SECOND_NS
-        receipt = self._ingest.store(project_id, export(prompt_id, CONVERSATION, TURNS, start_ns=start_ns))
+        """Store the session as if an exporter had sent it an hour ago; returns its id."""
+        start_ns = int(self.now().timestamp() - 3600) * SECOND_NS
+        receipt = self.ingest.store(project_id, export(prompt_id, CONVERSATION, TURNS, start_ns=start_ns))
         if receipt.outcome != "stored":
             raise Unavailable(f"The demo session could not be stored: {receipt.message}")
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             rows = sessions.list_sessions(connection, prompt_id=prompt_id, limit=SESSIONS)
         return next(row.session_key.hex() for row in rows if row.conversation_id == CONVERSATION)

@@ -1,7 +1,8 @@
-"""Reads the metrics of all processes together: for the operations page, and for Prometheus."""
+"""Reads the metrics of all processes together, for the operations page and for Prometheus."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import redis
@@ -58,27 +59,26 @@ class Operations:
     history: list[tuple[int, int]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsService:
-    """Every method may raise `redis.RedisError`: without Redis nobody knows."""
+    """Every method may raise `redis.RedisError`, because the metrics are kept in Redis."""
 
-    def __init__(self, *, store: MetricStore, client: redis.Redis) -> None:
-        self._store = store
-        self._client = client
+    store: MetricStore
+    client: redis.Redis
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """All metrics for Prometheus: (body, content type)."""
-        return render(self._store.total(), self._gauges(read_queues(self._client)), accept)
+        return render(self.store.total(), self._gauges(read_queues(self.client)), accept)
 
     def read(self, minutes: int = WINDOW_MINUTES) -> Operations:
-        """What is going on: the last `minutes` whole minutes (1–60) and the running one."""
-        recent, window_s = self._store.window(minutes)
-        spans = _by(recent, registry.SPANS, "outcome")
-        runs = _by(recent, registry.RUNS, "outcome")
-        status = _by(recent, registry.HTTP_REQUESTS, "status")
-        connections = self._store.gauges().get(registry.DATABASE_CONNECTIONS, {})
+        """Activity in the last `minutes` whole minutes (1–60) and the current one."""
+        recent, window_s = self.store.window(minutes)
+        spans, runs = (_by(recent, registry.SPANS, "outcome"), _by(recent, registry.RUNS, "outcome"))
+        status, calls = (_by(recent, registry.HTTP_REQUESTS, "status"), _by(recent, registry.PROVIDER_CALLS, "outcome"))
+        connections = self.store.gauges().get(registry.DATABASE_CONNECTIONS, {})
         return Operations(
             window_s=window_s,
-            queues=read_queues(self._client),
+            queues=read_queues(self.client),
             spans=spans,
             spans_per_minute=spans.get("stored", 0) * 60 / window_s,
             runs=runs,
@@ -92,8 +92,7 @@ class MetricsService:
             lock_retries=_sum(recent, registry.LOCK_RETRIES),
             pool_timeouts=_sum(recent, registry.POOL_TIMEOUTS),
             clock_failures=_by(recent, registry.CLOCK_JOBS, "outcome").get("failed", 0),
-            provider_errors=_sum(recent, registry.PROVIDER_CALLS)
-            - _by(recent, registry.PROVIDER_CALLS, "outcome").get("ok", 0),
+            provider_errors=sum(calls.values()) - calls.get("ok", 0),
             http=_latency(recent, registry.HTTP_SECONDS),
             ingest=_latency(recent, registry.BATCH_SECONDS),
             provider=_latency(recent, registry.PROVIDER_SECONDS),
@@ -101,14 +100,14 @@ class MetricsService:
             database_connections={labels[0]: int(value) for labels, value in connections.items()},
             history=[
                 (_by(one, registry.SPANS, "outcome").get("stored", 0), _sum(one, registry.RUNS))
-                for one in self._store.history(60)[:-1]
+                for one in self.store.history(60)[:-1]
             ],
         )
 
     def _gauges(self, queues: list[QueueState]) -> Gauges:
         states = ("waiting", "taken", "delayed", "dead")
         return {
-            **self._store.gauges(),
+            **self.store.gauges(),
             registry.QUEUE_MESSAGES: {(one.queue, state): getattr(one, state) for one in queues for state in states},
             registry.QUEUE_OLDEST: {(one.queue,): one.oldest_s for one in queues},
             registry.WORKERS: {(one.queue,): one.workers for one in queues},
@@ -120,17 +119,17 @@ def _sum(readings: Readings, metric: Metric) -> int:
 
 
 def _by(readings: Readings, metric: Metric, label: str) -> dict[str, int]:
-    """A counter's sums over all its labels but one."""
-    place, sums = metric.labels.index(label), dict[str, int]()
+    """Sums of a counter by one of its labels."""
+    index, sums = metric.labels.index(label), Counter[str]()
     for labels, count in readings.counts(metric).items():
-        sums[labels[place]] = sums.get(labels[place], 0) + count
+        sums[labels[index]] += count
     return sums
 
 
 def _latency(readings: Readings, metric: Metric, *, route: str | None = None) -> Latency:
     found = readings.distributions(metric)
     both = merged([one for labels, one in found.items() if route is None or " ".join(labels) == route])
-    return Latency(both.count, quantile(both, 0.5), quantile(both, 0.95), quantile(both, 0.99))
+    return Latency(both.count, *(quantile(both, share) for share in (0.5, 0.95, 0.99)))
 
 
 def _slowest(readings: Readings) -> list[tuple[str, Latency]]:

@@ -1,4 +1,4 @@
-"""How prompts are doing, and how far a project has come: what the first pages show."""
+"""Recent activity of prompts, and the first steps of a project, for the first pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Which of the first steps a project has taken."""
+    """The first steps that a project has taken."""
 
     has_key: bool
     has_run: bool
@@ -40,40 +40,40 @@ class Progress:
     has_passed_replay: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewService:
-    def __init__(self, *, database: Database, now: Now) -> None:
-        self._database = database
-        self._now = now
+    database: Database
+    now: Now
 
     def activity(self, prompt_ids: Collection[int]) -> dict[int, Activity]:
-        """Of each of the prompts, which are known to be the caller's."""
-        today = self._now().date()
+        """{prompt id: activity}; the caller makes sure that the prompts are its own."""
+        today = self.now().date()
         days = [today - timedelta(days=back) for back in reversed(range(DAYS))]
-        since = self._now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS - 1)
+        since = self.now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS - 1)
         runs: dict[int, dict[object, int]] = defaultdict(dict)
         costs: dict[int, float] = defaultdict(float)
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             for row in prompt_activity.runs_by_day(connection, prompt_ids=prompt_ids, since=since):
                 runs[row.prompt_id][row.day] = row.runs
                 costs[row.prompt_id] += row.cost_usd
             cases = prompt_activity.count_test_cases(connection, prompt_ids=prompt_ids)
             passed = prompt_activity.count_passed_cases(connection, prompt_ids=prompt_ids)
-        return {
-            one: Activity(
-                tuple(runs[one].get(day, 0) for day in days), costs[one], cases.get(one, 0), passed.get(one, 0)
-            )
-            for one in prompt_ids
-        }
+
+        def of(prompt_id: int) -> Activity:
+            by_day = tuple(runs[prompt_id].get(day, 0) for day in days)
+            return Activity(by_day, costs[prompt_id], cases.get(prompt_id, 0), passed.get(prompt_id, 0))
+
+        return {prompt_id: of(prompt_id) for prompt_id in prompt_ids}
 
     def versions(self, *, prompt_id: int) -> dict[str | None, VersionActivity]:
-        """The last 30 days of each version of a prompt that is known to be the caller's; None stands for the draft."""
-        since = self._now() - timedelta(days=VERSION_DAYS)
-        with self._database.read() as connection:
+        """The last 30 days of each version of a prompt by commit hash, None for the draft; the caller checks access."""
+        since = self.now() - timedelta(days=VERSION_DAYS)
+        with self.database.read() as connection:
             found = version_activity.activity_by_version(connection, prompt_id=prompt_id, since=since)
         return {entry.commit_hash: entry for entry in found}
 
     def progress(self, *, project_id: int) -> Progress:
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return Progress(
                 has_key=bool(api_keys.list_keys(connection, project_id=project_id)),
                 has_run=prompt_activity.has_runs(connection, project_id=project_id),

@@ -1,9 +1,10 @@
-"""The API's OpenAPI document as people read it: operations by subject, and the shapes they speak of."""
+"""The OpenAPI document as people read it: operations by subject, and the types of their fields in words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 Json = Mapping[str, Any]
@@ -12,128 +13,92 @@ _REFERENCE = "#/components/schemas/"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A type in words; `shape` names the one it leads to, "" when it leads to none."""
+class Type:
+    """A type in words; `shape` is the schema that it links to, "" without one."""
 
-    words: str
+    text: str
     shape: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A parameter or a field; `place` is path, query or header, "" for fields."""
+class Field:
+    """A parameter or a member of a schema; `location` is path, query or header, "" for members."""
 
     name: str
-    kind: Kind
+    type: Type
     required: bool
-    place: str = ""
-    about: str = ""
+    location: str = ""
+    description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    status: str
-    words: str
-    kind: Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    anchor: str
-    method: str
-    path: str
-    summary: str
-    about: tuple[str, ...]
-    items: tuple[Item, ...]
-    body: Kind
-    answers: tuple[Answer, ...]
-    errors: str
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    name: str
-    operations: tuple[Described, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    name: str
-    fields: tuple[Item, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ApiDocs:
-    version: str
-    lead: str
-    subjects: tuple[Subject, ...]
-    shapes: tuple[Shape, ...]
-
-
-def api_docs(document: Json) -> ApiDocs:
-    by_subject: dict[str, list[Described]] = {}
-    for path, described in document["paths"].items():
-        for method in METHODS:
-            if operation := described.get(method):
-                one = _operation(method, path, operation, described.get("parameters", ()))
-                by_subject.setdefault(operation["tags"][0], []).append(one)
-    schemas = sorted(document["components"]["schemas"].items())
-    return ApiDocs(
+def api_docs(document: Json) -> SimpleNamespace:
+    """The values of `api_docs.html`; operations keep their form of the document."""
+    subjects: dict[str, list[SimpleNamespace]] = {}
+    for operation in _operations(document):
+        subjects.setdefault(operation.tags[0], []).append(operation)
+    return SimpleNamespace(
         version=document["info"]["version"],
-        lead=document["info"]["description"],
-        subjects=tuple(Subject(name, tuple(found)) for name, found in sorted(by_subject.items())),
-        shapes=tuple(Shape(name, _fields(schema)) for name, schema in schemas),
+        description=document["info"]["description"],
+        subjects=sorted(subjects.items()),
+        shapes=[(name, _members(schema)) for name, schema in sorted(document["components"]["schemas"].items())],
     )
 
 
-def _operation(method: str, path: str, operation: Json, of_path: Any) -> Described:
-    answers = operation["responses"].items()
-    return Described(
-        anchor=operation["operationId"],
-        method=method.upper(),
-        path=path,
-        summary=operation["summary"],
-        about=tuple(operation["description"].split("\n\n")),
-        items=tuple(_parameter(one) for one in [*of_path, *operation.get("parameters", ())]),
-        body=_content(operation.get("requestBody", {})),
-        answers=tuple(Answer(status, one["description"], _content(one)) for status, one in answers if status < "400"),
-        errors=", ".join(status for status, _ in answers if status >= "400"),
-    )
+def _operations(document: Json) -> Iterator[SimpleNamespace]:
+    for path, methods in document["paths"].items():
+        for method in METHODS:
+            if operation := methods.get(method):
+                parameters = [*methods.get("parameters", ()), *operation.get("parameters", ())]
+                responses = operation["responses"]
+                yield SimpleNamespace(
+                    **operation
+                    | {
+                        "method": method.upper(),
+                        "path": path,
+                        "parameters": [_parameter(parameter) for parameter in parameters],
+                        "body": _content_type(operation.get("requestBody", {})),
+                        "answers": [
+                            (status, answer["description"], _content_type(answer))
+                            for status, answer in responses.items()
+                            if status < "400"
+                        ],
+                        "errors": ", ".join(status for status in responses if status >= "400"),
+                    }
+                )
 
 
-def _parameter(one: Json) -> Item:
-    return Item(one["name"], _kind(one["schema"]), one.get("required", False), one["in"], one.get("description", ""))
+def _parameter(one: Json) -> Field:
+    return Field(one["name"], _type(one["schema"]), one.get("required", False), one["in"], one.get("description", ""))
 
 
-def _content(described: Json) -> Kind:
-    """Of a body or an answer; its words are "" when it has none."""
+def _content_type(described: Json) -> Type:
+    """The type of a body or an answer; its text is "" without content."""
     content = described.get("content", {})
-    kinds = [_kind(one["schema"]) for one in content.values() if "$ref" in one["schema"]]
+    types = [_type(one["schema"]) for one in content.values() if "$ref" in one["schema"]]
     others = [media_type for media_type, one in content.items() if "$ref" not in one["schema"]]
-    if kinds:
-        return Kind(" or ".join([kinds[0].words, *others]), kinds[0].shape)
-    return Kind(" or ".join(others))
+    if types:
+        return Type(" or ".join([types[0].text, *others]), types[0].shape)
+    return Type(" or ".join(others))
 
 
-def _fields(schema: Json) -> tuple[Item, ...]:
+def _members(schema: Json) -> list[Field]:
     required = schema.get("required", ())
-    return tuple(Item(name, _kind(one), name in required) for name, one in schema.get("properties", {}).items())
+    return [Field(name, _type(one), name in required) for name, one in schema.get("properties", {}).items()]
 
 
-def _kind(schema: Json) -> Kind:
+def _type(schema: Json) -> Type:
     if reference := schema.get("$ref"):
         name = str(reference).removeprefix(_REFERENCE)
-        return Kind(name, name)
+        return Type(name, name)
     if alternatives := schema.get("anyOf"):
-        kinds = [_kind(one) for one in alternatives]
-        return Kind(" or ".join(one.words for one in kinds), next((one.shape for one in kinds if one.shape), ""))
+        types = [_type(one) for one in alternatives]
+        return Type(" or ".join(one.text for one in types), next((one.shape for one in types if one.shape), ""))
     if "items" in schema:
-        inner = _kind(schema["items"])
+        inner = _type(schema["items"])
         null = " or null" if "null" in schema.get("type", ()) else ""
-        return Kind(f"list of {inner.words}{null}", inner.shape)
-    types = schema.get("type", "any JSON value")
-    words = " or ".join(types) if isinstance(types, list) else str(types)
-    return Kind(words + _bounds(schema))
+        return Type(f"list of {inner.text}{null}", inner.shape)
+    names = schema.get("type", "any JSON value")
+    return Type((" or ".join(names) if isinstance(names, list) else str(names)) + _bounds(schema))
 
 
 def _bounds(schema: Json) -> str:

@@ -1,4 +1,4 @@
-"""Static files under addresses that name their content, so that browsers may keep them for good."""
+"""Static files under addresses with a fingerprint of their content, so that browsers may cache them for good."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Asset:
 
 
 class Assets:
-    """The files of `folder`, read once."""
+    """The files of `folder`, read into memory when the process starts."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._by_name = {file.name: _asset(file) for file in sorted(folder.iterdir()) if file.is_file()}
@@ -33,7 +33,7 @@ class Assets:
         """The address of `app.css`: `/static/app.<12 hex digits>.css`."""
         return self._by_name[name].url
 
-    def at(self, url: str) -> Asset | None:
+    def find(self, url: str) -> Asset | None:
         return self._by_url.get(url)
 
 
@@ -52,7 +52,7 @@ class StaticFile:
         self._assets = assets
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        asset = self._assets.at(f"/static/{name}")
+        asset = self._assets.find(f"/static/{name}")
         if asset is None:
             raise NotFound("There is no such file.")
         resp.content_type = asset.media_type

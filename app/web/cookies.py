@@ -1,4 +1,4 @@
-"""The cookies of the pages: who is signed in, whose form it is, and what to say on the next page."""
+"""The cookies of the pages: the session, the device, the secret of forms, and the message for the next page."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ FLASH_LENGTH = 1000
 
 @dataclass(frozen=True, slots=True)
 class Flash:
-    """What happened, told once, on the page that follows."""
+    """A message that the next page shows once."""
 
     text: str
     kind: Literal["done", "problem"] = "done"
 
 
+@dataclass(frozen=True, slots=True)
 class Cookies:
     """Writes cookies that no script can read and no other site can send along with a form.
 
-    `public_url` beginning with https makes them secure even when the proxy in front forgets to say so.
+    A `public_url` of https makes them secure even when the proxy in front does not forward the scheme.
     """
 
-    def __init__(self, public_url: str) -> None:
-        self._https = public_url.startswith("https:")
+    public_url: str
 
     def put_session(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
         self._put(req, resp, SESSION_COOKIE, token, max_age=int(SESSION.total_seconds()))
 
     def put_device(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
-        """A browser that signed in once has tries of its own; it opens nothing."""
+        """Remember the browser: once it has signed in, its failed tries are counted apart. The token opens nothing."""
         self._put(req, resp, DEVICE_COOKIE, token, max_age=int(REMEMBERED.total_seconds()))
 
     def put_form(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
@@ -56,12 +56,12 @@ class Cookies:
         resp.unset_cookie(name, path="/", same_site="Lax")
 
     def _put(self, req: falcon.Request, resp: falcon.Response, name: str, value: str, *, max_age: int | None) -> None:
-        secure = self._https or req.scheme == "https"
+        secure = self.public_url.startswith("https:") or req.scheme == "https"
         resp.set_cookie(name, value, max_age=max_age, path="/", secure=secure, http_only=True, same_site="Lax")
 
 
 def read_flash(req: falcon.Request) -> Flash | None:
-    """What the page before left; a cookie that is not ours says nothing."""
+    """The message that the page before left, None for a cookie that can't be read."""
     packed = req.cookies.get(FLASH_COOKIE)
     if not packed:
         return None

@@ -1,4 +1,4 @@
-"""Errors as pages, and the headers that keep a page to what this site serves."""
+"""Errors as pages, and the headers that restrict pages to content of this site."""
 
 from __future__ import annotations
 
@@ -61,5 +61,5 @@ class PageAnswers:
 
 
 def _reads_html(req: falcon.Request) -> bool:
-    # Of two that it likes as much a client gets the first: curl and probes (*/*) read JSON, browsers name HTML.
+    # The first of equally good types wins: curl and probes accept */* and get JSON, browsers name HTML.
     return req.client_prefers([falcon.MEDIA_JSON, "text/html"]) == "text/html"

@@ -1,4 +1,4 @@
-"""How values are written for people: each with its unit, times relative and exact."""
+"""The filters of the templates, which format values for people: each with its unit, times relative and exact."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _AGES = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 def number(value: float) -> str:
-    """1234567 → 1,234,567."""
+    """Formats a number with separators: 1234567 → 1,234,567."""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
 
 
 def usd(value: float) -> str:
-    """Two decimals from a cent up, two significant digits below: $1,204.50, $0.0042, $0."""
+    """Formats US dollars, with two decimals from a cent up and two significant digits below: $1,204.50, $0.0042, $0."""
     if value == 0:
         return "$0"
     return f"${value:,.2f}" if value >= 0.01 else f"${value:.2g}" if value >= 0.0001 else "<$0.0001"
 
 
 def percent(share: float) -> str:
-    """0.934 → 93 %; only what is all is 100 %, only what is nothing 0 %."""
+    """Formats a share of 0 to 1: 0.934 → 93 %. Only 1 is 100 %, and only 0 is 0 %."""
     return f"{round(share * 100) if share in (0, 1) else min(99, max(1, round(share * 100)))} %"
 
 
 def duration(ms: float) -> str:
-    """A time in milliseconds: 0.4 ms, 340 ms, 1.2 s, 2 min 3 s, 1 h 5 min."""
+    """Formats a duration given in milliseconds: 0.4 ms, 340 ms, 1.2 s, 2 min 3 s, 1 h 5 min."""
     if ms < 1000:
         return f"{ms:.0f} ms" if ms >= 10 or ms == 0 else f"{ms:.1f} ms"
     seconds = ms / 1000
@@ -46,7 +46,7 @@ def duration(ms: float) -> str:
 
 
 def size(count: int) -> str:
-    """1234 bytes → 1.2 kB."""
+    """Formats a number of bytes: 1234 → 1.2 kB."""
     amount, unit = float(count), 0
     while amount >= 999.5 and unit < len(_BYTES) - 1:
         amount, unit = amount / 1000, unit + 1
@@ -54,7 +54,7 @@ def size(count: int) -> str:
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:
-    """1, "turn" → 1 turn; 1200, "turn" → 1,200 turns."""
+    """Formats a count with its noun: 1, "turn" → 1 turn; 1200, "turn" → 1,200 turns."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
@@ -63,12 +63,12 @@ def exact(when: datetime) -> str:
 
 
 def from_ns(ns: int) -> datetime:
-    """Unix nanoseconds as a time, in milliseconds."""
+    """Converts Unix nanoseconds to a time, cut to milliseconds."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ns // 1_000_000)
 
 
 def relative_to(now: Callable[[], datetime]) -> Callable[[datetime], str]:
-    """The filter that says how long ago a time was, or how far off it is."""
+    """Make the filter that formats a time as its distance from now: 5 minutes ago, in 2 days."""
 
     def relative(when: datetime) -> str:
         seconds = (now() - when).total_seconds()
@@ -79,35 +79,38 @@ def relative_to(now: Callable[[], datetime]) -> Callable[[datetime], str]:
             return f"{when.day} {when:%b %Y}"
         for noun, length in _AGES:
             if count >= length * 0.95:
-                spoken = plural(max(1, round(count / length)), noun)
-                return f"{spoken} ago" if seconds > 0 else f"in {spoken}"
+                distance = plural(max(1, round(count / length)), noun)
+                return f"{distance} ago" if seconds > 0 else f"in {distance}"
         return "1 minute ago" if seconds > 0 else "in 1 minute"
 
     return relative
 
 
 def pretty(value: Any) -> str:
-    """A JSON value as indented text; text stays as it is."""
-    if isinstance(value, str):
-        return value
+    """Formats a JSON value as indented text; text stays as it is."""
+    return value if isinstance(value, str) else indented(value)
+
+
+def indented(value: Any, *, sort_keys: bool = False) -> str:
+    """A JSON value as text, also one that orjson refuses: an integer over 64 bits, half a surrogate pair."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-    except orjson.JSONEncodeError:  # an integer over 64 bits, half a surrogate pair
-        return json.dumps(value, indent=2, ensure_ascii=False)
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2 | (orjson.OPT_SORT_KEYS if sort_keys else 0)).decode()
+    except orjson.JSONEncodeError:
+        return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=sort_keys)
 
 
 def short(commit_hash: str) -> str:
-    """The first characters of a hash or id, enough to tell it from others."""
+    """Shortens a hash or id to its first 8 characters, enough to tell it from others."""
     return commit_hash[:8]
 
 
 def model(used: LanguageModel) -> str:
-    """A model's name with its vendor's."""
+    """Formats a model as its name and its vendor's."""
     return labels.model(used.name, used.vendor)
 
 
 def tool_name(tool: str | Mapping[str, object]) -> str:
-    """The name of a recorded tool, which is a name or a definition."""
+    """Finds the name of a recorded tool, which is a name or a definition."""
     return tool if isinstance(tool, str) else str(tool.get("name", ""))
 
 

@@ -1,4 +1,4 @@
-"""Form bodies: read with a cap, decoded strictly, and proved to come from a page of ours."""
+"""Form bodies: read up to a limit, decoded strictly, and checked to come from a page of this site."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.http.bodies import read_capped
 
 FIELD = "csrf"
 FIELDS_MAX = 1000
-# A hundred placeholders with a hundred values each: two fields a value, and what is around them.
+# Room for a hundred placeholders with a hundred values each, which have two fields a value.
 PARTS_MAX = 25_000
 
 
@@ -31,7 +31,7 @@ class Form:
     files: tuple[File, ...] = ()
 
     def text(self, name: str, default: str = "") -> str:
-        """The (last) value; `default` when the form has no such field."""
+        """The last value of a field; `default` when the form has no such field."""
         return self.fields.get(name, [default])[-1]
 
     def texts(self, name: str) -> list[str]:
@@ -52,7 +52,7 @@ class Form:
         return {key: name for key, name in chosen.items() if name}
 
     def integer(self, name: str) -> int:
-        """`Invalid` when it is none."""
+        """The value as an integer; `Invalid` when it is none."""
         try:
             return int(self.text(name))
         except ValueError as error:
@@ -60,14 +60,17 @@ class Form:
 
 
 def checked_choice(name: str, value: str, choices: Container[str]) -> str:
+    """The value; `Invalid` when it is none of the choices."""
     if value not in choices:
         raise Invalid(f"{name}: There is no such choice.")
     return value
 
 
 def read_form(req: falcon.Request, limit: int, *, with_files: bool = False) -> Form:
-    """The body's fields; `limit` in bytes. `UnsupportedMediaType` for anything but a form: URL-encoded, or with files
-    (multipart) where the page takes them.
+    """The fields of a body of at most `limit` bytes, and its files if it is multipart.
+
+    `UnsupportedMediaType` for anything but a URL-encoded form, or a multipart one `with_files`; `Invalid` for one that
+    can't be decoded.
     """
     media_type = (req.content_type or "").partition(";")[0].strip().lower()
     if with_files and media_type == falcon.MEDIA_MULTIPART:
@@ -83,7 +86,7 @@ def read_form(req: falcon.Request, limit: int, *, with_files: bool = False) -> F
 
 
 def _read_parts(req: falcon.Request, limit: int) -> Form:
-    """A multipart form: parts with a file name are files, those of nothing are left out."""
+    """Read a multipart form: parts with a file name are files, empty files are dropped."""
     handler = MultipartFormHandler()
     handler.parse_options.max_body_part_count = PARTS_MAX
     body = read_capped(req, limit)
@@ -108,12 +111,12 @@ def _texts(fields: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def csrf_token(cookie: str) -> str:
-    """What a form carries: only who knows the cookie's token can say it, and it doesn't tell that token."""
+    """The token that forms carry: it can only be made with the cookie's token, and does not reveal it."""
     return hmac.new(cookie.encode(errors="surrogatepass"), b"csrf", hashlib.sha256).hexdigest()
 
 
 def check_csrf(form: Form, cookie: str) -> None:
-    """`Forbidden` unless the form came from a page made for the same browser."""
+    """Raise `Forbidden` unless the form came from a page made for the same browser."""
     sent = form.text(FIELD).encode()
     if not cookie or not hmac.compare_digest(sent, csrf_token(cookie).encode()):
         raise Forbidden("This form is too old or comes from elsewhere: go back, reload the page and send it again.")

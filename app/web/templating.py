@@ -1,4 +1,4 @@
-"""The template environment: everything is escaped, and a name that is missing is an error."""
+"""The environment of the templates: everything is escaped, and a missing name is an error."""
 
 from __future__ import annotations
 

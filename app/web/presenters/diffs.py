@@ -1,29 +1,28 @@
-"""Two texts side by side, line by line, with what lies between the changes folded."""
+"""Two texts side by side, line by line; equal lines between the changes are folded."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any
 
-import orjson
-
 from app.meter import Meter
+from app.web.filters import indented
 from app.web.presenters.sequences import Pair, common
 
 CONTEXT = 3
-LINE_MAX = 4_000  # characters of a line whose words are compared
+# Characters of a line; in longer ones words are not compared.
+LINE_MAX = 4_000
 _WORDS = re.compile(r"[^\W_]+|[\W_]")
 Part = tuple[bool, str]
-"""Whether it differs from the other side, and a piece of a line."""
+"""True if it differs from the other side, and the piece of a line."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """How many rows are shown, and the work of comparing lines and words: of one diff, or of all on a page."""
+    """The rows that may be shown and the steps of comparing lines and words, in one diff or in all on a page."""
 
     rows: int = 2_000
     lines: Meter = field(default_factory=lambda: Meter(200_000))
@@ -40,8 +39,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """`kind` is same, changed, removed, added, folded for `folded` equal lines that are left out, or cut where the
-    rest of both texts is.
+    """A row of both sides: `kind` is same, changed, removed or added.
+
+    A row of the kind folded stands for `folded` equal lines, one of the kind cut for the rest of both texts.
     """
 
     kind: str
@@ -51,10 +51,10 @@ class DiffRow:
 
 
 def diff_rows(left: str, right: str, budget: Budget | None = None) -> list[DiffRow]:
-    """The rows that the budget has room for, and one that says so where there are more; none for equal texts.
+    """The rows within the budget, and a row of the kind cut if there are more; none for equal texts.
 
-    Long stretches without a line that is on both sides once, and what the budget has no work for, are shown as
-    replaced as a whole.
+    Long stretches without a line that is on both sides once are shown as replaced as a whole, and so is everything
+    after the budget's steps are spent.
     """
     if left == right:
         return []
@@ -66,8 +66,8 @@ def diff_rows(left: str, right: str, budget: Budget | None = None) -> list[DiffR
 
 
 def diff_json(left: Any, right: Any, budget: Budget | None = None) -> list[DiffRow]:
-    """Of two JSON values, key order aside."""
-    return diff_rows(_json(left), _json(right), budget)
+    """The rows of two JSON values, whatever the order of their keys."""
+    return diff_rows(indented(left, sort_keys=True), indented(right, sort_keys=True), budget)
 
 
 def _rows(left: list[str], right: list[str], budget: Budget) -> Iterator[DiffRow]:
@@ -79,7 +79,7 @@ def _rows(left: list[str], right: list[str], budget: Budget) -> Iterator[DiffRow
 
 
 def _runs(pairs: Sequence[Pair], left_end: int, right_end: int) -> Iterator[tuple[int, int, int]]:
-    """Pairs that follow one another as (left, right, length), and an empty run at the end of both sides."""
+    """Join pairs that follow one another to (left, right, length), with an empty run at the end of both sides."""
     start = length = 0
     for at, (left, right) in enumerate(pairs):
         length += 1
@@ -89,15 +89,8 @@ def _runs(pairs: Sequence[Pair], left_end: int, right_end: int) -> Iterator[tupl
     yield left_end, right_end, 0
 
 
-def _json(value: Any) -> str:
-    try:
-        return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()
-    except orjson.JSONEncodeError:  # an integer over 64 bits, half a surrogate pair
-        return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
-
-
 def _equal(lines: list[str], left_at: int, right_at: int, *, last: bool) -> Iterator[DiffRow]:
-    """A few lines before and after a change, the others as one fold."""
+    """Show a few lines before and after a change, and fold the others."""
     before = 0 if left_at == right_at == 0 else CONTEXT
     after = len(lines) - (0 if last else CONTEXT)
     for at, line in enumerate(lines):
@@ -123,7 +116,7 @@ def _replaced(left: list[str], right: list[str], left_at: int, right_at: int, wo
 
 
 def _parts(old: str, new: str, meter: Meter) -> tuple[list[Part], list[Part]]:
-    """The words of both lines that differ; lines that are long or have little in common differ as a whole."""
+    """Split both lines into equal and different words; long lines and lines with little in common are not split."""
     if max(len(old), len(new)) > LINE_MAX:
         return [(False, old)], [(False, new)]
     left, right = _WORDS.findall(old), _WORDS.findall(new)
@@ -134,6 +127,6 @@ def _parts(old: str, new: str, meter: Meter) -> tuple[list[Part], list[Part]]:
 
 
 def _marked(words: list[str], same: set[int]) -> list[Part]:
-    """Words that follow one another and differ alike, as one part."""
+    """Join words that follow one another and are all equal, or all different, to one part."""
     differs = groupby(enumerate(words), key=lambda word: word[0] not in same)
     return [(differing, "".join(word for _, word in group)) for differing, group in differs]

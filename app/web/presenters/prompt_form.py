@@ -1,4 +1,4 @@
-"""The editor's form: a draft as texts in fields, and what was sent in them as the API's body of a change."""
+"""The editor's form: a draft as texts in fields, and the body of the API that a sent form makes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ValueFields:
 
 @dataclass(frozen=True, slots=True)
 class PlaceholderFields:
-    """`default` is the place of the default value, "" where none is."""
+    """`default` is the index of the default value, as text; "" without one."""
 
     key: str = ""
     description: str = ""
@@ -36,9 +36,9 @@ class PlaceholderFields:
 
 @dataclass(frozen=True, slots=True)
 class PromptFields:
-    """What stands in the editor. `config` has a text for each of `CONFIG`, "" for the model's default.
+    """The texts in the editor. `config` has a text for each of `CONFIG`, "" for the model's default.
 
-    `fallback` is the model that is asked when `model` fails, "" for none.
+    `fallback` is the model that is called when `model` fails, "" for none.
     """
 
     name: str
@@ -51,12 +51,13 @@ class PromptFields:
     placeholders: tuple[PlaceholderFields, ...]
 
     def with_blanks(self) -> PromptFields:
-        """With an empty row for one more value of each placeholder, and for one more placeholder."""
+        """Add an empty row for one more value of each placeholder, and one for one more placeholder."""
         more = (replace(each, values=(*each.values, ValueFields())) for each in self.placeholders)
         return replace(self, placeholders=(*more, PlaceholderFields(values=(ValueFields(),), default="0")))
 
 
 def fields_of(view: PromptView) -> PromptFields:
+    """The fields of the stored draft."""
     content = view.content
     return PromptFields(
         name=view.head.name,
@@ -71,7 +72,7 @@ def fields_of(view: PromptView) -> PromptFields:
                 key=placeholder.key,
                 description=placeholder.description,
                 values=tuple(ValueFields(value.name, value.content) for value in placeholder.values),
-                default=next((str(at) for at, value in enumerate(placeholder.values) if value.is_default), ""),
+                default=next((str(n) for n, value in enumerate(placeholder.values) if value.is_default), ""),
             )
             for placeholder in content.placeholders
         ),
@@ -79,9 +80,9 @@ def fields_of(view: PromptView) -> PromptFields:
 
 
 def fields_sent(form: Form) -> PromptFields:
-    """Rows that were left empty are dropped."""
-    places = sorted({int(found[1]) for name in form.fields if (found := _PLACEHOLDER.fullmatch(name))})
-    placeholders = (_placeholder(form, f"placeholder.{place}") for place in places)
+    """The fields of a sent form, without the rows that were left empty."""
+    indices = sorted({int(found[1]) for name in form.fields if (found := _PLACEHOLDER.fullmatch(name))})
+    placeholders = (_placeholder(form, f"placeholder.{index}") for index in indices)
     return PromptFields(
         name=form.text("name"),
         value=form.text("value"),
@@ -95,9 +96,9 @@ def fields_sent(form: Form) -> PromptFields:
 
 
 def change_body(fields: PromptFields, stored: PromptFields) -> dict[str, Any]:
-    """The body of the API's change. Models that stay are not named: they may have been disabled since.
+    """The body of the API's change, without models that stay: they may have been disabled since.
 
-    `Invalid` for what is no number or no JSON.
+    `Invalid` for a parameter that is no number or no JSON.
     """
     body: dict[str, Any] = {
         "name": fields.name,
@@ -117,17 +118,17 @@ def change_body(fields: PromptFields, stored: PromptFields) -> dict[str, Any]:
 def _placeholder(form: Form, prefix: str) -> PlaceholderFields:
     names, contents = form.texts(f"{prefix}.name"), form.texts(f"{prefix}.content")
     rows = list(zip(names, contents, strict=False))
-    kept = [at for at, (name, content) in enumerate(rows) if name.strip() or content.strip()]
-    default = _place(form.text(f"{prefix}.default"))
+    kept = [index for index, (name, content) in enumerate(rows) if name.strip() or content.strip()]
+    default = _index(form.text(f"{prefix}.default"))
     return PlaceholderFields(
         key=form.text(f"{prefix}.key").strip(),
         description=form.text(f"{prefix}.description"),
-        values=tuple(ValueFields(*rows[at]) for at in kept),
+        values=tuple(ValueFields(*rows[index]) for index in kept),
         default=str(kept.index(default)) if default in kept else "",
     )
 
 
-def _place(text: str) -> int | None:
+def _index(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
@@ -136,8 +137,8 @@ def _placeholder_body(placeholder: PlaceholderFields) -> dict[str, Any]:
         "key": placeholder.key,
         "description": placeholder.description,
         "values": [
-            {"name": value.name, "content": value.content, "isDefault": str(at) == placeholder.default}
-            for at, value in enumerate(placeholder.values)
+            {"name": value.name, "content": value.content, "isDefault": str(index) == placeholder.default}
+            for index, value in enumerate(placeholder.values)
         ],
     }
 
@@ -156,5 +157,5 @@ def _config_value(key: str, text: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        said = "Must be a number." if key in NUMBERS else f"Must be JSON: {error}"
-        raise Invalid(f"languageModelConfig.{key}: {said}") from error
+        message = "Must be a number." if key in NUMBERS else f"Must be JSON: {error}"
+        raise Invalid(f"languageModelConfig.{key}: {message}") from error

@@ -1,4 +1,4 @@
-"""Which elements two sequences have in common, in time linear in their lengths.
+"""The elements that two sequences have in common, found in time linear in their lengths.
 
 Elements that are in both exactly once hold the sequences together (patience diff); between them, short stretches are
 compared element by element, and longer ones count as different as a whole.
@@ -14,20 +14,20 @@ from itertools import pairwise
 from app.meter import Meter, TooMuch
 from app.replay.matching import longest_common_subsequence
 
-# Of looking for what is there once, in stretches within stretches.
+# Steps of looking for elements that are there once, in stretches within stretches.
 STEPS_AN_ELEMENT = 20
 # Comparisons of a stretch's elements with each other: two stretches of 80 are compared.
 CELLS_AN_ELEMENT = 40
 
 Pair = tuple[int, int]
 Stretch = tuple[int, int, int, int]
-"""Where it begins and ends on the left, and on the right."""
+"""Its start and end on the left, and on the right."""
 
 
 def common(left: Sequence[str], right: Sequence[str], meter: Meter) -> list[Pair]:
-    """The places, rising on both sides, of elements that are the same; what `meter` has no budget for is not found.
+    """The indices of equal elements, rising on both sides; none are found after the budget of `meter` is spent.
 
-    Stretches within stretches are looked at as long as that takes some dozens of steps an element.
+    Stretches within stretches are searched for at most `STEPS_AN_ELEMENT` steps an element.
     """
     ids: dict[str, int] = {}
     numbers = [[ids.setdefault(each, len(ids)) for each in side] for side in (left, right)]
@@ -52,7 +52,7 @@ class _Comparison:
             return
 
     def _same_ends(self, stretch: Stretch) -> Generator[Pair, None, Stretch]:
-        """Answers what is left of a stretch without its equal beginning and end."""
+        """Yield the equal beginning and end of a stretch, and return the stretch between them."""
         a, b, c, d = stretch
         while a < b and c < d and self._left[a] == self._right[c]:
             yield a, c
@@ -75,13 +75,13 @@ class _Comparison:
             yield from ((a + i, c + j) for i, j in found.items())
 
     def _anchors(self, stretch: Stretch) -> list[Pair]:
-        """The longest run of elements, rising on both sides, that are on each side once."""
+        """The longest series of elements, rising on both sides, that are on each side once."""
         a, b, c, d = stretch
         left, right = self._left[a:b], self._right[c:d]
         once = {each for each, count in Counter(left).items() if count == 1}
         once &= {each for each, count in Counter(right).items() if count == 1}
-        places = {each: c + at for at, each in enumerate(right) if each in once}
-        return _rising([(a + at, places[each]) for at, each in enumerate(left) if each in once])
+        indices = {each: c + index for index, each in enumerate(right) if each in once}
+        return _rising([(a + index, indices[each]) for index, each in enumerate(left) if each in once])
 
 
 def _rising(pairs: Sequence[Pair]) -> list[Pair]:

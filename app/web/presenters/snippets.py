@@ -1,4 +1,4 @@
-"""What to paste to run a prompt and to send traces: with this instance's address, the key from a variable."""
+"""Snippets that run a prompt and send traces, with this instance's address and the key from a variable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Snippet:
     title: str
-    words: str
+    text: str
     code: str
 
 

@@ -44,6 +44,6 @@ class Container:
 
     def close(self) -> None:
         """End the threads and connections of this process; its workers must have ended."""
-        self.services.runs.completions.close()
+        self.services.runs.ending.completions.close()
         self.providers.close()
         self.database.engine.dispose()

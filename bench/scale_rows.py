@@ -63,7 +63,7 @@ class Maker:
                     "prompt_id": self._prompt(),
                     "source": "api",
                     "status": "done",
-                    "request": {"files": [], "config": {}, "resolved": {}, "ignored": []},
+                    "request": {"format": "XML", "files": [], "config": {}, "resolved": {}, "ignored": []},
                     "question": "What is the weather in Paris?",
                     "answer": "Sun in the morning, clouds at noon, light rain towards the evening.",
                     "language_model_id": model_id,

@@ -32,7 +32,7 @@ class RunDelivery:
         self._actor = actor
         self._runs = runs
         self._owners = owners
-        self._completions = runs.completions
+        self._completions = runs.ending.completions
         self._wait_s = wait_s
 
     def send(self, started: Started) -> None:
@@ -44,7 +44,7 @@ class RunDelivery:
             self._broker.enqueue(self._message(started.run_id, self._owners.of_project(started.project_id)))
         except redis.RedisError as error:
             log.warning("run_not_sent", run_id=started.run_id, error=str(error))
-            if self._runs.give_up(started.run_id):
+            if self._runs.ending.give_up(started.run_id, NOT_SENT):
                 raise Unavailable(NOT_SENT) from error
 
     def finished(self, started: Started) -> RunRow:
@@ -66,7 +66,7 @@ class RunDelivery:
 
     def sweep(self) -> None:
         """For the clock: see after runs that were left behind."""
-        for run_id, organization_id in self._owners.of_runs(self._runs.sweep()).items():
+        for run_id, organization_id in self._owners.of_runs(self._runs.sweeper.sweep()).items():
             log.info("run_sent_again", run_id=run_id)
             self._broker.enqueue(self._message(run_id, organization_id))
 

@@ -23,7 +23,7 @@ def declare(broker: RedisBroker, services: Services) -> RunActor:
         max_retries=10,
         min_backoff=500,
         max_backoff=15_000,
-        time_limit=(services.runs.call_timeout_s + AROUND_THE_CALL_S) * 1000,
+        time_limit=(services.runs.executor.caller.timeout_s + AROUND_THE_CALL_S) * 1000,
         max_age=MAX_AGE_MS,
     )
     def run_prompt(run_id: int) -> None:

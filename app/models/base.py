@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import orjson
 from sqlalchemy import (
     BigInteger,
@@ -77,10 +78,23 @@ class Json(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        return None if value is None else orjson.dumps(value).decode()
+        return None if value is None else orjson.dumps(value, default=msgspec.to_builtins).decode()
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         return None if value is None else orjson.loads(value)
+
+
+class JsonStruct(Json):
+    """As `Json`, read as a `msgspec.Struct` of the type `kind`."""
+
+    cache_ok = True
+
+    def __init__(self, kind: type[msgspec.Struct]) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return None if value is None else msgspec.json.decode(value, type=self.kind)
 
 
 class LongJson(Json):

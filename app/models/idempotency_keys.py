@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, delete, insert, select
+from sqlalchemy import Column, Connection, Index, Table, UniqueConstraint, delete, select
 
 from app.models.base import OPTIONS, Timestamp, binary, identifier, metadata, reference
+from app.models.queries import columns_of, find_row, insert_row
 
 idempotency_keys = Table(
     "idempotency_keys",
@@ -34,20 +35,16 @@ class KeptKey:
 
 def find_key(connection: Connection, *, api_key_id: int, key_digest: bytes) -> KeptKey | None:
     c = idempotency_keys.c
-    statement = select(c.body_digest, c.run_id, c.created_at)
-    row = connection.execute(statement.where(c.api_key_id == api_key_id, c.key_digest == key_digest)).one_or_none()
-    return KeptKey(*row) if row else None
+    kept = select(*columns_of(KeptKey, idempotency_keys))
+    return find_row(connection, KeptKey, kept.where(c.api_key_id == api_key_id, c.key_digest == key_digest))
 
 
 def add_key(
     connection: Connection, *, api_key_id: int, key_digest: bytes, body_digest: bytes, run_id: int, now: datetime
 ) -> None:
     """`IntegrityError` when the API key has this key already."""
-    connection.execute(
-        insert(idempotency_keys).values(
-            api_key_id=api_key_id, key_digest=key_digest, body_digest=body_digest, run_id=run_id, created_at=now
-        )
-    )
+    values = {"api_key_id": api_key_id, "key_digest": key_digest, "body_digest": body_digest, "run_id": run_id}
+    insert_row(connection, idempotency_keys, created_at=now, **values)
 
 
 def delete_expired_key(connection: Connection, *, api_key_id: int, key_digest: bytes, before: datetime) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 
+from app.models.queries import columns_of, list_rows
 from app.models.replays import UNFINISHED, Status, replays
 
 
@@ -30,8 +31,8 @@ class Outcome:
 def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], each: int) -> list[Outcome]:
     """The newest `each` replays of every test case; by test case, the oldest first."""
     c = replays.c
-    place = func.row_number().over(partition_by=c.test_case_id, order_by=c.id.desc()).label("place")
-    columns = [c[name] for name in Outcome.__dataclass_fields__]
-    ranked = select(*columns, place).where(c.test_case_id.in_(sorted(test_case_ids))).subquery()
-    shown = select(*(ranked.c[name] for name in Outcome.__dataclass_fields__)).where(ranked.c.place <= each)
-    return [Outcome(*row) for row in connection.execute(shown.order_by(ranked.c.test_case_id, ranked.c.id))]
+    nth = func.row_number().over(partition_by=c.test_case_id, order_by=c.id.desc()).label("nth")
+    columns = columns_of(Outcome, replays)
+    ranked = select(*columns, nth).where(c.test_case_id.in_(sorted(test_case_ids))).subquery()
+    newest = select(*(ranked.c[column.name] for column in columns)).where(ranked.c.nth <= each)
+    return list_rows(connection, Outcome, newest.order_by(ranked.c.test_case_id, ranked.c.id))

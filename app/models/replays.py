@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Column, Connection, Float, Index, Integer, Table, func, insert, select, update
+from sqlalchemy import Column, Connection, Float, Index, Integer, Table, func, select, update
 
 from app.models.base import (
     OPTIONS,
@@ -23,6 +23,7 @@ from app.models.base import (
 )
 from app.models.draft_snapshots import draft_snapshots
 from app.models.organizations import projects
+from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
 
 replays = Table(
     "replays",
@@ -115,28 +116,26 @@ class ReplayFilter:
 
 
 _ELSEWHERE = {"organization_id": projects.c.organization_id, "fingerprint": draft_snapshots.c.fingerprint}
-_COLUMNS = [_ELSEWHERE[name] if name in _ELSEWHERE else replays.c[name] for name in ReplayRow.__dataclass_fields__]
 _ROW = (
-    select(*_COLUMNS)
+    select(*columns_of(ReplayRow, replays, **_ELSEWHERE))
     .join(projects, projects.c.id == replays.c.project_id)
     .join(draft_snapshots, draft_snapshots.c.id == replays.c.draft_snapshot_id)
 )
 
 
 def add_replay(connection: Connection, *, values: dict[str, Any], now: datetime) -> int:
-    statement = insert(replays).values(status="queued", created_at=now, **values)
-    return int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
+    return insert_row(connection, replays, status="queued", created_at=now, **values)
 
 
 def find_replay(connection: Connection, *, project_id: int, replay_id: int) -> ReplayRow | None:
-    row = connection.execute(_ROW.where(replays.c.id == replay_id, replays.c.project_id == project_id)).one_or_none()
-    return ReplayRow(*row) if row else None
+    statement = _ROW.where(replays.c.id == replay_id, replays.c.project_id == project_id)
+    return find_row(connection, ReplayRow, statement)
 
 
 def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayRow]:
     """In order of id."""
-    rows = connection.execute(_ROW.where(replays.c.id.in_(sorted(ids))).order_by(replays.c.id))
-    return [ReplayRow(*row) for row in rows]
+    statement = _ROW.where(replays.c.id.in_(sorted(ids))).order_by(replays.c.id)
+    return list_rows(connection, ReplayRow, statement)
 
 
 def result_of(connection: Connection, *, replay_id: int, lock: bool = False) -> dict[str, Any] | None:
@@ -151,16 +150,14 @@ def list_replays(
 ) -> list[ReplayRow]:
     """Newest first; `before_id` is the last one of the page before."""
     c = replays.c
-    statement = _ROW.where(c.prompt_id == prompt_id).order_by(c.id.desc()).limit(limit)
+    statement = newest_first(_ROW.where(c.prompt_id == prompt_id), c.id, before_id=before_id, limit=limit)
     if wanted.test_case_id is not None:
         statement = statement.where(c.test_case_id == wanted.test_case_id)
     if wanted.status is not None:
         statement = statement.where(c.status == wanted.status)
     if wanted.fingerprints is not None:
         statement = statement.where(draft_snapshots.c.fingerprint.in_(sorted(wanted.fingerprints)))
-    if before_id is not None:
-        statement = statement.where(c.id < before_id)
-    return [ReplayRow(*row) for row in connection.execute(statement)]
+    return list_rows(connection, ReplayRow, statement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,25 +183,25 @@ def tally(connection: Connection, *, prompt_id: int, test_case_id: int | None = 
     )
     if test_case_id is not None:
         statement = statement.where(c.test_case_id == test_case_id)
-    return [Tally(*row) for row in connection.execute(statement)]
+    return list_rows(connection, Tally, statement)
 
 
 def cancel_replay(connection: Connection, *, project_id: int, replay_id: int, now: datetime) -> bool:
     """False when it has ended, or there is none."""
     c = replays.c
     unfinished = update(replays).where(c.id == replay_id, c.project_id == project_id, c.status.in_(UNFINISHED))
-    return connection.execute(unfinished.values(status="cancelled", finished_at=now)).rowcount == 1
+    return changes_row(connection, unfinished.values(status="cancelled", finished_at=now))
 
 
 def complete_cancelled(connection: Connection, *, replay_id: int, token: str, values: dict[str, Any]) -> bool:
     """Add what a worker found until it noticed that its replay was cancelled; the status stays what it is."""
     c = replays.c
     own = update(replays).where(c.id == replay_id, c.claim == token, c.status == "cancelled")
-    return connection.execute(own.values(values)).rowcount == 1
+    return changes_row(connection, own.values(values))
 
 
 def put_verdict(connection: Connection, *, before: ReplayRow, values: dict[str, Any]) -> bool:
     """Write a person's verdict; False when another one came first. Every verdict changes the counts."""
     c = replays.c
     unchanged = update(replays).where(c.id == before.id, c.status == before.status, c.counts == before.counts)
-    return connection.execute(unchanged.values(values)).rowcount == 1
+    return changes_row(connection, unchanged.values(values))

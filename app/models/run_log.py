@@ -8,6 +8,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, func, or_, select
 
 from app.models.language_models import language_models
+from app.models.queries import columns_of, list_rows
 from app.models.runs import RunStatus, runs
 
 EXCERPT = 500
@@ -67,7 +68,6 @@ _ELSEWHERE = {
     "question": func.substr(runs.c.question, 1, EXCERPT),
     "answer": func.substr(runs.c.answer, 1, EXCERPT),
 }
-_COLUMNS = [_ELSEWHERE[name] if name in _ELSEWHERE else runs.c[name] for name in RunEntry.__dataclass_fields__]
 
 
 def page_of_runs(
@@ -84,12 +84,12 @@ def page_of_runs(
     # An expression: for the bare column MySQL may choose the index by project, and read all of its runs.
     ours = func.coalesce(c.project_id, 0) == project_id
     statement = (
-        select(*_COLUMNS)
+        select(*columns_of(RunEntry, runs, **_ELSEWHERE))
         .where(c.prompt_id == prompt_id, ours, *_within(wanted, before), *_like(wanted))
         .order_by(c.created_at.desc(), c.id.desc())
         .limit(limit)
     )
-    return [RunEntry(*row) for row in connection.execute(statement)]
+    return list_rows(connection, RunEntry, statement)
 
 
 def nth_created_at(

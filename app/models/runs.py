@@ -7,11 +7,80 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Column, Connection, Float, Index, Integer, Table, bindparam, insert, select
+import msgspec
+from msgspec import UNSET, UnsetType
+from sqlalchemy import Column, Connection, Float, Index, Integer, Table, bindparam, select
 
-from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
+from app.models.base import OPTIONS, BigInt, JsonStruct, MediumText, Timestamp, exact, identifier, metadata, reference
 from app.models.language_models import language_models
 from app.models.organizations import projects
+from app.models.queries import columns_of, find_row, insert_row, list_rows
+
+
+class StoredFile(msgspec.Struct, frozen=True, rename="camel"):
+    """A file of a request; its content is stored in `run_file_chunks` until the run ends. `size` is in bytes."""
+
+    file_name: str
+    content_type: str
+    size: int
+
+
+class StoredRequest(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """The column `request`. `resolved` and `ignored` are those of `app.rendering.placeholders.Filled`.
+
+    `text` is the filled prompt, until the run ends. `sealed`: text and question are stored, encrypted, with the files.
+    """
+
+    text: str | UnsetType = UNSET
+    format: str
+    config: dict[str, Any]
+    fallback_model_id: int | None = None
+    productive: bool = True
+    stream: bool = False
+    resolved: dict[str, str | None]
+    ignored: list[str]
+    files: list[StoredFile]
+    sealed: bool | UnsetType = UNSET
+
+
+class StoredTokens(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Counts; the last three are parts of the first two, whose sum is `total`."""
+
+    prompt: int
+    completion: int
+    total: int
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+
+class StoredCost(msgspec.Struct, frozen=True):
+    """In USD."""
+
+    prompt: float
+    completion: float
+    total: float
+
+
+class StoredToolCall(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+    arguments: Any
+
+
+class StoredOutcome(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The column `outcome`: what is known of an answer besides its text.
+
+    `first_error` is why the prompt's first model did not answer, `masked` whether the model's own answer differs.
+    """
+
+    tokens: StoredTokens
+    cost: StoredCost
+    chain_of_thoughts: str | None = None
+    tool_calls: list[StoredToolCall] = []
+    first_error: str | None = None
+    masked: bool = False
+
 
 runs = Table(
     "runs",
@@ -24,13 +93,13 @@ runs = Table(
     Column("status", exact(16), nullable=False),
     # What was asked: fixed when the run is accepted, a draft's text included.
     Column("commit_hash", exact(64)),
-    Column("request", Json, nullable=False),
+    Column("request", JsonStruct(StoredRequest), nullable=False),
     Column("question", MediumText, nullable=False),
     Column("language_model_id", BigInt, nullable=False),
     # What came of it.
     Column("instruction", MediumText),
     Column("answer", MediumText),
-    Column("outcome", Json),
+    Column("outcome", JsonStruct(StoredOutcome)),
     Column("nok", MediumText),
     Column("error", MediumText),
     Column("error_kind", exact(32)),
@@ -56,7 +125,7 @@ UNFINISHED = ("queued", "running")
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run as stored. `request` and `outcome` are the JSON of `app/services/runs/snapshot.py` and `outcome.py`."""
+    """A run with the names of its model, which is the one that answered or is to answer."""
 
     id: int
     project_id: int
@@ -66,14 +135,14 @@ class RunRow:
     source: str
     status: RunStatus
     commit_hash: str | None
-    request: dict[str, Any]
+    request: StoredRequest
     question: str
     language_model_id: int
     model_name: str
     vendor: str
     instruction: str | None
     answer: str | None
-    outcome: dict[str, Any] | None
+    outcome: StoredOutcome | None
     nok: str | None
     error: str | None
     error_kind: str | None
@@ -87,19 +156,20 @@ class RunRow:
         return self.status not in UNFINISHED
 
 
-_ELSEWHERE = {
-    "organization_id": projects.c.organization_id,
-    "model_name": language_models.c.name,
-    "vendor": language_models.c.vendor,
-}
-_COLUMNS = [_ELSEWHERE[name] if name in _ELSEWHERE else runs.c[name] for name in RunRow.__dataclass_fields__]
 _ROW = (
-    select(*_COLUMNS)
+    select(
+        *columns_of(
+            RunRow,
+            runs,
+            organization_id=projects.c.organization_id,
+            model_name=language_models.c.name,
+            vendor=language_models.c.vendor,
+        )
+    )
     .join(projects, projects.c.id == runs.c.project_id)
     .join(language_models, language_models.c.id == runs.c.language_model_id)
 )
 # Built once: every run executes these.
-_ADD_RUN = insert(runs)
 _FIND_RUN = _ROW.where(runs.c.id == bindparam("run_id"), runs.c.project_id == bindparam("of_project"))
 _STATUS = select(runs.c.status).where(runs.c.id == bindparam("run_id"))
 _FIND_RUNS = _ROW.where(runs.c.id.in_(bindparam("run_ids", expanding=True)))
@@ -107,18 +177,16 @@ _FIND_CLAIMED = _FIND_RUNS.where(runs.c.claim == bindparam("token"))
 
 
 def add_run(connection: Connection, *, values: Mapping[str, Any], now: datetime) -> int:
-    added = connection.execute(_ADD_RUN, {"status": "queued", "created_at": now, **values})
-    return int(added.inserted_primary_key[0])  # type: ignore[index]
+    return insert_row(connection, runs, status="queued", created_at=now, **values)
 
 
 def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow | None:
-    row = connection.execute(_FIND_RUN, {"run_id": run_id, "of_project": project_id}).one_or_none()
-    return RunRow(*row) if row else None
+    return find_row(connection, RunRow, _FIND_RUN, {"run_id": run_id, "of_project": project_id})
 
 
 def find_runs(connection: Connection, *, run_ids: Collection[int]) -> list[RunRow]:
     """Those that are there, whosever they are: look at `project_id`."""
-    return [RunRow(*row) for row in connection.execute(_FIND_RUNS, {"run_ids": list(run_ids)})]
+    return list_rows(connection, RunRow, _FIND_RUNS, {"run_ids": list(run_ids)})
 
 
 def is_finished(connection: Connection, *, run_id: int) -> bool:
@@ -129,4 +197,4 @@ def is_finished(connection: Connection, *, run_id: int) -> bool:
 
 def find_claimed(connection: Connection, *, run_ids: Collection[int], token: str) -> list[RunRow]:
     """Those of the runs that the worker with `token` has claimed."""
-    return [RunRow(*row) for row in connection.execute(_FIND_CLAIMED, {"run_ids": list(run_ids), "token": token})]
+    return list_rows(connection, RunRow, _FIND_CLAIMED, {"run_ids": list(run_ids), "token": token})

@@ -8,6 +8,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from marshmallow import ValidationError, fields, post_load, validates
 
 from app.chat import File
@@ -90,8 +91,12 @@ def _decode(text: str) -> tuple[str, bytes]:
 
 
 def _outcome(name: str) -> Callable[[RunRow], Any]:
-    """Return the function that reads a key of a run's outcome, which is stored as JSON; None for a missing key."""
-    return lambda row: (row.outcome or {}).get(name)
+    """Return the function that reads a field of a run's outcome; None for an empty field and without an outcome."""
+    return lambda row: getattr(row.outcome, name, None) or None
+
+
+def _tokens(row: RunRow) -> Any:
+    return None if row.outcome is None else msgspec.to_builtins(row.outcome.tokens)
 
 
 def _error(row: RunRow) -> dict[str, Any] | None:
@@ -99,7 +104,7 @@ def _error(row: RunRow) -> dict[str, Any] | None:
 
 
 def _fallback(row: RunRow) -> dict[str, Any] | None:
-    first_error = _outcome("firstError")(row)
+    first_error = _outcome("first_error")(row)
     return None if first_error is None else {"firstError": first_error}
 
 
@@ -108,24 +113,20 @@ def _model(row: RunRow) -> dict[str, Any]:
     return {"id": row.language_model_id, "name": row.model_name, "vendor": row.vendor}
 
 
-def _placeholders(row: RunRow) -> dict[str, Any]:
-    return {"resolved": row.request["resolved"], "ignored": row.request["ignored"]}
-
-
 class RunAnswer(Answer):
     """Run Prompt's answer, of a run that is done."""
 
     answer = text()
-    tokens = one(Tokens, get=_outcome("tokens"))
+    tokens = one(Tokens, get=_tokens)
     cost = one(Cost, get=_outcome("cost"))
     response_time_ms = integer(data_key="response_time_ms")
-    placeholders = one(PlaceholdersUsed, get=_placeholders)
+    placeholders = one(PlaceholdersUsed, attribute="request")
     model = one(ModelName, get=_model)
     fallback = boolean(required=False, get=lambda row: _fallback(row) and True)
     status = text(required=False, get=lambda row: row.nok or None)
-    masked = boolean(required=False, get=lambda row: _outcome("masked")(row) and True)
-    chain_of_thoughts = text(required=False, get=_outcome("chainOfThoughts"))
-    tool_calls = many(ToolCall, required=False, get=_outcome("toolCalls"))
+    masked = boolean(required=False, get=_outcome("masked"))
+    chain_of_thoughts = text(required=False, get=_outcome("chain_of_thoughts"))
+    tool_calls = many(ToolCall, required=False, get=_outcome("tool_calls"))
 
 
 class RunFile(Answer):
@@ -152,18 +153,18 @@ class Run(Answer):
     source = text()
     status = choice("queued", "running", "done", "failed")
     question = text()
-    files = many(RunFile, get=lambda row: row.request["files"])
-    placeholders = one(PlaceholdersUsed, get=_placeholders)
+    files = many(RunFile, attribute="request.files")
+    placeholders = one(PlaceholdersUsed, attribute="request")
     language_model = one(ModelName, get=_model)
     fallback = one(Fallback, allow_none=True, get=_fallback)
-    language_model_config = mapping(get=lambda row: row.request["config"])
+    language_model_config = mapping(attribute="request.config")
     instruction = text(allow_none=True)
     answer = text(allow_none=True)
-    tool_calls = many(ToolCall, get=lambda row: _outcome("toolCalls")(row) or [])
-    chain_of_thoughts = text(allow_none=True, get=_outcome("chainOfThoughts"))
+    tool_calls = many(ToolCall, get=lambda row: _outcome("tool_calls")(row) or [])
+    chain_of_thoughts = text(allow_none=True, get=_outcome("chain_of_thoughts"))
     nok = text(allow_none=True)
     error = one(RunError, allow_none=True, get=_error)
-    tokens = one(Tokens, allow_none=True, get=_outcome("tokens"))
+    tokens = one(Tokens, allow_none=True, get=_tokens)
     cost = one(Cost, allow_none=True, get=_outcome("cost"))
     response_time_ms = integer(data_key="response_time_ms", allow_none=True)
     created_at = time()

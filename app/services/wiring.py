@@ -50,18 +50,20 @@ from app.services.replays.cases import TestCaseService
 from app.services.replays.history import ReplayHistory
 from app.services.replays.player import ReplayPlayer
 from app.services.replays.service import ReplayService
-from app.services.runs import RunService
 from app.services.runs.calling import Caller
 from app.services.runs.claiming import HEARTBEAT_S, RUN_WORK, RunClaims
 from app.services.runs.ending import RunEnding
 from app.services.runs.execution import Executor
 from app.services.runs.masking import RunMasking
+from app.services.runs.service import ACCEPTED_AT_ONCE, TURN_S, RunService
 from app.services.runs.sweeper import RunSweeper
 from app.services.runs.usage import UsageService
 from app.services.traces.ingest import IngestService
 from app.services.traces.logs import LogService
 from app.services.traces.sessions import SessionService
+from app.shares import Quota
 from app.timestamps import Now
+from app.turns import Turns
 from app.work.heartbeat import Heartbeat
 from config.settings import Settings
 
@@ -280,7 +282,7 @@ def _build_runs(backends: Backends, shared: _Shared) -> RunService:
         sweeper=RunSweeper(database=database, now=now, ending=ending),
         ending=ending,
         owners=shared.owners,
-        organization_share=backends.settings.organization_share,
+        turns=Turns(Quota.of(ACCEPTED_AT_ONCE, backends.settings.organization_share), timeout_s=TURN_S),
     )
 
 

@@ -26,8 +26,8 @@ RUN_SOURCES = {"api": "API", "ui": "this site", "replay": "a replay"}
 RUN_TOKENS = {
     "prompt": "in",
     "completion": "out",
-    "cacheRead": "read from the cache",
-    "cacheWrite": "written to the cache",
+    "cache_read": "read from the cache",
+    "cache_write": "written to the cache",
     "reasoning": "for reasoning",
 }
 REPLAYS: dict[str, Badge] = {

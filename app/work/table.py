@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, literal, select, update
 
 from app.models.base import Timestamp
+from app.models.queries import changes_row, list_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +99,19 @@ class WorkTable:
 
     def finish_waiting(self, connection: Connection, row_id: int, values: Mapping[str, Any], *, now: datetime) -> bool:
         """End a row that no worker has, so that none can claim it; False when one has it, or it has ended."""
-        return connection.execute(self._waiting, {"row_id": row_id, "finished_at": now, **values}).rowcount == 1
+        return changes_row(connection, self._waiting, {"row_id": row_id, "finished_at": now, **values})
 
     def list_claims(self, connection: Connection) -> list[Claim]:
         """Every row in work, of all projects."""
-        return [Claim(*row) for row in connection.execute(self._list_claims)]
+        return list_rows(connection, Claim, self._list_claims)
 
     def list_waiting(self, connection: Connection, *, limit: int) -> list[WaitingRow]:
         """Rows that no worker has, of all projects, oldest first."""
-        return [WaitingRow(*row) for row in connection.execute(self._list_waiting.limit(limit))]
+        return list_rows(connection, WaitingRow, self._list_waiting.limit(limit))
 
     def _change(self, connection: Connection, claim: Claim, values: Mapping[str, Any], unmoved: bool) -> bool:
         keys: dict[str, Any] = {"row_id": claim.row_id, "token": claim.token}
         if unmoved:
             keys["seen_at"] = claim.alive_at
         held = self._held_unmoved if unmoved else self._held
-        return connection.execute(held, {**keys, **values}).rowcount == 1
+        return changes_row(connection, held, {**keys, **values})

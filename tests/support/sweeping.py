@@ -37,7 +37,7 @@ def sweep_for(sweeper: Sweeping, clock: Clock, seconds: float) -> dict[float, li
 
 def run_sweeper(world: World, clock: Clock) -> RunSweeper:
     """That of a clock process of its own, which goes by `clock`."""
-    return replace(world.container.services.runs._sweeper, monotonic=clock, resending=Resending())
+    return replace(world.container.services.runs.sweeper, monotonic=clock, resending=Resending())
 
 
 def sweep_runs(world: World, seconds: float = RunSweeper.stale_s) -> None:

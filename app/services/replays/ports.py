@@ -21,7 +21,7 @@ from app.replay.types import TurnResult
 from app.services.prompts.content import PromptContent
 from app.services.prompts.model_config import parse_config
 from app.services.runs.outcome import cost_of
-from app.services.runs.snapshot import model_request
+from app.services.runs.request import model_request
 
 
 class Meter:

@@ -1,6 +1,6 @@
-"""Runs of prompts: accepted as rows, executed once, finished or seen to be interrupted (docs/adr/0003)."""
+"""Runs of prompts: accepted as rows, executed once, finished or interrupted (docs/adr/0003)."""
 
-from app.services.runs.commands import Idempotency, RunCommand, Started
-from app.services.runs.service import RunService
+from app.services.runs.request import RunCommand
+from app.services.runs.service import Idempotency, RunService, Started
 
 __all__ = ["Idempotency", "RunCommand", "RunService", "Started"]

@@ -13,7 +13,7 @@ from app.errors import Invalid, ProviderError, ProviderTimeout
 from app.models.language_models import LanguageModel
 from app.providers.types import Credential, ModelConfig, ModelPort
 from app.services.prompts.model_config import Config
-from app.services.runs.snapshot import model_request
+from app.services.runs.request import model_request
 
 log = structlog.get_logger(__name__)
 

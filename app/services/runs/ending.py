@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -17,11 +16,9 @@ from app.redis_store.completions import RunCompletions
 from app.redis_store.events import LiveRuns
 from app.services.runs.claiming import RUN_WORK
 from app.services.runs.failures import NOT_CALLED, failed
-from app.services.runs.outcome import spent_by
+from app.services.runs.outcome import RunEnd
 from app.timestamps import Now
 from app.work.table import Claim
-
-Columns = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,25 +29,25 @@ class RunEnding:
     live: LiveRuns
     completions: RunCompletions
 
-    def finish(self, claim: Claim, values: Columns, *, unmoved: bool = False, contents: bool = True) -> bool:
-        """Store the columns of a claimed run's end; False when it has ended, or `unmoved` and its worker has moved.
+    def finish(self, claim: Claim, end: RunEnd, *, unmoved: bool = False, contents: bool = True) -> bool:
+        """End a claimed run; False when it has ended, or `unmoved` and its worker has moved.
 
         `contents`: whether files or sealed texts may be kept beside the run.
         """
 
-        def end(connection: Connection) -> bool:
-            return RUN_WORK.finish(connection, claim, values, now=self.now(), unmoved=unmoved)
+        def guarded(connection: Connection) -> bool:
+            return RUN_WORK.finish(connection, claim, end.columns(), now=self.now(), unmoved=unmoved)
 
-        return self._finish(end, claim.row_id, values, contents)
+        return self._finish(guarded, claim.row_id, end, contents)
 
     def give_up(self, run_id: int, reason: str) -> bool:
         """End a queued run as `not_started`, and notify; False when a worker has claimed it, and it goes on."""
-        values = failed("not_started", reason)
+        end = failed("not_started", reason)
 
-        def end(connection: Connection) -> bool:
-            return RUN_WORK.finish_waiting(connection, run_id, values, now=self.now())
+        def guarded(connection: Connection) -> bool:
+            return RUN_WORK.finish_waiting(connection, run_id, end.columns(), now=self.now())
 
-        ended = self._finish(end, run_id, values)
+        ended = self._finish(guarded, run_id, end)
         if ended:
             self.notify_of(run_id)
         return ended
@@ -67,24 +64,24 @@ class RunEnding:
 
         `row` is the run as it was accepted, `model_name` the model that answered, or was to.
         """
-        if row.request.get("stream"):
+        if row.request.stream:
             self.live.end(row.id)
         self.completions.announce(row.id)
         self.metrics.count(RUNS, model_name, outcome)
 
-    def _finish(self, end: Callable[[Connection], bool], run_id: int, values: Columns, contents: bool = True) -> bool:
+    def _finish(self, guarded: Callable[[Connection], bool], run_id: int, end: RunEnd, contents: bool = True) -> bool:
         def work(connection: Connection) -> bool:
-            ended = end(connection)
+            ended = guarded(connection)
             if ended:
-                self._clear(connection, run_id, values, contents)
+                self._clear(connection, run_id, end, contents)
             return ended
 
         return self.database.retrying(work)
 
-    def _clear(self, connection: Connection, run_id: int, values: Columns, contents: bool) -> None:
+    def _clear(self, connection: Connection, run_id: int, end: RunEnd, contents: bool) -> None:
         """Delete the run's files, and its Idempotency-Key where the model was surely not called; count its usage."""
         if contents:
             run_file_chunks.delete_files(connection, run_id=run_id)
-        if values.get("error_kind") in NOT_CALLED:
+        if end.error_kind in NOT_CALLED:
             idempotency_keys.delete_of_run(connection, run_id=run_id)
-        usage.count_run(connection, run_id=run_id, spent=spent_by(values), now=self.now())
+        usage.count_run(connection, run_id=run_id, spent=end.spent(), now=self.now())

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import structlog
 from sqlalchemy import Connection
@@ -25,8 +24,8 @@ from app.services.runs.claiming import RunClaims
 from app.services.runs.ending import RunEnding
 from app.services.runs.failures import INTERNAL, NOT_STORED, failed, failed_by
 from app.services.runs.masking import RunMasking, has_contents
-from app.services.runs.outcome import answered
-from app.services.runs.snapshot import render, without_text
+from app.services.runs.outcome import RunEnd, answered
+from app.services.runs.request import render, without_text
 from app.work.heartbeat import Heartbeat
 from app.work.patience import build_patience
 from app.work.table import Claim
@@ -56,61 +55,61 @@ class Executor:
         row, claim = claimed
         with self.heartbeat.of(run_id, claim.token):
             try:
-                model_name, values = self._work(row)
+                model_name, end = self._work(row)
             except BaseException as error:
                 # A bug, or the actor's time limit: the run must not look as if it were still in work.
-                values = failed(INTERNAL, f"{type(error).__name__} while the run was executed.")
-                self._store(row, claim, row.model_name, values)
+                end = failed(INTERNAL, f"{type(error).__name__} while the run was executed.")
+                self._store(row, claim, row.model_name, end)
                 raise
-            return self._end(row, claim, model_name, values)
+            return self._end(row, claim, model_name, end)
 
-    def _work(self, row: RunRow) -> tuple[str, dict[str, Any]]:
-        """The name of the model that answered, or was to, and the columns to store: an answer, or the failure that
-        the vendor or the configuration is to blame for."""
-        model_name, values = row.model_name, dict[str, Any]()
+    def _work(self, row: RunRow) -> tuple[str, RunEnd]:
+        """The name of the model that answered, or was to, and the run's end: an answer, or the failure that the
+        vendor or the configuration is to blame for."""
+        model_name, instruction, request = row.model_name, None, None
         started = self.monotonic()
         try:
-            asked = self.patience(self.masking.asked, row)
-            instruction = render(asked.request)
-            values = {"instruction": instruction, "request": without_text(asked)}
-            model_name, answer = self._answer(asked, instruction)
-            values |= answer
+            whole = self.patience(self.masking.requested, row)
+            instruction, request = render(whole.request), without_text(whole.request)
+            model_name, end = self._answer(whole, instruction)
         except RepriseError as error:
-            values |= failed_by(error)
-        values.setdefault("response_time_ms", round((self.monotonic() - started) * 1000))
+            end = replace(failed_by(error), response_time_ms=self._ms_since(started))
         log.info(
             "run",
             run_id=row.id,
-            status=values["status"],
-            error_kind=values.get("error_kind"),
+            status=end.status,
+            error_kind=end.error_kind,
             model=model_name,
-            response_time_ms=values["response_time_ms"],
+            response_time_ms=end.response_time_ms,
         )
-        return model_name, values
+        return model_name, replace(end, instruction=instruction, request=request)
 
-    def _answer(self, row: RunRow, instruction: str) -> tuple[str, dict[str, Any]]:
+    def _answer(self, row: RunRow, instruction: str) -> tuple[str, RunEnd]:
         call = self.patience(self._prepared, row, instruction)
         started = self.monotonic()
-        with self._live(row) as note:
-            said = self.caller.call(call, note)
-        took_ms = round((self.monotonic() - started) * 1000)
-        values = answered(said.answer, said.config, said.model, said.first_error)
-        return said.model.name, values | {"response_time_ms": took_ms}
+        with self._live(row) as on_event:
+            answered_by = self.caller.call(call, on_event)
+        took_ms = self._ms_since(started)
+        end = answered(answered_by.answer, answered_by.config, answered_by.model, answered_by.first_error)
+        return answered_by.model.name, replace(end, response_time_ms=took_ms)
+
+    def _ms_since(self, started: float) -> int:
+        return round((self.monotonic() - started) * 1000)
 
     def _live(self, row: RunRow) -> AbstractContextManager[OnEvent | None]:
-        return self.live.of(row.id, self.masking.piece_encryption(row)) if row.request.get("stream") else nullcontext()
+        return self.live.of(row.id, self.masking.piece_encryption(row)) if row.request.stream else nullcontext()
 
     def _prepared(self, row: RunRow, instruction: str) -> Call:
-        second_id = row.request.get("fallbackModelId")
+        second_id = row.request.fallback_model_id
         with self.database.read() as connection:
             first = self._model(connection, row, row.language_model_id)
             second = self._model(connection, row, second_id) if second_id else None
             contents = self.masking.contents(connection, row)
-        described = zip(row.request["files"], contents, strict=True)
-        files = tuple(File(file["fileName"], file["contentType"], content) for file, content in described)
+        described = zip(row.request.files, contents, strict=True)
+        files = tuple(File(file.file_name, file.content_type, content) for file, content in described)
         messages = (Message("system", instruction), Message("user", row.question, files=files))
         fallback = self._candidate(row, second) if second else None
-        return Call(self._candidate(row, first), fallback, row.request["config"], messages, row.organization_id)
+        return Call(self._candidate(row, first), fallback, row.request.config, messages, row.organization_id)
 
     def _model(self, connection: Connection, row: RunRow, model_id: int) -> LanguageModel:
         return self.models.read(connection, organization_id=row.organization_id, model_id=model_id)
@@ -122,20 +121,20 @@ class Executor:
             return Candidate(model, None, refused)
         return Candidate(model, credential)
 
-    def _end(self, row: RunRow, claim: Claim, model_name: str, values: dict[str, Any]) -> bool:
-        """Store what came of the run or, where the database does not take it, that failure."""
+    def _end(self, row: RunRow, claim: Claim, model_name: str, end: RunEnd) -> bool:
+        """Store the run's end or, where the database does not take it, that failure."""
         try:
-            return self._store(row, claim, model_name, values)
+            return self._store(row, claim, model_name, end)
         except UNSTORABLE as error:
             # The error's text may quote the answer.
             log.error("run_not_stored", run_id=row.id, error=type(error).__name__)
             return self._store(row, claim, model_name, failed("provider", NOT_STORED))
 
-    def _store(self, row: RunRow, claim: Claim, model_name: str, values: dict[str, Any]) -> bool:
-        kept = self.patience(self.masking.ended, row, values)
+    def _store(self, row: RunRow, claim: Claim, model_name: str, end: RunEnd) -> bool:
+        kept = self.patience(self.masking.ended, row, end)
         ended = self.patience(self.ending.finish, claim, kept, contents=has_contents(row))
         if not ended:
-            log.warning("run_came_too_late", run_id=row.id, status=values["status"])
+            log.warning("run_came_too_late", run_id=row.id, status=end.status)
             return False
-        self.ending.notify(row, model_name, values.get("error_kind") or ("nok" if values.get("nok") else "ok"))
+        self.ending.notify(row, model_name, end.label)
         return True

@@ -1,11 +1,10 @@
-"""Why runs fail: the errors of their execution as they are stored, and back as they are raised to the caller."""
+"""Failures of runs: errors as they are stored, and as they are raised again to the caller."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from app.errors import Invalid, NotFound, ProviderError, ProviderTimeout, RepriseError, Unavailable
 from app.models.runs import RunRow
+from app.services.runs.outcome import RunEnd
 from app.storable import storable_text
 
 KINDS: dict[str, type[RepriseError]] = {
@@ -30,18 +29,17 @@ NOT_STORED = "The model answered, but its answer can't be stored."
 NOT_SENT = "The run was not started, as Redis is not available; send it again."
 
 
-def failed(kind: str, message: str) -> dict[str, Any]:
-    """Column values of a failed run."""
-    return {"status": "failed", "error_kind": kind, "error": storable_text(message)}
+def failed(kind: str, message: str) -> RunEnd:
+    return RunEnd(status="failed", error_kind=kind, error=storable_text(message))
 
 
-def failed_by(error: RepriseError) -> dict[str, Any]:
+def failed_by(error: RepriseError) -> RunEnd:
     kind = next((kind for kind, known in KINDS.items() if isinstance(error, known)), INTERNAL)
     return failed(kind, str(error))
 
 
 def raise_failure(row: RunRow) -> None:
-    """Raise what a failed run failed of; nothing for another."""
+    """Raise the error of a failed run; return for any other run."""
     if row.status != "failed":
         return
     known = KINDS.get(row.error_kind or "")

@@ -1,36 +1,46 @@
 """Runs of projects that mask: what is kept for people is masked, and what is in work is sealed until it is done.
 
-The model needs what was really asked, and whoever waits what was really answered. The first waits, sealed, beside the
-run's files and goes with them when the run ends; the second waits in Redis for a while after the end.
+The model needs the question as it was asked, and whoever waits the answer as it was given. The first is stored, sealed,
+beside the run's files and deleted with them when the run ends; the second stays in Redis for a while after the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-import orjson
+import msgspec
 import redis
 import structlog
+from msgspec import UNSET, structs
 from sqlalchemy import Connection
 
 from app.chat import File
 from app.db import Database
 from app.errors import RepriseError
 from app.models import run_file_chunks
-from app.models.runs import RunRow
+from app.models.runs import RunRow, StoredOutcome, StoredRequest, StoredToolCall
 from app.otlp.masking import MASK
 from app.redis_store import keys
 from app.redis_store.events import TTL_ENDED_S
 from app.services.data.masked_words import MaskedWords
 from app.services.data.masking import MaskingRules
+from app.services.runs.outcome import RunEnd
+from app.services.runs.request import Requested
 
 log = structlog.get_logger(__name__)
 
-# What a model said, of the columns of its run.
-WORDS = ("answer", "nok", "outcome")
-Columns = dict[str, Any]
+
+class _Said(msgspec.Struct, frozen=True):
+    """The columns of a run that hold what its model said."""
+
+    answer: str | None
+    nok: str | None
+    outcome: StoredOutcome | None
+
+    @classmethod
+    def of(cls, end: RunEnd) -> _Said:
+        return cls(end.answer, end.nok, end.outcome)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,124 +49,121 @@ class RunMasking:
     rules: MaskingRules
     client: redis.Redis
 
-    def accepted(self, project_id: int, asked: Columns, files: Sequence[File]) -> tuple[Columns, list[bytes]]:
-        """`question` and `request` as they may be stored, and the contents to keep until the end; both as they came
-        where there are no rules. `Unavailable` when that can't be known.
+    def accepted(self, project_id: int, requested: Requested, files: Sequence[File]) -> tuple[Requested, list[bytes]]:
+        """The request as it may be stored, and the contents to keep until the end; both unchanged without rules.
+
+        `Unavailable` when the rules can't be read.
         """
         contents = [file.content for file in files]
         masking = self.rules.of(project_id)
         if not masking:
-            return asked, contents
+            return requested, contents
         words = MaskedWords(masking)
-        kept = {
-            "question": words.asked(asked["question"]),
-            "request": _request(asked["request"], words) | {"sealed": True},
-        }
-        return kept, [self.rules.cipher.encrypt(content) for content in (*contents, orjson.dumps(asked))]
+        request = structs.replace(_request(requested.request, words), sealed=True)
+        sealed = [self.rules.cipher.encrypt(content) for content in (*contents, msgspec.json.encode(requested))]
+        return Requested(words.asked(requested.question), request), sealed
 
-    def asked(self, row: RunRow) -> RunRow:
-        """The run as it was really asked for; `Invalid` when the key has changed."""
-        if not is_sealed(row):
+    def requested(self, row: RunRow) -> RunRow:
+        """The run as it was requested, unmasked; `Invalid` when the key has changed."""
+        if not row.request.sealed:
             return row
         with self.database.read() as connection:
-            sealed = run_file_chunks.read_file(connection, run_id=row.id, position=len(row.request["files"]))
-        asked = orjson.loads(self.rules.cipher.decrypt(sealed))
-        return replace(row, question=asked["question"], request=asked["request"] | {"sealed": True})
+            sealed = run_file_chunks.read_file(connection, run_id=row.id, position=len(row.request.files))
+        requested = msgspec.json.decode(self.rules.cipher.decrypt(sealed), type=Requested)
+        return replace(row, question=requested.question, request=structs.replace(requested.request, sealed=True))
 
     def contents(self, connection: Connection, row: RunRow) -> list[bytes]:
         """The run's files."""
-        kept = run_file_chunks.read_files(connection, run_id=row.id, count=len(row.request["files"]))
-        return [self.rules.cipher.decrypt(content) for content in kept] if is_sealed(row) else kept
+        kept = run_file_chunks.read_files(connection, run_id=row.id, count=len(row.request.files))
+        return [self.rules.cipher.decrypt(content) for content in kept] if row.request.sealed else kept
 
     def piece_encryption(self, row: RunRow) -> Callable[[bytes], bytes] | None:
         """The function that encrypts pieces of a stream in Redis; None if the run is not masked."""
-        return self.rules.cipher.encrypt if is_sealed(row) or self.rules.of(row.project_id) else None
+        return self.rules.cipher.encrypt if row.request.sealed or self.rules.of(row.project_id) else None
 
-    def ended(self, row: RunRow, values: Columns) -> Columns:
-        """The columns of a run's end as they may be stored. What the model really said is kept for whoever waits."""
+    def ended(self, row: RunRow, end: RunEnd) -> RunEnd:
+        """The run's end as it may be stored. The model's own answer is kept for whoever waits."""
         masking = self.rules.of(row.project_id)
-        if not masking and is_sealed(row):
-            # Where the run was accepted there were rules: what is known here may be some seconds old.
+        if not masking and row.request.sealed:
+            # Where the run was accepted there were rules: those that are known here may be some seconds old.
             self.rules.forget(row.project_id)
             masking = self.rules.of(row.project_id)
         if not masking:
-            return values
-        stored = {} if is_sealed(row) else {"question": row.question, "request": row.request}
-        kept = _masked(stored | values, MaskedWords(masking))
-        if any(kept.get(name) != values.get(name) for name in WORDS):
-            kept["outcome"] = kept["outcome"] | {"masked": True}
-            self._keep(row, {name: values[name] for name in WORDS})
-        return kept
+            return end
+        whole = end if row.request.sealed else replace(end, question=row.question, request=end.request or row.request)
+        kept = _masked(whole, MaskedWords(masking))
+        said = _Said.of(end)
+        if kept.outcome is None or said == _Said.of(kept):
+            return kept
+        self._keep(row, said)
+        return replace(kept, outcome=structs.replace(kept.outcome, masked=True))
 
     def as_said(self, row: RunRow) -> RunRow:
-        """An ended run with what its model really said, while that is kept; as it is stored after that."""
-        if not (row.outcome or {}).get("masked"):
+        """An ended run with the model's own answer, while that is kept; as it is stored after that."""
+        if row.outcome is None or not row.outcome.masked:
             return row
         try:
             sealed: bytes | None = self.client.get(keys.run_unmasked(row.id))  # type: ignore[assignment]
-            return replace(row, **orjson.loads(self.rules.cipher.decrypt(sealed))) if sealed else row
+            if not sealed:
+                return row
+            said = msgspec.json.decode(self.rules.cipher.decrypt(sealed), type=_Said)
+            return replace(row, answer=said.answer, nok=said.nok, outcome=said.outcome)
         except (redis.RedisError, RepriseError) as error:
             log.warning("run_words_unreadable", run_id=row.id, error=str(error))
             return row
 
-    def _keep(self, row: RunRow, words: Columns) -> None:
+    def _keep(self, row: RunRow, said: _Said) -> None:
         if row.api_key_id is None:
-            return  # nobody waits who could ask for them
+            return  # nobody waits who could ask for it
         try:
-            self.client.set(keys.run_unmasked(row.id), self.rules.cipher.encrypt(orjson.dumps(words)), ex=TTL_ENDED_S)
+            sealed = self.rules.cipher.encrypt(msgspec.json.encode(said))
+            self.client.set(keys.run_unmasked(row.id), sealed, ex=TTL_ENDED_S)
         except redis.RedisError as error:
             log.warning("run_words_not_kept", run_id=row.id, error=str(error))
 
 
-def is_sealed(row: RunRow) -> bool:
-    return bool(row.request.get("sealed"))
-
-
 def has_contents(row: RunRow) -> bool:
-    """Whether something is kept beside the run until it ends."""
-    return bool(row.request["files"]) or is_sealed(row)
+    """Whether anything is stored beside the run until it ends."""
+    return bool(row.request.files or row.request.sealed)
 
 
-def _request(request: Columns, words: MaskedWords) -> Columns:
-    """What the caller brought is masked; the configuration is the prompt's, as in its versions, and so is the text,
-    which is kept as the instruction.
+def _request(request: StoredRequest, words: MaskedWords) -> StoredRequest:
+    """Masks what the caller sent. The configuration is the prompt's, as in its versions; so is the text, which is
+    stored as the instruction.
     """
-    return {name: value for name, value in request.items() if name != "text"} | {
-        "resolved": words.other(request["resolved"]),
-        "ignored": words.other(request["ignored"]),
-        "files": [file | {"fileName": words.other(file["fileName"])} for file in request["files"]],
-    }
+    return structs.replace(
+        request,
+        text=UNSET,
+        resolved=words.other(request.resolved),
+        ignored=words.other(request.ignored),
+        files=[structs.replace(file, file_name=words.other(file.file_name)) for file in request.files],
+    )
 
 
-def _masked(values: Columns, words: MaskedWords) -> Columns:
-    masks: dict[str, Callable[[Any], Any]] = {
-        "question": words.asked,
-        "request": lambda request: _request(request, words),
-        "instruction": words.instruction,
-        "answer": words.answered,
-        "outcome": lambda outcome: _outcome(outcome, words),
-        "error": words.other,
-    }
-    kept = {name: masks[name](value) if name in masks and value else value for name, value in values.items()}
-    if values.get("nok"):
-        changed = kept["answer"] != values["answer"]
-        kept["nok"] = _nok(values["nok"], words, changed)
-    return kept
+def _masked(end: RunEnd, words: MaskedWords) -> RunEnd:
+    answer = words.answered(end.answer)
+    return replace(
+        end,
+        question=words.asked(end.question),
+        request=end.request and _request(end.request, words),
+        instruction=words.instruction(end.instruction),
+        answer=answer,
+        outcome=end.outcome and _outcome(end.outcome, words),
+        error=words.other(end.error),
+        nok=end.nok and _nok(end.nok, words, answer != end.answer),
+    )
 
 
-def _outcome(outcome: Columns, words: MaskedWords) -> Columns:
-    masks: dict[str, Callable[[Any], Any]] = {
-        "chainOfThoughts": words.answered,
-        "firstError": words.other,
-        "toolCalls": lambda calls: _calls(calls, words),
-    }
-    return {name: masks[name](value) if name in masks else value for name, value in outcome.items()}
-
-
-def _calls(calls: list[Columns], words: MaskedWords) -> list[Columns]:
-    return [
-        words.other({**call, "arguments": None}) | {"arguments": words.arguments(call["arguments"])} for call in calls
-    ]
+def _outcome(outcome: StoredOutcome, words: MaskedWords) -> StoredOutcome:
+    return structs.replace(
+        outcome,
+        chain_of_thoughts=words.answered(outcome.chain_of_thoughts),
+        first_error=words.other(outcome.first_error),
+        tool_calls=[
+            StoredToolCall(words.other(call.id), words.other(call.name), words.arguments(call.arguments))
+            for call in outcome.tool_calls
+        ],
+    )
 
 
 def _nok(nok: str, words: MaskedWords, changed: bool) -> str:

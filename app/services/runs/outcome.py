@@ -1,76 +1,95 @@
-"""An answer as the columns of its run."""
+"""Outcomes of runs: the columns in which an answer is stored, and the reason why it can't be used as requested."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import orjson
 
 from app.chat import Answer, Tokens
+from app.json_schema.check import STEPS_MAX, breach_of, schema_breach
+from app.json_schema.references import Unresolvable
+from app.meter import Meter, TooMuch
 from app.models.language_models import LanguageModel
+from app.models.runs import RunStatus, StoredCost, StoredOutcome, StoredRequest, StoredTokens, StoredToolCall
 from app.models.usage import Spent
 from app.providers import catalogue
 from app.providers.catalogue import Cost, ModelEntry
 from app.providers.types import ModelConfig
-from app.services.runs.nok import nok_status
 from app.storable import storable_text
 
+MESSAGE_MAX = 500
 
-def answered(
-    answer: Answer, config: ModelConfig, model: LanguageModel, first_error: str | None = None
-) -> dict[str, Any]:
-    """Column values of a run that has an answer, be it one that can't be used as asked.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnd:
+    """The columns that change when a run ends; None leaves a column as it is."""
+
+    status: RunStatus
+    question: str | None = None
+    request: StoredRequest | None = None
+    instruction: str | None = None
+    language_model_id: int | None = None
+    answer: str | None = None
+    outcome: StoredOutcome | None = None
+    nok: str | None = None
+    error: str | None = None
+    error_kind: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost_usd: float | None = None
+    response_time_ms: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The outcome as it is counted: `ok`, `nok`, or the kind of the error."""
+        return self.error_kind or ("nok" if self.nok else "ok")
+
+    def columns(self) -> dict[str, Any]:
+        values = ((name, getattr(self, name)) for name in self.__dataclass_fields__)
+        return {name: value for name, value in values if value is not None}
+
+    def spent(self) -> Spent:
+        """The tokens and cost of the run: none without an answer."""
+        tokens = self.outcome.tokens if self.outcome else StoredTokens(0, 0, 0)
+        return Spent(
+            failed=int(self.status == "failed"),
+            prompt_tokens=tokens.prompt,
+            completion_tokens=tokens.completion,
+            cache_read_tokens=tokens.cache_read,
+            cache_write_tokens=tokens.cache_write,
+            reasoning_tokens=tokens.reasoning,
+            cost_usd=self.cost_usd or 0.0,
+        )
+
+
+def answered(answer: Answer, config: ModelConfig, model: LanguageModel, first_error: str | None = None) -> RunEnd:
+    """The end of a run that has an answer, even one that can't be used as requested.
 
     `model` is the one that answered; `first_error` says why that was not the prompt's first.
     """
-    cost = cost_of(model, answer.tokens)
-    nok = nok_status(answer, config)
-    return {
-        "status": "done",
-        "answer": answer.text,
-        "nok": nok and storable_text(nok),  # it may name a key of the answer's JSON
-        "prompt_tokens": answer.tokens.prompt,
-        "completion_tokens": answer.tokens.completion,
-        "cost_usd": float(cost.total),
-        "language_model_id": model.id,
-        "outcome": _outcome(answer, cost) | ({"firstError": first_error} if first_error else {}),
-    }
-
-
-def _outcome(answer: Answer, cost: Cost) -> dict[str, Any]:
-    """What the API shows beside the text, under the API's names."""
-    outcome: dict[str, Any] = {
-        "tokens": tokens_json(answer.tokens),
-        "cost": {"prompt": float(cost.prompt), "completion": float(cost.completion), "total": float(cost.total)},
-    }
-    if answer.reasoning:
-        outcome["chainOfThoughts"] = answer.reasoning
-    if answer.tool_calls:
-        outcome["toolCalls"] = [
-            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in answer.tool_calls
-        ]
-    return outcome
-
-
-def spent_by(values: dict[str, Any]) -> Spent:
-    """What a run with these column values used: nothing, where it has no answer."""
-    tokens = (values.get("outcome") or {}).get("tokens", {})
-    return Spent(
-        failed=int(values["status"] == "failed"),
-        prompt_tokens=tokens.get("prompt", 0),
-        completion_tokens=tokens.get("completion", 0),
-        cache_read_tokens=tokens.get("cacheRead", 0),
-        cache_write_tokens=tokens.get("cacheWrite", 0),
-        reasoning_tokens=tokens.get("reasoning", 0),
-        cost_usd=values.get("cost_usd", 0.0),
+    tokens, cost, nok = answer.tokens, cost_of(model, answer.tokens), nok_status(answer, config)
+    outcome = StoredOutcome(
+        StoredTokens(
+            tokens.prompt, tokens.completion, tokens.total, tokens.cache_read, tokens.cache_write, tokens.reasoning
+        ),
+        StoredCost(float(cost.prompt), float(cost.completion), float(cost.total)),
+        chain_of_thoughts=answer.reasoning or None,
+        tool_calls=[StoredToolCall(call.id, call.name, call.arguments) for call in answer.tool_calls],
+        first_error=first_error or None,
     )
-
-
-def tokens_json(tokens: Tokens) -> dict[str, int]:
-    """Counts; `cacheRead`, `cacheWrite` and `reasoning` are parts of the others, and there when they aren't 0."""
-    parts = {"cacheRead": tokens.cache_read, "cacheWrite": tokens.cache_write, "reasoning": tokens.reasoning}
-    counted = {"prompt": tokens.prompt, "completion": tokens.completion, "total": tokens.total}
-    return counted | {name: count for name, count in parts.items() if count}
+    return RunEnd(
+        status="done",
+        answer=answer.text,
+        nok=nok and storable_text(nok),  # it may name a key of the answer's JSON
+        prompt_tokens=tokens.prompt,
+        completion_tokens=tokens.completion,
+        cost_usd=outcome.cost.total,
+        language_model_id=model.id,
+        outcome=outcome,
+    )
 
 
 def cost_of(model: LanguageModel, tokens: Tokens) -> Cost:
@@ -86,3 +105,40 @@ def cost_of(model: LanguageModel, tokens: Tokens) -> Cost:
         "longPrompt": model.details.get("longPrompt"),
     }
     return catalogue.cost(msgspec.convert(facts, ModelEntry), tokens)
+
+
+def nok_status(answer: Answer, config: ModelConfig) -> str | None:
+    """`NOK: <reason>`, or None when all went well."""
+    reason = _reason(answer, config)
+    return f"NOK: {reason}" if reason else None
+
+
+def _reason(answer: Answer, config: ModelConfig) -> str | None:
+    if answer.finish_reason == "refused":
+        return f"the model refused to answer: {answer.refusal}" if answer.refusal else "the model refused to answer"
+    if answer.finish_reason == "length":
+        limit = "" if config.max_tokens is None else f" ({config.max_tokens})"
+        return f"the answer was cut off at max_tokens{limit}"
+    if answer.tool_calls or config.response_format in (None, "text"):
+        return None
+    try:
+        value = orjson.loads(answer.text.encode("utf-8", "replace"))
+    except orjson.JSONDecodeError as error:
+        return f"the answer is not JSON: {error}"
+    return _breach(value, config.json_schema) if config.response_format == "json_schema" else None
+
+
+def _breach(value: Any, schema: dict[str, Any] | None) -> str | None:
+    """How the value breaks the schema; one budget serves for the schema and for the value."""
+    meter = Meter(STEPS_MAX)
+    try:
+        if wrong := schema_breach(schema or {}, meter):
+            return f"json_schema is not a valid JSON Schema: {wrong.message()[:MESSAGE_MAX]}"
+        breach = breach_of(schema or {}, value, meter)
+        return (
+            f"the answer breaks json_schema at {breach.json_path}: {breach.message()[:MESSAGE_MAX]}" if breach else None
+        )
+    except TooMuch:
+        return "json_schema takes too many steps to check"
+    except (Unresolvable, RecursionError) as problem:
+        return f"json_schema can't be resolved: {problem}"

@@ -1,8 +1,10 @@
-"""Accepts runs, reads them, and hands them to who executes and who sweeps."""
+"""Accepts runs, reads them, and has them executed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import Connection
@@ -17,70 +19,65 @@ from app.models.base import earlier_now
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
 from app.providers.router import Providers
-from app.redis_store.completions import RunCompletions
 from app.services.accounts.owners import Owners
 from app.services.prompts.service import PromptService
-from app.services.runs.commands import Idempotency, RunCommand, Started
 from app.services.runs.ending import RunEnding
 from app.services.runs.execution import Executor
-from app.services.runs.failures import NOT_SENT
 from app.services.runs.masking import RunMasking
-from app.services.runs.snapshot import model_request, snapshot
+from app.services.runs.request import RunCommand, model_request, snapshot
 from app.services.runs.sweeper import KEY_TTL, RunSweeper
-from app.shares import Quota
 from app.timestamps import Now
 from app.turns import Turns
 
-# Runs of one organization begun at one time in a process: of a thousand that come together, more would only make
-# everybody else wait for the interpreter and for a connection.
-TURNS = 4
-# Answers read in one query, for all who wait for one: a row may be megabytes.
-TOGETHER = 16
-# Far longer than the line of a thousand takes: a database that hangs must not hold everybody behind four for ever.
+# Runs that one process accepts at a time: of a thousand that arrive together, more would only make every request wait
+# for the interpreter and for a connection.
+ACCEPTED_AT_ONCE = 4
+# Far longer than a queue of a thousand takes: a database that hangs must not hold all requests behind four for ever.
 TURN_S = 30.0
+# Runs that are read in one query for all who wait for one: a row may be megabytes.
+ROWS_PER_QUERY = 16
 
 
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """An Idempotency-Key of an API key, and the body that it came with, both as SHA-256."""
+
+    api_key_id: int
+    key_digest: bytes
+    body_digest: bytes
+
+    @classmethod
+    def of(cls, api_key_id: int, key: str, body: bytes) -> Idempotency:
+        return cls(api_key_id, sha256(key.encode()).digest(), sha256(body).digest())
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run that is committed. `joined`: an earlier request started it, its message is sent already."""
+
+    run_id: int
+    project_id: int
+    joined: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
 class RunService:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        now: Now,
-        prompts: PromptService,
-        providers: Providers,
-        executor: Executor,
-        masking: RunMasking,
-        sweeper: RunSweeper,
-        ending: RunEnding,
-        owners: Owners,
-        organization_share: int,
-    ) -> None:
-        self._database = database
-        self._now = now
-        self._prompts = prompts
-        self._providers = providers
-        self._executor = executor
-        self._masking = masking
-        self._sweeper = sweeper
-        self._ending = ending
-        self._owners = owners
-        self._turns = Turns(Quota.of(TURNS, organization_share), timeout_s=TURN_S)
-        self._rows: Coalescer[int, RunRow | None] = Coalescer(self._read_all, most=TOGETHER, wait_s=TURN_S)
+    """`turns` hands out the `ACCEPTED_AT_ONCE` places among organizations."""
 
-    @property
-    def completions(self) -> RunCompletions:
-        """Where to wait for the ends of runs."""
-        return self._ending.completions
+    database: Database
+    now: Now
+    prompts: PromptService
+    providers: Providers
+    executor: Executor
+    masking: RunMasking
+    sweeper: RunSweeper
+    ending: RunEnding
+    owners: Owners
+    turns: Turns
+    _rows: Coalescer[int, RunRow | None] = field(init=False)
 
-    @property
-    def masking(self) -> RunMasking:
-        """What knows, where what is stored is masked, what was really said."""
-        return self._masking
-
-    @property
-    def call_timeout_s(self) -> float:
-        """How long one run's model call may take, retries included."""
-        return self._executor.caller.timeout_s
+    def __post_init__(self) -> None:
+        self._rows = Coalescer(self._read_all, most=ROWS_PER_QUERY, wait_s=TURN_S)
 
     def start(
         self,
@@ -97,84 +94,62 @@ class RunService:
         Whatever can be refused is refused before anything is written: `NotFound`, `Invalid`, and `Conflict`
         for an Idempotency-Key that came with another body. `epoch`: see `PromptService.get`.
         """
-        with self._turns.of(self._owners.of_project(project_id)):
-            return self._start(command, project_id, api_key_id, source, idempotency, epoch)
-
-    def _start(
-        self,
-        command: RunCommand,
-        project_id: int,
-        api_key_id: int | None,
-        source: str,
-        idempotency: Idempotency | None,
-        epoch: bytes,
-    ) -> Started:
-        joined = self._joined(project_id, idempotency)
-        if joined:
-            return joined
-        values, contents = self._accepted(command, project_id, epoch)
-        values |= {"api_key_id": api_key_id, "source": source}
-        try:
-            run_id = self._database.retrying(
-                lambda connection: self._write(connection, values, contents, idempotency),
-                single=not (idempotency or contents),
-            )
-        except IntegrityError:
-            joined = self._joined(project_id, idempotency)
-            if joined is None:
+        with self.turns.of(self.owners.of_project(project_id)):
+            if joined := self._joined(project_id, idempotency):
+                return joined
+            values, contents = self._accepted(command, project_id, epoch)
+            values |= {"api_key_id": api_key_id, "source": source}
+            try:
+                run_id = self.database.retrying(
+                    lambda connection: self._write(connection, values, contents, idempotency),
+                    single=not (idempotency or contents),
+                )
+            except IntegrityError:
+                if joined := self._joined(project_id, idempotency):
+                    return joined
                 raise
-            return joined
-        return Started(run_id, project_id)
+            return Started(run_id, project_id)
 
     def get(self, *, project_id: int, run_id: int) -> RunRow:
+        """The run; `NotFound` where the project has none of this id."""
         row = self._rows(run_id)
         if row is None or row.project_id != project_id:
             raise NotFound("There is no such run.")
         return row
 
+    def execute(self, run_id: int) -> bool:
+        """Execute a queued run, and notify whoever waits for it; returns whether it has ended now."""
+        if self.executor.execute(run_id):
+            return True
+        with self.database.read() as connection:
+            finished = runs.is_finished(connection, run_id=run_id)
+        if finished:
+            # The worker that ended it may have died before it notified anybody.
+            self.ending.completions.announce(run_id)
+        return finished
+
     def _read_all(self, run_ids: Sequence[int]) -> list[RunRow | None]:
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             found = {row.id: row for row in runs.find_runs(connection, run_ids=set(run_ids))}
         return [found.get(run_id) for run_id in run_ids]
 
-    def execute(self, run_id: int) -> bool:
-        """Execute a queued run; whether it is finished now, by whomever. Whoever waits for it is told."""
-        if self._executor.execute(run_id):
-            return True
-        finished = self._is_finished(run_id)
-        if finished:
-            # Its worker may have died before it told anybody.
-            self._ending.completions.announce(run_id)
-        return finished
-
-    def give_up(self, run_id: int) -> bool:
-        """End a run whose message could not be sent; False when it was, and somebody works on the run."""
-        return self._ending.give_up(run_id, NOT_SENT)
-
-    def sweep(self) -> list[int]:
-        """See `RunSweeper.sweep`."""
-        return self._sweeper.sweep()
-
-    def _is_finished(self, run_id: int) -> bool:
-        with self._database.read() as connection:
-            return runs.is_finished(connection, run_id=run_id)
-
     def _joined(self, project_id: int, idempotency: Idempotency | None) -> Started | None:
+        """The run that an earlier request with the same Idempotency-Key started."""
         if idempotency is None:
             return None
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             kept = idempotency_keys.find_key(
                 connection, api_key_id=idempotency.api_key_id, key_digest=idempotency.key_digest
             )
-            if kept is None or kept.created_at <= earlier_now(connection, self._now()) - KEY_TTL:
+            if kept is None or kept.created_at <= earlier_now(connection, self.now()) - KEY_TTL:
                 return None
         if kept.body_digest != idempotency.body_digest:
             raise Conflict("This Idempotency-Key came with another body before.")
         return Started(kept.run_id, project_id, joined=True)
 
     def _accepted(self, command: RunCommand, project_id: int, epoch: bytes) -> tuple[dict[str, Any], list[bytes]]:
-        """The row of the request, and the contents that go with it; raises what speaks against it."""
-        content = self._prompts.content(
+        """The columns of the run, and the contents that are stored beside it; raises if it can't be executed."""
+        content = self.prompts.content(
             project_id=project_id,
             prompt_id=command.prompt_id,
             productive=command.productive,
@@ -183,23 +158,23 @@ class RunService:
             epoch=epoch,
         )
         _check_usable(content.model)
-        message = Message("user", command.question, files=command.files)
-        self._providers.check(model_request(content.model, content.config, (message,), None, self.call_timeout_s))
-        asked = {"question": command.question, "request": snapshot(content, command)}
-        kept, contents = self._masking.accepted(project_id, asked, command.files)
+        message, timeout_s = Message("user", command.question, files=command.files), self.executor.caller.timeout_s
+        self.providers.check(model_request(content.model, content.config, (message,), None, timeout_s))
+        kept, contents = self.masking.accepted(project_id, snapshot(content, command), command.files)
         return {
             "project_id": project_id,
             "prompt_id": content.prompt_id,
             "commit_hash": content.commit_hash,
             "language_model_id": content.model.id,
-            **kept,
+            "question": kept.question,
+            "request": kept.request,
         }, contents
 
     def _write(
         self, connection: Connection, values: dict[str, Any], contents: list[bytes], idempotency: Idempotency | None
     ) -> int:
-        """The key before the files: of two requests at once, one ends there."""
-        now = self._now()
+        """Insert the run and its key before its files: of two requests at once, one fails there."""
+        now = self.now()
         run_id = runs.add_run(connection, values=values, now=now)
         if idempotency:
             now = earlier_now(connection, now)

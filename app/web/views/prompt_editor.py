@@ -143,5 +143,5 @@ def run_command(prompt_id: int, form: Form) -> RunCommand:
 
 def _selections(run: RunRow | None) -> dict[str, str]:
     """The values that the last run was made with."""
-    resolved: dict[str, str | None] = run.request["resolved"] if run else {}
+    resolved: dict[str, str | None] = run.request.resolved if run else {}
     return {key: name for key, name in resolved.items() if name is not None}

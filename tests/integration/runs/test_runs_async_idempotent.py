@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from app.models import idempotency_keys
+from app.work.left_behind import Resending
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
 from tests.support.waiting import wait_until
@@ -110,8 +111,8 @@ def test_a_sweep_deletes_expired_keys(world):
 def test_a_clock_that_jumps_pays_for_nothing_twice(world, monkeypatch, jump):
     service, prompt_id = world.container.services.runs, prompt(world)
     first = run(world, prompt_id, headers=key())
-    monkeypatch.setattr(service, "_now", lambda: world.container.now() + jump)
-    replace(service._sweeper, now=service._now).sweep()
+    monkeypatch.setattr(service, "now", lambda: world.container.now() + jump)
+    replace(service.sweeper, now=service.now, resending=Resending()).sweep()
     again = run(world, prompt_id, headers=key())
     monkeypatch.undo()
 

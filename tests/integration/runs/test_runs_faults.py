@@ -54,7 +54,7 @@ def make_older(world, run_id, by_s):
 def test_of_runs_claimed_together_each_goes_to_one_message_and_none_to_who_comes_late(world, service):
     first, taken, last = (started(world).run_id for _ in range(3))
     claim(world, taken)
-    claims = service._executor.claims
+    claims = service.executor.claims
 
     claimed = claims.claim_all([last, taken, first, last, first + 10_000])
 
@@ -278,7 +278,7 @@ def test_a_bug_while_a_run_is_executed_leaves_it_failed(world, service):
             raise ZeroDivisionError
 
     run_id = started(world).run_id
-    broken = replace(service._executor, caller=replace(service._executor.caller, providers=Broken()))
+    broken = replace(service.executor, caller=replace(service.executor.caller, providers=Broken()))
     with pytest.raises(ZeroDivisionError):
         broken.execute(run_id)
     assert world.get(f"/api/v1/runs/{run_id}").json["error"]["kind"] == "internal"
@@ -297,7 +297,7 @@ def test_an_answer_waits_for_a_database_that_is_away(world, service, monkeypatch
 
     pauses = []
     monkeypatch.setattr(database, "retrying", shaky)
-    replace(service._executor, patience=build_patience(pauses.append)).execute(run_id)
+    replace(service.executor, patience=build_patience(pauses.append)).execute(run_id)
 
     assert status(world, run_id) == "done"
     assert len(pauses) == 2

@@ -31,7 +31,7 @@ def apart(tmp_path, mysql_url, redis_url) -> World:
     schema.upgrade(container.database)
     container.services.models.sync_catalogue()
     yield new_world(container)
-    container.services.runs.completions.close()
+    container.services.runs.ending.completions.close()
     container.database.engine.dispose()
 
 

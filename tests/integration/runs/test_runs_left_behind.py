@@ -39,7 +39,7 @@ def queued(world, **fields) -> Started:
 
 def test_who_follows_a_run_hears_its_end_although_its_worker_can_tell_no_more(world, service):
     run_ = begun(world, stream=True)
-    with service._executor.live.of(run_.run_id) as note:
+    with service.executor.live.of(run_.run_id) as note:
         note(StreamEvent("token", "I am"))
     looks = []
 
@@ -60,10 +60,10 @@ def test_who_follows_a_run_hears_its_end_although_its_worker_can_tell_no_more(wo
 
 def test_who_waits_for_a_run_is_told_that_it_was_interrupted(world, service):
     run_ = begun(world)
-    service.completions.listen()
+    service.ending.completions.listen()
     sweep_runs(world)
 
-    assert service.completions.wait(run_.run_id, timeout_s=30)
+    assert service.ending.completions.wait(run_.run_id, timeout_s=30)
 
 
 def test_a_run_that_was_interrupted_is_counted_under_its_model(world):

@@ -90,10 +90,10 @@ def test_while_a_run_waits_and_while_it_is_in_work_nothing_of_it_can_be_read(wor
     [row] = claim(world, run_id)
     assert readable(world, secret) == []
     masking = world.container.services.runs.masking
-    assert masking.asked(row).question == f"I am {secret}"
+    assert masking.requested(row).question == f"I am {secret}"
     with world.container.database.read() as connection:
         assert masking.contents(connection, row) == [f"File of {secret}".encode()]
-        assert masking.contents(connection, masking.asked(row)) == [f"File of {secret}".encode()]
+        assert masking.contents(connection, masking.requested(row)) == [f"File of {secret}".encode()]
 
 
 @pytest.mark.usefixtures("masked")
@@ -104,7 +104,7 @@ def test_what_was_sealed_goes_with_the_end_of_the_run_whoever_ends_it(world, sec
     world.container.services.runs.execute(finished)
     claim(world, interrupted)
     sweep_runs(world)
-    world.container.services.runs.give_up(given_up)
+    world.container.services.runs.ending.give_up(given_up, "not sent")
 
     assert chunks(world, finished, interrupted, given_up) == []
     assert readable(world, secret) == []

@@ -207,7 +207,7 @@ def test_a_run_whose_worker_died_ends_the_stream_with_an_error(world, container,
     with world.container.database.write() as connection:
         table = runs.runs
         dead = failed("interrupted", "dead")
-        connection.execute(table.update().where(table.c.id == accepted.json["id"]).values(**dead))
+        connection.execute(table.update().where(table.c.id == accepted.json["id"]).values(dead.columns()))
     *_, last = seen
     assert last.error_kind == "interrupted"
 

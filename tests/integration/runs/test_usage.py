@@ -129,7 +129,7 @@ def test_runs_of_interrupted_and_unsent_ends_are_counted_once(world, container):
     claim(world, interrupted)
     sweep_runs(world)
     for _ in range(2):
-        container.services.runs.give_up(unsent)
+        container.services.runs.ending.give_up(unsent, "not sent")
         container.services.runs.execute(unsent)
 
     total = used(world)["total"]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.chat import Answer, ToolCall
 from app.providers.types import ModelConfig
-from app.services.runs.nok import nok_status
+from app.services.runs.outcome import nok_status
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 

@@ -2,9 +2,10 @@
 
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
-from app.chat import Answer, Tokens
+from app.chat import Answer, Tokens, ToolCall
 from app.models.language_models import LanguageModel
 from app.providers import catalogue
 from app.providers.types import ModelConfig
@@ -49,7 +50,20 @@ def test_parts_of_the_tokens_are_told_when_there_are_any():
     plain = answered(Answer("x", tokens=Tokens(3, 2)), ModelConfig(), model())
     parts = answered(Answer("x", tokens=Tokens(3, 2, 1, 1, 1)), ModelConfig(), model())
 
-    assert plain["outcome"]["tokens"] == {"prompt": 3, "completion": 2, "total": 5}
-    assert parts["outcome"]["tokens"] == {
+    assert msgspec.to_builtins(plain.outcome.tokens) == {"prompt": 3, "completion": 2, "total": 5}
+    assert msgspec.to_builtins(parts.outcome.tokens) == {
         "prompt": 3, "completion": 2, "total": 5, "cacheRead": 1, "cacheWrite": 1, "reasoning": 1
     }  # fmt: skip
+
+
+def test_an_outcome_is_stored_under_the_names_that_rows_have_always_had():
+    call = ToolCall("1", "weather", {"city": "Rome"})
+    end = answered(Answer("x", (call,), reasoning="because", tokens=Tokens(3, 2)), ModelConfig(), model(), "mini: away")
+
+    assert msgspec.to_builtins(end.outcome) == {
+        "tokens": {"prompt": 3, "completion": 2, "total": 5},
+        "cost": {"prompt": 7.5e-06, "completion": 2e-05, "total": 2.75e-05},
+        "chainOfThoughts": "because",
+        "toolCalls": [{"id": "1", "name": "weather", "arguments": {"city": "Rome"}}],
+        "firstError": "mini: away",
+    }

@@ -1,0 +1,89 @@
+"""Requests of runs: what a caller asks for, as it is fixed when the run is accepted and as the model receives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from app.chat import File, Message
+from app.models.language_models import LanguageModel
+from app.models.runs import StoredFile, StoredRequest
+from app.providers.types import Credential, ModelRef, ModelRequest
+from app.rendering.placeholders import Placeholder, fill
+from app.rendering.xml import to_xml
+from app.services.prompts.changes import check_filled_length
+from app.services.prompts.content import PromptContent
+from app.services.prompts.model_config import parse_config
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommand:
+    """`selections` maps a placeholder's key to the name of a value; `commit_hash` beats `productive`.
+
+    `stream` has the answer's pieces kept for a while as the model writes them, for whoever follows the run.
+    """
+
+    prompt_id: int
+    question: str
+    files: tuple[File, ...] = ()
+    selections: dict[str, str] = field(default_factory=dict)
+    productive: bool = True
+    commit_hash: str | None = None
+    stream: bool = False
+
+
+class Requested(msgspec.Struct, frozen=True):
+    """The columns of a run that come from its request."""
+
+    question: str
+    request: StoredRequest
+
+
+def snapshot(content: PromptContent, command: RunCommand) -> Requested:
+    """The request with the draft as it is now: text filled in, its format, the model's configuration."""
+    _check_length(content.value, content.placeholders, command.selections)
+    filled = fill(content.value, content.placeholders, command.selections)
+    request = StoredRequest(
+        text=filled.text,
+        format=content.instruction_format,
+        config=content.config,
+        fallback_model_id=content.fallback.id if content.fallback and content.fallback.usable else None,
+        productive=command.productive,
+        stream=command.stream,
+        resolved=filled.resolved,
+        ignored=filled.ignored,
+        files=[StoredFile(file.name, file.media_type, len(file.content)) for file in command.files],
+    )
+    return Requested(command.question, request)
+
+
+def _check_length(text: str, placeholders: Sequence[Placeholder], selections: Mapping[str, str]) -> None:
+    chosen = {placeholder.key: placeholder.choose(selections.get(placeholder.key)) for placeholder in placeholders}
+    check_filled_length(text, {key: len(value.content) for key, value in chosen.items() if value})
+
+
+def render(request: StoredRequest) -> str:
+    """The instruction: exactly what the model receives."""
+    text = request.text or ""
+    return to_xml(text) if request.format == "XML" else text
+
+
+def model_request(
+    model: LanguageModel,
+    config: dict[str, Any],
+    messages: tuple[Message, ...],
+    credential: Credential | None,
+    timeout_s: float,
+    organization_id: int = 0,
+) -> ModelRequest:
+    ref = ModelRef(model.vendor, model.name, model.base_url or None)  # type: ignore[arg-type] # a vendor's own name
+    return ModelRequest(ref, parse_config(config, model), messages, credential, timeout_s, organization_id)
+
+
+def without_text(request: StoredRequest) -> StoredRequest:
+    """The request of a run that has ended: its instruction is stored instead of the text, and nothing is sealed."""
+    return msgspec.structs.replace(request, text=UNSET, sealed=UNSET)

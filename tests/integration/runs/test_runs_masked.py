@@ -227,7 +227,7 @@ def test_a_worker_that_knows_of_no_rules_yet_looks_again_before_it_stores_a_seal
     stale = rules.of(world.project_id)
     masking(("pattern", r"[\w.]+@[\w.]+"))
     run_id = accepted(world, secret)
-    rules._known[world.project_id] = (rules._monotonic(), stale)
+    rules._known[world.project_id] = (rules.monotonic(), stale)
     world.container.services.runs.execute(run_id)
 
     assert readable(world, secret) == []

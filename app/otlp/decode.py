@@ -10,7 +10,7 @@ from app.errors import Invalid
 from app.otlp.rejections import Rejection
 from app.otlp.span import Span
 from app.otlp.text import Body, valid_utf8, without_bom, without_lone_surrogates
-from app.otlp.validate import BadSpan, Latest, ResourceAttributes, span_of
+from app.otlp.validate import BadSpan, LatestAttributes, ResourceAttributes, span_of
 from app.otlp.wire import Export, ScopeSpans, scope_name
 
 LARGE = 8 * 1024 * 1024
@@ -30,7 +30,7 @@ class Decoded:
 def decode(body: Body) -> Decoded:
     """Decode an export request (after decompression). Raises Invalid when it is no OTLP JSON object."""
     export = _export(valid_utf8(without_bom(body)))
-    latest: Latest | None = {} if len(body) > LARGE else None
+    latest = LatestAttributes() if len(body) > LARGE else None
     spans: dict[tuple[bytes, bytes], Span] = {}
     rejected: list[Rejection] = []
     for resource_spans in export.resourceSpans or ():
@@ -43,7 +43,7 @@ def decode(body: Body) -> Decoded:
 def _decode_scope(
     scope_spans: ScopeSpans,
     resource: ResourceAttributes,
-    latest: Latest | None,
+    latest: LatestAttributes | None,
     spans: dict[tuple[bytes, bytes], Span],
     rejected: list[Rejection],
 ) -> None:

@@ -1,6 +1,8 @@
-"""What a span must have to be stored; each check that fails says what to change."""
+"""Checks that a span has all that storing it needs; a rejection says what to change."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -49,33 +51,39 @@ class ResourceAttributes:
         return frozenset(attributes(resource.get("attributes"))) if isinstance(resource, dict) else frozenset()
 
 
-Latest = dict[int, dict[str, Raw]]
-"""The attributes of the span looked at last, by its place in memory."""
+@dataclass(slots=True)
+class LatestAttributes:
+    """The attributes of the span that was looked at last."""
+
+    span: Raw | None = None
+    attributes: dict[str, Raw] = field(default_factory=dict)
+
+    def of(self, span: Raw) -> dict[str, Raw]:
+        """The attributes of `span`, parsed unless it was the last one."""
+        if span is not self.span:
+            self.span, self.attributes = span, _raw_attributes(_wire_span(span))
+        return self.attributes
 
 
 class ForgetfulAttributes(LazyAttributes):
-    """The attributes of one span of a large batch: parsed again when they are asked for, kept until the next span's.
+    """The attributes of one span of a large batch, parsed again on access and kept until those of another are read.
 
     Tens of thousands of parsed spans would take as much memory as the batch itself.
     """
 
     __slots__ = ("_latest", "_span")
 
-    def __init__(self, span: Raw, latest: Latest) -> None:
+    def __init__(self, span: Raw, latest: LatestAttributes) -> None:
         self._span = span
         self._latest = latest
 
     @property
     def _raw(self) -> dict[str, Raw]:  # type: ignore[override]
-        place = id(self._span)
-        if place not in self._latest:
-            self._latest.clear()
-            self._latest[place] = _raw_attributes(_wire_span(self._span))
-        return self._latest[place]
+        return self._latest.of(self._span)
 
 
-def span_of(raw: Raw, scope: str, resource: ResourceAttributes, latest: Latest | None = None) -> Span:
-    """The span in `raw`. Raises BadSpan. With `latest`, a dict for the batch, attributes are not kept."""
+def span_of(raw: Raw, scope: str, resource: ResourceAttributes, latest: LatestAttributes | None = None) -> Span:
+    """The span in `raw`. Raises BadSpan. With `latest`, which the spans of a batch share, attributes are not kept."""
     wire = _wire_span(raw)
     trace_id = _id(wire.traceId, 16)
     span_id = _id(wire.spanId, 8)

@@ -21,7 +21,12 @@ def format_pointer(path: Sequence[str | int]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
+def unescape_token(token: str) -> str:
+    """Return the key or index that a token of a pointer stands for; a `~` that escapes nothing stays."""
+    return token.replace("~1", "/").replace("~0", "~")
+
+
 def _unescape(token: str) -> str:
     if token.replace("~0", "").replace("~1", "").find("~") >= 0:
         raise ValueError("in a JSON pointer, ~ is followed by 0 or 1")
-    return token.replace("~1", "/").replace("~0", "~")
+    return unescape_token(token)

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any, NoReturn
 
-from app.otlp.text import REPLACEMENT, too_deep
+from app.otlp.text import too_deep
 
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
 _DIGITS_MAX = len(str(INTEGER_MAX))
@@ -18,7 +18,7 @@ def storable_text(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\0", REPLACEMENT)
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def decode_json(text: str) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from app.meter import Meter
+from app.pointers import unescape_token
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
@@ -77,7 +78,7 @@ class References:
         node = self._addresses[url]
         for token in unquote(fragment[1:]).split("/"):
             self._meter.spend(1)
-            node = _step(node, token.replace("~1", "/").replace("~0", "~"), reference)
+            node = _step(node, unescape_token(token), reference)
         return node
 
 

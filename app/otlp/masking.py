@@ -21,6 +21,7 @@ from app.otlp.mask_texts import GROWTH_MAX, Budget, Exhausted, TextRule, json_si
 from app.otlp.text import parse_json
 from app.otlp.validate import CONVERSATION_ID, PROMPT_ID
 from app.otlp.values import any_value
+from app.pointers import Pointer, unescape_token
 
 MASK = "[masked]"
 RULES_MAX = 100
@@ -40,16 +41,16 @@ class Rule:
 
 
 class Masking:
-    """Rules, compiled. Raises Invalid for one that can't be used, naming it by its place."""
+    """Compiled rules. Raises Invalid for one that can't be used, naming it by its index."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.texts: list[TextRule] = []
-        self.pointers: list[tuple[tuple[str, ...], str]] = []
-        for place, rule in enumerate(rules):
+        self.pointers: list[tuple[Pointer, str]] = []
+        for index, rule in enumerate(rules):
             try:
                 self._add(rule)
             except ValueError as error:
-                raise _refused(place, error) from None
+                raise _refused(index, error) from None
 
     def __bool__(self) -> bool:
         return bool(self.texts or self.pointers)
@@ -91,14 +92,15 @@ class Masking:
 def checked(rules: Sequence[Rule]) -> Masking:
     """Rules that someone wants to set. Raises Invalid for one that can't be used, or that finds nothing everywhere."""
     masking = Masking(rules)
-    for place, rule in enumerate(rules):
-        if rule.kind == "pattern" and TextRule.of(rule.value, rule.replacement).finds_nothing():
-            raise _refused(place, "matches the empty text, which is everywhere; write + where it has *")
+    patterns = (index for index, rule in enumerate(rules) if rule.kind == "pattern")
+    for index, text_rule in zip(patterns, masking.texts, strict=True):
+        if text_rule.finds_nothing():
+            raise _refused(index, "matches the empty text, which is everywhere; write + where it has *")
     return masking
 
 
-def _refused(place: int, why: object) -> Invalid:
-    return Invalid(f"masking.{place}.value: {why}")
+def _refused(index: int, why: object) -> Invalid:
+    return Invalid(f"masking.{index}.value: {why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +219,10 @@ class _Pass:
         return self._point(text, (), replacement) if text.lstrip().startswith(("{", "[")) else text
 
 
-def _tokens(pointer: str) -> tuple[str, ...]:
+def _tokens(pointer: str) -> Pointer:
     if not pointer.startswith("/") or pointer == "/":
         raise ValueError("a JSON pointer is / and an attribute's key, then / and each step into its value")
-    return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/"))
+    return tuple(map(unescape_token, pointer[1:].split("/")))
 
 
 def _meet(tokens: Sequence[str], place: Sequence[str]) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 
 import orjson
 
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 MAX_DEPTH = 64
 """Levels of lists and objects that are kept as such in content that came from outside."""
 

@@ -58,26 +58,19 @@ def reject_unknown_prompts(spans: Iterable[Span], known: Set[int]) -> tuple[list
 
 
 def too_large(span: Span, limit: int) -> Rejection:
-    return Rejection(
-        span.trace_id.hex(),
-        span.span_id.hex(),
-        shown(span.name),
-        "too_large",
+    reason = (
         f"the span is larger than {limit} bytes; limit the length of its attributes "
-        "(OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT)",
-        span.prompt_id,
+        "(OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT)"
     )
+    return _rejection(span, "too_large", reason)
 
 
 def unknown_prompt(span: Span) -> Rejection:
-    return Rejection(
-        span.trace_id.hex(),
-        span.span_id.hex(),
-        shown(span.name),
-        "unknown_prompt",
-        unknown_prompt_reason(str(span.prompt_id)),
-        span.prompt_id,
-    )
+    return _rejection(span, "unknown_prompt", unknown_prompt_reason(str(span.prompt_id)))
+
+
+def _rejection(span: Span, code: Code, reason: str) -> Rejection:
+    return Rejection(span.trace_id.hex(), span.span_id.hex(), shown(span.name), code, reason, span.prompt_id)
 
 
 def unknown_prompt_reason(prompt_id: str) -> str:

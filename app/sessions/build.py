@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from app.otlp.normalise.messages import first_user_text, last_user_text
 from app.sessions.copies import mark_copies
 from app.sessions.facts import PROMPT_VERSION
 from app.sessions.recorded import offered_tools, placeholders, texts
@@ -11,7 +12,6 @@ from app.sessions.spans import StoredSpan, TurnSpan, read_turn
 from app.sessions.steps import in_step_order, shown, step_of
 from app.sessions.types import Turn, Usage
 from app.sessions.warnings import warnings_of
-from app.sessions.words import first_user_text, last_user_text
 
 CONVERSATION_ID = "gen_ai.conversation.id"
 

@@ -9,10 +9,10 @@ from heapq import nsmallest
 import msgspec
 
 from app.otlp.normalise import Normalised
+from app.otlp.normalise.messages import first_user_text
 from app.otlp.reader import view_of
 from app.otlp.span import Span
 from app.sessions.types import Usage
-from app.sessions.words import first_user_text
 
 PROMPT_VERSION = "service.prompt.version"
 MAX_OPENING = 300

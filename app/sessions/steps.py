@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from app.otlp.normalise import Messages
 from app.sessions.spans import TurnSpan
 from app.sessions.types import ShownSpan, Step, Usage
-from app.sessions.words import answer_text, reasoning, text_beside_tools
 
 
 def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
@@ -93,3 +93,21 @@ def shown(span: TurnSpan) -> ShownSpan:
         reasoning=reasoning(span.outputs),
         text_beside_tools=text_beside_tools(span.outputs),
     )
+
+
+def answer_text(outputs: Messages | None) -> str | None:
+    """The text of the last output message, when that message calls no tool."""
+    if not outputs or outputs[-1].calls:
+        return None
+    return outputs[-1].text
+
+
+def text_beside_tools(outputs: Messages | None) -> str | None:
+    """The text beside tool calls; it is shown and is no step."""
+    if not outputs or not outputs[-1].calls:
+        return None
+    return "\n".join(message.text for message in outputs if message.text) or None
+
+
+def reasoning(outputs: Messages | None) -> str | None:
+    return "\n".join(message.reasoning for message in outputs or () if message.reasoning) or None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +57,20 @@ def read_text(value: Any, role: str) -> Messages | None:
     if not isinstance(value, str) or not value.strip() or value.lstrip().startswith(("[", "{")):
         return None
     return (Message(role, value),)
+
+
+def first_user_text(messages: Messages | None) -> str | None:
+    """The question that opened a conversation."""
+    return next(_user_texts(messages or ()), None)
+
+
+def last_user_text(messages: Messages | None) -> str | None:
+    """The reply that started a later turn (some libraries send tool results with role user, without text)."""
+    return next(_user_texts(reversed(messages or ())), None)
+
+
+def _user_texts(messages: Iterable[Message]) -> Iterator[str]:
+    return (message.text for message in messages if message.role == "user" and message.text)
 
 
 def text_of(parts: Parts, role: str) -> str | None:

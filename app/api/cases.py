@@ -2,166 +2,131 @@
 
 from __future__ import annotations
 
-import falcon
+from dataclasses import dataclass
+from typing import Any
 
 from app.access import ByKey
-from app.api.operation import operation
-from app.http.bodies import read_json
+from app.api.operation import Reply, operation
+from app.cursors import Page
+from app.models.api_keys import ApiKey
 from app.models.cases import TestCaseRow
-from app.schemas.answers import cases as answers
-from app.schemas.base import load
-from app.schemas.cases import (
-    CaseChange,
-    CaseChangeSchema,
-    CopySchema,
-    ImportSchema,
-    PageQuery,
-    PageQuerySchema,
-    WrittenCase,
-    WrittenCaseSchema,
-    dump_export,
-    dump_proposal,
-    dump_test_case,
-)
-from app.services.replays.cases import DOCUMENT_BYTES, TestCaseService
+from app.schemas import cases as schemas
+from app.schemas.paging import PageQuery, PageQuerySchema
+from app.services.replays.cases import DOCUMENT_BYTES, CaseChange, Proposal, TestCaseService, WrittenCase
 
-_CHANGE, _WRITTEN, _COPY, _IMPORT, _PAGE = (
-    CaseChangeSchema(),
-    WrittenCaseSchema(),
-    CopySchema(),
-    ImportSchema(),
-    PageQuerySchema(),
-)
 # A file has the document and little else, indented.
 IMPORT_BYTES = 4 * DOCUMENT_BYTES
+LOCATION = "/api/v1/test-cases/{id}"
 
 
+@dataclass(frozen=True, slots=True)
 class _Resource:
-    def __init__(self, *, cases: TestCaseService, body_bytes: int) -> None:
-        self._cases = cases
-        self._body_bytes = body_bytes
+    cases: TestCaseService
 
 
 class SessionTestCases(_Resource):
     access = ByKey({"POST": "write"})
 
-    @operation("Make a test case of a session", body=CaseChangeSchema, body_optional=True, answers={201: answers.Case})
-    def on_post(self, req: falcon.Request, resp: falcon.Response, session_id: str) -> None:
-        asked: CaseChange = load(_CHANGE, read_json(req, self._body_bytes, optional=True))
-        key = req.context.key
-        row = self._cases.from_session(
-            project_id=key.project_id, session_id=session_id, name=asked.name, changes=asked.changes, actor=key.actor
+    @operation(
+        "Make a test case of a session",
+        body=schemas.CaseChangeSchema,
+        body_optional=True,
+        answers={201: schemas.TestCase},
+        location=LOCATION,
+    )
+    def on_post(self, key: ApiKey, session_id: str, command: CaseChange) -> TestCaseRow:
+        return self.cases.from_session(
+            project_id=key.project_id, session_id=session_id, change=command, actor=key.actor
         )
-        _created(resp, row)
 
 
 class TestCaseProposal(_Resource):
     access = ByKey({"GET": "read"})
 
-    @operation("The test case that a session makes without changes; nothing is stored", answers={200: answers.Proposal})
-    def on_get(self, req: falcon.Request, resp: falcon.Response, session_id: str) -> None:
-        proposal = self._cases.proposed(project_id=req.context.key.project_id, session_id=session_id)
-        resp.media = dump_proposal(proposal)
+    @operation(
+        "The test case that a session makes without changes; nothing is stored",
+        answers={200: schemas.TestCaseProposal},
+    )
+    def on_get(self, key: ApiKey, session_id: str) -> Proposal:
+        return self.cases.proposed(project_id=key.project_id, session_id=session_id)
 
 
 class PromptTestCases(_Resource):
     access = ByKey({"GET": "read", "POST": "write"})
 
-    @operation("The prompt's test cases, newest first", query=PageQuerySchema, answers={200: answers.Cases})
-    def on_get(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
-        query: PageQuery = load(_PAGE, req.params)
-        page = self._cases.list(
-            project_id=req.context.key.project_id, prompt_id=prompt_id, limit=query.limit, cursor=query.cursor
+    @operation("The prompt's test cases, newest first", query=PageQuerySchema, answers={200: schemas.TestCases})
+    def on_get(self, key: ApiKey, prompt_id: int, command: PageQuery) -> Page[TestCaseRow]:
+        return self.cases.list(
+            project_id=key.project_id, prompt_id=prompt_id, limit=command.limit, cursor=command.cursor
         )
-        resp.media = {"testCases": [dump_test_case(row) for row in page.entries], "nextCursor": page.next_cursor}
 
-    @operation("Write a test case by hand", body=WrittenCaseSchema, answers={201: answers.Case})
-    def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
-        written: WrittenCase = load(_WRITTEN, read_json(req, self._body_bytes))
-        row = self._cases.by_hand(
-            project_id=req.context.key.project_id,
-            prompt_id=prompt_id,
-            name=written.name,
-            question=written.question,
-            expected_answer=written.expected_answer,
-            placeholders=written.placeholders,
-            actor=req.context.key.actor,
-        )
-        _created(resp, row)
+    @operation(
+        "Write a test case by hand",
+        body=schemas.WrittenCaseSchema,
+        answers={201: schemas.TestCase},
+        location=LOCATION,
+    )
+    def on_post(self, key: ApiKey, prompt_id: int, command: WrittenCase) -> TestCaseRow:
+        return self.cases.by_hand(project_id=key.project_id, prompt_id=prompt_id, written=command, actor=key.actor)
 
 
 class ImportedTestCases(_Resource):
-    """Takes what `…/export` gives. A test case of the same name becomes what is sent (200), else a new one (201)."""
+    """Takes an exported file, in place of a test case of the same name (200), else as a new one (201)."""
 
     access = ByKey({"POST": "write"})
 
     @operation(
         "Import a test case",
-        body=ImportSchema,
-        answers={200: answers.Case, 201: answers.Case},
+        body=schemas.ImportSchema,
+        limit="import",
+        answers={200: schemas.TestCase, 201: schemas.TestCase},
         answer_headers=("Location",),
+        location=LOCATION,
     )
-    def on_post(self, req: falcon.Request, resp: falcon.Response, prompt_id: int) -> None:
-        sent = load(_IMPORT, read_json(req, IMPORT_BYTES))
-        imported = self._cases.bring_in(
-            project_id=req.context.key.project_id,
+    def on_post(self, key: ApiKey, prompt_id: int, command: dict[str, Any]) -> Reply:
+        imported = self.cases.import_case(
+            project_id=key.project_id,
             prompt_id=prompt_id,
-            name=sent["name"],
-            document=sent["test_case"],
-            actor=req.context.key.actor,
+            name=command["name"],
+            document=command["test_case"],
+            actor=key.actor,
         )
-        _created(resp, imported.row)
-        if not imported.created:
-            resp.status = falcon.HTTP_200
+        return Reply(201 if imported.created else 200, imported.row)
 
 
 class TestCaseResource(_Resource):
     access = ByKey({"GET": "read", "PATCH": "write", "DELETE": "write"})
 
-    @operation("One test case", answers={200: answers.Case})
-    def on_get(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
-        resp.media = dump_test_case(self._cases.get(project_id=req.context.key.project_id, test_case_id=test_case_id))
+    @operation("One test case", answers={200: schemas.TestCase})
+    def on_get(self, key: ApiKey, test_case_id: int) -> TestCaseRow:
+        return self.cases.get(project_id=key.project_id, test_case_id=test_case_id)
 
-    @operation("Change what a test case checks", body=CaseChangeSchema, answers={200: answers.Case})
-    def on_patch(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
-        asked: CaseChange = load(_CHANGE, read_json(req, self._body_bytes))
-        row = self._cases.change(
-            project_id=req.context.key.project_id,
-            test_case_id=test_case_id,
-            name=asked.name,
-            changes=asked.changes,
-            actor=req.context.key.actor,
-        )
-        resp.media = dump_test_case(row)
+    @operation("Change what a test case checks", body=schemas.CaseChangeSchema, answers={200: schemas.TestCase})
+    def on_patch(self, key: ApiKey, test_case_id: int, command: CaseChange) -> TestCaseRow:
+        return self.cases.change(project_id=key.project_id, test_case_id=test_case_id, change=command, actor=key.actor)
 
     @operation("Delete a test case; what its replays found stays", answers={204: None})
-    def on_delete(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
-        key = req.context.key
-        self._cases.delete(project_id=key.project_id, test_case_id=test_case_id, actor=key.actor)
-        resp.status = falcon.HTTP_204
+    def on_delete(self, key: ApiKey, test_case_id: int) -> None:
+        self.cases.delete(project_id=key.project_id, test_case_id=test_case_id, actor=key.actor)
 
 
 class TestCaseCopy(_Resource):
     access = ByKey({"POST": "write"})
 
-    @operation("Copy a test case", body=CopySchema, body_optional=True, answers={201: answers.Case})
-    def on_post(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
-        name: str | None = load(_COPY, read_json(req, self._body_bytes, optional=True))["name"]
-        key = req.context.key
-        row = self._cases.copy(project_id=key.project_id, test_case_id=test_case_id, name=name, actor=key.actor)
-        _created(resp, row)
+    @operation(
+        "Copy a test case",
+        body=schemas.CopySchema,
+        body_optional=True,
+        answers={201: schemas.TestCase},
+        location=LOCATION,
+    )
+    def on_post(self, key: ApiKey, test_case_id: int, command: dict[str, Any]) -> TestCaseRow:
+        return self.cases.copy(project_id=key.project_id, test_case_id=test_case_id, **command, actor=key.actor)
 
 
 class TestCaseExport(_Resource):
     access = ByKey({"GET": "read"})
 
-    @operation("A test case as a file for a repository", answers={200: answers.Export})
-    def on_get(self, req: falcon.Request, resp: falcon.Response, test_case_id: int) -> None:
-        row = self._cases.get(project_id=req.context.key.project_id, test_case_id=test_case_id)
-        resp.media = dump_export(row)
-
-
-def _created(resp: falcon.Response, row: TestCaseRow) -> None:
-    resp.status = falcon.HTTP_201
-    resp.location = f"/api/v1/test-cases/{row.id}"
-    resp.media = dump_test_case(row)
+    @operation("A test case as a file for a repository", answers={200: schemas.TestCaseExport})
+    def on_get(self, key: ApiKey, test_case_id: int) -> TestCaseRow:
+        return self.cases.get(project_id=key.project_id, test_case_id=test_case_id)

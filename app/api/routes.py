@@ -141,23 +141,21 @@ def run_routes(container: Container) -> Routes:
 
 def replay_routes(container: Container) -> Routes:
     replays, delivery = container.services.replays, container.replay_delivery
-    limit = container.settings.json_body_bytes
-    cases: dict[str, Any] = {"cases": container.services.test_cases, "body_bytes": limit}
-    starting: dict[str, Any] = {"replays": replays, "delivery": delivery, "body_bytes": limit}
+    cases = container.services.test_cases
     case, replay = f"/api/v1/test-cases/{ID % 'test_case_id'}", f"/api/v1/replays/{ID % 'replay_id'}"
     return {
-        "/api/v1/sessions/{session_id}/test-cases": SessionTestCases(**cases),
-        "/api/v1/sessions/{session_id}/test-case-proposal": TestCaseProposal(**cases),
-        f"{PROMPT}/test-cases": PromptTestCases(**cases),
-        f"{PROMPT}/test-cases/import": ImportedTestCases(**cases),
-        case: TestCaseResource(**cases),
-        f"{case}/copy": TestCaseCopy(**cases),
-        f"{case}/export": TestCaseExport(**cases),
-        f"{case}/replays": TestCaseReplays(**starting),
-        f"{PROMPT}/replays": PromptReplays(**starting),
-        f"{PROMPT}/replay-history": ReplayHistoryResource(history=container.services.replay_history),
-        replay: ReplayResource(replays=replays),
-        f"{replay}/cancel": ReplayCancellation(replays=replays),
-        f"{replay}/steps/{{step}}": ReplayStep(replays=replays, body_bytes=limit),
-        f"{replay}/steps/{{step}}/accept": AcceptedStep(replays=replays, cases=cases["cases"]),
+        "/api/v1/sessions/{session_id}/test-cases": SessionTestCases(cases),
+        "/api/v1/sessions/{session_id}/test-case-proposal": TestCaseProposal(cases),
+        f"{PROMPT}/test-cases": PromptTestCases(cases),
+        f"{PROMPT}/test-cases/import": ImportedTestCases(cases),
+        case: TestCaseResource(cases),
+        f"{case}/copy": TestCaseCopy(cases),
+        f"{case}/export": TestCaseExport(cases),
+        f"{case}/replays": TestCaseReplays(replays, delivery),
+        f"{PROMPT}/replays": PromptReplays(replays, delivery),
+        f"{PROMPT}/replay-history": ReplayHistoryResource(container.services.replay_history),
+        replay: ReplayResource(replays),
+        f"{replay}/cancel": ReplayCancellation(replays),
+        f"{replay}/steps/{{step}}": ReplayStep(replays),
+        f"{replay}/steps/{{step}}/accept": AcceptedStep(replays, cases),
     }

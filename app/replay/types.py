@@ -90,7 +90,7 @@ class CheckedAnswer(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", 
         return self.check.enabled and self.check.answer != "ignore"
 
 
-CaseStep = CheckedCall | CheckedAnswer
+CaseStep = CheckedAnswer | CheckedCall
 
 
 class CaseTurn(_CaseDocument, frozen=True, kw_only=True):

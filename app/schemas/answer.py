@@ -36,8 +36,9 @@ TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
 class Part(fields.Field[Any]):
     """Stands for the fields of another answer; see `part`."""
 
-    def __init__(self, schema: type[Schema], path: str) -> None:
+    def __init__(self, schema: type[Schema], path: str, stored: bool) -> None:
         super().__init__()
+        self.stored = stored
         self.fields: Mapping[str, Field] = schema._declared_fields
         self.path = path
 
@@ -47,7 +48,7 @@ class Part(fields.Field[Any]):
     def _moved(self, name: str, field: Field) -> Field:
         moved = copy.copy(field)
         path = f"{self.path}.{field.metadata['of']}" if "of" in field.metadata else self.path
-        moved.metadata = {**field.metadata, "of": path}
+        moved.metadata = {**field.metadata, "of": path, "stored": self.stored}
         moved.attribute = field.attribute or name
         return moved
 
@@ -130,9 +131,9 @@ def one(inner: type[Schema], **options: Any) -> Field:
     return fields.Nested(inner, **_options(options))
 
 
-def part(schema: type[Schema], path: str) -> Field:
-    """Include the fields of `schema` here, read from the attribute `path`."""
-    return Part(schema, path)
+def part(schema: type[Schema], path: str, *, stored: bool = False) -> Field:
+    """Include the fields of `schema` here, read from the attribute `path`, which is JSON already if `stored`."""
+    return Part(schema, path, stored)
 
 
 class Either(fields.Field[Any]):
@@ -190,6 +191,8 @@ def _expression(name: str, field: Field, names: Json, number: int) -> str:
     """The expression of a field's value in the object `one`; what it calls is added to `names`."""
     owner = f"one.{field.metadata['of']}" if "of" in field.metadata else "one"
     value = f"{owner}.{field.attribute or name}"
+    if field.metadata.get("stored"):
+        return f"{owner}[{field.data_key!r}]"
     if get := field.metadata.get("get"):
         names[f"get{number}"] = get
         value = f"get{number}({owner})"

@@ -33,7 +33,7 @@ class StrictSchema(Schema, metaclass=CamelCaseMeta):
         unknown = RAISE
 
     camel_case: ClassVar = True
-    command: ClassVar[type[Any] | None] = None
+    command: ClassVar[Callable[..., Any] | None] = None
 
     error_messages = {"unknown": "Unknown field.", "type": "Must be a JSON object."}  # noqa: RUF012 - marshmallow's way
 

@@ -12,7 +12,7 @@ import orjson
 from app.errors import Invalid, NotFound
 from app.schemas.answer import dumper
 from app.schemas.base import Moment, StrictSchema
-from app.schemas.cases import dump_test_case
+from app.schemas.cases import TestCase
 from app.schemas.runs import Run
 from app.schemas.sessions import Session
 from app.services.data.export import ExportService
@@ -47,7 +47,7 @@ def records(
     if kind == "test-cases":
         if query != ExportQuery():
             raise Invalid("since, until: These are for sessions and runs: test cases have no time.")
-        return map(dump_test_case, exports.of_test_cases(prompt_id=prompt_id))
+        return map(dumper(TestCase), exports.of_test_cases(prompt_id=prompt_id))
     chosen: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}
     chosen |= {"since": query.since, "until": query.until}
     if kind == "runs":

@@ -1,33 +1,38 @@
-"""Requests about replays, and replays as JSON."""
+"""Replays: what requests say of them, and how answers show them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
-from marshmallow import fields, post_load, validate
+import msgspec
+from marshmallow import fields, validate
 
+from app import chat
 from app.models.replays import STATUSES, ReplayRow
-from app.replay.types import StepResult
+from app.replay import types
+from app.replay.types import StepKind, StepResult, StopReason
+from app.schemas.answer import Answer, anything, choice, integer, itself, many, mapping, number, one, text, time
 from app.schemas.base import BoundedList, Identifier, StrictSchema, Text
-from app.schemas.cases import PAGE, PAGE_MAX
-from app.services.replays.history import DraftHistory
+from app.schemas.common import Cost, Tokens
+from app.schemas.paging import PageQuery, PageQuerySchema
+from app.schemas.structs import answer_of
 from app.services.replays.service import AT_ONCE, ReplayView
-from app.timestamps import iso, iso_or_none
 
+NO_COUNTS = dict.fromkeys(get_args(StepResult), 0)
 NO_DRIFT: dict[str, Any] = {"placeholders": {}, "tools": []}
-NO_TOKENS = {"prompt": 0, "completion": 0, "total": 0}
+NO_TOKENS = msgspec.to_builtins(chat.Tokens())
 
 
 class StartSchema(StrictSchema):
-    """`judgeModelName` beats the organization's default model."""
+    """`judgeModelName` is used instead of the organization's default model."""
 
     judge_model = Text(data_key="judgeModelName", minimum=1, maximum=128, load_default=None)
 
 
 class StartAllSchema(StartSchema):
-    test_case_ids = BoundedList(Identifier(), maximum=AT_ONCE, data_key="testCaseIds", load_default=None)
+    test_case_ids = BoundedList(Identifier(), maximum=AT_ONCE, load_default=None)
 
 
 class VerdictSchema(StrictSchema):
@@ -35,98 +40,127 @@ class VerdictSchema(StrictSchema):
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayQuery:
-    """Which of a prompt's replays; None everywhere for all of them."""
+class ReplayQuery(PageQuery):
+    """A page of a prompt's replays; None everywhere for all of them."""
 
-    limit: int = PAGE
-    cursor: str | None = None
     test_case_id: int | None = None
     status: str | None = None
     fingerprint: str | None = None
     commit_hash: str | None = None
 
 
-class ReplayQuerySchema(StrictSchema):
-    limit = fields.Integer(validate=validate.Range(1, PAGE_MAX))
-    cursor = Text(maximum=1000)
-    test_case_id = Identifier(data_key="testCaseId")
+class ReplayQuerySchema(PageQuerySchema):
+    command: ClassVar = ReplayQuery
+
+    test_case_id = Identifier()
     status = fields.String(validate=validate.OneOf(STATUSES))
     fingerprint = Text(data_key="draftFingerprint", maximum=64)
-    commit_hash = Text(data_key="commitHash", maximum=64)
-
-    @post_load
-    def build(self, data: dict[str, Any], **_kwargs: Any) -> ReplayQuery:
-        return ReplayQuery(**data)
+    commit_hash = Text(maximum=64)
 
 
 class HistoryQuerySchema(StrictSchema):
-    test_case_id = Identifier(data_key="testCaseId", load_default=None)
+    test_case_id = Identifier(load_default=None)
 
 
-def dump_accepted(row: ReplayRow) -> dict[str, Any]:
-    return {"id": row.id, "status": row.status, "testCaseId": row.test_case_id}
+StepCounts = Answer.from_dict({result: integer(data_key=result) for result in get_args(StepResult)}, name="StepCounts")
+Drift = answer_of(types.Drift)
 
 
-def dump_summary(view: ReplayView) -> dict[str, Any]:
-    """A replay as lists show it. `commitHash` is the version with the same content as its draft, if there is one."""
-    row = view.row
-    return {
-        "id": row.id,
-        "status": row.status,
-        "promptId": row.prompt_id,
-        "testCaseId": row.test_case_id,
-        "testCaseName": view.test_case_name,
-        "draftFingerprint": row.fingerprint,
-        "commitHash": view.commit_hash,
-        "progress": {"done": row.done, "total": row.total},
-        "counts": row.counts or dict.fromkeys(get_args(StepResult), 0),
-        "tokens": _tokens(row),
-        "cost": _cost(row),
-        "error": row.error,
-        "createdAt": iso(row.created_at),
-        "startedAt": iso_or_none(row.started_at),
-        "finishedAt": iso_or_none(row.finished_at),
-    }
+class ReplayProgress(Answer):
+    done = integer()
+    total = integer()
 
 
-def dump_replay(view: ReplayView) -> dict[str, Any]:
+class ProducedStep(Answer):
+    """The JSON of `app.replay.types.ProducedStep`: an answer has a text, a call the other fields."""
+
+    kind = choice(*get_args(StepKind))
+    text_ = text(required=False)
+    name = text(required=False)
+    arguments = anything(required=False)
+    result = anything(required=False)
+
+
+class ReplayTurn(Answer):
+    """The JSON of `app.replay.types.TurnResult` without its tokens."""
+
+    user = text(allow_none=True)
+    steps = many(answer_of(types.StepVerdict))
+    extra = many(ProducedStep)
+    stop_reason = choice(*get_args(StopReason), allow_none=True)
+    drift = one(Drift)
+    error = text(allow_none=True)
+
+
+class AcceptedReplay(Answer):
+    id = integer()
+    status = choice(*STATUSES)
+    test_case_id = integer(allow_none=True)
+
+
+class AcceptedReplays(Answer):
+    replays = many(AcceptedReplay, get=itself)
+
+
+class ReplaySummary(Answer):
+    """A `ReplayView` as lists show it; `commitHash` is the version with the same content as its draft, if any."""
+
+    id = integer(attribute="row.id")
+    status = choice(*STATUSES, attribute="row.status")
+    prompt_id = integer(attribute="row.prompt_id")
+    test_case_id = integer(attribute="row.test_case_id", allow_none=True)
+    test_case_name = text(allow_none=True)
+    draft_fingerprint = text(attribute="row.fingerprint", allow_none=True)
+    commit_hash = text(allow_none=True)
+    progress = one(ReplayProgress, attribute="row")
+    counts = one(StepCounts, get=lambda view: view.row.counts or NO_COUNTS)
+    tokens = one(Tokens, get=lambda view: _tokens(view.row))
+    cost = one(Cost, get=lambda view: _cost(view.row))
+    error = text(attribute="row.error", allow_none=True)
+    created_at = time(attribute="row.created_at")
+    started_at = time(attribute="row.started_at", allow_none=True)
+    finished_at = time(attribute="row.finished_at", allow_none=True)
+
+
+class Replays(Answer):
+    replays = many(ReplaySummary, attribute="entries")
+    next_cursor = text(allow_none=True)
+
+
+def _found(name: str, default: Any = None) -> Callable[[ReplayView], Any]:
+    return lambda view: (view.result or {}).get(name, default)
+
+
+class Replay(ReplaySummary):
     """A whole replay; `turns` are there once it has ended. `judgeTokens` are a part of `tokens`."""
-    result = view.result or {}
-    return dump_summary(view) | {
-        "turns": [_turn(turn) for turn in result.get("turns", ())],
-        "stopReason": result.get("stopReason"),
-        "drift": result.get("drift", NO_DRIFT),
-        "judgeTokens": result.get("judgeTokens", NO_TOKENS),
-    }
+
+    turns = many(ReplayTurn, get=lambda view: [_turn(turn) for turn in _found("turns", ())(view)])
+    stop_reason = choice(*get_args(StopReason), allow_none=True, get=_found("stopReason"))
+    drift = one(Drift, get=_found("drift", NO_DRIFT))
+    judge_tokens = one(Tokens, get=_found("judgeTokens", NO_TOKENS))
 
 
-def dump_replays(views: Sequence[ReplayView], next_cursor: str | None) -> dict[str, Any]:
-    return {"replays": [dump_summary(view) for view in views], "nextCursor": next_cursor}
+class DraftHistory(Answer):
+    draft_fingerprint = text(attribute="fingerprint")
+    commit_hash = text(allow_none=True)
+    replays = integer()
+    counts = mapping(integer())
+    pass_rate = number(allow_none=True)
+    first_at = time()
+    last_at = time()
 
 
-def dump_history(entries: Sequence[DraftHistory]) -> dict[str, Any]:
-    return {"history": [_history(entry) for entry in entries]}
-
-
-def _history(entry: DraftHistory) -> dict[str, Any]:
-    return {
-        "draftFingerprint": entry.fingerprint,
-        "commitHash": entry.commit_hash,
-        "replays": entry.replays,
-        "counts": dict(entry.counts),
-        "passRate": entry.pass_rate,
-        "firstAt": iso(entry.first_at),
-        "lastAt": iso(entry.last_at),
-    }
+class ReplayHistory(Answer):
+    history = many(DraftHistory, get=itself)
 
 
 def _turn(turn: dict[str, Any]) -> dict[str, Any]:
-    return {name: turn[name] for name in ("user", "steps", "extra", "stopReason", "drift", "error")}
+    return {str(field.data_key): turn[str(field.data_key)] for field in ReplayTurn._declared_fields.values()}
 
 
 def _tokens(row: ReplayRow) -> dict[str, int]:
-    total = row.prompt_tokens + row.completion_tokens
-    return {"prompt": row.prompt_tokens, "completion": row.completion_tokens, "total": total}
+    tokens: dict[str, int] = msgspec.to_builtins(chat.Tokens(row.prompt_tokens, row.completion_tokens))
+    return tokens
 
 
 def _cost(row: ReplayRow) -> dict[str, float]:

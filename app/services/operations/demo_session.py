@@ -9,7 +9,7 @@ from app.errors import Unavailable
 from app.models import sessions
 from app.models.replays import ReplayFilter
 from app.services.data.recorded_export import SECOND_NS, RecordedCall, RecordedTurn, export
-from app.services.replays.cases import TestCaseService
+from app.services.replays.cases import CaseChange, TestCaseService
 from app.services.replays.service import ReplayService
 from app.services.traces.ingest import IngestService
 from app.timestamps import Now
@@ -56,7 +56,7 @@ class DemoSession:
         if self.replays.list(project_id=project_id, prompt_id=prompt_id, wanted=wanted, limit=1, cursor=None).entries:
             return
         case = self.test_cases.from_session(
-            project_id=project_id, session_id=self._stored(project_id, prompt_id), name=NAME, changes=CHANGES
+            project_id=project_id, session_id=self._stored(project_id, prompt_id), change=CaseChange(NAME, CHANGES)
         )
         self.replays.start(project_id=project_id, test_case_id=case.id)
 

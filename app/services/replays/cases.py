@@ -30,6 +30,28 @@ DOCUMENT_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
+class CaseChange:
+    """`changes` is JSON of `app.replay.cases.CaseChanges`: only the fields that were sent."""
+
+    name: str | None
+    changes: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, name: str | None = None, **changes: Any) -> CaseChange:
+        return cls(name, changes)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCase:
+    """A test case by hand; its name is the question's first line if it has none."""
+
+    question: str
+    expected_answer: str
+    name: str | None = None
+    placeholders: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
     """`created` is False when a test case of that name was there: it now is what was imported."""
 
@@ -61,27 +83,18 @@ class TestCaseService:
         return Proposal(head, _title(opening, f"Session {session_id[:8]}"), case)
 
     def from_session(
-        self, *, project_id: int, session_id: str, name: str | None, changes: Mapping[str, Any], actor: Actor = SYSTEM
+        self, *, project_id: int, session_id: str, change: CaseChange, actor: Actor = SYSTEM
     ) -> TestCaseRow:
-        """All of the session's turns, `changes` (as in `app/replay/cases.py`) made to the default checks."""
+        """Make a test case of all the session's turns, with the default checks changed as `change` has it."""
         proposal = self.proposed(project_id=project_id, session_id=session_id)
-        case = change_case(proposal.case, changes)
-        return self._add(proposal.head, name or proposal.name, case, session_id, actor)
+        case = change_case(proposal.case, change.changes)
+        return self._add(proposal.head, change.name or proposal.name, case, session_id, actor)
 
-    def by_hand(
-        self,
-        *,
-        project_id: int,
-        prompt_id: int,
-        name: str | None,
-        question: str,
-        expected_answer: str,
-        placeholders: Mapping[str, str] | None,
-        actor: Actor = SYSTEM,
-    ) -> TestCaseRow:
+    def by_hand(self, *, project_id: int, prompt_id: int, written: WrittenCase, actor: Actor = SYSTEM) -> TestCaseRow:
         head = self._head(project_id, prompt_id)
-        case = case_by_hand(question, expected_answer, cast(AssertionType, head.assertion_type), placeholders)
-        return self._add(head, name or _title(question, "Test case"), case, None, actor)
+        assertion = cast(AssertionType, head.assertion_type)
+        case = case_by_hand(written.question, written.expected_answer, assertion, written.placeholders)
+        return self._add(head, written.name or _title(written.question, "Test case"), case, None, actor)
 
     def list(self, *, project_id: int, prompt_id: int, limit: int, cursor: str | None) -> Page[TestCaseRow]:
         """Newest first."""
@@ -98,12 +111,11 @@ class TestCaseService:
         """What a replay of it plays and checks."""
         return load_case(self.get(project_id=project_id, test_case_id=test_case_id).document)
 
-    def change(
-        self, *, project_id: int, test_case_id: int, name: str | None, changes: Mapping[str, Any], actor: Actor = SYSTEM
-    ) -> TestCaseRow:
-        """Replace what is named; two at once make one change after the other."""
-
-        return self._changed(project_id, test_case_id, name, lambda case: change_case(case, changes), actor)
+    def change(self, *, project_id: int, test_case_id: int, change: CaseChange, actor: Actor = SYSTEM) -> TestCaseRow:
+        """Replace the fields that are named; two changes at once are made one after the other."""
+        return self._changed(
+            project_id, test_case_id, change.name, lambda case: change_case(case, change.changes), actor
+        )
 
     def accept(
         self, *, project_id: int, test_case_id: int, turn: int, step: int, actual: object, actor: Actor = SYSTEM
@@ -123,7 +135,7 @@ class TestCaseService:
         head = self._head(project_id, row.prompt_id)
         return self._add(head, name or f"Copy of {row.name}"[:NAME_MAX], load_case(row.document), row.session_id, actor)
 
-    def bring_in(
+    def import_case(
         self, *, project_id: int, prompt_id: int, name: str, document: object, actor: Actor = SYSTEM
     ) -> Imported:
         """Import an exported test case; the newest one of the same name becomes what is imported."""

@@ -9,7 +9,7 @@ from app.models.memberships import Role
 from app.models.replays import ReplayFilter
 from app.replay.cases import load_case
 from app.schemas.base import load
-from app.schemas.cases import CaseChange, CaseChangeSchema, WrittenCase, WrittenCaseSchema
+from app.schemas.cases import CaseChangeSchema, WrittenCaseSchema
 from app.schemas.replays import StartAllSchema
 from app.web.filters import plural
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
@@ -68,14 +68,10 @@ class WriteTestCase(PromptPage):
         return show("test_case_new.html", content=content, choices=choices)
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
-        written: WrittenCase = load(WrittenCaseSchema(), written_body(visit.form))
         row = self.services.test_cases.by_hand(
             project_id=visit.project_id,
             prompt_id=prompt_id,
-            name=written.name,
-            question=written.question,
-            expected_answer=written.expected_answer,
-            placeholders=written.placeholders,
+            written=load(WrittenCaseSchema(), written_body(visit.form)),
             actor=visit.actor,
         )
         return Redirect(f"{visit.base}/test-cases/{row.id}", "The test case is made.")
@@ -104,12 +100,10 @@ class SessionTestCase(PromptPage):
 
     def post(self, visit: Visit, session_id: str) -> Reply:
         proposal = self.services.test_cases.proposed(project_id=visit.project_id, session_id=session_id)
-        change: CaseChange = load(CaseChangeSchema(), case_body(visit.form, proposal.case))
         row = self.services.test_cases.from_session(
             project_id=visit.project_id,
             session_id=session_id,
-            name=change.name,
-            changes=change.changes,
+            change=load(CaseChangeSchema(), case_body(visit.form, proposal.case)),
             actor=visit.actor,
         )
         return Redirect(f"{visit.base}/test-cases/{row.id}", "The test case is made.")
@@ -144,12 +138,10 @@ class TestCaseView(PromptPage):
 
     def post(self, visit: Visit, test_case_id: int) -> Reply:
         case = self.services.test_cases.case(project_id=visit.project_id, test_case_id=test_case_id)
-        change: CaseChange = load(CaseChangeSchema(), case_body(visit.form, case))
         self.services.test_cases.change(
             project_id=visit.project_id,
             test_case_id=test_case_id,
-            name=change.name,
-            changes=change.changes,
+            change=load(CaseChangeSchema(), case_body(visit.form, case)),
             actor=visit.actor,
         )
         return Redirect(f"{visit.base}/test-cases/{test_case_id}", "Saved.")

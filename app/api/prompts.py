@@ -9,7 +9,7 @@ from app.access import ByKey
 from app.api.operation import Call, Command, operation
 from app.models.api_keys import ApiKey
 from app.schemas import prompts as schemas
-from app.schemas.prompts import ListedPrompt, ListedPrompts, PublishedPrompt, public_url
+from app.schemas.prompts import ListedPrompts, Published
 from app.services.prompts.changes import DraftChange, NewPrompt
 from app.services.prompts.content import PromptContent
 from app.services.prompts.editor import PromptEditor
@@ -28,7 +28,7 @@ class Prompts:
     @operation("All prompts of the project, newest first", query=schemas.PageQuery, answers={200: schemas.PromptList})
     def on_get(self, key: ApiKey, command: Command) -> ListedPrompts:
         page = self.prompts.list(project_id=key.project_id, **command)
-        return ListedPrompts(page, [ListedPrompt(each, public_url(self.base, each.id)) for each in page.prompts])
+        return ListedPrompts(page, [Published.at(self.base, prompt) for prompt in page.prompts])
 
     @operation(
         "Create a prompt and commit it, or with `commit` false leave it a draft",
@@ -50,9 +50,9 @@ class Prompt:
     base: str
 
     @operation("One prompt", query=schemas.WhichVersionQuery, answers={200: schemas.Prompt}, answer_headers=("ETag",))
-    def on_get(self, key: ApiKey, command: Command, call: Call, prompt_id: int) -> PublishedPrompt:
+    def on_get(self, key: ApiKey, command: Command, call: Call, prompt_id: int) -> Published:
         view = self.prompts.get(project_id=key.project_id, prompt_id=prompt_id, epoch=call.epoch, **command)
-        return PublishedPrompt(view, public_url(self.base, prompt_id))
+        return Published.at(self.base, view)
 
     @operation(
         "Edit the draft",
@@ -62,11 +62,11 @@ class Prompt:
         answer_headers=("ETag",),
         errors=(412,),
     )
-    def on_patch(self, key: ApiKey, command: DraftChange, call: Call, prompt_id: int) -> PublishedPrompt:
+    def on_patch(self, key: ApiKey, command: DraftChange, call: Call, prompt_id: int) -> Published:
         view = self.editor.change(
             project_id=key.project_id, prompt_id=prompt_id, change=command, if_match=call.if_match, actor=key.actor
         )
-        return PublishedPrompt(view, public_url(self.base, prompt_id))
+        return Published.at(self.base, view)
 
     @operation("Archive the prompt", answers={204: None})
     def on_delete(self, key: ApiKey, prompt_id: int) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import falcon
 import orjson
 
+from app.api.operation import Call
 from app.errors import Invalid, RepriseError
 from app.http.errors import status_of, words_of_bug
+from app.models.api_keys import ApiKey
 from app.schemas.answer import dump
 from app.schemas.runs import RunAnswer
 from app.services.runs import Started
@@ -27,17 +29,16 @@ def wants_events(req: falcon.Request) -> bool:
 
 
 def last_seen(req: falcon.Request) -> str | None:
-    """The id of the last event that the caller has seen before it was cut off."""
+    """Return the id of the last event that the caller received; None for a caller that received none."""
     seen = (req.get_header("Last-Event-ID") or "").strip()
     if seen and seen != LAST_ID and not _ID.fullmatch(seen):
         raise Invalid("Last-Event-ID: Must be the id of an event of this run.")
     return seen or None
 
 
-def send_events(
-    req: falcon.Request, resp: falcon.Response, follower: Follower, started: Started, *, after: str | None
-) -> None:
-    """The events after `after`; 204, which keeps an EventSource from coming back, when there can be none."""
+def send_events(call: Call, key: ApiKey, follower: Follower, started: Started, *, after: str | None) -> None:
+    """Answer with the events after `after`; with 204, which stops an EventSource, when there can be none."""
+    resp = call.resp
     if after == LAST_ID:
         resp.status = falcon.HTTP_204
         return
@@ -48,13 +49,13 @@ def send_events(
         project_id=started.project_id,
         run_id=started.run_id,
         after=after or BEGINNING,
-        api_key_id=req.context.key.id,
+        api_key_id=key.id,
     )
-    resp.stream = _events(seen, started.run_id, req.path)
+    resp.stream = _events(seen, started.run_id, call.req.path)
 
 
 def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
-    """Headers are gone when an error comes: it is an event then, with the status it would have had."""
+    """Yield events; an error, for which the headers were sent too early, is an event with the status of the error."""
     yield f": run {run_id}\nretry: 1000\n\n".encode()
     finished = False
     try:

@@ -56,7 +56,7 @@ class RunPrompt:
             return Reply(202, self.runs.get(project_id=started.project_id, run_id=started.run_id))
         if wants_events(req):
             # An event of another run means nothing for a run that begins here.
-            send_events(req, resp, self.follower, started, after=last_seen(req) if started.joined else None)
+            send_events(call, key, self.follower, started, after=last_seen(req) if started.joined else None)
             return None
         row = self.delivery.finished(started)
         raise_failure(row)
@@ -107,7 +107,7 @@ class RunEvents:
         row = self.runs.get(project_id=key.project_id, run_id=run_id)
         call.resp.set_header("X-Run-Id", str(row.id))
         started = Started(row.id, row.project_id, joined=True)
-        send_events(call.req, call.resp, self.follower, started, after=last_seen(call.req))
+        send_events(call, key, self.follower, started, after=last_seen(call.req))
 
 
 def _prefers_async(req: falcon.Request) -> bool:

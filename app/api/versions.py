@@ -10,7 +10,7 @@ from app.api.operation import Call, Command, operation
 from app.models.api_keys import ApiKey
 from app.models.prompt_versions import VersionHead
 from app.schemas import prompts as schemas
-from app.schemas.prompts import PublishedPrompt, public_url
+from app.schemas.prompts import Published
 from app.services.prompts.versions import VersionService, VersionView
 
 
@@ -69,7 +69,7 @@ class Restore:
         answer_headers=("ETag",),
         errors=(412,),
     )
-    def on_post(self, key: ApiKey, call: Call, prompt_id: int, commit_hash: str) -> PublishedPrompt:
+    def on_post(self, key: ApiKey, call: Call, prompt_id: int, commit_hash: str) -> Published:
         view = self.versions.restore(
             project_id=key.project_id,
             prompt_id=prompt_id,
@@ -77,4 +77,4 @@ class Restore:
             if_match=call.if_match,
             actor=key.actor,
         )
-        return PublishedPrompt(view, public_url(self.base, prompt_id))
+        return Published.at(self.base, view)

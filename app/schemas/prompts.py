@@ -89,9 +89,20 @@ class CommitSchema(StrictSchema):
     message = Text(maximum=MESSAGE, load_default="")
 
 
-def public_url(base: str, prompt_id: int) -> str:
-    """The prompt's page; "" when the instance has no public base URL."""
-    return f"{base.rstrip('/')}/prompts/{prompt_id}" if base else ""
+class Published(NamedTuple):
+    """A prompt with the address of its page, which is "" when the instance has no public base URL."""
+
+    prompt: PromptView | PromptListing
+    public_url: str
+
+    @classmethod
+    def at(cls, base: str, prompt: PromptView | PromptListing) -> Published:
+        prompt_id = prompt.head.id if isinstance(prompt, PromptView) else prompt.id
+        return cls(prompt, f"{base.rstrip('/')}/prompts/{prompt_id}" if base else "")
+
+    @property
+    def etag(self) -> str | None:
+        return self.prompt.etag if isinstance(self.prompt, PromptView) else None
 
 
 class Content(Answer):
@@ -106,29 +117,18 @@ class Content(Answer):
     placeholder_definitions = many(PlaceholderSchema, attribute="placeholders")
 
 
-class PublishedPrompt(NamedTuple):
-    """A prompt with the address of its page."""
-
-    view: PromptView
-    public_url: str
-
-    @property
-    def etag(self) -> str | None:
-        return self.view.etag
-
-
 class Prompt(Answer):
-    id = integer(attribute="view.head.id")
-    name = text(attribute="view.head.name")
+    id = integer(attribute="prompt.head.id")
+    name = text(attribute="prompt.head.name")
     public_url = text()
-    assertion_type = choice(*ASSERTION_TYPES, attribute="view.head.assertion_type")
-    assertion_value = text(attribute="view.head.assertion_value")
-    commited = boolean(attribute="view.head.committed")
-    project_id = integer(attribute="view.head.project_id")
-    created_at = time(attribute="view.head.created_at")
-    updated_at = time(attribute="view.head.updated_at")
-    commit_hash = text(attribute="view.content.commit_hash", allow_none=True)
-    content = part(Content, "view.content")
+    assertion_type = choice(*ASSERTION_TYPES, attribute="prompt.head.assertion_type")
+    assertion_value = text(attribute="prompt.head.assertion_value")
+    commited = boolean(attribute="prompt.head.committed")
+    project_id = integer(attribute="prompt.head.project_id")
+    created_at = time(attribute="prompt.head.created_at")
+    updated_at = time(attribute="prompt.head.updated_at")
+    commit_hash = text(attribute="prompt.content.commit_hash", allow_none=True)
+    content = part(Content, "prompt.content")
 
 
 class Author(Answer):
@@ -164,13 +164,6 @@ class PromptCounts(Answer):
     test_cases = integer()
 
 
-class ListedPrompt(NamedTuple):
-    """A prompt of a list with the address of its page."""
-
-    prompt: PromptListing
-    public_url: str
-
-
 class PromptListItem(Answer):
     id = integer(attribute="prompt.id")
     name = text(attribute="prompt.name")
@@ -186,7 +179,7 @@ class PromptListItem(Answer):
 
 class ListedPrompts(NamedTuple):
     page: PromptPage
-    prompts: list[ListedPrompt]
+    prompts: list[Published]
 
 
 def _next_cursor(listed: ListedPrompts) -> Any:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, make
 from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.breaker import Breaker
+from app.breaker import OutageBreaker
 from app.errors import Unavailable
 
 T = TypeVar("T")
@@ -56,7 +56,10 @@ class Database:
         self._reader = reader or engine
         self._on_lock_retry = on_lock_retry
         self._on_pool_timeout = on_pool_timeout
-        self._breaker = Breaker(is_outage=_is_outage, refusal=Unavailable, threshold=1, cool_down_s=COOL_DOWN_S)
+        self._breakers = {
+            one: OutageBreaker("The database", is_outage=_is_outage, refusal=Unavailable, cool_down_s=COOL_DOWN_S)
+            for one in (self.engine, self._reader)
+        }
         self._sqlite = engine.dialect.name == "sqlite"
         # SQLite has one writer: waiting in line here is fair, waiting in its busy handler is not.
         self._writer = threading.RLock()
@@ -97,7 +100,7 @@ class Database:
 
     def _connected(self, engine: Engine) -> Connection:
         try:
-            with self._breaker.guard(engine, "The database"):
+            with self._breakers[engine].guard():
                 return engine.connect()
         except PoolTimeout as error:
             self._on_pool_timeout()

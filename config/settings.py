@@ -12,7 +12,7 @@ from typing import Any
 
 MIB = 1024 * 1024
 
-# Vendors whose usual variables serve every organization without a credential of its own (decisions.md §8).
+# The usual variables of each vendor: they serve every organization that has no credential of its own.
 VENDOR_VARIABLES: dict[str, tuple[str, str]] = {
     "OPENAI": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
     "ANTHROPIC": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
@@ -24,12 +24,6 @@ VENDOR_VARIABLES: dict[str, tuple[str, str]] = {
 
 class SettingsError(Exception):
     """A variable holds what can't be used; the message names it."""
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in {"true", "1", "yes", "on", "false", "0", "no", "off"}:
-        raise ValueError("use true or false")
-    return text.lower() in {"true", "1", "yes", "on"}
 
 
 def _positive(text: str) -> int:
@@ -114,7 +108,7 @@ class Settings:
         _one_of("json", "console", "auto"),
     )
     catalogue_file: str = setting(
-        "REPRISE_CATALOGUE_FILE", "", "JSON file with further models, in the form of the shipped catalogue"
+        "REPRISE_CATALOGUE_FILE", "", "TOML file with further models, in the form of the shipped catalogue"
     )
 
     rate_limit: int = setting(

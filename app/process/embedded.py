@@ -17,7 +17,7 @@ from app.http.route_table import RoutedApp
 from app.process import clock
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
-from app.process.startup import settle
+from app.process.startup import freeze_gc
 from app.shares import Quota
 from config import gunicorn as web_configuration
 from config.settings import Settings
@@ -87,7 +87,7 @@ class EmbeddedServer(BaseApplication):  # type: ignore[misc]
         self._background = Background(container)
         self._background.start()
         app = build_app(container)
-        settle()
+        freeze_gc()
         return app
 
     def _announce(self, worker: Any) -> None:

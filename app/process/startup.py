@@ -22,7 +22,7 @@ def start(process: str) -> Settings:
     return settings
 
 
-def settle() -> None:
+def freeze_gc() -> None:
     """For a process that has built what it needs: what is there now is never looked through again."""
     gc.collect()
     gc.freeze()

@@ -3,9 +3,9 @@
 import dramatiq
 
 from app.process.bootstrap import bootstrap
-from app.process.startup import settle, start
+from app.process.startup import freeze_gc, start
 
 container = bootstrap(start("worker"))
 broker = container.broker
 dramatiq.set_broker(broker)
-settle()
+freeze_gc()

@@ -2,7 +2,7 @@
 
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
-from app.process.startup import settle, start
+from app.process.startup import freeze_gc, start
 
 application = build_app(bootstrap(start("web")))
-settle()
+freeze_gc()

@@ -11,7 +11,7 @@ from redis.backoff import NoBackoff
 from redis.client import Pipeline
 from redis.retry import Retry
 
-from app.breaker import Breaker
+from app.breaker import OutageBreaker
 
 COMMAND_S = 5
 # Whoever can do without the answer waits for it so long.
@@ -44,12 +44,12 @@ class GuardedRedis(redis.Redis):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.breaker = Breaker(
-            is_outage=_is_outage, refusal=redis.ConnectionError, threshold=1, cool_down_s=COOL_DOWN_S
+        self.breaker = OutageBreaker(
+            "Redis", is_outage=_is_outage, refusal=redis.ConnectionError, cool_down_s=COOL_DOWN_S
         )
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        with self.breaker.guard(None, "Redis"):
+        with self.breaker.guard():
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
 
     def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Pipeline:
@@ -59,10 +59,10 @@ class GuardedRedis(redis.Redis):
 
 
 class _GuardedPipeline(Pipeline):
-    breaker: Breaker
+    breaker: OutageBreaker
 
     def execute(self, raise_on_error: bool = True) -> list[Any]:
-        with self.breaker.guard(None, "Redis"):
+        with self.breaker.guard():
             return super().execute(raise_on_error)
 
 

@@ -14,7 +14,7 @@ from falcon.testing import Result, TestClient
 
 from app.http.route_table import RoutedApp
 from app.process.application import build_app
-from app.process.startup import settle
+from app.process.startup import freeze_gc
 from app.services.accounts.origins import Origin
 from app.web.cookies import SESSION_COOKIE
 from app.web.forms import csrf_token
@@ -97,7 +97,7 @@ def stage() -> Iterator[Stage]:
         made.ids |= organization(world) | everything(world)
         made.ids |= {"project_id": world.project_id, "name": "app.css"}
         _large(made)
-        settle()  # as the servers do once they are built
+        freeze_gc()  # as the servers do once they are built
         yield made
 
 

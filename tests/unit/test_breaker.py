@@ -1,137 +1,99 @@
-"""The circuit breaker: when it opens, who may probe, and when it closes, on a clock of the test's own."""
+"""The circuit breaker: when it opens, which call may probe, and when it closes, on a clock of the test's own."""
+
+from collections.abc import Callable
 
 import pytest
 
-from app.breaker import Breaker
-from app.errors import ProviderError, ProviderTimeout
-from app.providers.failures import ProviderFailure
-
-DOWN = ("OPENAI", "fingerprint", None)
-OTHER = ("OPENAI", "another", None)
+from app.breaker import OutageBreaker
+from app.errors import Unavailable
 
 
-def is_outage(error):
-    return error.outage if isinstance(error, ProviderFailure) else None
-
-
-class Time:
-    def __init__(self):
+class Clock:
+    def __init__(self) -> None:
         self.now = 0.0
 
 
 @pytest.fixture
-def time():
-    return Time()
+def clock() -> Clock:
+    return Clock()
+
+
+def is_outage(error: BaseException) -> bool | None:
+    """A time-out is an outage, an error of the server's own shows that it answers; no other error says anything."""
+    return {TimeoutError: True, ValueError: False}.get(type(error))
 
 
 @pytest.fixture
-def breaker(time):
-    return Breaker(is_outage=is_outage, refusal=ProviderError, threshold=3, cool_down_s=10, monotonic=lambda: time.now)
+def breaker(clock: Clock) -> OutageBreaker:
+    return OutageBreaker("Redis", is_outage=is_outage, refusal=Unavailable, cool_down_s=10, monotonic=lambda: clock.now)
 
 
-def call(breaker, error=None, key=DOWN):
-    with breaker.guard(key, "OPENAI"):
-        if error is not None:
-            raise error
+def fail(breaker: OutageBreaker, error: BaseException) -> None:
+    with pytest.raises(type(error)), breaker.guard():
+        raise error
 
 
-def outage():
-    return ProviderFailure("down", retryable=True, outage=True)
-
-
-def fail(breaker, times, error=outage, key=DOWN):
-    for _ in range(times):
-        made = error()
-        with pytest.raises(type(made)):
-            call(breaker, made, key)
-
-
-def is_open(breaker, key=DOWN):
+def is_open(breaker: OutageBreaker) -> bool:
     try:
-        call(breaker, key=key)
-    except ProviderError:
+        with breaker.guard():
+            return False
+    except Unavailable:
         return True
-    return False
 
 
-def test_it_stays_closed_below_the_threshold(breaker):
-    fail(breaker, 2)
+def test_it_opens_after_an_outage_and_names_the_server(breaker: OutageBreaker) -> None:
+    fail(breaker, TimeoutError())
 
-    assert not is_open(breaker)
-
-
-def test_it_opens_after_outages_in_a_row_and_names_the_vendor(breaker):
-    fail(breaker, 3)
-
-    with pytest.raises(ProviderError, match="OPENAI failed 3 times in a row"):
-        call(breaker)
+    with pytest.raises(Unavailable, match="Redis failed 1 times in a row"), breaker.guard():
+        pass
 
 
-def test_a_success_in_between_starts_the_count_anew(breaker):
-    fail(breaker, 2)
-    call(breaker)
-    fail(breaker, 2)
+@pytest.mark.parametrize("error", [ValueError("refused"), KeyError("a bug of ours"), KeyboardInterrupt()])
+def test_no_other_error_opens_it(breaker: OutageBreaker, error: BaseException) -> None:
+    fail(breaker, error)
 
     assert not is_open(breaker)
 
 
-def test_a_refusal_shows_that_the_vendor_is_up(breaker):
-    fail(breaker, 2)
-    fail(breaker, 1, lambda: ProviderFailure("429"))
-    fail(breaker, 2)
+@pytest.mark.parametrize("answer", [lambda: None, lambda: _raise(ValueError("refused"))])
+def test_after_the_cool_down_a_probe_that_is_answered_closes_it(
+    breaker: OutageBreaker, clock: Clock, answer: Callable[[], None]
+) -> None:
+    fail(breaker, TimeoutError())
+    clock.now = 10
+
+    try:
+        with breaker.guard():
+            answer()
+    except ValueError:
+        pass
 
     assert not is_open(breaker)
 
 
-def test_errors_that_say_nothing_about_the_vendor_neither_count_nor_forgive(breaker):
-    fail(breaker, 2)
-    fail(breaker, 5, lambda: ValueError("a bug of ours"))
-    fail(breaker, 5, lambda: ProviderTimeout("slow"))
-    fail(breaker, 1)
+def test_only_one_probes_at_a_time(breaker: OutageBreaker, clock: Clock) -> None:
+    fail(breaker, TimeoutError())
+    clock.now = 10
 
-    assert is_open(breaker)
-
-
-def test_others_are_not_affected(breaker):
-    fail(breaker, 3)
-
-    assert not is_open(breaker, OTHER)
-
-
-def test_after_the_cool_down_one_good_probe_closes_it(breaker, time):
-    fail(breaker, 3)
-    time.now = 10
-
-    call(breaker)
-
-    assert not is_open(breaker)
-
-
-def test_only_one_probes_at_a_time(breaker, time):
-    fail(breaker, 3)
-    time.now = 10
-
-    with breaker.guard(DOWN, "OPENAI"):
+    with breaker.guard():
         assert is_open(breaker)
 
     assert not is_open(breaker)
 
 
-@pytest.mark.parametrize("error", [outage, lambda: ProviderTimeout("slow"), lambda: KeyboardInterrupt()])
-def test_a_probe_without_success_keeps_it_open_for_another_while(breaker, time, error):
-    fail(breaker, 3)
-    time.now = 10
-    fail(breaker, 1, error)
+@pytest.mark.parametrize("error", [TimeoutError(), KeyError("a bug of ours"), KeyboardInterrupt()])
+def test_a_probe_that_is_not_answered_keeps_it_open_for_another_while(
+    breaker: OutageBreaker, clock: Clock, error: BaseException
+) -> None:
+    fail(breaker, TimeoutError())
+    clock.now = 10
+    fail(breaker, error)
 
-    time.now = 19.9
+    clock.now = 19.9
     assert is_open(breaker)
-    time.now = 20
+    clock.now = 20
     assert not is_open(breaker)
 
 
-def test_keys_that_are_well_leave_nothing_in_memory(breaker):
-    for number in range(100):
-        call(breaker, key=number)
-        fail(breaker, 1, lambda: ValueError("ours"), key=number)
-
-    assert breaker._circuits == {}
+def _raise(error: Exception) -> None:
+    raise error

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.process.startup import settle
+from app.process.startup import freeze_gc
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def _collector() -> Iterator[None]:
 
 def test_what_is_there_is_left_alone_and_what_comes_later_is_still_collected() -> None:
     there: list[object] = []
-    settle()
+    freeze_gc()
     later: list[object] = []
     later.append(later)
 

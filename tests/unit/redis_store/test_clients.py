@@ -10,7 +10,7 @@ import fakeredis
 import pytest
 import redis
 
-from app.breaker import Breaker
+from app.breaker import OutageBreaker
 from app.redis_store.clients import GuardedRedis, RedisClients, connect
 from app.redis_store.rate import RateLimiter
 from tests.support.redis_server import RedisServer
@@ -119,14 +119,14 @@ def test_a_redis_that_refuses_connections_is_asked_each_time() -> None:
 def test_an_error_is_an_answer_of_a_redis_that_is_back(redis_server: RedisServer) -> None:
     now = [0.0]
     client = guarded(connect(redis_server.url(), waiters=1, longest_wait_s=1).quick)
-    client.breaker = Breaker(
+    client.breaker = OutageBreaker(
+        "Redis",
         is_outage=client.breaker._is_outage,
         refusal=redis.ConnectionError,
-        threshold=1,
         cool_down_s=1,
         monotonic=lambda: now[0],
     )
-    with pytest.raises(redis.TimeoutError), client.breaker.guard(None, "Redis"):
+    with pytest.raises(redis.TimeoutError), client.breaker.guard():
         raise redis.TimeoutError
     with pytest.raises(redis.ConnectionError):
         client.get("a")

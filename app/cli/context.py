@@ -1,4 +1,4 @@
-"""What the commands share: settings, services built from them, and quiet logs."""
+"""Settings, services, quiet logs and options for all commands."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import click
+
 from config.settings import Settings
 
 if TYPE_CHECKING:
     from app.container import Container
+
+project_option = click.option("--project", "project_id", type=int, help="Project id; the oldest project when left out.")
 
 
 def load() -> Settings:
@@ -23,7 +27,7 @@ def load() -> Settings:
 
 
 def container(settings: Settings | None = None) -> Container:
-    """Everything a process has; connects when it is used."""
+    """The container of this process, which connects when it is used."""
     from app.process import home
     from app.process.bootstrap import bootstrap
 
@@ -33,9 +37,9 @@ def container(settings: Settings | None = None) -> Container:
 
 
 def let_server_forget(built: Container) -> None:
-    """Wait until a server beside this command knows of a change of prompts.
+    """Wait until a server that runs beside this command has forgotten the prompts which the command changed.
 
-    Embedded, each has a Redis of its own: the server hears of nothing, but soon asks the database again.
+    In the embedded mode the two have a Redis each, so that the server learns of no change until it reads again.
     """
     from app.redis_store.epochs import REMEMBERED_S
 
@@ -43,16 +47,5 @@ def let_server_forget(built: Container) -> None:
         time.sleep(REMEMBERED_S)
 
 
-def only_project(built: Container, project_id: int | None) -> int:
-    """`project_id`, or the oldest project."""
-    import click
-
-    from app.models import organizations
-
-    if project_id is not None:
-        return project_id
-    with built.database.read() as connection:
-        projects = organizations.list_projects(connection)
-    if not projects:
-        raise click.ClickException("There is no project yet: run `reprise init`.")
-    return projects[0].id
+def project_or_oldest(built: Container, project_id: int | None) -> int:
+    return built.services.projects.oldest() if project_id is None else project_id

@@ -1,4 +1,4 @@
-"""`reprise data-policy`: what a project keeps for how long, and masks."""
+"""`reprise data-policy`: a project's data policy as JSON, shown and replaced."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import click
 
 from app.cli import context
 
-project = click.option("--project", "project_id", type=int, help="Project id; the oldest project when left out.")
-
 
 @click.group("data-policy")
 def data_policy() -> None:
@@ -18,20 +16,20 @@ def data_policy() -> None:
 
 
 @data_policy.command()
-@project
+@context.project_option
 def show(project_id: int | None) -> None:
     """Print the policy as JSON."""
     from app.schemas.answer import dump
     from app.schemas.data_policies import DataPolicy
 
     built = context.container()
-    policy = built.services.data_policies.get(project_id=context.only_project(built, project_id))
+    policy = built.services.data_policies.get(project_id=context.project_or_oldest(built, project_id))
     click.echo(json.dumps(dump(DataPolicy, policy), indent=2, ensure_ascii=False))
 
 
 @data_policy.command("set")
 @click.argument("file", type=click.File(encoding="utf-8"))
-@project
+@context.project_option
 def set_policy(file: IO[str], project_id: int | None) -> None:
     """Make the policy what FILE (- for standard input) says, in the form that `show` prints."""
     from app.schemas.base import load
@@ -43,5 +41,5 @@ def set_policy(file: IO[str], project_id: int | None) -> None:
         raise click.ClickException(f"{file.name}: {error}") from error
     built = context.container()
     policy = load(DataPolicySchema(), content)
-    built.services.data_policies.put(project_id=context.only_project(built, project_id), policy=policy)
+    built.services.data_policies.put(project_id=context.project_or_oldest(built, project_id), policy=policy)
     click.echo("The policy holds everywhere within 10 seconds.")

@@ -1,4 +1,4 @@
-"""`reprise erase`: remove what was stored, for good."""
+"""`reprise erase`: removes a session, a prompt or a project for good."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import click
 
 from app.cli import context
 
-project = click.option("--project", "project_id", type=int, help="Project id; the oldest project when left out.")
 yes = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
@@ -17,12 +16,12 @@ def erase() -> None:
 
 @erase.command()
 @click.argument("session_id")
-@project
+@context.project_option
 @yes
 def session(session_id: str, project_id: int | None, yes: bool) -> None:
     """Remove a session with its spans. Test cases made from it keep their copies."""
     built = context.container()
-    project_id = context.only_project(built, project_id)
+    project_id = context.project_or_oldest(built, project_id)
     _confirm(f"session {session_id}", yes)
     built.services.deletion.delete_session(project_id=project_id, session_id=session_id)
     click.echo(f"Session {session_id} is erased.")
@@ -30,12 +29,12 @@ def session(session_id: str, project_id: int | None, yes: bool) -> None:
 
 @erase.command()
 @click.argument("prompt_id", type=int)
-@project
+@context.project_option
 @yes
 def prompt(prompt_id: int, project_id: int | None, yes: bool) -> None:
     """Remove a prompt with its versions, sessions, runs, test cases and replays."""
     built = context.container()
-    project_id = context.only_project(built, project_id)
+    project_id = context.project_or_oldest(built, project_id)
     _confirm(f"prompt {prompt_id} with its versions, sessions, runs, test cases and replays", yes)
     built.services.deletion.erase_prompt(project_id=project_id, prompt_id=prompt_id)
     context.let_server_forget(built)

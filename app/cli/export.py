@@ -1,4 +1,4 @@
-"""`reprise export`: what is stored of a prompt, as JSON lines."""
+"""`reprise export`: a prompt's sessions, runs or test cases as JSON lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = ("sessions", "runs", "test-cases")
 @click.option("--prompt", "prompt_id", type=int, required=True, help="Prompt id.")
 @click.option("--since", type=click.DateTime(), help="Only what began then or later, UTC.")
 @click.option("--until", type=click.DateTime(), help="Only what began before, UTC.")
-@click.option("--project", "project_id", type=int, help="Project id; the oldest project when left out.")
+@context.project_option
 def export(kind: str, prompt_id: int, since: datetime | None, until: datetime | None, project_id: int | None) -> None:
     """Write a prompt's sessions, runs or test cases to standard output, newest first, one JSON object a line.
 
@@ -25,8 +25,8 @@ def export(kind: str, prompt_id: int, since: datetime | None, until: datetime | 
     from app.schemas.exports import ExportQuery, line, records
 
     built = context.container()
-    project_id, wanted = context.only_project(built, project_id), ExportQuery(_utc(since), _utc(until))
-    for record in records(built.services.export, kind, project_id=project_id, prompt_id=prompt_id, query=wanted):
+    project_id, query = context.project_or_oldest(built, project_id), ExportQuery(_utc(since), _utc(until))
+    for record in records(built.services.export, kind, project_id=project_id, prompt_id=prompt_id, query=query):
         click.echo(line(record), nl=False)
 
 

@@ -47,7 +47,7 @@ def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Adm
     admin = built.services.setup.admin(
         project_id=seed.project_id, email=kept.get("ADMIN_EMAIL", ""), password=kept.get("ADMIN_PASSWORD", "")
     )
-    built.database.engine.dispose()
+    built.close()
     known = {
         "BASE_URL": base_url(settings),
         "API_KEY": seed.api_key,
@@ -60,6 +60,6 @@ def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Adm
 
 
 def base_url(settings: Settings) -> str:
-    """Where clients on this machine reach the server."""
+    """The base URL under which clients on this machine reach the server."""
     host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound
     return settings.public_url.rstrip("/") or f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"

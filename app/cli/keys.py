@@ -9,7 +9,6 @@ import click
 from app.cli import context, output
 
 SCOPES = ("run", "read", "write", "ingest", "admin")
-project = click.option("--project", "project_id", type=int, help="Project id; the oldest project when left out.")
 
 
 @click.group()
@@ -23,12 +22,12 @@ def keys() -> None:
     "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), help="Repeatable; all but admin when left out."
 )
 @click.option("--expires", type=click.DateTime(), help="When it stops working, UTC; never when left out.")
-@project
+@context.project_option
 def create(name: str, scopes: tuple[str, ...], expires: datetime | None, project_id: int | None) -> None:
     """Make a key and print it: it can't be shown again."""
     built = context.container()
     new = built.services.keys.create(
-        project_id=context.only_project(built, project_id),
+        project_id=context.project_or_oldest(built, project_id),
         name=name,
         scopes=frozenset(scopes or set(SCOPES) - {"admin"}),
         expires_at=expires and expires.replace(tzinfo=UTC),
@@ -37,7 +36,7 @@ def create(name: str, scopes: tuple[str, ...], expires: datetime | None, project
 
 
 @keys.command("list")
-@project
+@context.project_option
 def list_keys(project_id: int | None) -> None:
     """Show the keys: id, name, last characters, scopes, state, last use."""
     from app.timestamps import iso_or_none
@@ -53,16 +52,16 @@ def list_keys(project_id: int | None) -> None:
             "valid" if key.valid_at(now) else "revoked" if key.revoked_at else "expired",
             iso_or_none(key.last_used_at) or "never",
         )
-        for key in built.services.keys.list(project_id=context.only_project(built, project_id))
+        for key in built.services.keys.list(project_id=context.project_or_oldest(built, project_id))
     ]
     output.table(("id", "name", "key", "scopes", "state", "last used"), rows)
 
 
 @keys.command()
 @click.argument("key_id", type=int)
-@project
+@context.project_option
 def revoke(key_id: int, project_id: int | None) -> None:
     """Make a key stop working, everywhere within 5 seconds."""
     built = context.container()
-    built.services.keys.revoke(project_id=context.only_project(built, project_id), key_id=key_id)
+    built.services.keys.revoke(project_id=context.project_or_oldest(built, project_id), key_id=key_id)
     click.echo(f"Key {key_id} is revoked.")

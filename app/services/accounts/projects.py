@@ -37,6 +37,13 @@ class ProjectService:
         with self.database.read() as connection:
             return [p for p in organizations.list_projects(connection) if p.organization_id in organization_ids]
 
+    def oldest(self) -> int:
+        """The id of the instance's first project; `NotFound` while there is none."""
+        with self.database.read() as connection:
+            for project in organizations.list_projects(connection):
+                return project.id
+        raise NotFound("There is no project yet: run `reprise init`.")
+
     def list(self, *, organization_id: int) -> list[Project]:
         """The organization's, oldest first."""
         return self._within([organization_id])

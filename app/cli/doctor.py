@@ -1,4 +1,4 @@
-"""`reprise doctor`: what is wrong with an instance, and what to do about it."""
+"""`reprise doctor`: checks of an instance, each with a remedy."""
 
 from __future__ import annotations
 

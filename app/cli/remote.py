@@ -1,4 +1,4 @@
-"""A Reprise elsewhere, over its API: what the commands that run in CI speak to."""
+"""Calls the API of a Reprise elsewhere, for the commands that run in CI."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PAUSE_MAX_S = 60.0
 
 
 class CouldNotRun(click.ClickException):
-    """There is nothing to report: exit code 2, as for wrong options."""
+    """A command has no result; it exits with code 2, as for wrong options."""
 
     exit_code = 2
 
 
 class Remote:
-    """Waits and asks again when the instance is busy (429) or away for the moment (503), as it says in Retry-After."""
+    """Repeats requests that a busy (429) or unavailable (503) instance refused, after the seconds of Retry-After."""
 
     def __init__(
         self,
@@ -37,13 +37,13 @@ class Remote:
         self._sleep = sleep
 
     def get(self, path: str, **query: Any) -> Any:
-        return self._ask("GET", path, params=query)
+        return self._request("GET", path, params=query)
 
     def post(self, path: str, body: Any = None) -> Any:
-        return self._ask("POST", path, json={} if body is None else body)
+        return self._request("POST", path, json={} if body is None else body)
 
     def pages(self, path: str, name: str) -> Iterator[Any]:
-        """Every entry of a list, whatever its length."""
+        """Yield every entry of the list `name`, page by page."""
         query: dict[str, Any] = {"limit": 100}
         while True:
             page = self.get(path, **query)
@@ -52,44 +52,35 @@ class Remote:
                 return
             query["cursor"] = page["nextCursor"]
 
-    def _ask(self, method: str, path: str, **parts: Any) -> Any:
+    def _request(self, method: str, path: str, **parts: Any) -> Any:
         for attempt in range(1, TRIES + 1):
-            answer = self._send(method, path, last=attempt == TRIES, **parts)
-            if answer is not None and answer.status_code not in RETRIED:
-                return _content(answer)
-            if attempt == TRIES and answer is not None:
-                return _content(answer)
-            self._sleep(_pause_s(answer, attempt))
+            try:
+                response = self._client.request(method, path, **parts)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                # A request that did not arrive, and one that changes nothing, may be sent again.
+                repeatable = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+                if not repeatable or attempt == TRIES:
+                    raise CouldNotRun(f"{self._client.base_url}: {str(error) or type(error).__name__}") from error
+                retry_after = ""
+            else:
+                if response.status_code not in RETRIED or attempt == TRIES:
+                    return _content(response)
+                retry_after = response.headers.get("Retry-After", "")
+            pause_s = float(retry_after) if retry_after.isdigit() else PAUSE_S * attempt
+            self._sleep(min(pause_s, PAUSE_MAX_S))
         raise AssertionError("unreachable")
 
-    def _send(self, method: str, path: str, *, last: bool, **parts: Any) -> httpx.Response | None:
-        """The answer; None when nothing arrived there, so that asking again does nothing twice."""
-        try:
-            return self._client.request(method, path, **parts)
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            if last:
-                raise CouldNotRun(f"{self._client.base_url}: {error}") from error
-            return None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            if method != "GET" or last:
-                raise CouldNotRun(f"{self._client.base_url}: {error or type(error).__name__}") from error
-            return None
 
-
-def _pause_s(answer: httpx.Response | None, attempt: int) -> float:
-    asked = answer.headers.get("Retry-After", "") if answer is not None else ""
-    return min(float(asked) if asked.isdigit() else PAUSE_S * attempt, PAUSE_MAX_S)
-
-
-def _content(answer: httpx.Response) -> Any:
+def _content(response: httpx.Response) -> Any:
     try:
-        content = answer.json() if answer.content else None
+        content = response.json() if response.content else None
     except ValueError:
         content = None
-    if answer.is_success and content is not None:
+    if response.is_success and content is not None:
         return content
-    words = content.get("error") if isinstance(content, dict) else None
-    raise CouldNotRun(f"{answer.request.method} {answer.request.url} answered {answer.status_code}: {words or '…'}")
+    message = content.get("error") if isinstance(content, dict) else None
+    request = response.request
+    raise CouldNotRun(f"{request.method} {request.url} answered {response.status_code}: {message or '…'}")
 
 
 def connect(url: str, api_key: str) -> Remote:

@@ -23,7 +23,7 @@ prompt_option = click.option("--prompt", "prompt_id", type=int, required=True, h
 @url_option
 @key_option
 @prompt_option
-@click.option("--test-case", "wanted", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
+@click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML there.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all results there.")
 @click.option("--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Replays at once.")
@@ -33,7 +33,7 @@ def replay(
     url: str,
     api_key: str,
     prompt_id: int,
-    wanted: tuple[str, ...],
+    names: tuple[str, ...],
     junit: Path | None,
     json_file: Path | None,
     concurrency: int,
@@ -48,10 +48,10 @@ def replay(
     from app.cli.replay_runner import Runner
 
     instance = remote.connect(url, api_key)
-    cases = _chosen(instance, prompt_id, wanted)
-    outcomes = _shown(Runner(remote=instance, timeout_s=timeout, judge=judge), cases, concurrency)
-    by_place = {test_case_id: place for place, (test_case_id, _) in enumerate(cases)}
-    outcomes.sort(key=lambda outcome: by_place[outcome.test_case_id])
+    cases = _select(instance, prompt_id, names)
+    outcomes = _show(Runner(remote=instance, timeout_s=timeout, judge=judge), cases, concurrency)
+    order = {test_case_id: index for index, (test_case_id, _) in enumerate(cases)}
+    outcomes.sort(key=lambda outcome: order[outcome.test_case_id])
     for file, text in ((junit, replay_report.junit), (json_file, replay_report.as_json)):
         if file is not None:
             file.write_text(text(prompt_id, outcomes), encoding="utf-8")
@@ -59,23 +59,23 @@ def replay(
     sys.exit(replay_report.exit_code(outcomes))
 
 
-def _chosen(instance: Remote, prompt_id: int, wanted: Sequence[str]) -> list[tuple[int, str]]:
-    """(id, name) of the test cases to replay, oldest first; nothing to replay is no success."""
+def _select(instance: Remote, prompt_id: int, names: Sequence[str]) -> list[tuple[int, str]]:
+    """Return (id, name) of the test cases to replay, oldest first; `CouldNotRun` when there are none."""
     from app.cli.remote import CouldNotRun
 
     listed = instance.pages(f"/api/v1/prompts/{prompt_id}/test-cases", "testCases")
     known = sorted((case["id"], case["name"]) for case in listed)
-    for one in wanted:
-        if not any(one in (str(test_case_id), name) for test_case_id, name in known):
-            raise CouldNotRun(f"Prompt {prompt_id} has no test case {one!r}.")
-    chosen = [case for case in known if not wanted or str(case[0]) in wanted or case[1] in wanted]
+    for name_or_id in names:
+        if not any(name_or_id in (str(test_case_id), name) for test_case_id, name in known):
+            raise CouldNotRun(f"Prompt {prompt_id} has no test case {name_or_id!r}.")
+    chosen = [case for case in known if not names or str(case[0]) in names or case[1] in names]
     if not chosen:
         raise CouldNotRun(f"Prompt {prompt_id} has no test cases.")
     return chosen
 
 
-def _shown(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int) -> list[Outcome]:
-    """A line for each replay as it ends, above a bar where there is a terminal."""
+def _show(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int) -> list[Outcome]:
+    """Print each outcome as its replay ends, above a progress bar on a terminal; return all of them."""
     from rich.console import Console
     from rich.progress import Progress
     from rich.text import Text

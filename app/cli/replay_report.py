@@ -1,4 +1,4 @@
-"""Outcomes of replays for people: a line for each, and below it what differs; and for machines: JUnit XML, JSON."""
+"""Writes the outcomes of replays for people, a line each and the differences below it, and as JUnit XML and JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from xml.etree import ElementTree
 from app.cli.replay_runner import Outcome
 
 EXCERPT = 2000
-# What XML 1.0 has no way to say.
+# Characters that XML 1.0 has no way to write.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
-    """0 all passed, 1 some failed or need review, 2 some could not run, so that the rest is not known."""
+    """Return 0 when all passed, 1 when some failed or need review, and 2 when some could not run."""
     if any(outcome.could_not_run for outcome in outcomes):
         return 2
     return 0 if all(outcome.status == "passed" for outcome in outcomes) else 1
@@ -34,7 +34,7 @@ def headline(outcome: Outcome) -> str:
 
 
 def details(outcome: Outcome) -> Iterator[str]:
-    """The lines below the headline: why it could not run, where it stopped, each step that did not pass."""
+    """Yield the lines below the headline: why it could not run, where it stopped, each step that did not pass."""
     replay = outcome.replay or {}
     if problem := outcome.problem or replay.get("error"):
         yield f"  {problem}"
@@ -44,12 +44,12 @@ def details(outcome: Outcome) -> Iterator[str]:
         yield f"  the draft has no value {value!r} for the placeholder {name!r} any more"
     for name in replay.get("drift", {}).get("tools", ()):
         yield f"  the draft has no tool {name!r} any more"
-    for place, turn in enumerate(replay.get("turns", ())):
+    for index, turn in enumerate(replay.get("turns", ())):
         for number, step in enumerate(turn["steps"]):
             if step["result"] in ("failed", "needs_review"):
-                yield from _step(place, number, step)
+                yield from _step(index, number, step)
         for extra in turn["extra"]:
-            yield f"  turn {place}: beyond the recording: {_shown(extra.get('name') or extra.get('text'))}"
+            yield f"  turn {index}: beyond the recording: {_shown(extra.get('name') or extra.get('text'))}"
 
 
 def seconds(outcome: Outcome) -> float:
@@ -60,7 +60,7 @@ def seconds(outcome: Outcome) -> float:
 
 
 def junit(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
-    """One test suite; failed ones and those that need review are failures, those that could not run errors."""
+    """Return one test suite; replays that failed or need review are failures, those that could not run are errors."""
     failures = sum(outcome.status in ("failed", "needs_review") for outcome in outcomes)
     suite = ElementTree.Element(
         "testsuite",
@@ -107,15 +107,15 @@ def as_json(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
     return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
 
 
-def _step(place: int, number: int, step: dict[str, Any]) -> Iterator[str]:
-    said = step.get("reason") or "it differs"
-    yield f"  turn {place}, step {number} ({step['kind']}) {step['result']}: {said}"
+def _step(index: int, number: int, step: dict[str, Any]) -> Iterator[str]:
+    reason = step.get("reason") or "it differs"
+    yield f"  turn {index}, step {number} ({step['kind']}) {step['result']}: {reason}"
     for difference in step.get("diff", ()):
         yield from _difference(difference)
 
 
 def _difference(difference: dict[str, Any]) -> Iterator[str]:
-    """Long texts as a unified diff, all else as two lines; a side on which the path is missing is absent."""
+    """Show long texts as a unified diff, other values as two lines; a side without the path is absent."""
     sides = {side: difference[side] for side in ("expected", "actual") if side in difference}
     if len(sides) == 2 and all(isinstance(value, str) for value in sides.values()) and "\n" in "".join(sides.values()):
         expected, actual = (value.splitlines() for value in sides.values())

@@ -1,4 +1,4 @@
-"""Replays many test cases, a few at a time, and hands on each as it ends."""
+"""Replays many test cases, a few at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POLL_S = (0.25, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A replay as the API shows it; None, and why, when there is none."""
+    """`replay` is the API's resource; None, with the reason as `problem`, when there is none."""
 
     test_case_id: int
     name: str
@@ -43,7 +43,7 @@ class Runner:
     monotonic: Callable[[], float] = time.monotonic
 
     def outcomes(self, cases: Sequence[tuple[int, str]], concurrency: int) -> Iterator[Outcome]:
-        """The outcome of each (id, name), in the order in which they end. Whoever stops early cancels the others."""
+        """Yield the outcome of each (id, name) as its replay ends; to close the iterator cancels the others."""
         running: dict[int, int] = {}
         with ThreadPoolExecutor(concurrency) as pool:
             open_ = {pool.submit(self._outcome, test_case_id, name, running) for test_case_id, name in cases}

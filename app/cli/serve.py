@@ -38,23 +38,25 @@ def _serve_embedded(settings: Settings, demo: bool) -> None:
 
     with home.lock(settings.home):
         _check_port(settings)
-        words = _words(settings, *prepare(settings, demo=demo, new_key=True))
-        embedded.serve(settings, on_ready=lambda: click.echo(words))
+        ready_text = _ready_text(settings, *prepare(settings, demo=demo, new_key=True))
+        embedded.serve(settings, on_ready=lambda: click.echo(ready_text))
 
 
 def _serve_services(settings: Settings, demo: bool) -> None:
     from app.process import serve as services
 
     _check_port(settings)
-    words = _words(settings, *prepare(settings, demo=demo, new_key=False))
+    ready_text = _ready_text(settings, *prepare(settings, demo=demo, new_key=False))
 
     url = replace(settings, public_url="")
     supervisor = services.Supervisor(services.procfile(), services.environment(os.environ, settings.secret_key))
-    supervisor.run(ready=lambda: services.answers(f"{base_url(url)}/health/ready"), on_ready=lambda: click.echo(words))
+    supervisor.run(
+        ready=lambda: services.answers(f"{base_url(url)}/health/ready"), on_ready=lambda: click.echo(ready_text)
+    )
 
 
 def _check_port(settings: Settings) -> None:
-    """Fail now, with words, rather than in a server that tries and tries."""
+    """Fail now with a message, as the server itself would go on trying."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -66,7 +68,7 @@ def _check_port(settings: Settings) -> None:
             raise click.ClickException(message) from error
 
 
-def _words(settings: Settings, seed: Seed, admin: Admin) -> str:
+def _ready_text(settings: Settings, seed: Seed, admin: Admin) -> str:
     lines = [
         "Reprise is ready.",
         f"  Base URL     {base_url(settings)}",

@@ -1,4 +1,4 @@
-"""`reprise sign-in-link`: a way in for whoever has forgotten the password."""
+"""`reprise sign-in-link`: a link that signs a user in who has forgotten the password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may call a route. Each resource declares it in `access`; the app does not start with one that does not."""
+"""Declares who may call a route: the app does not start with a resource that has no `access`."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class ByRole:
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Whoever is signed in: for addresses that belong to no project."""
+    """Any signed-in user: for addresses that belong to no project."""
 
     methods: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
 class ByMetricsToken:
-    """Whoever sends the token of the setting REPRISE_METRICS_TOKEN; without the setting there is no such path."""
+    """Callers with the token of the setting REPRISE_METRICS_TOKEN; without the setting there is no such path."""
 
     methods: Collection[str]
 
@@ -66,7 +66,7 @@ Access = ByKey | ByRole | SignedIn | ByMetricsToken | Public
 
 
 def access_of(resource: object) -> Access:
-    """What the resource declares; `UndeclaredAccess` where it declares nothing."""
+    """Return the access that the resource declares; raises `UndeclaredAccess` when it declares none."""
     access = getattr(resource, "access", None)
     if not isinstance(access, Access):
         raise UndeclaredAccess(f"{type(resource).__name__} does not declare its access (see app/access.py).")

@@ -1,4 +1,4 @@
-"""A cache in this process for what never changes, bounded by how much it holds."""
+"""A cache in this process for values that never change, bounded by their total weight."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class BoundedCache(Generic[T]):
-    """Keeps what was used last, up to a total weight; safe from any thread.
+    """Keeps the values that were used last, up to a total weight; safe from any thread.
 
     Two threads that miss at once both make the value: it is the same, and nobody waits for the other.
-    `on_lookup` hears of every lookup whether it was a hit.
+    `on_lookup` is called after every lookup with whether it was a hit.
     """
 
     def __init__(self, limit: int, *, on_lookup: Callable[[bool], None] = lambda hit: None) -> None:
@@ -25,7 +25,7 @@ class BoundedCache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, *, last_try: bool = True) -> T | None:
-        """`last_try` is false for who comes again after a miss, which is then the one that counts."""
+        """`last_try` is False when the caller looks again after a miss, so that only the second lookup is counted."""
         value = self._get(key)
         if last_try or value is not None:
             self._on_lookup(value is not None)

@@ -1,4 +1,4 @@
-"""What is said to a model and what it answers: the vocabulary that providers, replays and runs share."""
+"""Messages to a model and its answers: the vocabulary that providers, replays and runs share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 Role = Literal["system", "user", "assistant", "tool"]
 
-# What a vendor wants back, unread, with what its model said before: a signature of its reasoning, say.
+# Data that a vendor expects back unchanged with its model's messages: a signature of its reasoning, say.
 VendorState = dict[str, Any]
 
 
@@ -86,7 +86,7 @@ FinishReason = Literal["stop", "tool_calls", "length", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model said. `refusal` is the vendor's own words when `finish_reason` is `refused`."""
+    """A model's answer. `refusal` is the vendor's own text when `finish_reason` is `refused`."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()

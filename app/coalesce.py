@@ -1,10 +1,11 @@
-"""One question to another process for all the threads that have the same kind of question at the same time."""
+"""Lets the threads that call another process at the same time share one call of it."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from app.errors import Unavailable
@@ -13,16 +14,17 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 MOST = 128
-# As long as one waits for a connection of the database's pool.
+# As long as a caller waits for a connection of the database's pool.
 WAIT_S = 10.0
 
 
 class Coalescer(Generic[Q, A]):
-    """Group commit for questions: who comes while one is under way joins the next, together with all the others.
+    """Sends the questions that several threads have at the same time in one call of `ask`, like a group commit.
 
-    `ask` takes the questions and gives as many answers, in their order; what it raises, each of the askers gets. An
-    answer is never older than its question: nobody joins a question that was sent before. Alone, a caller asks at
-    once. At most `most` questions go together; who stands in line longer than `wait_s` gets `Unavailable`.
+    `ask` takes the questions and returns as many answers, in their order; every caller of a round gets the error that
+    it raises. A question that comes during a round joins the next one, so that no answer is older than its question;
+    one that comes alone is sent at once. A round has at most `most` questions. A caller that waits for its round longer
+    than `wait_s` gets `Unavailable`.
     """
 
     def __init__(self, ask: Callable[[Sequence[Q]], Sequence[A]], *, most: int = MOST, wait_s: float = WAIT_S) -> None:
@@ -36,17 +38,19 @@ class Coalescer(Generic[Q, A]):
     def __call__(self, question: Q) -> A:
         ticket: _Ticket[Q, A] = _Ticket(question)
         try:
-            if not self._is_first(ticket) and not ticket.called.acquire(timeout=self._wait_s):
+            if not self._becomes_leader(ticket) and not ticket.woken.acquire(timeout=self._wait_s):
                 self._give_up(ticket)
             if not ticket.answered:
-                self._lead(ticket)
+                self._ask_together(ticket)
         except BaseException:
             self._leave(ticket)
             raise
-        return ticket.result()
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.answer
 
-    def _is_first(self, ticket: _Ticket[Q, A]) -> bool:
-        """Whether nobody is asking, so that the ticket's caller is to; else it stands in line now."""
+    def _becomes_leader(self, ticket: _Ticket[Q, A]) -> bool:
+        """Return whether the ticket's caller is to call `ask`, as nobody else does; queue the ticket otherwise."""
         with self._lock:
             if self._leader is None:
                 self._leader = ticket
@@ -55,28 +59,28 @@ class Coalescer(Generic[Q, A]):
             return False
 
     def _leave(self, ticket: _Ticket[Q, A]) -> None:
-        """Go without an answer: whose thread is ended in the line, or when called to ask, must not stop the others."""
+        """Withdraw a ticket without an answer: a thread that is ended from outside must not stop the others."""
         with self._lock:
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
             self._hand_on(ticket)
 
     def _hand_on(self, ticket: _Ticket[Q, A]) -> None:
-        """Leave the next question, if the ticket's caller was to ask, to the first who came meanwhile."""
+        """Make the first caller in the queue the leader, if the ticket's caller is the leader now."""
         if self._leader is ticket:
             self._leader = self._waiting.popleft() if self._waiting else None
             if self._leader:
-                self._leader.called.release()
+                self._leader.woken.release()
 
     def _give_up(self, ticket: _Ticket[Q, A]) -> None:
-        """Who is asked for already waits on: the answer may be something that is now the caller's."""
+        """Raise `Unavailable` for a ticket in the queue; wait on for one that is in a round, as it may get a lease."""
         with self._lock:
             if ticket in self._waiting:
-                raise Unavailable("What others ask the same thing for takes too long; try again.")
-        ticket.called.acquire()
+                raise Unavailable("Too many requests wait for the same answer of the database or Redis; try again.")
+        ticket.woken.acquire()
 
-    def _lead(self, own: _Ticket[Q, A]) -> None:
-        """Ask for oneself and for those who wait."""
+    def _ask_together(self, own: _Ticket[Q, A]) -> None:
+        """Call `ask` for the leader's own question and those in the queue."""
         together = [own]
         try:
             with self._lock:
@@ -85,33 +89,33 @@ class Coalescer(Generic[Q, A]):
             answers = self._ask([ticket.question for ticket in together])
             for ticket, answer in zip(together, answers, strict=True):
                 ticket.answer = answer
-        except BaseException as error:  # noqa: BLE001 - nobody loses it: each asker raises it
+        except BaseException as error:  # noqa: BLE001 - it is not lost: every caller raises it
             for ticket in together:
-                # What ends the leader's thread (its time limit, say) is no concern of the others'.
-                mine = ticket is own or isinstance(error, Exception)
-                ticket.error = error if mine else Unavailable("The question was given up; try again.")
+                # An exception that ends the leader's thread (its time limit, say) must not end the others.
+                shared = ticket is own or isinstance(error, Exception)
+                ticket.error = (
+                    error if shared else Unavailable("The request was given up before its answer; try again.")
+                )
         finally:
             with self._lock:
                 self._hand_on(own)
             for ticket in together:
                 ticket.answered = True
-                ticket.called.release()
+                ticket.woken.release()
 
 
+def _held_lock() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
+@dataclass(slots=True, eq=False)
 class _Ticket(Generic[Q, A]):
-    """A caller's question; `called` opens when it is answered, or when its caller is to ask."""
+    """A caller's question; `woken` is released when it is answered, or when its caller becomes the leader."""
 
-    __slots__ = ("answer", "answered", "called", "error", "question")
-    answer: A
-
-    def __init__(self, question: Q) -> None:
-        self.question = question
-        self.answered = False
-        self.error: BaseException | None = None
-        self.called = threading.Lock()
-        self.called.acquire()
-
-    def result(self) -> A:
-        if self.error is not None:
-            raise self.error
-        return self.answer
+    question: Q
+    answered: bool = False
+    error: BaseException | None = None
+    woken: threading.Lock = field(default_factory=_held_lock)
+    answer: A = field(init=False)

@@ -1,4 +1,4 @@
-"""Everything that one process has, for the doors to take what they need."""
+"""The container: the services, backends and deliveries of one process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from config.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """Made by `app.process.bootstrap`, once for a process."""
+    """Built once in a process, by `app.process.bootstrap`."""
 
     settings: Settings
     now: Now

@@ -46,12 +46,12 @@ def page_by_id(read: ReadPage[Row], *, limit: int, cursor: str | None) -> Page[R
 
 
 def encode(*position: int | str) -> str:
-    """The place after the last entry of a page."""
+    """Return the cursor of the position after a page's last entry."""
     return base64.urlsafe_b64encode(orjson.dumps(position)).decode().rstrip("=")
 
 
 def decode(cursor: str, *kinds: type) -> Position:
-    """What `encode` was given; `Invalid` when the cursor is not one of this list's."""
+    """Return the values that `encode` was given; `Invalid` when the cursor is not one of this list's."""
     try:
         position = orjson.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
     except ValueError as error:
@@ -62,5 +62,5 @@ def decode(cursor: str, *kinds: type) -> Position:
 
 
 def _fits(value: object, kind: type) -> bool:
-    """Whether a value is of its kind; numbers are such that the one after them is still a BIGINT."""
+    """Return whether a value is of its kind; numbers are such that the next one is still a BIGINT."""
     return type(value) is kind and (not isinstance(value, int) or 0 <= value < 2**63 - 1)

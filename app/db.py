@@ -26,7 +26,7 @@ UNSTORABLE = (SQLAlchemyError, TypeError, ValueError, OverflowError, RecursionEr
 # MySQL's "lock wait timeout" and "deadlock found": the transaction was rolled back and may be tried again.
 LOCK_ERRORS = frozenset({1205, 1213})
 LOCK_ATTEMPTS = 8
-# A connection that was used so lately is not asked again whether it lives, which costs as much as a small query.
+# A connection that was used so lately is not pinged again, which costs as much as a small query.
 TRUSTED_S = 1.0
 # How long a statement may take before its connection is given up, a wait for a lock, and one for a free connection.
 STATEMENT_S = 30
@@ -71,7 +71,7 @@ class Database:
         return self._sqlite
 
     def connections(self) -> dict[str, int]:
-        """How many connections of this process are in use, and how many are idle."""
+        """Count the connections of this process that are in use and that are idle."""
         pools = [pool for pool in {self.engine.pool, self._reader.pool} if isinstance(pool, QueuePool)]
         return (
             {"in_use": sum(p.checkedout() for p in pools), "idle": sum(p.checkedin() for p in pools)} if pools else {}
@@ -152,7 +152,7 @@ class LockConflict(Unavailable):
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn faults of the server or the network into `Unavailable`, with words for the caller."""
+    """Turn faults of the server or the network into `Unavailable`, with a message for the caller."""
     try:
         yield
     except OperationalError as error:
@@ -209,7 +209,7 @@ def build_engine(
         max_overflow=0,
         pool_timeout=POOL_WAIT_S,
         pool_recycle=1800,
-        # What people said to a model must not reach a log with an error's text.
+        # Texts of prompts and answers must not reach a log with an error's message.
         hide_parameters=True,
         isolation_level="AUTOCOMMIT" if queries_only else "READ COMMITTED",
         skip_autocommit_rollback=queries_only,

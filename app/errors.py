@@ -8,7 +8,7 @@ class RepriseError(Exception):
 
 
 class Invalid(RepriseError):
-    """What was asked for can't be understood or is out of its limits (400)."""
+    """The request can't be understood or is out of its limits (400)."""
 
 
 class Unauthorized(RepriseError):

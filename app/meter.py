@@ -1,4 +1,4 @@
-"""A budget of steps, for work whose cost a caller decides."""
+"""Bounds work whose cost depends on a caller's input by a budget of steps."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ MOST_MEMORY = 256 << 10  # bytes; keeps big counted repetitions from compiling
 
 
 def compile_pattern(pattern: str) -> re2._Regexp:
-    """Raises ValueError with RE2's own words."""
+    """Compile a pattern; raises `ValueError` with RE2's own message."""
     if len(pattern) > LONGEST_PATTERN:
         raise ValueError(f"is longer than {LONGEST_PATTERN} characters")
     options = re2.Options()
@@ -22,11 +22,11 @@ def compile_pattern(pattern: str) -> re2._Regexp:
     try:
         return re2.compile(pattern, options)
     except re2.error as problem:
-        words = problem.args[0]
-        raise ValueError(words.decode(errors="replace") if isinstance(words, bytes) else str(words)) from None
+        message = problem.args[0]
+        raise ValueError(message.decode(errors="replace") if isinstance(message, bytes) else str(message)) from None
 
 
 def found(pattern: str, text: str) -> bool:
-    """Whether the pattern matches anywhere in the text; raises ValueError for a pattern that is none."""
+    """Return whether the pattern matches anywhere in the text; raises ValueError for a pattern that is none."""
     readable = text.encode(errors="replace").decode()  # RE2 takes no lone surrogates
     return compile_pattern(pattern).search(readable) is not None

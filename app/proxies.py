@@ -1,4 +1,4 @@
-"""The reverse proxies in front, and the address of the client for whom a trusted one speaks."""
+"""Finds the address of the client behind reverse proxies that are trusted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TrustedProxies:
     networks: tuple[Network, ...] = ()
 
     def trusts(self, peer: str) -> bool:
-        """Whether the peer of a connection is a trusted proxy."""
+        """Return whether the peer of a connection is a trusted proxy."""
         address = parse_address(peer) if self.networks else None
         return address is not None and self._has(address)
 

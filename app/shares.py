@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """When an organization is admitted to one of `capacity` places.
+    """Decides whether an organization gets one of `capacity` places.
 
     Below its `share` it is admitted while it holds fewer places than are free, so that it takes half of what is left at
     most; from its share on, only while fewer than `places` are taken by all together. So:
@@ -30,13 +30,13 @@ class Quota:
 
     @classmethod
     def of(cls, places: int, percent: int) -> Quota:
-        """`places` for one organization alone, and a share more, which only others can take."""
+        """Give one organization alone `places`, and add a share that only others can take."""
         share = _share(places, percent)
         return cls(places, share, places + share)
 
     @classmethod
     def within(cls, capacity: int, percent: int, *, places: int | None = None) -> Quota:
-        """The same where there is room for `capacity` altogether: for one alone as much as fits, at most `places`.
+        """Divide `capacity` places: one organization alone gets as many as fit, at most `places`, and others the rest.
 
         A single place can't be divided.
         """
@@ -47,12 +47,12 @@ class Quota:
         return cls(fitting, share, max(1, min(capacity, fitting + share)))
 
     def admits(self, *, taken: int, held: int) -> bool:
-        """Whether an organization that holds `held` of the `taken` places may take another one."""
+        """Return whether an organization that holds `held` of the `taken` places may take another one."""
         return held < self.capacity - taken if held < self.share else taken < self.places
 
 
 class Shares:
-    """The places that organizations hold. Not for several threads at once."""
+    """Counts the places that organizations hold; not safe for several threads."""
 
     def __init__(self, quota: Quota) -> None:
         self.quota = quota

@@ -1,4 +1,4 @@
-"""Text and JSON from outside in the form that databases and JSON writers take, as close to what came as that allows."""
+"""Turns text and JSON from outside into what databases and JSON writers take, with as few changes as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns at what few threads of a process may do at a time, handed out by organization."""
+"""Limits how many threads of a process do the same kind of work at once, fairly among organizations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.shares import Quota, Shares
 
 
 class Turns:
-    """Whoever waits goes on in the order of coming, and those whose organization has fewest turns before others."""
+    """Hands out turns to organizations with the fewest turns first, and within one in the order of arrival."""
 
     def __init__(self, quota: Quota, *, timeout_s: float) -> None:
         self._shares = Shares(quota)
@@ -22,7 +22,7 @@ class Turns:
 
     @contextmanager
     def of(self, organization_id: int) -> Iterator[None]:
-        """Have a turn; `Unavailable` when none is free in time."""
+        """Hold a turn during the block; raises `Unavailable` when none becomes free in time."""
         self._enter(organization_id)
         try:
             yield
@@ -41,10 +41,10 @@ class Turns:
         with self._lock:
             if not called.is_set():
                 self._remove(organization_id, called)
-                raise Unavailable("Too many of these are begun at once; try again.")
+                raise Unavailable("Too many requests of this kind are in work at once; try again.")
 
     def _hand_on(self) -> None:
-        """Give what is free to the organizations that may have it, those with fewest turns before others."""
+        """Give the free turns to the organizations that may have them, those with the fewest turns first."""
         while self._lines:
             held = self._shares.held
             organization_id = min(self._lines, key=lambda one: held.get(one, 0))
@@ -55,7 +55,7 @@ class Turns:
             called.set()
 
     def _remove(self, organization_id: int, called: threading.Event) -> None:
-        """Of organizations with as many turns, the one that had none for longest is first."""
+        """Take a waiting thread out of its line, and move the organization to the end of those with as many turns."""
         line = self._lines.pop(organization_id)
         line.remove(called)
         if line:

@@ -18,7 +18,7 @@ from app.services.wiring import Services
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """Every actor of the product, for whoever sends messages."""
+    """All actors, for the deliveries that send their messages."""
 
     replay: ReplayActor
     run_prompt: RunActor

@@ -12,7 +12,7 @@ ReplayActor = dramatiq.Actor[[int], None]
 
 
 def declare(broker: RedisBroker, services: Services) -> ReplayActor:
-    """Retried while the database is away, and elsewhere when this process is told to stop; the row counts attempts."""
+    """Declare the actor: Dramatiq retries it while the database is away, and in another process when this one stops."""
 
     @dramatiq.actor(
         broker=broker,

@@ -1,8 +1,9 @@
-"""Hands replays to their actor. Nobody waits here: the row tells how far a replay is."""
+"""Sends replays to their actor. No caller waits for one: the row has its progress."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import redis
 import structlog
@@ -17,22 +18,22 @@ from app.services.replays.sweeper import ReplaySweeper
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayDelivery:
-    def __init__(self, *, broker: WakingBroker, actor: ReplayActor, owners: Owners, sweeper: ReplaySweeper) -> None:
-        self._broker = broker
-        self._actor = actor
-        self._owners = owners
-        self._sweeper = sweeper
+    broker: WakingBroker
+    actor: ReplayActor
+    owners: Owners
+    sweeper: ReplaySweeper
 
     def send(self, replay_ids: Iterable[int]) -> None:
-        """Send their messages. While Redis or the database is away they wait, and the clock sends for them later."""
+        """Send the replays' messages. While Redis or the database is away they wait for the clock's next sweep."""
         ids = list(replay_ids)
         try:
-            for replay_id, organization_id in self._owners.of_replays(ids).items():
-                self._broker.enqueue(owned(self._actor.message(replay_id), organization_id))
+            for replay_id, organization_id in self.owners.of_replays(ids).items():
+                self.broker.enqueue(owned(self.actor.message(replay_id), organization_id))
         except (redis.RedisError, Unavailable) as error:
             log.warning("replays_not_sent", replay_ids=ids, error=str(error))
 
     def sweep(self) -> None:
-        """For the clock: see after replays that were left behind."""
-        self.send(self._sweeper.sweep())
+        """Send the replays again that were left behind; the clock calls it."""
+        self.send(self.sweeper.sweep())

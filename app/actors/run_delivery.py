@@ -1,9 +1,10 @@
-"""Hands runs to their actor, and waits for those whose caller waits."""
+"""Sends runs to their actor, and waits for them on behalf of their callers."""
 
 from __future__ import annotations
 
 import random
 import time
+from dataclasses import dataclass
 
 import redis
 import structlog
@@ -20,61 +21,61 @@ from app.services.runs.failures import NOT_SENT
 
 log = structlog.get_logger(__name__)
 
-# Its end may have been announced to nobody (a worker that died right after its commit, Redis away); the row says it.
+# The row is read this often while a caller waits: the end of a run may not be announced, when its worker died right
+# after the commit or Redis is away.
 LOOK_S = 15.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunDelivery:
-    def __init__(
-        self, *, broker: WakingBroker, actor: RunActor, runs: RunService, owners: Owners, wait_s: float
-    ) -> None:
-        self._broker = broker
-        self._actor = actor
-        self._runs = runs
-        self._owners = owners
-        self._completions = runs.ending.completions
-        self._wait_s = wait_s
+    """`wait_s` is how long a caller may wait for its run."""
+
+    broker: WakingBroker
+    actor: RunActor
+    runs: RunService
+    owners: Owners
+    wait_s: float
 
     def send(self, started: Started) -> None:
         """Send the run's message; `Unavailable` when Redis is away, and then the run will never be executed."""
         if started.joined:
             return
-        self._completions.listen()
+        self.runs.ending.completions.listen()
         try:
-            self._broker.enqueue(self._message(started.run_id, self._owners.of_project(started.project_id)))
+            self.broker.enqueue(self._message(started.run_id, self.owners.of_project(started.project_id)))
         except redis.RedisError as error:
             log.warning("run_not_sent", run_id=started.run_id, error=str(error))
-            if self._runs.ending.give_up(started.run_id, NOT_SENT):
+            if self.runs.ending.give_up(started.run_id, NOT_SENT):
                 raise Unavailable(NOT_SENT) from error
 
     def finished(self, started: Started) -> RunRow:
-        """The run when it has ended, well or not; `WaitTimeout` when that takes too long, and it goes on.
+        """Wait until the run has ended and return it; `WaitTimeout` when that takes too long, while the run goes on.
 
-        Who began it gets what the model said, who repeats the request what is stored of that.
+        The caller that began the run gets the answer unmasked; one that repeats the request gets it as it is stored.
         """
-        deadline = time.monotonic() + self._wait_s
-        self._completions.listen()
+        deadline = time.monotonic() + self.wait_s
+        self.runs.ending.completions.listen()
         if not started.joined:
-            self._completions.wait(started.run_id, min(_look_s(), self._wait_s))
-        while not (row := self._runs.get(project_id=started.project_id, run_id=started.run_id)).finished:
+            self.runs.ending.completions.wait(started.run_id, min(_look_s(), self.wait_s))
+        while not (row := self.runs.get(project_id=started.project_id, run_id=started.run_id)).finished:
             if time.monotonic() >= deadline:
                 raise WaitTimeout(
-                    f"The run takes longer than {self._wait_s:g} s. It goes on: see GET /api/v1/runs/{row.id}."
+                    f"The run takes longer than {self.wait_s:g} s. It goes on: see GET /api/v1/runs/{row.id}."
                 )
-            self._completions.wait(row.id, min(_look_s(), deadline - time.monotonic()))
-        return row if started.joined else self._runs.masking.as_said(row)
+            self.runs.ending.completions.wait(row.id, min(_look_s(), deadline - time.monotonic()))
+        return row if started.joined else self.runs.masking.as_said(row)
 
     def sweep(self) -> None:
-        """For the clock: see after runs that were left behind."""
-        for run_id, organization_id in self._owners.of_runs(self._runs.sweeper.sweep()).items():
+        """Send the runs again that were left behind; the clock calls it."""
+        for run_id, organization_id in self.owners.of_runs(self.runs.sweeper.sweep()).items():
             log.info("run_sent_again", run_id=run_id)
-            self._broker.enqueue(self._message(run_id, organization_id))
+            self.broker.enqueue(self._message(run_id, organization_id))
 
     def _message(self, run_id: int, organization_id: int) -> Message[None]:
-        """Every message of a run has the same id: one that was sent again is known for the same."""
-        return owned(self._actor.message(run_id), organization_id).copy(message_id=f"run-{run_id}")
+        """All messages of a run have the same id, so that one that is sent again is recognized."""
+        return owned(self.actor.message(run_id), organization_id).copy(message_id=f"run-{run_id}")
 
 
 def _look_s() -> float:
-    """Not the same for all: a thousand that came together would all look at once, and others' reads stand in line."""
+    """Return a random time, so that a thousand runs that began together are not all read at once."""
     return random.uniform(LOOK_S / 2, LOOK_S)  # noqa: S311 - jitter, no secret

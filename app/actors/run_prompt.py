@@ -10,12 +10,12 @@ from app.services.wiring import Services
 
 RunActor = dramatiq.Actor[[int], None]
 
-# What the claim, the files and the storing of an answer may add to the model call.
+# For the claim, the files and the storing of an answer, on top of the model call.
 AROUND_THE_CALL_S = 120
 
 
 def declare(broker: RedisBroker, services: Services) -> RunActor:
-    """Retried while the database is away; the row allows one try."""
+    """Declare the actor: Dramatiq retries it while the database is away; the row allows one model call."""
 
     @dramatiq.actor(
         broker=broker,

@@ -1,1 +1,1 @@
-"""What the API and the pages both need of HTTP: bodies, errors, the route table, and what is done for every request."""
+"""HTTP for the API and the pages: bodies, errors, the route table, and the middleware of every request."""

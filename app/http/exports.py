@@ -11,9 +11,9 @@ import falcon
 from app.schemas.exports import line
 
 NDJSON = "application/x-ndjson"
-# Of one organization, in each web process: whoever reads slowly keeps a thread for as long.
+# Exports of one organization at once, in each web process: a slow reader keeps a thread as long as it reads.
 AT_ONCE = 8
-# Who does not take a piece in so long has gone without a word; a record can be longer than what a slow line carries.
+# A caller that takes no piece for so long is gone. Records are cut, as one may be too long for a slow line.
 STALLED_S = 60.0
 PIECE = 64 * 1024
 

@@ -1,4 +1,4 @@
-"""Metrics in the form in which others take their hooks."""
+"""Callbacks that count cache lookups and model calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Model(Protocol):
 
 
 def cache_lookups(metrics: Metrics, cache: str) -> Callable[[bool], None]:
-    """Counts the lookups of one cache: called with whether it was a hit."""
+    """Return a callback that counts the lookups of one cache; it takes whether a lookup was a hit."""
     return lambda hit: metrics.count(CACHE_LOOKUPS, cache, "hit" if hit else "miss")
 
 

@@ -1,4 +1,4 @@
-"""Gathers what a process counts and adds it to Redis once a second: cheap to call, and never an error."""
+"""Counts in memory and adds the counts to Redis once a second: cheap to call, and never an error."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Metrics:
         self._add(metric, labels, {"": by})
 
     def observe(self, metric: Metric, value: float, *labels: str) -> None:
-        """Note one value of a histogram, in the unit of its name."""
+        """Add one value to a histogram, in the unit of its name."""
         self._add(metric, labels, {metric.bound(value): 1, SUM: round(value * MILLION)})
 
     @contextmanager
@@ -73,16 +73,16 @@ class Metrics:
             self.observe(metric, time.perf_counter() - started, *labels)
 
     def gauge(self, metric: Metric, read: Gauge) -> None:
-        """Let this process's part of a gauge be read at every flush."""
+        """Register `read`, which gives this process's part of a gauge at every flush."""
         self._gauges[metric] = read
 
     def pending(self) -> Increments:
-        """What was counted since the last flush, by (metric, label values, part)."""
+        """Return the increments since the last flush, by (metric, label values, part)."""
         with self._lock:
             return dict(self._pending)
 
     def flush(self) -> None:
-        """Add to Redis what was counted since the last time, or keep it for the next time when Redis is away."""
+        """Add the pending counts to Redis, or keep them for the next time while Redis is away."""
         if self._store is None:
             return
         with self._flushing, suppress(redis.RedisError):
@@ -102,7 +102,7 @@ class Metrics:
         try:
             store.add(self._bounded(taken))
         except redis.ConnectionError:
-            # Not so after a time-out: what a Redis that hangs was sent it will count when it goes on.
+            # Not after a time-out: a Redis that hangs will count what it was sent when it goes on.
             with self._lock:
                 for key, by in taken.items():
                     self._pending[key] += by
@@ -135,7 +135,7 @@ class Metrics:
             self._learn_at = time.monotonic() + LEARN_S
 
     def _bounded(self, taken: Increments) -> Increments:
-        """The same, with label sets beyond a metric's `series_max` counted together."""
+        """Return the increments with label sets beyond a metric's `series_max` counted together."""
         bounded: dict[tuple[Metric, Labels, str], int] = defaultdict(int)
         for (metric, labels, part), by in taken.items():
             known = self._known.setdefault(metric, set())

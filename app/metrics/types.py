@@ -1,4 +1,4 @@
-"""What a metric is: its name, kind, labels and meaning."""
+"""Metrics: their names, kinds, labels and buckets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Labels = tuple[str, ...]
 
 # Seconds: from a cached read to a run that used up its wait.
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
-# The values of a label set that came after a metric had all it may have.
+# The value of all labels of sets beyond a metric's `series_max`.
 OTHER = "other"
 
 
@@ -32,8 +32,8 @@ class Metric:
 
     def bound(self, value: float) -> str:
         """The upper bound of the bucket that `value` falls into, as Prometheus writes it."""
-        place = bisect_left(self.buckets, value)
-        return repr(self.buckets[place]) if place < len(self.buckets) else "+Inf"
+        index = bisect_left(self.buckets, value)
+        return repr(self.buckets[index]) if index < len(self.buckets) else "+Inf"
 
     def bounds(self) -> list[str]:
         return [*map(repr, self.buckets), "+Inf"]

@@ -51,23 +51,23 @@ def build_app(container: Container) -> RoutedApp:
     templates = Templates(assets=assets, now=container.now)
     api.install(app, container, docs_page=lambda document: templates.render("api_docs.html", page=api_docs(document)))
     pages.install(app, container, assets, templates)
-    app.add_middleware(bulkheads(container))  # after the middleware of the pages, which finds out whose they are
+    app.add_middleware(bulkheads(container))  # after the pages' middleware, which finds the organization
     return app
 
 
 def bulkheads(container: Container) -> list[Bulkhead]:
-    """Of the threads of this process, runs may take four of five, batches three of twenty."""
+    """Limit the threads of this process for slow requests: runs to four of five, batches to three of twenty."""
     settings, count = container.settings, container.metrics.count
     threads, percent = settings.web_threads, settings.organization_share
     runs = Quota.within(threads * 4 // 5, percent, places=settings.run_places)
     batches = Quota.within(threads * 3 // 20, percent, places=settings.ingest_backlog)
     return [
         Bulkhead(runs, on_refused=lambda: count(SHARE_REFUSED, "runs")),
-        Bulkhead(batches, kind="stores", words="batches", on_refused=lambda: count(SHARE_REFUSED, "batches")),
+        Bulkhead(batches, kind="stores", noun="batches", on_refused=lambda: count(SHARE_REFUSED, "batches")),
         Bulkhead(
             Quota.of(AT_ONCE, percent),
             kind="exports",
-            words="exports",
+            noun="exports",
             on_refused=lambda: count(SHARE_REFUSED, "exports"),
         ),
     ]

@@ -1,4 +1,4 @@
-"""Builds everything a process needs from its settings, once; tests pass fakes for what they want to hold still."""
+"""Builds the container of a process from its settings; tests pass fakes in place of a clock or a backend."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def bootstrap(
     redis: RedisClients | None = None,
     providers: Providers | None = None,
 ) -> Container:
-    """Connects lazily: a process starts while the database or Redis is away, and answers 503 until they are back."""
+    """Build the container. It connects lazily, so that a process starts, and answers 503, while a backend is away."""
     backends = _backends(settings, now, database, redis, providers)
     services = wiring.build(backends)
     declared = actors.declare(backends.broker, services)

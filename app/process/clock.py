@@ -1,6 +1,6 @@
-"""The clock: does what is due from time to time. One process is enough; several do no harm.
+"""The clock runs periodic jobs. One process is enough; several do no harm.
 
-Nothing is lost while no clock runs: its jobs pick up what was left behind, by guarded updates that let one of two
+Nothing is lost while no clock runs: jobs pick up rows that were left behind, and their guarded updates let one of two
 clocks win.
 """
 
@@ -33,7 +33,7 @@ class PeriodicJob:
 
 
 def jobs(container: Container) -> list[PeriodicJob]:
-    """Everything that is done periodically."""
+    """Return all periodic jobs."""
     return [
         PeriodicJob("sweep_runs", 5, container.run_delivery.sweep),
         PeriodicJob("sweep_replays", 5, container.replay_delivery.sweep),

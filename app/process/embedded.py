@@ -27,13 +27,13 @@ STOP_S = 20
 
 
 class Background:
-    """The workers and the clock in threads. Each queue has its own, so that none waits for another's work."""
+    """The workers and the clock, in threads; each queue has threads of its own, so that none waits for another."""
 
     def __init__(self, container: Container) -> None:
         self._broker = container.broker
         settings = container.settings
-        places = {"runs": settings.worker_threads, "spans": settings.span_threads, "replays": settings.worker_threads}
-        threads = {queue: Quota.of(n, settings.organization_share).capacity for queue, n in places.items()}
+        sizes = {"runs": settings.worker_threads, "spans": settings.span_threads, "replays": settings.worker_threads}
+        threads = {queue: Quota.of(size, settings.organization_share).capacity for queue, size in sizes.items()}
         self._workers = [Worker(self._broker, queues={queue}, worker_threads=n) for queue, n in threads.items()]
         self._stop = threading.Event()
         ticking = (clock.jobs(container), self._stop, container.metrics)
@@ -49,7 +49,7 @@ class Background:
         self._clock.start()
 
     def stop(self) -> None:
-        """Let running actors end, hand back the messages not begun."""
+        """Let running actors end, and give back the messages that none has begun."""
         self._stop.set()
         stops = [threading.Thread(target=worker.stop, args=(STOP_S * 1000,)) for worker in self._workers]
         for stop in stops:

@@ -1,6 +1,4 @@
-"""The home folder: its owner's alone, who serves from it, the secret key it keeps, and `dev.env` for whoever tries
-Reprise out.
-"""
+"""The home folder: its permissions, its lock, the secret key, and `dev.env` with the variables for a first try."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ PRIVATE_FILES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-jo
 
 
 def claim(home: Path, *, with_database: bool) -> None:
-    """Make the folder if need be, and keep all but its owner out of it and of its files.
+    """Make the folder unless it exists, and keep everybody but its owner out of it and its files.
 
     `with_database`: a folder in which others may put or replace files is refused.
     """
@@ -40,7 +38,7 @@ def claim(home: Path, *, with_database: bool) -> None:
             )
         return
     if with_database and os.access(home, os.W_OK):
-        # What SQLite puts beside the file has the file's mode.
+        # SQLite gives the files that it adds the mode of this one.
         (home / DATABASE).touch(mode=0o600)
     _keep_others_out(home)
     for name in PRIVATE_FILES:
@@ -60,7 +58,7 @@ def _keep_others_out(path: Path) -> None:
 
 
 def lock(home: Path, wait_s: float = LOCK_WAIT_S) -> IO[str]:
-    """Take the folder for this process and its children; held until the file that is returned is closed everywhere."""
+    """Lock the folder for this process and its children, until all of them have closed the returned file."""
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     (home / LOCK).touch(mode=0o600)
     file = (home / LOCK).open("a")
@@ -79,7 +77,7 @@ def lock(home: Path, wait_s: float = LOCK_WAIT_S) -> IO[str]:
 
 
 def secret_key(home: Path) -> str:
-    """The key kept in the folder, made at the first call."""
+    """Return the key that the folder keeps; the first call makes it."""
     file = home / SECRET_KEY
     if not file.exists():
         _write(file, secrets.token_urlsafe(32) + "\n")
@@ -87,12 +85,12 @@ def secret_key(home: Path) -> str:
 
 
 def read_dev_env(home: Path) -> dict[str, str]:
-    """The variables of the last start; none before the first."""
+    """Return the variables of the last start; none before the first."""
     file = home / DEV_ENV
     if not file.exists():
         return {}
-    words = shlex.split(file.read_text(), comments=True)
-    return dict(word.split("=", 1) for word in words if "=" in word)
+    assignments = shlex.split(file.read_text(), comments=True)
+    return dict(assignment.split("=", 1) for assignment in assignments if "=" in assignment)
 
 
 def write_dev_env(home: Path, variables: Mapping[str, str]) -> Path:

@@ -37,13 +37,13 @@ def procfile(path: Path = PROCFILE) -> dict[str, list[str]]:
 
 
 def environment(environ: Mapping[str, str], secret_key: str) -> dict[str, str]:
-    """What children get: this interpreter's programs first on PATH, and the secret key that all must share."""
+    """Return the children's environment: this interpreter's programs first on PATH, and the secret key of all."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{environ.get('PATH', os.defpath)}"
     return {**environ, "PATH": path, "REPRISE_SECRET_KEY": secret_key}
 
 
 def answers(url: str) -> bool:
-    """Whether `url` answers 2xx within a second."""
+    """Return whether `url` answers 2xx within a second."""
     try:
         with urllib.request.urlopen(url, timeout=1):  # noqa: S310 - our own http address
             return True
@@ -68,7 +68,7 @@ class Child:
         return self.process is not None and self.process.poll() is None
 
     def tend(self, now: float) -> None:
-        """Start it when it is due; note its end and when it is due again. `now` is monotonic seconds."""
+        """Start the process when it is due; after its end set when it is due again. `now` is in monotonic seconds."""
         if self.running:
             return
         if self.process is not None:
@@ -139,6 +139,6 @@ class Supervisor:
 
 
 def _end_with_parent() -> None:
-    """Ask Linux for a SIGTERM should the supervisor be killed; elsewhere such orphans keep running."""
+    """Let Linux end the child when the supervisor is killed; on other systems such orphans keep running."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)

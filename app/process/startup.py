@@ -1,4 +1,4 @@
-"""What every process does first: read its settings, set up its log, write every setting to it; and once it is built."""
+"""The start of every process: settings and logs first, the garbage collector once everything is built."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app import __version__
 from config import logging
 from config.settings import Settings
 
-# Python looks for cycles whenever 700 more objects were made than freed, a seventh of a busy worker's time.
+# Python's default of 700 costs a busy worker a seventh of its time.
 OBJECTS_BETWEEN_COLLECTIONS = 20_000
 
 
@@ -23,7 +23,7 @@ def start(process: str) -> Settings:
 
 
 def freeze_gc() -> None:
-    """For a process that has built what it needs: what is there now is never looked through again."""
+    """Exempt all present objects from garbage collection, for a process that is built, and collect less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)

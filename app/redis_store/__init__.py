@@ -1,1 +1,1 @@
-"""Everything that is kept in Redis, and the clients that reach it."""
+"""All that is kept in Redis, and the clients that connect to it."""

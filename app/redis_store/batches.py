@@ -1,8 +1,8 @@
 """The claim check of trace batches: the body waits in Redis, the message carries its key.
 
-Redis is never the only copy of what was acknowledged: a batch is acknowledged after its commit, and an exporter
-sends it again until then. Here it is also known which batches are in work, so that the same body sent again joins
-the one in work, and which spans were in those that were stored lately, so that the same body need not be read again.
+Redis never has the only copy of an acknowledged batch: it is acknowledged after its commit, and an exporter sends it
+again until then. Redis also knows which batches are in work, so that the same body sent again joins the one in work,
+and the spans of batches that were stored lately, so that the same body need not be decoded again.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Claim:
 
 
 class Mailbox:
-    """Takes as many batches, and as many bytes of them, as the quotas admit of one organization and of all."""
+    """Keeps as many batches, and as many bytes of them, as the quotas admit for one organization and for all."""
 
     def __init__(
         self, client: redis.Redis, *, batches: Quota, size: Quota, on_refused: Callable[[], None] = lambda: None
@@ -77,18 +77,18 @@ class Mailbox:
 
     @staticmethod
     def ticket(organization_id: int, body: bytes) -> str:
-        """A new one, for a body of the organization."""
+        """Make a ticket for a body of the organization."""
         return f"{organization_id}:{len(body)}:{uuid.uuid4().hex}"
 
     @staticmethod
     def key_of(project_id: int, encoding: str, body: bytes) -> str:
-        """The same for the same body of the same project."""
+        """Return the key of a batch, which is equal for the same body of the same project."""
         return f"{project_id}:{encoding or 'identity'}:{hashlib.sha256(body).hexdigest()}"
 
     def put(self, key: str, ticket: str, body: bytes, message_id: str, *, join: bool = True) -> Claim:
-        """Leave a batch under `ticket` for the message `message_id`, unless another is storing it and `join` is true.
+        """Keep a batch under `ticket` for the message `message_id`; with `join`, unless another message stores it.
 
-        The ticket is the message's own: whoever is done with the same batch first takes nothing from the other.
+        Each message has a ticket of its own, so that of two for one batch neither deletes the body of the other.
 
         Raises `Unavailable` when too much is waiting already, of all or of the ticket's organization.
         """
@@ -104,15 +104,15 @@ class Mailbox:
         return Claim(message_id, joined=False)
 
     def body(self, ticket: str) -> bytes | None:
-        """What was left under `ticket`; None when it is too old, or Redis has lost it."""
+        """Return the body of `ticket`; None when it has expired, or Redis has lost it."""
         return self._client.get(keys.batch_body(ticket))  # type: ignore[return-value]
 
     def stored_before(self, key: str) -> bytes:
-        """The note of the same body, if it was stored lately: a hint that the caller has to check with the database."""
+        """Return the note of the same body if it was stored lately: a hint that the caller checks with the database."""
         return self._client.get(keys.batch_stored(key)) or b""  # type: ignore[return-value]
 
     def done(self, key: str, ticket: str, *, note: bytes = b"") -> None:
-        """Forget the batch; leave the note for those who send it again."""
+        """Delete the batch; keep the note for the same batch when it is sent again."""
         with self._client.pipeline(transaction=False) as pipe:
             pipe.delete(keys.batch_body(ticket), keys.batch_message(key))
             pipe.zrem(keys.BATCH_TICKETS, ticket)

@@ -1,4 +1,7 @@
-"""The Dramatiq broker: Redis, with consumers that wake at once instead of polling, and results to wait for."""
+"""The Dramatiq broker on Redis, with consumers that wake at once instead of polling, and with results.
+
+It uses parts of Dramatiq that are not documented; `tests/unit/redis_store/test_broker_version.py` names the version.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,12 @@ QUEUES = ("runs", "spans", "replays")
 # A worker that has been silent for so long is dead: its messages go to the others.
 HEARTBEAT_MS = 15_000
 RESULT_TTL_MS = 600_000
-# Senders' clocks are compared with workers' here, so that it is far longer than any of them is off. What is too old to
-# be worth its work the row of a run or replay says, and a batch's body, which Redis keeps for a minute.
+# Far longer than the clocks of senders and workers differ, which are compared here. Whether work is out of date is told
+# by the row of a run or replay, and by the body of a batch, which Redis keeps for a minute.
 MAX_AGE_MS = 7 * 86_400_000
 WAKE_S = 1
 REPORT_S = 5
-# Under load messages are fetched so often at most: several at a time cost little more than one.
+# The shortest time between fetches: under load several messages at a time cost little more than one.
 FETCH_S = 0.005
 # Percent of a process' threads that are an organization's own.
 SHARE = 25
@@ -45,7 +48,7 @@ OnDeferred = Callable[[str], None]
 
 
 def workers_seen(client: redis.Redis, queue: str) -> int:
-    """How many processes have asked for messages of the queue within the last heartbeats."""
+    """Count the processes that have asked for messages of the queue within the last heartbeats."""
     return int(client.zcount(keys.workers(queue), _redis_now(client) - HEARTBEAT_MS / 1000, "+inf"))
 
 
@@ -62,7 +65,7 @@ def build_broker(
     organization_share: int = SHARE,
     on_deferred: OnDeferred = lambda queue: None,
 ) -> WakingBroker:
-    """A broker on `client`; results are awaited on `waiting_client`, whose sockets must never time out."""
+    """Build a broker on `client`; results are awaited on `waiting_client`, whose sockets must not time out earlier."""
     results = Results(backend=RedisBackend(client=waiting_client), result_ttl=RESULT_TTL_MS)
     return WakingBroker(
         organization_share=organization_share,
@@ -90,7 +93,7 @@ class WakingBroker(RedisBroker):
     another worker), and looks after dead workers once in a thousand commands, which on a quiet queue is never.
 
     An organization holds no more than its share of a process' threads, `organization_share` percent, while others
-    want them; `on_deferred` hears of each queue in which something had to wait for that.
+    want them; `on_deferred` is called with each queue in which messages had to wait for that.
     """
 
     stopping = False
@@ -100,11 +103,11 @@ class WakingBroker(RedisBroker):
         self.organization_share = organization_share
         self.on_deferred = on_deferred
         self._queues: dict[str, OrganizationQueue] = {}
-        # They outlive a consumer that lost its connection, as the work on them does.
+        # Work goes on, and its messages stay held, when a consumer loses its connection.
         self._held: defaultdict[str, HeldMessages] = defaultdict(HeldMessages)
 
     def consume(self, queue_name: str, prefetch: int = 1, timeout: int = 5000) -> Any:
-        """Dramatiq asks for two messages per thread; one is what a thread can work on."""
+        """Prefetch one message per thread; Dramatiq asks for two."""
         if queue_name.endswith(".DQ"):
             return _DelayedConsumer(self, queue_name, prefetch, timeout)
         return _WakingConsumer(self, queue_name, max(1, prefetch // 2), timeout)
@@ -124,12 +127,12 @@ class WakingBroker(RedisBroker):
             self.queue(queue_name).put(message_id, data)
 
     def _should_do_maintenance(self, command: str) -> int:
-        """With each fetch: consumers do one a second, and it looks after the dead workers of its own queue alone."""
+        """Return 1 for each fetch: consumers do one a second, and only a fetch finds dead workers of its own queue."""
         return int(command == "fetch")
 
 
 class _WakingConsumer(_RedisConsumer):
-    """Takes no more of an organization's messages than `Quota` admits to the threads of this process."""
+    """Fetches no more messages of an organization than `Quota` admits to the threads of this process."""
 
     def __init__(self, broker: WakingBroker, queue_name: str, prefetch: int, timeout: int) -> None:
         super().__init__(broker, queue_name, prefetch, timeout)  # type: ignore[no-untyped-call]
@@ -161,7 +164,7 @@ class _WakingConsumer(_RedisConsumer):
         return MessageProxy(message)
 
     def _report(self) -> None:
-        """Leave a sign of life for the queue: Dramatiq's own heartbeats name no queues."""
+        """Record that this process works on the queue, since Dramatiq's own heartbeats name no queues."""
         if time.monotonic() < self._next_report or self.broker.stopping:
             return
         self._next_report = time.monotonic() + REPORT_S
@@ -185,9 +188,9 @@ class _WakingConsumer(_RedisConsumer):
         self._next_fetch = time.monotonic() + FETCH_S
 
     def _heartbeat(self) -> None:
-        """To ask for no messages is a heartbeat: what is still in work must not be taken for a dead worker's.
+        """Send Dramatiq's heartbeat, a fetch of no messages, so that messages in work are not given to others.
 
-        What dead workers left behind arrives again with it.
+        It also puts back the messages of dead workers.
         """
         if self.broker.stopping or time.monotonic() >= self._next_heartbeat:
             self._next_heartbeat = time.monotonic() + WAKE_S
@@ -199,14 +202,14 @@ class _WakingConsumer(_RedisConsumer):
         messages, self._more, deferred = self._queue.fetch(self._quota, self._held.by_organization())
         for message in messages:
             self._held.add(message.options["redis_message_id"])
-        # From here on a place that becomes free may be one for what is refused now.
+        # From now on a thread that becomes free may be one for messages that are refused now.
         self._refusing = len(self._held) >= self._quota.places
         if deferred:
             self.broker.on_deferred(self.queue_name)
         return messages
 
     def ack(self, message: MessageProxy) -> None:
-        """As the parent's, in one round trip for all messages that are done at the same time."""
+        """Acknowledge a message, in one round trip with all others that are done at the same time."""
         try:
             self._release(message)
             self._ack(message.options["redis_message_id"])
@@ -227,13 +230,13 @@ class _WakingConsumer(_RedisConsumer):
             raise ConnectionClosed(error) from None
 
     def _release(self, message: MessageProxy) -> None:
-        """Before Redis is told, which wakes whoever waits for the place."""
+        """Free the thread's share before Redis hears of it, which wakes processes that wait for it."""
         self._held.discard(message.options["redis_message_id"])
         self.queued_message_ids.discard(message.message_id)
         self._freed.set()
 
     def requeue(self, messages: Iterable[MessageProxy]) -> None:
-        """What this process has not begun goes back, and others are told."""
+        """Put back messages that this process has not begun, and wake other processes for them."""
         put_back = list(messages)
         super().requeue(put_back)  # type: ignore[no-untyped-call]
         for message in put_back:
@@ -242,7 +245,7 @@ class _WakingConsumer(_RedisConsumer):
             self._queue.wake_for(message.options["redis_message_id"] for message in put_back)
 
     def close(self) -> None:
-        """Take the sign of life back: whoever counts workers need not wait until it is too old."""
+        """Remove the record of this process at once, so that it is not counted as a worker until it expires."""
         with suppress(redis.RedisError):
             self._client.zrem(keys.workers(self.queue_name), self.broker.broker_id)
             self._queue.leave()

@@ -14,10 +14,10 @@ from redis.retry import Retry
 from app.breaker import OutageBreaker
 
 COMMAND_S = 5
-# Whoever can do without the answer waits for it so long.
+# For callers that can do without the answer.
 QUICK_S = 0.5
 CONNECT_S = 2
-# Longer than anybody blocks at a time (for the next piece of a run, or for a batch).
+# On top of the longest blocking command (for the next event of a run, or for a batch's result).
 WAIT_MARGIN_S = 2
 FOLLOWING_S = 10
 # After a command that was not answered, one caller in so many seconds asks again; the others fail at once.
@@ -37,9 +37,9 @@ class RedisClients:
 
 
 class GuardedRedis(redis.Redis):
-    """Fails at once while Redis hangs: of all who need it, one at a time waits for its time-out.
+    """Fails at once while Redis hangs: one caller at a time waits for the time-out.
 
-    A Redis that is dead refuses connections at once, so that nobody has to be kept from asking.
+    A dead Redis refuses connections at once, so that its callers fail fast by themselves.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -67,7 +67,7 @@ class _GuardedPipeline(Pipeline):
 
 
 def _is_outage(error: BaseException) -> bool | None:
-    """Whoever answers "no" does answer."""
+    """Tell a time-out from an error reply, which shows that Redis answers; other errors show neither."""
     if isinstance(error, redis.TimeoutError):
         return True
     return False if isinstance(error, redis.ResponseError) else None
@@ -95,7 +95,7 @@ def connect(url: str, *, waiters: int, longest_wait_s: float) -> RedisClients:
 def _client(
     kind: type[redis.Redis], url: str, *, timeout_s: float, connect_s: float, connections: int = 1024
 ) -> redis.Redis:
-    """One new connection for one that was closed. A Redis that does not answer is not asked again: callers wait."""
+    """Make a client that replaces a closed connection once, and repeats no command that was not answered."""
     return kind.from_url(
         url,
         socket_timeout=timeout_s,

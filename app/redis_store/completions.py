@@ -1,4 +1,4 @@
-"""Tells whoever waits in any web process that a run has ended: Redis publishes, one thread a process listens."""
+"""Publishes the ends of runs to the requests that wait for them in any web process; one thread a process listens."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SUBSCRIBE_S = 2.0
 
 
 class RunCompletions:
-    """A word to be quick, not to be sure: what Redis loses is found in the run's row, which is looked at anyway.
+    """Shortens waits and guarantees nothing: waiting requests read the run's row from time to time all the same.
 
-    A thousand who wait share one connection; each waits on a condition of its own, so that none blocks on Redis.
-    Ends that come at the same time are one message.
+    All of them share one connection to Redis; each waits on an event of its own. Ends of runs that come at the same
+    time are one message.
     """
 
     def __init__(self, client: redis.Redis) -> None:
@@ -54,7 +54,7 @@ class RunCompletions:
         return [None] * len(run_ids)
 
     def listen(self) -> None:
-        """To be called before the run is sent: what is published earlier is not heard."""
+        """Start to listen, unless this process does; call it before a run is sent, as earlier messages are missed."""
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._listen, name="run-ends", daemon=True)
@@ -62,17 +62,17 @@ class RunCompletions:
         self._listening.wait(SUBSCRIBE_S)
 
     def wait(self, run_id: int, timeout_s: float) -> bool:
-        """True as soon as the run is known to have ended; False after `timeout_s`."""
-        told = threading.Event()
+        """Return True as soon as the run is known to have ended, False after `timeout_s`."""
+        ended = threading.Event()
         with self._lock:
             if run_id in self._ended:
                 return True
-            self._waiting[run_id].append(told)
+            self._waiting[run_id].append(ended)
         try:
-            return told.wait(timeout_s)
+            return ended.wait(timeout_s)
         finally:
             with self._lock:
-                self._waiting[run_id].remove(told)
+                self._waiting[run_id].remove(ended)
                 if not self._waiting[run_id]:
                     del self._waiting[run_id]
 
@@ -94,7 +94,7 @@ class RunCompletions:
         with self._lock:
             for run_id in run_ids:
                 self._ended[run_id] = None
-                for told in self._waiting.get(run_id, ()):
-                    told.set()
+                for ended in self._waiting.get(run_id, ()):
+                    ended.set()
             while len(self._ended) > REMEMBERED:
                 self._ended.popitem(last=False)

@@ -1,8 +1,8 @@
-"""A project's epoch: a random mark in Redis, which a change of any of its prompts replaces.
+"""A project's epoch: a random value in Redis, which a change of any of its prompts replaces.
 
-Whoever saw an epoch before asking the database may take the answer for current while the epoch stays, so that processes
-can keep what they read, and yet see at once what another one has acknowledged. The rate limit brings the epoch along
-with its own round trip.
+A process that read the epoch before it read the database may use what it read for as long as the epoch stays. So
+processes cache prompts, and yet see at once a change that another one has acknowledged. The rate limiter reads the
+epoch in its own round trip.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from app.redis_store import keys
 log = structlog.get_logger(__name__)
 
 EPOCH_S = 86_400
-# What was read is used no longer than this, however long its epoch lasts.
+# A process uses what it has read no longer than this, even while the epoch stays.
 REMEMBERED_S = 1.0
 
 
 def new_epoch() -> bytes:
-    """Never seen before, also by who remembers what a Redis said that has lost everything since."""
+    """Make an epoch that no process has seen, even if Redis has lost all earlier ones."""
     return secrets.token_bytes(8)
 
 
@@ -34,9 +34,9 @@ class Epochs:
         self._sleep = sleep
 
     def end(self, project_id: int) -> None:
-        """Tell all processes that prompts of the project have changed; to be called after the commit.
+        """Replace the project's epoch; call it after the commit of a change of its prompts.
 
-        Redis may be away for this process alone: then it waits until the others have forgotten what they read before.
+        When this process can't reach Redis, it waits until the other processes have dropped what they read before.
         """
         try:
             self._client.set(keys.epoch(project_id), new_epoch(), ex=EPOCH_S)

@@ -1,7 +1,7 @@
-"""Hands the pieces of answers, as models write them, from the worker to whoever follows a run: Redis Streams.
+"""Carries the events of an answer, as a model writes them, from the worker to the requests that follow a run.
 
-Redis keeps them for a while; the answer itself is the row's. Pieces are numbered here, and the numbers are the ids of
-the stream's entries, so that what is sent twice is stored once.
+A Redis stream keeps them for a while; the row has the whole answer. Events are numbered here, and the numbers are the
+ids of the stream's entries, so that an event that is sent twice is stored once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TEXTS = ("token", "reasoning")
 
 @dataclass(slots=True)
 class _Feed:
-    """One run's pieces: `open` may still grow, `numbered` are not known to be in Redis."""
+    """The events of one run: `open` may still be merged, `numbered` are not known to be in Redis."""
 
     key: str
     encrypt: Callable[[bytes], bytes] | None
@@ -51,8 +51,8 @@ class _Feed:
 
 
 class LiveRuns:
-    """Sends the pieces of all runs of this process together, at most every `every_s`, from a thread that is there
-    only while there are any: a model's tokens must not become as many commands.
+    """Sends the events of all runs of this process together, at most every `every_s`, so that tokens do not become as
+    many commands. Its thread exists only while there are runs.
     """
 
     def __init__(self, client: redis.Redis, *, every_s: float = FLUSH_S) -> None:
@@ -66,7 +66,7 @@ class LiveRuns:
 
     @contextmanager
     def of(self, run_id: int, encrypt: Callable[[bytes], bytes] | None = None) -> Iterator[OnEvent]:
-        """What to hand the run's events to; at the end of the block all have been sent, encrypted with `encrypt`."""
+        """Give the block a callback for the run's events; all are sent, encrypted with `encrypt`, when it ends."""
         feed = _Feed(keys.run_events(run_id), encrypt)
 
         def note(event: StreamEvent) -> None:
@@ -88,7 +88,7 @@ class LiveRuns:
             self._wake.set()
 
     def end(self, run_id: int) -> None:
-        """Tell whoever follows that the row has ended; Redis's own id is higher than every number of ours."""
+        """Add the last entry of a run's stream; the id that Redis gives it is higher than every number of an event."""
         key = keys.run_events(run_id)
         try:
             with self._client.pipeline(transaction=False) as pipe:
@@ -111,7 +111,7 @@ class LiveRuns:
             time.sleep(self._every_s)
 
     def _send(self) -> bool:
-        """False when Redis is away: the pieces stay, and are sent with the next ones."""
+        """Return False when Redis is away: the events stay, and are sent with the next ones."""
         with self._sending:
             with self._lock:
                 due = [(feed, entries) for feed in self._feeds.values() if (entries := feed.number())]
@@ -133,7 +133,7 @@ class LiveRuns:
 
 
 def _merged(events: list[StreamEvent]) -> Iterator[StreamEvent]:
-    """Texts of one kind that follow each other, as one."""
+    """Join texts of one kind that follow each other."""
     kind, texts = "", list[str]()
     for event in [*events, StreamEvent("tool_call")]:
         if texts and event.kind != kind:
@@ -147,7 +147,7 @@ def _merged(events: list[StreamEvent]) -> Iterator[StreamEvent]:
 
 
 def _data(event: StreamEvent) -> bytes:
-    """The JSON of the API's event."""
+    """Return the JSON of the API's event."""
     call = event.tool_call
     data = {"id": call.id, "name": call.name, "arguments": call.arguments} if call else {"text": event.text}
     return orjson.dumps(data)

@@ -1,4 +1,4 @@
-"""Dramatiq middleware of a worker that stops."""
+"""Dramatiq middleware that keeps a stopping worker from taking messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dramatiq import Broker, Middleware, Worker
 
 
 class HandBack(Middleware):
-    """A worker that stops takes no further messages: they would wait for its last actor to end.
+    """Marks the broker while its worker stops: further messages would wait for the last actor to end.
 
     Dramatiq's consumers go on fetching meanwhile, so that their heartbeats do.
     """

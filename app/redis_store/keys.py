@@ -20,7 +20,7 @@ def metrics_minute(minute: int) -> str:
 
 
 def rate(caller: int | str) -> str:
-    """`caller` is an API key's id, or another name of who is limited."""
+    """`caller` is an API key's id, or the name of another caller that is limited."""
     return f"rate:{caller}"
 
 

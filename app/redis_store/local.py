@@ -1,4 +1,4 @@
-"""A moving window in this process alone: for what must be counted while Redis can't."""
+"""A rate limit in this process alone, for requests that must be counted while Redis is away."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEYS_MAX = 10_000
 
 
 class LocalWindow:
-    """Lets `limit` of a key through in any `window_s` seconds. Of too many keys the longest unused is forgotten."""
+    """Lets `limit` requests of a key through in any `window_s` seconds, and keeps the keys that were used last."""
 
     def __init__(self, limit: int, window_s: int, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._limit = limit
@@ -22,7 +22,7 @@ class LocalWindow:
         self._times: OrderedDict[int | str, deque[float]] = OrderedDict()
 
     def hit(self, key: int | str) -> tuple[bool, int]:
-        """Whether one more goes through, and in how many seconds the oldest of the window leaves it."""
+        """Return whether one more goes through, and in how many seconds the oldest one leaves the window."""
         now = self._monotonic()
         with self._lock:
             times = self._times.setdefault(key, deque())

@@ -1,12 +1,12 @@
 """A queue of messages in Redis from which each worker process takes so that no organization holds more than its share.
 
-Dramatiq's list of a queue is where messages arrive. Whoever fetches first moves them to a list of their organization;
-from these lists messages are taken in turn, for as many organizations as the process has threads to spare. So thousands
-of messages of one organization stand in nobody else's way, none waits in the memory of a process, and what one process
-leaves another one takes. An organization is the number in front of a message's id in Redis; messages without one, as
-older processes send, have the number 0.
+Messages arrive in Dramatiq's list of the queue. The next fetch moves them to lists of their organizations, from which
+messages are taken in turn, for as many organizations as the process has free threads. So thousands of messages of one
+organization delay no other one, no message waits in the memory of a process, and another process takes the messages
+that one leaves. The organization is the number in front of a message's id in Redis; messages without one, as older
+processes send them, have the number 0.
 
-A process that has threads to spare waits on a list of its own, and leaves word of which organizations it refuses.
+A process with free threads waits on a list of its own, and records which organizations it refuses.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from dramatiq import Message
 from app.redis_store.keys import OF_ORGANIZATION, WAKE, QueueKeys
 from app.shares import Quota
 
-# What a process that died was told is forgotten after this.
+# The wake-ups of a process that died expire after this.
 WAKE_TTL_S = 60
 
-# `wake` tells the idle processes, but those who refuse it, that there is something of `organization`.
+# `wake` wakes the idle processes that do not refuse `organization`.
 _SHARED = f"""
 local function wake(list, idle, organization)
     local found = redis.call('HGETALL', idle)
@@ -72,7 +72,7 @@ for at = 5, #ARGV, 2 do
     taken = taken + held[ARGV[at]]
 end
 
--- What has arrived goes to the lists of its organizations.
+-- Move arrived messages to the lists of their organizations.
 local arrived = redis.call('LRANGE', list, 0, MOST - 1)
 if #arrived > 0 then
     local order, of = {}, {}
@@ -93,7 +93,7 @@ if #arrived > 0 then
     redis.call('LTRIM', list, #arrived, -1)
 end
 
--- As many messages of each organization as it may have threads, of those who hold fewest first.
+-- Take as many messages of each organization as it may have threads, from those that hold the fewest first.
 local organizations, waiting, given, count = redis.call('LRANGE', KEYS[4], 0, -1), {}, {}, 0
 for _, organization in ipairs(organizations) do
     waiting[organization] = redis.call('LLEN', list_of(list, organization))
@@ -122,7 +122,7 @@ while chosen and count < MOST do
     chosen = next_organization()
 end
 
--- Who was served goes behind the others.
+-- Move organizations that were served behind the others.
 local messages, left, behind = {}, {}, {}
 for _, organization in ipairs(organizations) do
     if given[organization] then
@@ -144,7 +144,7 @@ if #left > 0 then
     redis.call('RPUSH', KEYS[4], unpack(left))
 end
 
--- This process takes more of what arrives, but for those whom it refuses.
+-- Record that this process takes more, but for the organizations that it refuses.
 local refused = ','
 for organization, number in pairs(held) do
     if not admits(number) then
@@ -220,10 +220,10 @@ class OrganizationQueue:
         return Fetched([Message.decode(data) for data in messages if data is not None], more > 0, deferred)
 
     def wait(self, timeout_s: int) -> None:
-        """Until there is something to fetch, or the time is over.
+        """Wait until there may be messages to fetch, or the time is over.
 
-        Redis ends a wait by its wall clock. If that was put back meanwhile, the wait is not over for as long, and is
-        given up like one that brought nothing: whether Redis answers at all, the fetch finds out.
+        Redis ends a wait by its wall clock, which may be put back meanwhile: the socket's time-out then ends the wait,
+        and the next fetch finds out whether Redis answers.
         """
         try:
             self._waiting.blpop([self._keys.wake(self._consumer)], timeout_s)
@@ -231,14 +231,14 @@ class OrganizationQueue:
             return
 
     def ack(self, message_ids: Sequence[str], *, wake: bool) -> None:
-        """Forget messages; `wake`: this process has a place again for what it refused."""
+        """Delete messages that are done; `wake` this process if it has a free thread again for messages it refused."""
         keys = self._keys
         self._ack([keys.fetched(self._consumer), keys.messages, keys.wake(self._consumer)], [int(wake), *message_ids])
 
     def wake_for(self, message_ids: Iterable[str]) -> None:
-        """Tell idle processes of messages that were put back."""
+        """Wake idle processes for messages that were put back."""
         self._wake([self._keys.arrived, self._keys.idle], list(message_ids))
 
     def leave(self) -> None:
-        """Wait no longer."""
+        """Remove this process from the idle ones."""
         self._client.hdel(self._keys.idle, self._consumer)

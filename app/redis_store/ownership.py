@@ -1,4 +1,4 @@
-"""Whose a message is: its organization stands in front of its id in Redis."""
+"""The organization of a message, which is the number in front of its id in Redis."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPTION = "organization_id"
 
 
 def organization_of(message_id: str) -> int:
-    """The organization of a message by its id in Redis."""
+    """Return the organization of a message by its id in Redis."""
     number, colon, _ = message_id.partition(":")
     return int(number) if colon and number.isdecimal() else 0
 
@@ -33,7 +33,7 @@ class HeldMessages:
                 self._held[organization_of(message_id)] += 1
 
     def discard(self, message_id: str) -> None:
-        """As often as one likes: an acknowledgement that fails comes again."""
+        """Remove a message; safe to repeat, since an acknowledgement that fails comes again."""
         with self._lock:
             if message_id in self._ids:
                 self._ids.discard(message_id)
@@ -57,5 +57,5 @@ class Ownership(Middleware):
 
 
 def owned(message: Message[R], organization_id: int) -> Message[R]:
-    """The message as one of an organization's."""
+    """Return the message as one of the organization."""
     return message.copy(options={OPTION: organization_id})

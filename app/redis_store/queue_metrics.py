@@ -1,4 +1,4 @@
-"""Counts what becomes of messages: Dramatiq middleware of every process that sends them or works on them."""
+"""Dramatiq middleware that counts messages and their outcomes, in every process that sends or works on them."""
 
 from __future__ import annotations
 

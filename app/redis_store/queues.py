@@ -1,4 +1,4 @@
-"""How much waits in each queue, how long, and who works on it: read from what Dramatiq keeps in Redis."""
+"""Reads the state of each queue from Redis: its messages, the age of the oldest, and the number of its workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SAMPLE = 20
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """Messages that wait, that a worker has taken, that wait for their time, that were given up (kept for 7 days).
+    """Counts of messages: waiting, taken by a worker, delayed, and dead (given up, kept for 7 days).
 
     `oldest_s` is the age of the oldest that waits, 0 when none does; `workers` are processes.
     """
@@ -34,7 +34,7 @@ class QueueState:
 
 
 def read_queues(client: redis.Redis) -> list[QueueState]:
-    """The state of every queue; may raise `redis.RedisError`."""
+    """Return the state of every queue; may raise `redis.RedisError`."""
     return [_read(client, queue, time.time()) for queue in QUEUES]
 
 

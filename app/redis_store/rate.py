@@ -32,8 +32,8 @@ local limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000000
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local answers = {}
-for place = 1, #KEYS / 2 do
-    local key = KEYS[place]
+for index = 1, #KEYS / 2 do
+    local key = KEYS[index]
     local oldest = redis.call('LINDEX', key, -1)
     while oldest and (tonumber(oldest) <= now - window or tonumber(oldest) > now) do
         redis.call('RPOP', key)
@@ -45,7 +45,7 @@ for place = 1, #KEYS / 2 do
         counted = redis.call('LPUSH', key, string.format('%.0f', now))
         redis.call('EXPIRE', key, ARGV[2])
     end
-    local project, epoch = KEYS[#KEYS / 2 + place], ''
+    local project, epoch = KEYS[#KEYS / 2 + index], ''
     if project ~= '' then
         epoch = redis.call('GET', project)
         if not epoch then
@@ -53,7 +53,7 @@ for place = 1, #KEYS / 2 do
             redis.call('SET', project, epoch, 'EX', ARGV[4])
         end
     end
-    answers[place] = {allowed, limit - counted, (tonumber(oldest) or now) + window - now, epoch}
+    answers[index] = {allowed, limit - counted, (tonumber(oldest) or now) + window - now, epoch}
 end
 return answers
 """
@@ -61,9 +61,9 @@ return answers
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What the headers of an answer say; `reset_s` is when the oldest counted request leaves the window.
+    """The values of the rate limit's headers; in `reset_s` seconds the oldest counted request leaves the window.
 
-    `epoch` is the project's, empty where none was asked for or Redis did not answer.
+    `epoch` is the project's; it is empty when no project was named or Redis did not answer.
     """
 
     allowed: bool
@@ -79,8 +79,8 @@ class _Question(NamedTuple):
 
 
 class RateLimiter:
-    """Counts requests; when Redis can't count, it says so to `on_unavailable` and lets them through, or with
-    `count_locally` counts those of this process.
+    """Counts requests. While Redis can't, it calls `on_unavailable` and lets requests through or, with `count_locally`,
+    counts those of this process.
 
     Requests that come at the same time are counted in one round trip, each for itself.
     """
@@ -101,11 +101,11 @@ class RateLimiter:
         self._ask: Coalescer[_Question, Allowance] = Coalescer(self._ask_redis)
 
     def hit(self, key: int | str, *, project_id: int | None = None) -> Allowance:
-        """Count one request of the key (an API key's id, or another name) and say whether it may go on."""
+        """Count one request of the key (an API key's id, or another name); the answer tells whether it is allowed."""
         return self._answer(_Question(key, project_id))
 
     def give_back(self, key: int | str) -> None:
-        """Count one request of the key less: one that was no try after all."""
+        """Take back one counted request of the key."""
         try:
             self._client.lpop(keys.rate(key))
         except redis.RedisError:

@@ -1,7 +1,7 @@
-"""How many calls a model gets at once, from all processes together.
+"""Limits how many calls a model gets at once, from all processes together.
 
-Dramatiq's ConcurrentRateLimiter counts, and its counter lives as long as somebody counts: the places of a process that
-was killed would never come back under load. Here each call holds a place of its own, with an end of its own.
+Each call holds a slot that expires by itself. Dramatiq's ConcurrentRateLimiter has one counter for all: under load it
+never expires, and the slots of a process that was killed would never come back.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from app.shares import Quota
 
 log = structlog.get_logger(__name__)
 
-# A place outlives the deadline of its call by this: after that whoever held it is dead.
+# A slot outlives the deadline of its call by this; after that its holder is dead.
 GRACE_S = 10.0
 PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
 
-# KEYS: for each asker all places of its model that are taken, then those of its organization; ARGV: the quota's places,
-# share and capacity, then each asker's lease in ms and name. By Redis's clock, which all share.
+# KEYS: for each caller the taken slots of its model, then those of its organization; ARGV: the quota's places, share
+# and capacity, then each caller's lease in ms and name. It uses Redis's clock, which all processes share.
 _TAKE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local places, share, capacity = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local answers = {}
-for asker = 1, #KEYS / 2 do
-    local all, own = KEYS[2 * asker - 1], KEYS[2 * asker]
-    local lease, holder = tonumber(ARGV[2 + 2 * asker]), ARGV[3 + 2 * asker]
+for caller = 1, #KEYS / 2 do
+    local all, own = KEYS[2 * caller - 1], KEYS[2 * caller]
+    local lease, holder = tonumber(ARGV[2 + 2 * caller]), ARGV[3 + 2 * caller]
     for _, key in ipairs({all, own}) do redis.call('ZREMRANGEBYSCORE', key, '-inf', now) end
     local taken, held = redis.call('ZCARD', all), redis.call('ZCARD', own)
     local admitted = taken < places
     if held < share then admitted = held < capacity - taken end
-    answers[asker] = admitted and 1 or 0
+    answers[caller] = admitted and 1 or 0
     if admitted then
         for _, key in ipairs({all, own}) do
             redis.call('ZADD', key, now + lease, holder)
@@ -56,8 +56,8 @@ return answers
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """One of a model's places for one call: it is among all that are taken, and among the organization's own."""
+class _Slot:
+    """A slot for one call: an entry among all of the model's, and one among those of the organization."""
 
     all: str
     own: str
@@ -65,7 +65,7 @@ class _Place:
     lease_ms: int
 
     @classmethod
-    def of(cls, name: str, organization_id: int, lease_s: float) -> _Place:
+    def of(cls, name: str, organization_id: int, lease_s: float) -> _Slot:
         all_, own = keys.model_slots(name), keys.model_slots_of(name, organization_id)
         return cls(all_, own, uuid4().hex, round(lease_s * 1000))
 
@@ -88,32 +88,32 @@ class ModelSlots:
     ) -> None:
         self._client = client
         self._script = client.register_script(_TAKE)
-        self._take: Coalescer[_Place, bool] = Coalescer(self._take_all)
-        self._give_back: Coalescer[_Place, None] = Coalescer(self._give_all_back)
+        self._take: Coalescer[_Slot, bool] = Coalescer(self._take_all)
+        self._give_back: Coalescer[_Slot, None] = Coalescer(self._give_all_back)
         self._quota = quota
         self._monotonic = monotonic
         self._sleep = sleep
 
     @contextmanager
     def of(self, model: str, organization_id: int, timeout_s: float, *, own: bool = False) -> Iterator[None]:
-        """Hold one of the model's places; `ProviderTimeout` when none becomes free within `timeout_s`.
+        """Hold one of the model's slots during the block; `ProviderTimeout` when none becomes free within `timeout_s`.
 
-        `model` is whatever tells it from others; one that is the organization's `own` shares nothing with a model of
-        the same name and address that is another's.
+        `model` identifies the model. One that is the organization's `own` shares no slots with another organization's
+        model of the same name and address.
         """
         name = f"{organization_id} {model}" if own else model
-        place = _Place.of(name, organization_id, timeout_s + GRACE_S)
-        self._wait(place, model, timeout_s)
+        slot = _Slot.of(name, organization_id, timeout_s + GRACE_S)
+        self._wait(slot, model, timeout_s)
         try:
             yield
         finally:
             with suppress(redis.RedisError, Unavailable):
-                self._give_back(place)
+                self._give_back(slot)
 
-    def _wait(self, place: _Place, name: str, timeout_s: float) -> None:
+    def _wait(self, slot: _Slot, name: str, timeout_s: float) -> None:
         deadline = self._monotonic() + timeout_s
         pause_s = PAUSE_S
-        while not self._taken(place):
+        while not self._taken(slot):
             if self._monotonic() + pause_s >= deadline:
                 raise ProviderTimeout(
                     f"The model {name} is busy with {self._quota.places} calls, and none ended in time."
@@ -121,25 +121,25 @@ class ModelSlots:
             self._sleep(random.uniform(pause_s / 2, pause_s))  # noqa: S311 - jitter, no secret
             pause_s = min(LONGEST_PAUSE_S, pause_s * 1.5)
 
-    def _taken(self, place: _Place) -> bool:
+    def _taken(self, slot: _Slot) -> bool:
         try:
-            return self._take(place)
+            return self._take(slot)
         except (redis.RedisError, Unavailable) as error:
             log.warning("model_slots_not_counted", error=str(error))
             return True
 
-    def _take_all(self, places: Sequence[_Place]) -> list[bool]:
-        taken_keys = [key for place in places for key in (place.all, place.own)]
-        leases = [argument for place in places for argument in (place.lease_ms, place.holder)]
+    def _take_all(self, slots: Sequence[_Slot]) -> list[bool]:
+        taken_keys = [key for slot in slots for key in (slot.all, slot.own)]
+        leases = [argument for slot in slots for argument in (slot.lease_ms, slot.holder)]
         return [bool(taken) for taken in self._script(taken_keys, [*astuple(self._quota), *leases])]
 
-    def _give_all_back(self, places: Sequence[_Place]) -> list[None]:
+    def _give_all_back(self, slots: Sequence[_Slot]) -> list[None]:
         holders = defaultdict[str, list[str]](list)
-        for place in places:
-            holders[place.all].append(place.holder)
-            holders[place.own].append(place.holder)
+        for slot in slots:
+            holders[slot.all].append(slot.holder)
+            holders[slot.own].append(slot.holder)
         with self._client.pipeline(transaction=False) as pipe:
             for key, names in holders.items():
                 pipe.zrem(key, *names)
             pipe.execute()
-        return [None] * len(places)
+        return [None] * len(slots)

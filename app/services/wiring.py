@@ -75,7 +75,7 @@ TRIES_OF_ACCOUNT = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backends:
-    """What services are made of; tests put fakes among them."""
+    """The dependencies of the services; tests put fakes among them."""
 
     settings: Settings
     now: Now
@@ -91,7 +91,7 @@ class Backends:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shared:
-    """The services that several others are made of."""
+    """The services that several other services depend on."""
 
     owners: Owners
     masking: MaskingRules

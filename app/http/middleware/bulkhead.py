@@ -1,4 +1,4 @@
-"""Keeps requests that take long from taking the last places of those that are answered at once."""
+"""Keeps slow requests from taking the last threads of those that are answered at once."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from app.shares import Quota, Shares
 
 
 class Bulkhead:
-    """Limits how many requests of a kind are in work in one process, and how many of them are one organization's.
+    """Limits how many requests of a kind are in work in one process, and how many of them belong to one organization.
 
-    One more than `quota` admits is told to come back, and `on_refused` is called. A resource names the methods of that
-    kind in the attribute `kind`, e.g. `waits = {"POST"}`; a stream is in work until it is closed. `words` name the kind
-    to callers. It comes after the middleware that finds out whose a request is.
+    A request beyond `quota` gets 503, and `on_refused` is called. A resource names its methods of the kind in an
+    attribute of that name, e.g. `waits = {"POST"}`; a stream is in work until it is closed. `noun` names the kind to
+    callers. This comes after the middleware that finds the organization of a request.
     """
 
     def __init__(
-        self, quota: Quota, *, kind: str = "waits", words: str = "runs", on_refused: Callable[[], None] = lambda: None
+        self, quota: Quota, *, kind: str = "waits", noun: str = "runs", on_refused: Callable[[], None] = lambda: None
     ) -> None:
         self._shares = Shares(quota)
         self._lock = threading.Lock()
         self._kind = kind
-        self._words = words
+        self._noun = noun
         self._on_refused = on_refused
 
     def process_resource(
@@ -39,7 +39,7 @@ class Bulkhead:
             admitted = self._shares.take(organization_id)
         if not admitted:
             self._on_refused()
-            raise Unavailable(f"As many {self._words} as this process takes are in work; send this one again.")
+            raise Unavailable(f"As many {self._noun} as this process takes are in work; send this one again.")
         req.context.place = self, organization_id
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:

@@ -37,6 +37,6 @@ class RequestId:
 
 
 def path_for_log(req: falcon.Request) -> str:
-    """The path, or its template where the path itself is a secret: who has an invitation's token may join."""
+    """Return the path, or its template where the path is a secret: an invitation's token lets its bearer join."""
     template = req.uri_template or ""
     return template if "{token}" in template else req.path

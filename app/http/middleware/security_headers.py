@@ -1,4 +1,4 @@
-"""Headers that keep answers of the API what they are: data, never pages, and nobody's to keep."""
+"""Sets headers that keep browsers from showing answers of the API as pages, and caches from keeping them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ HEADERS = {
 }
 
 
-# A year in which browsers ask for nothing in the clear.
+# For a year browsers send no unencrypted request.
 HSTS = {"Strict-Transport-Security": "max-age=31536000"}
 
 
 class SecurityHeaders:
-    """Said first, so that whatever answers may say otherwise: pages have a policy of their own (app/web/errors.py).
+    """Sets the headers before a request is answered, so that pages can replace them (see `app/web/errors.py`).
 
-    With an https `public_url` all answers keep browsers to https, whichever proxy is in front.
+    With an https `public_url` browsers are told to use https alone, whichever proxy is in front.
     """
 
     def __init__(self, public_url: str = "") -> None:

@@ -1,4 +1,4 @@
-"""The keywords of JSON Schema that say one thing of a value by itself."""
+"""The keywords of JSON Schema that are assertions: each checks a value by itself, without another schema."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ from app.json_schema.checker import Breach, Checker, Evaluated, Rule
 from app.json_schema.values import canonical, is_type, shown
 
 Holds = Callable[[Checker, Any, Any], bool]
-Words = Callable[[Any, Any], str]
+Message = Callable[[Any, Any], str]
 
 
-def _assertion(keyword: str, type_name: str | None, holds: Holds, words: Words) -> Rule:
-    """`holds` and `words` take the keyword's own value and the checked one, which is of that type, if one is named."""
+def _assertion(keyword: str, type_name: str | None, holds: Holds, message: Message) -> Rule:
+    """The rule of a keyword that applies to values of a type, or to all for None.
+
+    `holds` and `message` take the keyword's own value and the checked one.
+    """
 
     def apply(check: Checker, rule: Any, value: Any, schema: dict[str, Any], _seen: Evaluated) -> list[Breach]:
         if (type_name is not None and not is_type(value, type_name)) or holds(check, rule, value):
             return []
-        return [Breach(keyword, schema, value, lambda: words(rule, value))]
+        return [Breach(keyword, schema, value, lambda: message(rule, value))]
 
     return apply
 
 
-def _says(words: str) -> Words:
-    return lambda rule, value: f"{shown(value)} {words.format(shown(rule))}"
+def _says(predicate: str) -> Message:
+    return lambda rule, value: f"{shown(value)} {predicate.format(shown(rule))}"
 
 
 def _has_type(_check: Checker, types: str | list[str], value: Any) -> bool:
@@ -36,8 +39,8 @@ def _names(types: str | list[str]) -> list[str]:
     return [types] if isinstance(types, str) else types
 
 
-def _is_unique(check: Checker, wanted: bool, value: list[Any]) -> bool:
-    return not wanted or len({canonical(each, check.meter) for each in value}) == len(value)
+def _is_unique(check: Checker, required: bool, value: list[Any]) -> bool:
+    return not required or len({canonical(each, check.meter) for each in value}) == len(value)
 
 
 def _is_multiple(_check: Checker, factor: Any, value: Any) -> bool:
@@ -50,20 +53,12 @@ def _is_multiple(_check: Checker, factor: Any, value: Any) -> bool:
         return (Fraction(value) / Fraction(factor)).denominator == 1
 
 
-def _shorter(least: int, value: Any) -> str:
-    return f"{shown(value)} {'should be non-empty' if least == 1 else 'is too short'}"
+def _too_small(message: str) -> Message:
+    return lambda least, value: f"{shown(value)} {'should be non-empty' if least == 1 else message}"
 
 
-def _longer(most: int, value: Any) -> str:
-    return f"{shown(value)} {'is expected to be empty' if most == 0 else 'is too long'}"
-
-
-def _fewer(least: int, value: Any) -> str:
-    return f"{shown(value)} {'should be non-empty' if least == 1 else 'does not have enough properties'}"
-
-
-def _more(most: int, value: Any) -> str:
-    return f"{shown(value)} {'is expected to be empty' if most == 0 else 'has too many properties'}"
+def _too_large(message: str) -> Message:
+    return lambda most, value: f"{shown(value)} {'is expected to be empty' if most == 0 else message}"
 
 
 def _no_fewer(_check: Checker, least: int, value: Any) -> bool:
@@ -74,7 +69,7 @@ def _no_more(_check: Checker, most: int, value: Any) -> bool:
     return len(value) <= most
 
 
-_TABLE: dict[str, tuple[str | None, Holds, Words]] = {
+_TABLE: dict[str, tuple[str | None, Holds, Message]] = {
     "type": (
         None,
         _has_type,
@@ -99,14 +94,14 @@ _TABLE: dict[str, tuple[str | None, Holds, Words]] = {
         _says("is greater than or equal to the maximum of {}"),
     ),
     "multipleOf": ("number", _is_multiple, _says("is not a multiple of {}")),
-    "minLength": ("string", _no_fewer, _shorter),
-    "maxLength": ("string", _no_more, _longer),
+    "minLength": ("string", _no_fewer, _too_small("is too short")),
+    "maxLength": ("string", _no_more, _too_large("is too long")),
     "pattern": ("string", lambda check, rule, value: check.patterns.match(rule, value), _says("does not match {}")),
-    "minItems": ("array", _no_fewer, _shorter),
-    "maxItems": ("array", _no_more, _longer),
+    "minItems": ("array", _no_fewer, _too_small("is too short")),
+    "maxItems": ("array", _no_more, _too_large("is too long")),
     "uniqueItems": ("array", _is_unique, _says("has non-unique elements")),
-    "minProperties": ("object", _no_fewer, _fewer),
-    "maxProperties": ("object", _no_more, _more),
+    "minProperties": ("object", _no_fewer, _too_small("does not have enough properties")),
+    "maxProperties": ("object", _no_more, _too_large("has too many properties")),
 }
 
 ASSERTIONS = {keyword: _assertion(keyword, *row) for keyword, row in _TABLE.items()}

@@ -1,4 +1,4 @@
-"""How a value breaks a schema, and how a schema breaks the rules for schemas."""
+"""Checks a value against a JSON Schema, and a schema against the schema of schemas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEPS_MAX = 400_000
 
 
 def breach_of(schema: Any, value: Any, meter: Meter) -> Breach | None:
-    """The breach that says most, None where the value holds the schema.
+    """The most relevant breach; None for a valid value.
 
     Raises `TooMuch` when the meter's budget is used up, `Unresolvable` for a reference that leads nowhere and
     RecursionError for one that leads to itself.
@@ -23,5 +23,5 @@ def breach_of(schema: Any, value: Any, meter: Meter) -> Breach | None:
 
 
 def schema_breach(schema: Any, meter: Meter) -> Breach | None:
-    """How a value is no JSON Schema; raises `TooMuch`."""
+    """The most relevant breach of a value that is no JSON Schema; raises `TooMuch`."""
     return breach_of(METASCHEMA, schema, meter)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
@@ -30,8 +30,10 @@ Evaluated = set[Any]
 
 @dataclass(slots=True)
 class Breach:
-    """Where a value breaks a schema. `path` leads there from the value that was checked; `context` are the breaches
-    of the alternatives, whose paths begin where this one ends.
+    """A place where a value breaks a schema.
+
+    `path` leads there from the value that was checked; `context` are the breaches of the alternatives, whose paths
+    begin where this one ends.
     """
 
     keyword: str
@@ -71,7 +73,7 @@ class Checker:
         return References(self._root, self.meter)
 
     def check(self, schema: Any, value: Any, evaluated: Evaluated | None = None) -> list[Breach]:
-        """All breaches; what a schema that holds has looked at is added to `evaluated`."""
+        """All breaches; the keys and indexes that a valid schema evaluated are added to `evaluated`."""
         self.meter.spend(1)
         if not isinstance(schema, dict):
             return [] if schema else [_forbidden(schema, value)]
@@ -95,15 +97,19 @@ class Checker:
                 breach.path.appendleft(place)
         return breaches
 
+    def each(self, schema: Any, value: Any, places: Iterable[str | int]) -> list[Breach]:
+        """The breaches of what is at these places, all by one schema."""
+        return [breach for place in places for breach in self.inside(schema, value[place], place)]
+
     def among(self, choices: list[Any], value: Any, key: int) -> bool:
-        """Whether a value equals one of `choices`, which the document has under the identity `key`."""
+        """Return whether a value equals one of `choices`, which the document has under the identity `key`."""
         known = self._choices.get(key)
         if known is None:
             known = self._choices[key] = frozenset([canonical(each, self.meter) for each in choices])
         return canonical(value, self.meter) in known
 
     def _rules_of(self, schema: dict[str, Any]) -> list[tuple[Rule, Any]]:
-        """Those that apply, the ones that depend on the others last."""
+        """The rules of a schema's keywords, those that depend on others last."""
         rules = self._applied.get(id(schema))
         if rules is None:
             self.meter.spend(len(schema))
@@ -124,7 +130,7 @@ def _forbidden(schema: Any, value: Any) -> Breach:
 
 
 def best_match(breaches: list[Breach]) -> Breach | None:
-    """The breach that says most: the one highest up or, among alternatives, deepest down.
+    """The most relevant breach: the one highest up or, among alternatives, deepest down.
 
     Its `path` leads there from the value that was checked.
     """

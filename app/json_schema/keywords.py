@@ -109,7 +109,7 @@ def _others(
     if inner is False and names:
         kind = "Additional" if keyword.startswith("additional") else "Unevaluated"
         return [Breach(keyword, schema, value, lambda: f"{kind} properties are not allowed: {_list(names)}")]
-    return [breach for name in names for breach in check.inside(inner, value[name], name)]
+    return check.each(inner, value, names)
 
 
 def _property_names(check: Checker, inner: Any, value: Any, _schema: Schema, _seen: Evaluated) -> list[Breach]:
@@ -130,7 +130,7 @@ def _missing(keyword: str, name: str, value: Any, schema: Schema) -> Breach:
 
 
 def _dependencies(check: Checker, inner: Schema, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    """Names that others need, and schemas that hold where a name is there: draft 7 has both in one keyword."""
+    """Checks names that need other names, and schemas that apply where a name is there: one keyword in draft 7."""
     if not isinstance(value, dict):
         return []
     found: list[Breach] = []
@@ -151,9 +151,9 @@ def _dependent(name: str, of: str, value: Any, schema: Schema) -> Breach:
 def _prefix_items(check: Checker, inner: list[Any], value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
     if not isinstance(value, list):
         return []
-    places = range(min(len(inner), len(value)))
-    seen.update(places)
-    return [breach for place in places for breach in check.inside(inner[place], value[place], place)]
+    indexes = range(min(len(inner), len(value)))
+    seen.update(indexes)
+    return [breach for index in indexes for breach in check.inside(inner[index], value[index], index)]
 
 
 def _items(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
@@ -172,51 +172,44 @@ def _rest(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluate
     if not isinstance(value, list) or len(value) <= first:
         return []
     if inner is False:
-        return [
-            Breach(
-                "items", schema, value, lambda: f"Expected at most {first} items but found {len(value) - first} more"
-            )
-        ]
-    places = range(first, len(value))
-    seen.update(places)
-    return [breach for place in places for breach in check.inside(inner, value[place], place)]
+        message = f"Expected at most {first} items but found {len(value) - first} more"
+        return [Breach("items", schema, value, lambda: message)]
+    indexes = range(first, len(value))
+    seen.update(indexes)
+    return check.each(inner, value, indexes)
 
 
 def _unevaluated_items(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     if not isinstance(value, list):
         return []
     check.meter.spend(len(value))
-    others = [place for place in range(len(value)) if place not in seen]
+    others = [index for index in range(len(value)) if index not in seen]
     seen.update(others)
     if inner is False and others:
-        words = "Unevaluated items are not allowed: "
-        return [Breach("unevaluatedItems", schema, value, lambda: words + _list([value[place] for place in others]))]
-    return [breach for place in others for breach in check.inside(inner, value[place], place)]
+        message = "Unevaluated items are not allowed: "
+        return [Breach("unevaluatedItems", schema, value, lambda: message + _list([value[index] for index in others]))]
+    return check.each(inner, value, others)
 
 
 def _contains(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     if not isinstance(value, list):
         return []
-    matching = [place for place, each in enumerate(value) if not check.check(inner, each)]
+    matching = [index for index, each in enumerate(value) if not check.check(inner, each)]
     seen.update(matching)
     least, most, count = schema.get("minContains", 1), schema.get("maxContains", len(value)), len(matching)
     if least <= count <= most:
         return []
     if count > most:
-        words = f"Too many items match the given schema (expected at most {most})"
+        message = f"Too many items match the given schema (expected at most {most})"
     elif count:
-        words = f"Too few items match the given schema (expected at least {least} but only {count} matched)"
+        message = f"Too few items match the given schema (expected at least {least} but only {count} matched)"
     else:
-        return [
-            Breach(
-                "contains", schema, value, lambda: f"{shown(value)} does not contain items matching the given schema"
-            )
-        ]
-    return [Breach("contains", schema, value, lambda: words)]
+        message = "{} does not contain items matching the given schema"
+    return [Breach("contains", schema, value, lambda: message.format(shown(value)))]
 
 
 def _list(values: Iterable[Any]) -> str:
-    """At most as many as a message has room for."""
+    """The values as a message shows them, cut off where they are many."""
     return shown(list(values))[1:].removesuffix("]")
 
 

@@ -17,7 +17,7 @@ INSTRUCTIONS_PER_STEP = 256
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    """None for what RE2 does not know (look-around, back references): it can't be checked in bounded time."""
+    """The compiled pattern; None for what RE2 does not know (look-around, back references)."""
     try:
         return compile_pattern(pattern)
     except ValueError:
@@ -35,7 +35,7 @@ class Patterns:
         return self._compiled(pattern) is not None
 
     def match(self, pattern: str, text: str) -> bool:
-        """Whether a pattern is found in a text; true for one that RE2 does not know."""
+        """Return whether a pattern is found in a text; true for one that RE2 does not know."""
         compiled = self._compiled(pattern)
         if compiled is None:
             return True

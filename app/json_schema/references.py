@@ -1,4 +1,4 @@
-"""Where the references of a JSON Schema lead: within the document, never to the network."""
+"""Resolves the references of a JSON Schema within its document, never over the network."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class References:
             self._meter.spend(len(node))
 
     def _named(self, node: dict[str, Any], base: str) -> str:
-        """Keep the addresses of a schema; answers the base of what is in it."""
+        """Keep the addresses of a schema and return the base URI of the schemas in it."""
         if isinstance(own := node.get("$id"), str):
             address = self._join(base, own)
             self._addresses.setdefault(address.removesuffix("#"), node)

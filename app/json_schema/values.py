@@ -11,7 +11,7 @@ SHOWN = 200  # characters of a value in a message
 
 
 def is_type(value: Any, name: str) -> bool:
-    """Whether a value is of the JSON Schema type `name`; 1.0 is an integer, true is no number."""
+    """Return whether a value is of the JSON Schema type `name`; 1.0 is an integer, true is no number."""
     match name:
         case "object":
             return isinstance(value, dict)

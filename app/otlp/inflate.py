@@ -60,12 +60,12 @@ def _member(source: memoryview, at: int, window_bits: int, plain: bytearray, lim
     """
     stream = zlib.decompressobj(window_bits)
     while not stream.eof:
-        given = source[at : at + _INPUT]
-        piece = stream.decompress(given, _STEP)
-        at += len(given) - len(stream.unconsumed_tail) - len(stream.unused_data)
+        chunk = source[at : at + _INPUT]
+        piece = stream.decompress(chunk, _STEP)
+        at += len(chunk) - len(stream.unconsumed_tail) - len(stream.unused_data)
         plain += piece
         if len(plain) > limit:
             raise too_large(limit)
-        if not piece and not given and not stream.eof:
+        if not piece and not chunk and not stream.eof:
             raise zlib.error("the stream ends early")
     return at

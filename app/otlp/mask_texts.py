@@ -16,7 +16,7 @@ from app.patterns import compile_pattern
 # About a second of one processor.
 SEARCH_MAX = 512 * 1024 * 1024
 GROWTH_MAX = 1024 * 1024
-"""Bytes of JSON that masking may add to a span, to the words of a run or to those of a replay."""
+"""Bytes of JSON that masking may add to a span, to the texts of a run or to those of a replay."""
 
 # To find something takes as long as to look at so many characters.
 _FINDING = 4 * 1024
@@ -28,7 +28,7 @@ class Exhausted(Exception):
 
 @dataclass(slots=True)
 class Budget:
-    """What masking may still do: `search` in characters looked at after something was found, `growth` in bytes."""
+    """The work left to masking: `search` in characters looked at after something was found, `growth` in bytes."""
 
     search: int = SEARCH_MAX
     growth: int = GROWTH_MAX
@@ -60,7 +60,7 @@ class TextRule:
         return cls(compile_pattern(pattern), replacement)
 
     def finds_nothing(self) -> bool:
-        """Whether the pattern matches the empty text, which is everywhere."""
+        """Return whether the pattern matches the empty text, which is everywhere."""
         return self.pattern.fullmatch("") is not None
 
     def masked(self, text: str, budget: Budget) -> str:

@@ -1,7 +1,7 @@
-"""Masking: what a project's rules name is replaced in spans before anything of them is stored.
+"""Masking: replaces in spans what a project's rules name, before anything of them is stored.
 
 A `pattern` (RE2) is replaced wherever it is found in a text: attribute values, the JSON inside them, events, links,
-the span's name and status. A `pointer` (RFC 6901, `*` for every member) names a place: its first token is an
+the span's name and status. A `pointer` (RFC 6901, `*` for every member) names a value: its first token is an
 attribute's key, the others lead into the attribute's value.
 
 What can't be masked within the budget (`app/otlp/mask_texts.py`) is masked whole: an attribute, a name, an answer.
@@ -26,7 +26,7 @@ from app.pointers import Pointer, unescape_token
 MASK = "[masked]"
 RULES_MAX = 100
 EVERY = "*"
-# Without these a span has no place: what would be masked of them gets a pseudonym, or stays.
+# Spans are stored by these, so they stay as they are.
 _KEPT = frozenset({PROMPT_ID, "service.prompt.version"})
 _LISTS = ("events", "links")
 
@@ -68,12 +68,12 @@ class Masking:
         except Exhausted:
             return MASK
 
-    def at(self, value: Any, *places: Sequence[str], budget: Budget | None = None) -> Any:
-        """A value that stands at these places, masked. A place is the tokens of a pointer; `*` in it is any of them.
+    def at(self, value: Any, *paths: Sequence[str], budget: Budget | None = None) -> Any:
+        """The masked value at these paths, which are tokens of pointers; `*` in one stands for any token.
 
         May raise RecursionError.
         """
-        return _Pass(self, budget or Budget()).at(value, *places)
+        return _Pass(self, budget or Budget()).at(value, *paths)
 
     def span(self, raw: bytes, budget: Budget | None = None) -> bytes:
         """A span's JSON, masked; the very same bytes when no rule found anything. ValueError when it is no JSON.
@@ -118,17 +118,17 @@ class _Pass:
             text = rule.masked(text, self.budget)
         return text
 
-    def at(self, value: Any, *places: Sequence[str]) -> Any:
+    def at(self, value: Any, *paths: Sequence[str]) -> Any:
         try:
-            return self._at(value, places)
+            return self._at(value, paths)
         except Exhausted:
             return MASK
 
-    def _at(self, value: Any, places: Sequence[Sequence[str]]) -> Any:
+    def _at(self, value: Any, paths: Sequence[Sequence[str]]) -> Any:
         for tokens, replacement in self.rules.pointers:
-            for place in places:
-                if _meet(tokens, place):
-                    value = self._point(value, tokens[len(place) :], replacement)
+            for path in paths:
+                if _meet(tokens, path):
+                    value = self._point(value, tokens[len(path) :], replacement)
         return self._leaves(value) if self.rules.texts else value
 
     def _short(self, text: Any) -> Any:
@@ -205,8 +205,8 @@ class _Pass:
             }
         if isinstance(value, list):
             return [
-                self._point(inner, rest, replacement) if token in (EVERY, str(place)) else inner
-                for place, inner in enumerate(value)
+                self._point(inner, rest, replacement) if token in (EVERY, str(index)) else inner
+                for index, inner in enumerate(value)
             ]
         return value
 
@@ -225,14 +225,14 @@ def _tokens(pointer: str) -> Pointer:
     return tuple(map(unescape_token, pointer[1:].split("/")))
 
 
-def _meet(tokens: Sequence[str], place: Sequence[str]) -> bool:
-    """Whether the pointer names what stands there, or something around it or within."""
-    steps = zip(tokens[1:], place[1:], strict=False)
-    return tokens[0] == place[0] and all(EVERY in (token, step) or token == step for token, step in steps)
+def _meet(tokens: Sequence[str], path: Sequence[str]) -> bool:
+    """Return whether the pointer names the value at that path, one around it or one within it."""
+    steps = zip(tokens[1:], path[1:], strict=False)
+    return tokens[0] == path[0] and all(EVERY in (token, step) or token == step for token, step in steps)
 
 
 def _json_within(value: Any) -> tuple[Any, bool]:
-    """What JSON text of an object or a list says; anything else as it is."""
+    """The object or list in a JSON text, and True; else the value as it is, and False."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value, False
     try:

@@ -1,4 +1,4 @@
-"""Spans that can't be stored and why, in words that say what to change."""
+"""Rejections of spans, each with a reason that says what to change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON and text as exporters really send them: repairs what no JSON parser takes, without losing a batch."""
+"""Parses JSON as exporters send it: repairs what no JSON parser takes, so that no batch is lost."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def unwrapped_json(value: Any) -> Any:
 
 
 def too_deep(value: Any) -> bool:
-    """Whether lists and objects nest deeper than JSON writers are sure to take."""
+    """Return whether lists and objects nest deeper than JSON writers are sure to take."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [inner for outer in level for inner in _children(outer)]

@@ -44,7 +44,7 @@ def scan(text: str, meter: Meter | None = None) -> list[Line]:
     meter.spend(len(lines))
     ends = list(accumulate(len(line.text.encode()) + 1 for line in lines))
     containers = 0
-    for event, place in pyromark.events_with_range(_parsed(text), merge_text=True):
+    for event, span in pyromark.events_with_range(_parsed(text), merge_text=True):
         opened, closed = (event.get("Start"), event.get("End")) if isinstance(event, dict) else (None, None)
         if _is_container(opened):
             meter.spend(1)
@@ -52,11 +52,11 @@ def scan(text: str, meter: Meter | None = None) -> list[Line]:
         elif _is_container(closed):
             containers -= 1
         elif isinstance(opened, dict):
-            first = bisect_right(ends, place["start"])
+            first = bisect_right(ends, span["start"])
             if "Heading" in opened and not containers:
                 lines[first].level = int(opened["Heading"]["level"][1])
             elif "Fenced" in opened.get("CodeBlock", ()):
-                for line in lines[first : bisect_right(ends, place["end"] - 1) + 1]:
+                for line in lines[first : bisect_right(ends, span["end"] - 1) + 1]:
                     line.fenced = True
     return lines
 

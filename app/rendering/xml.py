@@ -24,7 +24,7 @@ _MARKUP = re.compile(r"[\\`*_\[<&]")
 _LONGEST_PARSED_TITLE = 300
 _MARKS_IN_A_TITLE = 40
 _MARKS_IN_ALL = 5_000
-# About half a second. A prompt of 500,000 characters in lines of words has a tenth of it.
+# About half a second. A prompt of 500,000 characters in ordinary lines has a tenth of it.
 STEPS_MAX = 200_000
 
 _MARKDOWN = MarkdownIt("commonmark")
@@ -65,7 +65,7 @@ class _Titles:
         return _plain_text(tokens)
 
     def _parsed(self, marks: int) -> bool:
-        """Whether a title with so many marks is parsed: it has any, but not too many, nor had those before it."""
+        """Return whether a title of so many marks is parsed, and take them from the budget."""
         if not 0 < marks <= min(_MARKS_IN_A_TITLE, self._marks_left):
             return False
         self._marks_left -= marks

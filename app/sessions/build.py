@@ -20,7 +20,7 @@ def build_session(turns: Iterable[Sequence[StoredSpan]]) -> tuple[Turn, ...]:
     """The turns of a session from their spans (each at least one), ordered by earliest start, then trace id."""
     read = [(spans[0].trace_id, _read(spans)) for spans in turns if spans]
     read.sort(key=lambda turn: (turn[1][0].full.start_ns, turn[0]))
-    return tuple(_turn(trace_id.hex(), spans, opens_session=place == 0) for place, (trace_id, spans) in enumerate(read))
+    return tuple(_turn(trace_id.hex(), spans, opens_session=index == 0) for index, (trace_id, spans) in enumerate(read))
 
 
 def build_turn(spans: Sequence[StoredSpan], *, opens_session: bool = True) -> Turn:

@@ -25,7 +25,7 @@ def mark_copies(spans: Sequence[TurnSpan]) -> None:
         if span.is_chat:
             siblings[span.full.parent_span_id].append(span)
     for calls in siblings.values():
-        _mark_wordless(calls)
+        _mark_silent(calls)
 
 
 def _mark_within(span: TurnSpan, outer: TurnSpan | None) -> None:
@@ -41,12 +41,12 @@ def _mark_within(span: TurnSpan, outer: TurnSpan | None) -> None:
         span.is_copy = span.tool.arguments in (outer.tool.arguments, None)
 
 
-def _mark_wordless(calls: Iterable[TurnSpan]) -> None:
-    """A vendor's SDK that records its calls without words, beside an instrumentation that has them."""
+def _mark_silent(calls: Iterable[TurnSpan]) -> None:
+    """Mark calls that a vendor's SDK records without content, beside an instrumentation that has it."""
     for one, other in pairwise(calls):
         if one.scope != other.scope and _may_be_one(one, other):
-            silent, telling = (one, other) if _is_silent(one) else (other, one)
-            silent.is_copy = _is_silent(silent) and bool(telling.outputs)
+            silent, full = (one, other) if _is_silent(one) else (other, one)
+            silent.is_copy = _is_silent(silent) and bool(full.outputs)
 
 
 def _may_be_one(one: TurnSpan, other: TurnSpan) -> bool:
@@ -81,15 +81,15 @@ def _nearest_call(
 
 
 def _adds_nothing(outer: TurnSpan, inner: TurnSpan) -> bool:
-    """Whether a model call says no more than the one within it."""
+    """Return whether a model call records nothing beyond the one within it."""
     if outer.outputs and inner.outputs:
-        return _same_words(outer.outputs, inner.outputs)
+        return _same_messages(outer.outputs, inner.outputs)
     if inner.outputs:
         return True
     return outer.normal.input_messages is None and outer.normal.tokens in ((0, 0), inner.normal.tokens)
 
 
-def _same_words(one: Messages, other: Messages) -> bool:
+def _same_messages(one: Messages, other: Messages) -> bool:
     """Looks no further than to the first difference: a large call may have many others within it."""
     return len(one) == len(other) and all(map(_same_message, one, other))
 

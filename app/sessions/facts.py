@@ -1,4 +1,4 @@
-"""What ingest keeps of a turn without reading its messages: facts that merge over batches in any order."""
+"""The facts of a turn that ingest keeps; they merge over batches in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn recorded about its prompt: placeholders, offered tools, version, conversation."""
+"""Reads what a turn recorded about its prompt: placeholders, offered tools, version, conversation."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _ungrouped(entry: Any) -> list[Any]:
 
 
 def _tool(entry: Any) -> str | dict[str, Any] | None:
-    """A name, or a definition `{name, description?, parameters?}` in any vendor's words."""
+    """A name, or a definition `{name, description?, parameters?}` under any vendor's names."""
     found = json_container(entry)
     if not isinstance(found, dict):
         return entry if isinstance(entry, str) and entry else None

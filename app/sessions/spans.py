@@ -71,14 +71,14 @@ def _read(stored: StoredSpan) -> TurnSpan:
 
 def _name_lone_arguments(spans: Iterable[TurnSpan]) -> None:
     """A tool's only argument recorded without its name (LangChain hands it over so) gets that of the model's call."""
-    asked: dict[tuple[str, str], dict[str, Any]] = {}
+    called_with: dict[tuple[str, str], dict[str, Any]] = {}
     for span in spans:
         for call in (call for message in span.outputs or () for call in message.calls):
             if isinstance(call.arguments, dict) and len(call.arguments) == 1:
                 (only,) = map(str, call.arguments.values())
-                asked[call.id, only] = asked[call.name, only] = call.arguments
+                called_with[call.id, only] = called_with[call.name, only] = call.arguments
         if span.tool and not isinstance(span.tool.arguments, dict | None):
-            named = asked.get((span.tool.call_id or span.tool.name or "", str(span.tool.arguments)))
+            named = called_with.get((span.tool.call_id or span.tool.name or "", str(span.tool.arguments)))
             span.tool = replace(span.tool, arguments=span.tool.arguments if named is None else named)
 
 

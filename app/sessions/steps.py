@@ -18,17 +18,17 @@ def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
     """
     parents = {span.span_id: span.full.parent_span_id or "" for span in spans}
     last_tool: dict[str, int] = {}
-    for place in reversed(range(len(spans))):
-        at = parents[spans[place].span_id] if spans[place].is_tool else ""
+    for index in reversed(range(len(spans))):
+        at = parents[spans[index].span_id] if spans[index].is_tool else ""
         while at in parents and at not in last_tool:
-            last_tool[at] = place
+            last_tool[at] = index
             at = parents[at]
 
-    def key(place: int) -> tuple[int, bool]:
-        said_at = max(place, last_tool.get(spans[place].span_id, 0)) if spans[place].is_chat else place
-        return said_at, said_at != place
+    def key(index: int) -> tuple[int, bool]:
+        answered_at = max(index, last_tool.get(spans[index].span_id, 0)) if spans[index].is_chat else index
+        return answered_at, answered_at != index
 
-    return [spans[place] for place in sorted(range(len(spans)), key=key)]
+    return [spans[index] for index in sorted(range(len(spans)), key=key)]
 
 
 def step_of(span: TurnSpan) -> Step | None:
@@ -48,7 +48,7 @@ def step_of(span: TurnSpan) -> Step | None:
 
 
 def tool_error(span: TurnSpan) -> str | None:
-    """The failed tool's own words: its result, else its exception, else its status; None if it did not fail."""
+    """The error of a failed tool: its result, else its exception, else its status; None if it did not fail."""
     result = span.tool.result if span.tool else None
     recorded = span.full.failed or span.full.attributes.get("error.type")
     if not recorded and (result is not None or exception(span) is None):
@@ -59,17 +59,17 @@ def tool_error(span: TurnSpan) -> str | None:
 
 
 def span_error(span: TurnSpan) -> str:
-    """Why a span failed, in the words it recorded."""
+    """The recorded reason for which a span failed."""
     kind = span.full.attributes.get("error.type")
     return exception(span) or span.full.status_message or (str(kind) if kind else "failed")
 
 
 def exception(span: TurnSpan) -> str | None:
-    """What the last exception event says."""
+    """The message of the last exception event, else its type."""
     for name, attributes in reversed(span.full.events):
         if name == "exception":
-            words: Any = attributes.get("exception.message") or attributes.get("exception.type")
-            return str(words) if words else None
+            message: Any = attributes.get("exception.message") or attributes.get("exception.type")
+            return str(message) if message else None
     return None
 
 

@@ -22,7 +22,7 @@ class Step:
     """A checkable step: a tool call that has a span of its own, or an answer that calls no tool.
 
     `arguments` and `result` are JSON values, or text where they came as no JSON.
-    `error` is the failed tool's own words, None when it did not fail.
+    `error` is what the failed tool recorded, None when it did not fail.
     """
 
     kind: Literal["tool_call", "answer"]

@@ -1,4 +1,4 @@
-"""What a reader should know of a turn before relying on it: content missing or cut, calls without spans."""
+"""Warns readers of a turn: content that is missing or cut off, calls without spans, copies."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def _without_span(spans: list[TurnSpan], chats: list[TurnSpan]) -> list[ToolCall
     calls = [call for chat in chats for message in chat.outputs or () for call in message.calls]
     ids = {tool.call_id for tool in tools if tool.call_id}
     # OpenAI's Responses have two ids for a call: a library may record one, and the tool's span the other.
-    asked = {call.id for call in calls if call.id}
-    unnamed = Counter(tool.name for tool in tools if tool.call_id not in asked)
+    call_ids = {call.id for call in calls if call.id}
+    unnamed = Counter(tool.name for tool in tools if tool.call_id not in call_ids)
     missing = []
     for call in calls:
         if call.id and call.id in ids:

@@ -1,4 +1,4 @@
-"""Spans of every convention in one form. The order below decides which convention's word counts."""
+"""Normalises spans of every convention. Where several know a fact, the first in the order below counts."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def _matching(markers: frozenset[str]) -> tuple[Convention, ...]:
     return tuple(one for one in CONVENTIONS if not one.markers or not one.markers.isdisjoint(markers))
 
 
-def _asked(convention: Convention, ask: Callable[[Convention], T | None]) -> T | None:
+def _read(convention: Convention, read: Callable[[Convention], T | None]) -> T | None:
     try:
-        return ask(convention)
+        return read(convention)
     except _UNREADABLE:
         return None
 
 
 class Normalised:
-    """A span in normal form; each fact is that of the first convention that knows it, read when asked for.
+    """A span in normal form; each fact is that of the first convention that knows it, read on access.
 
     What a convention can't read it does not know: whatever somebody sends, it keeps no batch from being stored, and no
     session from being shown.
@@ -64,9 +64,9 @@ class Normalised:
         self.is_chat = self.operation in MODEL_CALLS
         self.is_tool = self.operation == TOOL
 
-    def _first(self, ask: Callable[[Convention], T | None]) -> T | None:
+    def _first(self, read: Callable[[Convention], T | None]) -> T | None:
         for convention in self._conventions:
-            answer = _asked(convention, ask)
+            answer = _read(convention, read)
             if answer is not None:
                 return answer
         return None
@@ -87,9 +87,9 @@ class Normalised:
     @cached_property
     def tokens(self) -> tuple[int, int]:
         """Input and output tokens."""
-        given = self._first(lambda convention: convention.input_tokens(self.span)) or 0
-        returned = self._first(lambda convention: convention.output_tokens(self.span)) or 0
-        return given, returned
+        input_tokens = self._first(lambda convention: convention.input_tokens(self.span)) or 0
+        output_tokens = self._first(lambda convention: convention.output_tokens(self.span)) or 0
+        return input_tokens, output_tokens
 
     @cached_property
     def input_messages(self) -> Messages | None:
@@ -107,8 +107,8 @@ class Normalised:
     @property
     def tool(self) -> ToolUse:
         """Name, id, arguments and result, each from the first convention that has it."""
-        asked = (_asked(convention, lambda convention: convention.tool(self.span)) for convention in self._conventions)
-        uses = [use for use in asked if use]
+        read = (_read(convention, lambda convention: convention.tool(self.span)) for convention in self._conventions)
+        uses = [use for use in read if use]
         return ToolUse(
             next((use.name for use in uses if use.name), None),
             next((use.call_id for use in uses if use.call_id), None),

@@ -93,19 +93,19 @@ class GenAIEvents(Convention):
     name = "gen_ai.events"
 
     def input_messages(self, span: SpanView) -> Messages | None:
-        return _detailed(span, "gen_ai.input.messages", "user") or _told(span, outputs=False)
+        return _detailed(span, "gen_ai.input.messages", "user") or _messages_in_events(span, outputs=False)
 
     def output_messages(self, span: SpanView) -> Messages | None:
-        return _detailed(span, "gen_ai.output.messages", "assistant") or _told(span, outputs=True)
+        return _detailed(span, "gen_ai.output.messages", "assistant") or _messages_in_events(span, outputs=True)
 
     def tool(self, span: SpanView) -> ToolUse | None:
         if span.first("gen_ai.operation.name") != TOOL:
             return None
-        asked = _content(span, ("gen_ai.tool.message",), ("content",))
-        given = _content(span, ("gen_ai.choice",), ("message", "content"))
-        if asked is None and given is None:
+        arguments = _content(span, ("gen_ai.tool.message",), ("content",))
+        result = _content(span, ("gen_ai.choice",), ("message", "content"))
+        if arguments is None and result is None:
             return _detailed_tool(span)
-        return ToolUse(None, None, json_or_text(asked), result_in_block(given))
+        return ToolUse(None, None, json_or_text(arguments), result_in_block(result))
 
 
 def _detailed(span: SpanView, key: str, role: str) -> Messages | None:
@@ -135,7 +135,7 @@ def _part(messages: Any, kind: str) -> dict[str, Any]:
     return {}
 
 
-def _told(span: SpanView, *, outputs: bool) -> Messages | None:
+def _messages_in_events(span: SpanView, *, outputs: bool) -> Messages | None:
     messages = [message for event in span.events for message in _messages_of(event, outputs=outputs)]
     return tuple(messages) or None
 

@@ -24,7 +24,7 @@ _MESSAGE_KEYS = ("role", "content", "parts", "tool_calls", "toolCalls", "kwargs"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one message says. `text` is None where it has no text part that says something."""
+    """One message of a conversation. `text` is None where no part of it has any text."""
 
     role: str
     text: str | None = None
@@ -139,9 +139,9 @@ def _read_message(item: dict[str, Any], role: str) -> Message:
 
 
 def _new(calls: list[ToolCall], content: Any) -> list[ToolCall]:
-    """The calls that the content has not told already (LangChain keeps the vendor's blocks beside its own list)."""
-    told = {(call.id, call.name) for call in read_parts(content).calls} if isinstance(content, list) and calls else ()
-    return [call for call in calls if (call.id, call.name) not in told]
+    """The calls that are not in the content already (LangChain keeps the vendor's blocks beside its own list)."""
+    known = {(call.id, call.name) for call in read_parts(content).calls} if isinstance(content, list) and calls else ()
+    return [call for call in calls if (call.id, call.name) not in known]
 
 
 def _calls(item: dict[str, Any]) -> list[Any]:

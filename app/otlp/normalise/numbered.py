@@ -78,7 +78,7 @@ def gather(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 @dataclass(slots=True)
 class _Branch:
-    """What keys with a common beginning say: `values` where they end after one more name, others `within` it."""
+    """The attributes whose keys have a common beginning: `values` by the last name, others `within` the next one."""
 
     values: dict[str, Any] = field(default_factory=dict)
     within: dict[str, _Branch] = field(default_factory=dict)
@@ -196,8 +196,8 @@ class OpenLLMetry(Convention):
             return TOOL
         if kind is not None:
             return _TRACELOOP_KINDS.get(kind, kind)
-        asked = span.text("llm.request.type")
-        return None if asked is None else _REQUESTS.get(asked, asked)
+        request = span.text("llm.request.type")
+        return None if request is None else _REQUESTS.get(request, request)
 
     def tool(self, span: SpanView) -> ToolUse | None:
         if not _runs_a_tool(span):

@@ -1,4 +1,4 @@
-"""The parts of a message's content: texts, tool calls and reasoning, whatever vendor's words they come in."""
+"""The parts of a message's content: texts, tool calls and reasoning, under any vendor's names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ID = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId", "ref")
 
 @dataclass(slots=True)
 class Parts:
-    """What was found, in the order it came."""
+    """The parts of a content by kind, each kind in the order it came."""
 
     texts: list[str] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
@@ -63,26 +63,26 @@ def _read_part(part: Any, parts: Parts) -> None:
         return
     kind = part.get("type") or part.get("kind") or part.get("part_kind")
     if kind in _REASONING or part.get("thought") is True:
-        told = read_parts(_words(part) or part.get("summary"))
-        parts.reasoning += told.texts + told.reasoning
+        inner = read_parts(_text_in(part) or part.get("summary"))
+        parts.reasoning += inner.texts + inner.reasoning
     elif kind in _TEXT or (kind is None and "text" in part):
-        _keep(parts.texts, _words(part))
+        _keep(parts.texts, _text_in(part))
     elif (call := read_call(part)) is not None:
         parts.calls.append(call)
 
 
-def _keep(kept: list[str], words: str | None) -> None:
-    if words is not None and words.strip():
-        kept.append(words)
+def _keep(kept: list[str], text: str | None) -> None:
+    if text is not None and text.strip():
+        kept.append(text)
 
 
-def _words(part: dict[str, Any]) -> str | None:
+def _text_in(part: dict[str, Any]) -> str | None:
     for key in ("content", "text", "thinking", "reasoning", "refusal"):
-        words = part.get(key)
-        if isinstance(words, str):
-            return words
-        if isinstance(words, dict) and isinstance(words.get("value"), str):
-            return str(words["value"])
+        text = part.get(key)
+        if isinstance(text, str):
+            return text
+        if isinstance(text, dict) and isinstance(text.get("value"), str):
+            return str(text["value"])
     return None
 
 

@@ -16,11 +16,11 @@ _OPERATIONS = {"generation": CHAT, "llm": CHAT, "chat_model": CHAT, "model": CHA
 class Platform(Convention):
     """A platform that names what a span is, what went in and what came out."""
 
-    def __init__(self, name: str, kind: str, given: str, returned: str, model: str = "", usage: str = "") -> None:
+    def __init__(self, name: str, kind: str, input_key: str, output_key: str, model: str = "", usage: str = "") -> None:
         self.name = name
         self.markers = frozenset({kind})
         self.model_keys = (model,)
-        self._kind, self._given, self._returned, self._usage = kind, given, returned, usage
+        self._kind, self._input_key, self._output_key, self._usage = kind, input_key, output_key, usage
 
     def operation(self, span: SpanView) -> str | None:
         kind = json_or_text(span.first(self._kind))
@@ -44,43 +44,43 @@ class Platform(Convention):
         return sum(max(integer(usage[part]) or 0, 0) for part in parts) if name else None
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        return offered_in(span.first(self._given)) if self.operation(span) == CHAT else None
+        return offered_in(span.first(self._input_key)) if self.operation(span) == CHAT else None
 
     def input_messages(self, span: SpanView) -> Messages | None:
-        return read_text(span.first(self._given), "user")
+        return read_text(span.first(self._input_key), "user")
 
     def output_messages(self, span: SpanView) -> Messages | None:
-        return read_text(span.first(self._returned), "assistant")
+        return read_text(span.first(self._output_key), "assistant")
 
     def tool(self, span: SpanView) -> ToolUse | None:
         if self.operation(span) != TOOL:
             return None
-        arguments = recorded_arguments(span.first(self._given))
-        return ToolUse(span.name, None, arguments, recorded_result(span.first(self._returned)))
+        arguments = recorded_arguments(span.first(self._input_key))
+        return ToolUse(span.name, None, arguments, recorded_result(span.first(self._output_key)))
 
 
 PLATFORMS = (
     Platform(
         "langfuse",
         kind="langfuse.observation.type",
-        given="langfuse.observation.input",
-        returned="langfuse.observation.output",
+        input_key="langfuse.observation.input",
+        output_key="langfuse.observation.output",
         model="langfuse.observation.model.name",
         usage="langfuse.observation.usage_details",
     ),
-    Platform("langsmith", kind="langsmith.span.kind", given="gen_ai.prompt", returned="gen_ai.completion"),
+    Platform("langsmith", kind="langsmith.span.kind", input_key="gen_ai.prompt", output_key="gen_ai.completion"),
     Platform(
         "mlflow",
         kind="mlflow.spanType",
-        given="mlflow.spanInputs",
-        returned="mlflow.spanOutputs",
+        input_key="mlflow.spanInputs",
+        output_key="mlflow.spanOutputs",
         usage="mlflow.chat.tokenUsage",
     ),
     Platform(
         "genkit",
         kind="genkit:metadata:subtype",
-        given="genkit:input",
-        returned="genkit:output",
+        input_key="genkit:input",
+        output_key="genkit:output",
         model="genkit:name",
         usage="genkit:output",
     ),

@@ -114,8 +114,8 @@ def _prompt(prompt: Any) -> Messages | None:
     """The outer span's prompt: one text or messages, beside the system text."""
     if not isinstance(prompt, dict):
         return None
-    asked = prompt.get("prompt")
-    return (Message("user", asked),) if isinstance(asked, str) and asked else read_messages(prompt)
+    text = prompt.get("prompt")
+    return (Message("user", text),) if isinstance(text, str) and text else read_messages(prompt)
 
 
 def _without_types(calls: Any) -> list[Any]:
@@ -141,8 +141,8 @@ class PydanticAI(Convention):
     def operation(self, span: SpanView) -> str | None:
         """Logfire's own OpenAI and Anthropic instrumentation names no operation, but keeps the request."""
         request = json_container(span.first("request_data"))
-        asked = isinstance(request, dict) and ("messages" in request or "input" in request)
-        return CHAT if asked and "response_data" in span.attributes else None
+        is_chat = isinstance(request, dict) and ("messages" in request or "input" in request)
+        return CHAT if is_chat and "response_data" in span.attributes else None
 
     def model(self, span: SpanView) -> str | None:
         request = json_container(span.first("request_data"))

@@ -1,4 +1,4 @@
-"""What wrappers of functions and of models record of tools, back to their own arguments, results and definitions."""
+"""Reads a tool's own arguments, result and definitions out of what wrappers of functions and models record."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _python_dict(text: str) -> Any:
 
 
 def _plain(value: Any) -> bool:
-    """Whether a Python literal is JSON (no sets, bytes, tuples, numbers as keys)."""
+    """Return whether a Python literal is JSON (no sets, bytes, tuples, numbers as keys)."""
     if too_deep(value):
         return False
     if isinstance(value, dict):
@@ -71,8 +71,8 @@ def offered_in(request: Any) -> list[Any] | None:
     if isinstance(found, dict):
         tools = found.get("tools")
         return [tool for tool in tools if isinstance(tool, dict)] or None if isinstance(tools, list) else None
-    told = [item.get("content") for item in found or () if isinstance(item, dict) and item.get("role") == "tool"]
-    return [content for content in told if isinstance(content, dict) and content.get("type") == "function"] or None
+    contents = [item.get("content") for item in found or () if isinstance(item, dict) and item.get("role") == "tool"]
+    return [content for content in contents if isinstance(content, dict) and content.get("type") == "function"] or None
 
 
 def recorded_result(value: Any) -> Any:
@@ -84,14 +84,14 @@ def recorded_result(value: Any) -> Any:
 
 
 def result_in_block(value: Any) -> Any:
-    """A result; where it is in a list of one block (Bedrock's form), what the block says."""
+    """A result; where it is in a list of one block (Bedrock's form), the block's content."""
     match json_container(value):
-        case [{"text": said, **others}] | [{"json": said, **others}] if not others and said is not None:
-            return unwrapped_json(said)
-    return json_or_text(_said_by_message(value))
+        case [{"text": content, **others}] | [{"json": content, **others}] if not others and content is not None:
+            return unwrapped_json(content)
+    return json_or_text(_message_content(value))
 
 
-def _said_by_message(value: Any) -> Any:
+def _message_content(value: Any) -> Any:
     """The content in the Python text of a LangChain tool message: `content='18' name='t' tool_call_id='c'`."""
     found = _MESSAGE.match(value) if isinstance(value, str) and " tool_call_id=" in value else None
     try:
@@ -115,8 +115,8 @@ def recorded_call_id(value: Any) -> str | None:
 
 
 def _unpacked(value: Any) -> Any:
-    """What is in `{output}`, and in the two forms in which LangChain writes a message: `{kwargs}` and `{data}`."""
-    found = unwrapped_json(_said_by_message(value))
+    """The value within `{output}` and within the two forms of LangChain's messages, `{kwargs}` and `{data}`."""
+    found = unwrapped_json(_message_content(value))
     if isinstance(found, dict) and "output" in found and found.keys() <= {"output", "kwargs", "args"}:
         found = unwrapped_json(found["output"])
     for kind, key in (("constructor", "kwargs"), ("tool", "data")):

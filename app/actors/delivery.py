@@ -13,7 +13,7 @@ from app.redis_store.broker import WakingBroker
 from app.redis_store.ownership import owned
 from app.services.accounts.owners import Owners
 from app.services.data.masking import MaskingRules
-from app.services.traces.ingest import SEALED, Receipt
+from app.services.traces.ingest import Receipt
 
 # A joined batch that is not stored by then may have lost its worker: it is sent again by whoever waits for it.
 JOIN_S = 2
@@ -38,13 +38,14 @@ class BatchDelivery:
         self._wait_s = wait_s
 
     def deliver(self, project_id: int, body: bytes, encoding: str) -> Receipt:
-        """The receipt of `IngestService.store_claimed`; `Unavailable` when there is none in time."""
+        """Have a batch stored, and return its receipt; `Unavailable` when there is none in time."""
         key = self._mailbox.key_of(project_id, encoding, body)
-        if self._rules.of(project_id):
-            body, encoding = self._rules.cipher.encrypt(body), SEALED + encoding
+        sealed = bool(self._rules.of(project_id))
+        if sealed:
+            body = self._rules.cipher.encrypt(body)
         organization_id = self._owners.of_project(project_id)
         ticket = self._mailbox.ticket(organization_id, body)
-        message = owned(self._actor.message(project_id, key, ticket, encoding), organization_id)
+        message = owned(self._actor.message(project_id, key, ticket, encoding, sealed), organization_id)
         deadline = time.monotonic() + self._wait_s
         claim = self._mailbox.put(key, ticket, body, message.message_id)
         if claim.joined:

@@ -1,4 +1,4 @@
-"""Drafts as they were when replays of them began: each content of a prompt is kept once, for all its replays."""
+"""Snapshots of the drafts that replays played; each content of a prompt is stored once for all its replays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ draft_snapshots = Table(
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRow:
-    """`config` and `placeholders` are as in a draft."""
+    """The content of a draft; `config` and `placeholders` are stored as in `prompts`."""
 
     id: int
     prompt_id: int
@@ -45,12 +45,10 @@ _ROW = select(*queries.columns_of(SnapshotRow, draft_snapshots))
 
 
 def put_snapshot(connection: Connection, *, values: dict[str, Any]) -> int:
-    """Keep the content unless it is kept already; its id."""
+    """Store the content unless it is stored already; returns its id."""
     key = {name: values[name] for name in ("prompt_id", "fingerprint")}
     queries.put_row(connection, draft_snapshots, key=key, new=values)
-    c = draft_snapshots.c
-    kept = select(c.id).where(c.prompt_id == values["prompt_id"], c.fingerprint == values["fingerprint"])
-    return int(connection.execute(kept).scalar_one())
+    return int(connection.scalars(select(draft_snapshots.c.id).filter_by(**key)).one())
 
 
 def get_snapshot(connection: Connection, *, snapshot_id: int) -> SnapshotRow:

@@ -1,8 +1,8 @@
-"""Language models: the shipped catalogue, an organization's own, and what each organization made of them."""
+"""Language models: the shared catalogue, models of an organization's own, and the choices of organizations."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,12 +13,12 @@ from sqlalchemy import (
     Float,
     Index,
     Integer,
+    Select,
     String,
     Table,
     UniqueConstraint,
     and_,
-    case,
-    insert,
+    func,
     select,
     update,
 )
@@ -30,7 +30,7 @@ language_models = Table(
     "language_models",
     metadata,
     identifier(),
-    # 0 for the catalogue's: NULLs would escape the unique key.
+    # 0 for models of the catalogue, since NULLs would escape the unique key.
     Column("organization_id", BigInt, nullable=False, server_default="0"),
     Column("vendor", exact(64), nullable=False),
     Column("name", exact(128), nullable=False),
@@ -48,7 +48,7 @@ language_models = Table(
     **OPTIONS,
 )
 
-# An organization has every model enabled but those it disabled, and at most one default.
+# Models are enabled unless an organization disables them; it has at most one default.
 model_choices = Table(
     "model_choices",
     metadata,
@@ -89,97 +89,80 @@ class LanguageModel:
         return not (self.retired or self.disabled)
 
 
-_FIELDS = [language_models.c[f.name] for f in fields(LanguageModel) if f.name in language_models.c]
+_COLUMNS = queries.columns_of(
+    LanguageModel,
+    language_models,
+    disabled=func.coalesce(model_choices.c.disabled, False),
+    is_default=func.coalesce(model_choices.c.is_default, False),
+)
 
 
-def _visible(organization_id: int) -> Any:
-    chosen = and_(
-        model_choices.c.language_model_id == language_models.c.id,
-        model_choices.c.organization_id == organization_id,
-    )
-    flags = (
-        case((model_choices.c.disabled.is_(True), True), else_=False),
-        case((model_choices.c.is_default.is_(True), True), else_=False),
-    )
-    return (
-        select(*_FIELDS, *flags)
-        .outerjoin(model_choices, chosen)
-        .where(language_models.c.organization_id.in_((0, organization_id)))
-    )
-
-
-def _model(row: Any) -> LanguageModel:
-    return LanguageModel(*row)
+def _visible(organization_id: int) -> Select[Any]:
+    c, choice = language_models.c, model_choices.c
+    chosen = and_(choice.language_model_id == c.id, choice.organization_id == organization_id)
+    return select(*_COLUMNS).outerjoin(model_choices, chosen).where(c.organization_id.in_((0, organization_id)))
 
 
 def list_models(connection: Connection, *, organization_id: int) -> list[LanguageModel]:
-    """All that the organization can see, disabled and retired ones too, by vendor and name."""
-    ordered = _visible(organization_id).order_by(language_models.c.vendor, language_models.c.name)
-    return [_model(row) for row in connection.execute(ordered)]
+    """List all models that the organization can see, disabled and retired ones too, by vendor and name."""
+    statement = _visible(organization_id).order_by(language_models.c.vendor, language_models.c.name)
+    return queries.list_rows(connection, LanguageModel, statement)
 
 
 def find_model(connection: Connection, *, organization_id: int, model_id: int) -> LanguageModel | None:
-    row = connection.execute(_visible(organization_id).where(language_models.c.id == model_id)).one_or_none()
-    return _model(row) if row else None
+    statement = _visible(organization_id).where(language_models.c.id == model_id)
+    return queries.find_row(connection, LanguageModel, statement)
 
 
 def find_models_named(connection: Connection, *, organization_id: int, name: str) -> list[LanguageModel]:
-    """By name alone, as prompts name them; the organization's own first, then in order of id."""
-    found = (
-        _visible(organization_id)
-        .where(language_models.c.name == name)
-        .order_by(language_models.c.organization_id.desc(), language_models.c.id)
-    )
-    return [_model(row) for row in connection.execute(found)]
+    """List the models of that name: the organization's own first, then in order of id."""
+    c = language_models.c
+    statement = _visible(organization_id).where(c.name == name).order_by(c.organization_id.desc(), c.id)
+    return queries.list_rows(connection, LanguageModel, statement)
 
 
 def put_catalogue(connection: Connection, *, entries: list[dict[str, Any]], now: datetime) -> None:
-    """Make the shared models those of `entries` (column names to values): new, changed, or retired."""
-    ours = select(language_models).where(language_models.c.organization_id == 0)
-    known = {(row["vendor"], row["name"]): row for row in connection.execute(ours).mappings()}
+    """Add, change or retire shared models to make them those of `entries` (column names to values)."""
+    c = language_models.c
+    shared = connection.execute(select(language_models).where(c.organization_id == 0)).mappings()
+    known = {(row["vendor"], row["name"]): row for row in shared}
     for entry in sorted(entries, key=lambda e: (e["vendor"], e["name"])):
-        row = known.pop((entry["vendor"], entry["name"]), None)
-        if row is None:
-            connection.execute(
-                insert(language_models).values(organization_id=0, created_at=now, updated_at=now, **entry)
-            )
-        elif row["retired"] or any(row[column] != value for column, value in entry.items()):
-            changed = update(language_models).where(language_models.c.id == row["id"])
-            connection.execute(changed.values(updated_at=now, retired=False, **entry))
-    gone = [row["id"] for row in known.values() if not row["retired"]]
-    for model_id in sorted(gone):
-        retired = update(language_models).where(language_models.c.id == model_id)
-        connection.execute(retired.values(updated_at=now, retired=True))
+        key = {"organization_id": 0, "vendor": entry["vendor"], "name": entry["name"]}
+        row, values = known.pop((entry["vendor"], entry["name"]), None), entry | {"retired": False}
+        if row is None or any(row[column] != value for column, value in values.items()):
+            changed = values | {"updated_at": now}
+            queries.put_row(connection, language_models, key=key, values=changed, new={"created_at": now})
+    removed = [row["id"] for row in known.values() if not row["retired"]]
+    connection.execute(update(language_models).where(c.id.in_(removed)).values(updated_at=now, retired=True))
 
 
 def put_own_model(
     connection: Connection, *, organization_id: int, vendor: str, name: str, values: dict[str, Any], now: datetime
 ) -> tuple[int, bool]:
-    """Write a model of the organization's own, in place of one of the same name, a retired one too.
+    """Write a model of the organization's own, in place of one of the same name, even if that is retired.
 
-    Its id, and whether there was none of that name.
+    Returns its id, and whether it was added.
     """
     c = language_models.c
     key = {"organization_id": organization_id, "vendor": vendor, "name": name}
+    id_of_own = select(c.id).filter_by(**key)
+    known = connection.scalar(id_of_own)
     changed = values | {"updated_at": now, "retired": False}
-    ours = and_(c.organization_id == organization_id, c.vendor == vendor, c.name == name)
-    known = connection.scalar(select(c.id).where(ours))
     queries.put_row(connection, language_models, key=key, values=changed, new={"created_at": now})
-    return connection.execute(select(c.id).where(ours)).scalar_one(), known is None
+    return connection.scalars(id_of_own).one(), known is None
 
 
 def retire_own_model(connection: Connection, *, organization_id: int, model_id: int, now: datetime) -> bool:
-    """False for what is none of the organization's own, or is retired."""
+    """Retire a model; returns False for one that is not the organization's own, or is retired already."""
     c = language_models.c
-    ours = and_(c.id == model_id, c.organization_id == organization_id, c.retired.is_(False))
-    return connection.execute(update(language_models).where(ours).values(retired=True, updated_at=now)).rowcount == 1
+    own = update(language_models).where(c.id == model_id, c.organization_id == organization_id, c.retired.is_(False))
+    return queries.changes_row(connection, own.values(retired=True, updated_at=now))
 
 
 def put_choice(connection: Connection, *, organization_id: int, model_id: int, values: dict[str, bool]) -> None:
-    """Set columns of what the organization made of a model; a new default takes over from the old one."""
-    c = model_choices.c
-    ours = c.organization_id == organization_id
+    """Set columns of the organization's choice of a model; a new default replaces the old one."""
     if values.get("is_default"):
-        connection.execute(update(model_choices).where(ours).values(is_default=False))
+        own = update(model_choices).where(model_choices.c.organization_id == organization_id)
+        connection.execute(own.values(is_default=False))
     key = {"organization_id": organization_id, "language_model_id": model_id}
     queries.put_row(connection, model_choices, key=key, values=values)

@@ -1,4 +1,4 @@
-"""Prompt versions: committed content that never changes again, so what is derived from it can be kept by its hash."""
+"""Prompt versions: committed content, which never changes, so that caches can keep what is derived from it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, insert, select
+from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, select
 
+from app.models import queries
 from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
 
 prompt_versions = Table(
@@ -18,7 +19,7 @@ prompt_versions = Table(
     reference("prompt_id", "prompts"),
     Column("commit_hash", exact(64), nullable=False),
     Column("parent_hash", exact(64)),
-    # The hash as it would be without a parent: the same content has it in every version and draft.
+    # The commit hash without a parent, which equal contents share in all versions and drafts.
     Column("content_hash", exact(64), nullable=False, server_default=""),
     Column("value", MediumText, nullable=False),
     reference("language_model_id", "language_models"),
@@ -26,7 +27,7 @@ prompt_versions = Table(
     Column("config", Json, nullable=False),
     Column("placeholders", Json, nullable=False),
     Column("message", String(500), nullable=False),
-    # Whoever committed: a member of the organization, or nobody known (an API key).
+    # A member of the organization; NULL for a commit with an API key.
     Column("author_id", BigInt),
     Column("author_name", String(128)),
     Column("created_at", Timestamp, nullable=False),
@@ -61,44 +62,38 @@ class VersionRow(VersionHead):
     placeholders: list[dict[str, Any]]
 
 
-VERSION_HEAD = [prompt_versions.c[name] for name in VersionHead.__dataclass_fields__]
-_COLUMNS = [prompt_versions.c[name] for name in VersionRow.__dataclass_fields__]
+VERSION_HEAD = queries.columns_of(VersionHead, prompt_versions)
+_VERSION = select(*queries.columns_of(VersionRow, prompt_versions))
+_C = prompt_versions.c
 
 
 def add_version(connection: Connection, *, values: dict[str, Any], now: datetime) -> int:
-    statement = insert(prompt_versions).values(created_at=now, **values)
-    return int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
+    return queries.insert_row(connection, prompt_versions, created_at=now, **values)
 
 
 def find_version(connection: Connection, *, prompt_id: int, commit_hash: str) -> VersionRow | None:
-    c = prompt_versions.c
-    statement = select(*_COLUMNS).where(c.prompt_id == prompt_id, c.commit_hash == commit_hash)
-    row = connection.execute(statement).one_or_none()
-    return VersionRow(*row) if row else None
+    statement = _VERSION.where(_C.prompt_id == prompt_id, _C.commit_hash == commit_hash)
+    return queries.find_row(connection, VersionRow, statement)
 
 
 def find_version_by_id(connection: Connection, *, version_id: int) -> VersionRow | None:
-    row = connection.execute(select(*_COLUMNS).where(prompt_versions.c.id == version_id)).one_or_none()
-    return VersionRow(*row) if row else None
+    return queries.find_row(connection, VersionRow, _VERSION.where(_C.id == version_id))
 
 
 def list_versions(connection: Connection, *, prompt_id: int) -> list[VersionHead]:
-    """Newest first."""
-    statement = select(*VERSION_HEAD).where(prompt_versions.c.prompt_id == prompt_id)
-    return [VersionHead(*row) for row in connection.execute(statement.order_by(prompt_versions.c.id.desc()))]
+    """List a prompt's versions, newest first."""
+    statement = select(*VERSION_HEAD).where(_C.prompt_id == prompt_id)
+    return queries.list_rows(connection, VersionHead, queries.newest_first(statement, _C.id))
 
 
 def hashes_by_content(connection: Connection, *, prompt_id: int, content_hashes: Collection[str]) -> dict[str, str]:
-    """The commit hash of the newest version with each content, of those that were ever committed."""
-    c = prompt_versions.c
-    statement = select(c.content_hash, c.commit_hash).where(
-        c.prompt_id == prompt_id, c.content_hash.in_(sorted(content_hashes))
+    """Return {content hash: commit hash of the newest version with it} of the contents that were committed."""
+    statement = select(_C.content_hash, _C.commit_hash).where(
+        _C.prompt_id == prompt_id, _C.content_hash.in_(sorted(content_hashes))
     )
-    return {row[0]: row[1] for row in connection.execute(statement.order_by(c.id))}
+    return {row[0]: row[1] for row in connection.execute(statement.order_by(_C.id))}
 
 
 def content_hash_of(connection: Connection, *, prompt_id: int, commit_hash: str) -> str | None:
-    c = prompt_versions.c
-    statement = select(c.content_hash).where(c.prompt_id == prompt_id, c.commit_hash == commit_hash)
-    found: str | None = connection.scalar(statement)
-    return found
+    statement = select(_C.content_hash).where(_C.prompt_id == prompt_id, _C.commit_hash == commit_hash)
+    return connection.scalar(statement)

@@ -6,22 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Connection,
-    Index,
-    Integer,
-    String,
-    Table,
-    bindparam,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import Boolean, Column, Connection, Index, Integer, String, Table, bindparam, func, select, update
 
-from app.models import bulk
+from app.models import bulk, queries
 from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
 from app.models.cases import test_cases
 from app.models.organizations import projects
@@ -43,12 +30,12 @@ prompts = Table(
     Column("config", Json, nullable=False),
     Column("placeholders", Json, nullable=False),
     Column("revision", Integer, nullable=False, server_default="1"),
-    # No foreign key: a version refers to its prompt, and the circle would need deferred constraints.
+    # No foreign key: versions refer to their prompt, and the circle would need deferred constraints.
     Column("newest_version_id", BigInt),
-    # Whether the draft equals the newest version; kept by every write, so that no read has to compare.
+    # True while the draft equals the newest version; written with every change, so that no read has to compare.
     Column("committed", Boolean(create_constraint=False), nullable=False, server_default="0"),
     Column("archived_at", Timestamp),
-    # An erased prompt is a row without content: nothing new can be stored for it while processes still know it.
+    # An erased prompt stays as a row without content, so that nothing is stored for it while processes remember it.
     Column("erased_at", Timestamp),
     Column("created_at", Timestamp, nullable=False),
     Column("updated_at", Timestamp, nullable=False),
@@ -60,7 +47,7 @@ prompts = Table(
 
 @dataclass(frozen=True, slots=True)
 class PromptHead:
-    """A prompt without the draft's text: what all of its versions share. `language_model_id` is the draft's."""
+    """A prompt without its content. `language_model_id` is the draft's."""
 
     id: int
     project_id: int
@@ -88,48 +75,43 @@ class PromptRow(PromptHead):
     placeholders: list[dict[str, Any]]
 
 
-# A subquery, not a join: FOR UPDATE locks joined rows too, and the project's row is everybody's.
-_ORGANIZATION = select(projects.c.organization_id).where(projects.c.id == prompts.c.project_id).scalar_subquery()
-_HEAD = [_ORGANIZATION if name == "organization_id" else prompts.c[name] for name in PromptHead.__dataclass_fields__]
-_DRAFT = [prompts.c.value, prompts.c.fallback_model_id, prompts.c.config, prompts.c.placeholders]
-_LIVE = prompts.c.archived_at.is_(None)
-# Built once: every request that reads a prompt asks this.
-_OURS = (prompts.c.id == bindparam("prompt_id"), prompts.c.project_id == bindparam("project_id"), _LIVE)
-_FIND_HEAD = select(*_HEAD).where(*_OURS)
-_FIND_PROMPT = select(*_HEAD, *_DRAFT).where(*_OURS)
+_C = prompts.c
+# A subquery, not a join: FOR UPDATE locks joined rows too, and all prompts of a project share its row.
+_ORGANIZATION = select(projects.c.organization_id).where(projects.c.id == _C.project_id).scalar_subquery()
+_LIVE = _C.archived_at.is_(None)
+# Built once, since every request that reads a prompt executes one of them.
+_OWN = (_C.id == bindparam("prompt_id"), _C.project_id == bindparam("project_id"), _LIVE)
+_FIND_HEAD = select(*queries.columns_of(PromptHead, prompts, organization_id=_ORGANIZATION)).where(*_OWN)
+_FIND_PROMPT = select(*queries.columns_of(PromptRow, prompts, organization_id=_ORGANIZATION)).where(*_OWN)
 
 
 def add_prompt(connection: Connection, *, values: dict[str, Any], now: datetime) -> int:
-    statement = insert(prompts).values(created_at=now, updated_at=now, **values)
-    return int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
+    return queries.insert_row(connection, prompts, created_at=now, updated_at=now, **values)
 
 
 def find_head(connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead | None:
-    """The project's prompt, unless it is archived."""
-    row = connection.execute(_FIND_HEAD, {"prompt_id": prompt_id, "project_id": project_id}).one_or_none()
-    return PromptHead(*row) if row else None
+    """Find a prompt of the project, unless it is archived."""
+    return queries.find_row(connection, PromptHead, _FIND_HEAD, {"prompt_id": prompt_id, "project_id": project_id})
 
 
 def find_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False) -> PromptRow | None:
-    """As `find_head`, with the draft; `lock` keeps others from changing it until the commit."""
+    """Do as `find_head`, with the draft; `lock` keeps others from changing it until the commit."""
     statement = _FIND_PROMPT.with_for_update() if lock else _FIND_PROMPT
-    row = connection.execute(statement, {"prompt_id": prompt_id, "project_id": project_id}).one_or_none()
-    return PromptRow(*row) if row else None
+    return queries.find_row(connection, PromptRow, statement, {"prompt_id": prompt_id, "project_id": project_id})
 
 
 def known_prompts(connection: Connection, *, project_id: int, prompt_ids: set[int]) -> set[int]:
-    """Those of `prompt_ids` that are prompts of the project; archived ones still take spans, erased ones do not."""
-    c = prompts.c
+    """Return those of `prompt_ids` that take spans: the project's prompts, archived ones too, but no erased ones."""
     known: set[int] = set()
     for some in bulk.pieces(sorted(prompt_ids)):
-        ours = select(c.id).where(c.project_id == project_id, c.id.in_(some), c.erased_at.is_(None))
-        known.update(connection.scalars(ours))
+        takes_spans = select(_C.id).where(_C.project_id == project_id, _C.id.in_(some), _C.erased_at.is_(None))
+        known.update(connection.scalars(takes_spans))
     return known
 
 
 @dataclass(frozen=True, slots=True)
 class PromptListing:
-    """A prompt as lists show it; `language_model_id` is the newest version's, the draft's when there is none."""
+    """A prompt as lists show it; `language_model_id` is the newest version's, or the draft's without a version."""
 
     newest: VersionHead | None
     id: int
@@ -142,54 +124,44 @@ class PromptListing:
     test_cases: int
 
 
+_LISTED = queries.columns_of(
+    PromptListing,
+    prompts,
+    language_model_id=func.coalesce(prompt_versions.c.language_model_id, _C.language_model_id),
+    test_cases=select(func.count()).where(test_cases.c.prompt_id == _C.id).scalar_subquery(),
+    newest=prompt_versions.c.id,
+)
+_LISTING = select(*_LISTED[1:], *VERSION_HEAD).outerjoin(prompt_versions, prompt_versions.c.id == _C.newest_version_id)
+
+
+def _listing(*row: Any) -> PromptListing:
+    own, newest = row[: len(_LISTED) - 1], row[len(_LISTED) - 1 :]
+    return PromptListing(VersionHead(*newest) if newest[0] is not None else None, *own)
+
+
 def list_prompts(
     connection: Connection, *, project_id: int, search: str | None, before_id: int | None, limit: int | None
 ) -> list[PromptListing]:
-    """Newest first; `search` is a part of the name, any case."""
-    statement = _LISTING.where(prompts.c.project_id == project_id, _LIVE)
+    """List prompts, newest first; `search` is a part of the name, in any case."""
+    statement = _LISTING.where(_C.project_id == project_id, _LIVE)
     if search:
-        statement = statement.where(prompts.c.name.icontains(search, autoescape=True))
-    if before_id is not None:
-        statement = statement.where(prompts.c.id < before_id)
-    if limit is not None:
-        statement = statement.limit(limit)
-    return [_listing(tuple(row)) for row in connection.execute(statement)]
-
-
-def _listing(row: tuple[Any, ...]) -> PromptListing:
-    shared, newest = row[:8], row[8:]
-    return PromptListing(VersionHead(*newest) if newest[0] is not None else None, *shared)
-
-
-_LISTING = (
-    select(
-        prompts.c.id,
-        prompts.c.name,
-        prompts.c.assertion_type,
-        func.coalesce(prompt_versions.c.language_model_id, prompts.c.language_model_id),
-        prompts.c.committed,
-        prompts.c.created_at,
-        prompts.c.updated_at,
-        select(func.count()).where(test_cases.c.prompt_id == prompts.c.id).scalar_subquery(),
-        *VERSION_HEAD,
-    )
-    .outerjoin(prompt_versions, prompt_versions.c.id == prompts.c.newest_version_id)
-    .order_by(prompts.c.id.desc())
-)
+        statement = statement.where(_C.name.icontains(search, autoescape=True))
+    newest_first = queries.newest_first(statement, _C.id, before_id=before_id, limit=limit)
+    return queries.list_rows(connection, _listing, newest_first)
 
 
 def change_draft(connection: Connection, *, prompt_id: int, values: dict[str, Any], now: datetime) -> None:
-    """Write `values` and count the revision that the draft's ETag shows."""
-    statement = update(prompts).where(prompts.c.id == prompt_id)
-    connection.execute(statement.values(updated_at=now, revision=prompts.c.revision + 1, **values))
+    """Write `values` and count the revision, which the draft's ETag shows."""
+    statement = update(prompts).where(_C.id == prompt_id)
+    connection.execute(statement.values(updated_at=now, revision=_C.revision + 1, **values))
 
 
 def note_commit(connection: Connection, *, prompt_id: int, version_id: int, now: datetime) -> None:
-    """Make the version the newest; the draft, now equal to it, stays at its revision."""
-    statement = update(prompts).where(prompts.c.id == prompt_id)
+    """Make the version the newest; the draft, now equal to it, keeps its revision."""
+    statement = update(prompts).where(_C.id == prompt_id)
     connection.execute(statement.values(updated_at=now, newest_version_id=version_id, committed=True))
 
 
 def archive_prompt(connection: Connection, *, project_id: int, prompt_id: int, now: datetime) -> bool:
-    statement = update(prompts).where(prompts.c.id == prompt_id, prompts.c.project_id == project_id, _LIVE)
-    return connection.execute(statement.values(archived_at=now)).rowcount == 1
+    statement = update(prompts).where(_C.id == prompt_id, _C.project_id == project_id, _LIVE)
+    return queries.changes_row(connection, statement.values(archived_at=now))

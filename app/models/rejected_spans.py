@@ -1,4 +1,4 @@
-"""Spans that were not stored, and why: most exporters never print the answer that said so."""
+"""Spans that were rejected, with the reasons, since most exporters do not print the answer that contained them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Column, Connection, Index, String, Table, delete, insert, select
 
+from app.models import queries
 from app.models.base import OPTIONS, BigInt, Timestamp, exact, identifier, metadata
 
 rejected_spans = Table(
@@ -27,12 +28,12 @@ rejected_spans = Table(
 )
 
 KEPT = 1000
-"""Rejected spans kept for a project."""
+"""The number of rejected spans kept for a project."""
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedSpan:
-    """`prompt_id` is the one that the span named, where it named one."""
+    """A span that was not stored; `prompt_id` is None where the span named no prompt."""
 
     project_id: int
     prompt_id: int | None
@@ -45,11 +46,11 @@ class RejectedSpan:
     id: int = 0
 
 
-_COLUMNS = [rejected_spans.c[name] for name in RejectedSpan.__dataclass_fields__]
+_COLUMNS = queries.columns_of(RejectedSpan, rejected_spans)
 
 
 def add_rejected(connection: Connection, rows: Sequence[RejectedSpan]) -> None:
-    """Keep the newest KEPT of them."""
+    """Store the newest KEPT of them."""
     kept = rows[-KEPT:]
     if kept:
         values = [{c.name: getattr(row, c.name) for c in _COLUMNS if c.name != "id"} for row in kept]
@@ -59,8 +60,8 @@ def add_rejected(connection: Connection, rows: Sequence[RejectedSpan]) -> None:
 def forget_old(connection: Connection, *, project_id: int) -> None:
     """Remove all but the project's newest KEPT."""
     c = rejected_spans.c
-    newest = select(c.id).where(c.project_id == project_id).order_by(c.id.desc())
-    oldest_kept = connection.scalar(newest.limit(1).offset(KEPT - 1))
+    newest = queries.newest_first(select(c.id).where(c.project_id == project_id), c.id, limit=1)
+    oldest_kept = connection.scalar(newest.offset(KEPT - 1))
     if oldest_kept is not None:
         connection.execute(delete(rejected_spans).where(c.project_id == project_id, c.id < oldest_kept))
 
@@ -68,11 +69,10 @@ def forget_old(connection: Connection, *, project_id: int) -> None:
 def list_rejected(
     connection: Connection, *, project_id: int, prompt_id: int | None, before_id: int | None, limit: int
 ) -> list[RejectedSpan]:
-    """Newest first; `prompt_id` picks those that named this prompt."""
+    """List a project's rejected spans, newest first; with `prompt_id`, those that named the prompt."""
     c = rejected_spans.c
     statement = select(*_COLUMNS).where(c.project_id == project_id)
     if prompt_id is not None:
         statement = statement.where(c.prompt_id == prompt_id)
-    if before_id is not None:
-        statement = statement.where(c.id < before_id)
-    return [RejectedSpan(*row) for row in connection.execute(statement.order_by(c.id.desc()).limit(limit))]
+    newest_first = queries.newest_first(statement, c.id, before_id=before_id, limit=limit)
+    return queries.list_rows(connection, RejectedSpan, newest_first)

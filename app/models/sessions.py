@@ -6,21 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Connection,
-    Index,
-    Table,
-    UniqueConstraint,
-    and_,
-    delete,
-    literal,
-    or_,
-    select,
-)
+from sqlalchemy import Column, Connection, Index, Select, Table, UniqueConstraint, and_, delete, literal, or_, select
 
-from app.models import bulk
+from app.models import bulk, queries
 from app.models.base import OPTIONS, BigInt, binary, exact, identifier, metadata
 from app.models.turns import extents, turns
 
@@ -39,8 +27,6 @@ sessions = Table(
     **OPTIONS,
 )
 
-COLUMNS = ("session_key", "project_id", "prompt_id", "conversation_id", "start_ns", "last_ns")
-
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
@@ -55,8 +41,34 @@ class SessionRow:
     id: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class SessionRange:
+    """A prompt's sessions that started in [`from_ns`, `to_ns`), and in lists come after `before`, a (start, id)."""
+
+    prompt_id: int
+    before: tuple[int, int] | None = None
+    from_ns: int | None = None
+    to_ns: int | None = None
+
+    def newest_first(self, statement: Select[Any]) -> Select[Any]:
+        statement = statement.where(_C.prompt_id == self.prompt_id)
+        if self.before is not None:
+            start_ns, before_id = self.before
+            statement = statement.where(or_(_C.start_ns < start_ns, and_(_C.start_ns == start_ns, _C.id < before_id)))
+        if self.from_ns is not None:
+            statement = statement.where(_C.start_ns >= self.from_ns)
+        if self.to_ns is not None:
+            statement = statement.where(_C.start_ns < self.to_ns)
+        return statement.order_by(_C.start_ns.desc(), _C.id.desc())
+
+
+_C = sessions.c
+COLUMNS = tuple(name for name in SessionRow.__dataclass_fields__ if name != "id")
+_SELECT = select(*queries.columns_of(SessionRow, sessions))
+
+
 def put(connection: Connection, rows: Sequence[SessionRow]) -> None:
-    """Make sure that the sessions (in key order) are there, and reach over the given times."""
+    """Insert sessions (in key order), or extend stored ones to the times of these."""
     _upsert(connection, rows, {"start_ns": "least", "last_ns": "greatest"})
 
 
@@ -66,91 +78,40 @@ def _upsert(connection: Connection, rows: Sequence[SessionRow], update: dict[str
 
 
 def settle(connection: Connection, *, session_keys: Collection[bytes]) -> None:
-    """After turns have left sessions: make their times those of their turns, or remove those that have none.
+    """After turns have left sessions, give these the times of their remaining turns, or remove those without any.
 
-    The rows are locked before their turns are looked at: whoever adds a turn meanwhile touches the row after that.
+    The rows are locked before their turns are read: a transaction that adds a turn writes the row after that.
     """
     for keys in bulk.pieces(sorted(session_keys)):
-        _settle(connection, keys)
-
-
-def _settle(connection: Connection, keys: Sequence[bytes]) -> None:
-    c = sessions.c
-    locked = _SELECT.where(c.session_key.in_(keys)).order_by(c.session_key).with_for_update()
-    rows = [_row(row) for row in connection.execute(locked)]
-    times = extents(connection, session_keys=[row.session_key for row in rows])
-    if empty := [row.session_key for row in rows if row.session_key not in times]:
-        connection.execute(delete(sessions).where(c.session_key.in_(empty)))
-    kept = [row for row in rows if row.session_key in times]
-    _upsert(
-        connection,
-        [replace(row, start_ns=times[row.session_key][0], last_ns=times[row.session_key][1]) for row in kept],
-        {"start_ns": "new", "last_ns": "new"},
-    )
-
-
-_SELECT = select(*(sessions.c[name] for name in COLUMNS), sessions.c.id)
+        locked = _SELECT.where(_C.session_key.in_(keys)).order_by(_C.session_key).with_for_update()
+        rows = queries.list_rows(connection, SessionRow, locked)
+        times = extents(connection, session_keys=[row.session_key for row in rows])
+        if empty := [row.session_key for row in rows if row.session_key not in times]:
+            connection.execute(delete(sessions).where(_C.session_key.in_(empty)))
+        kept = [(row, *times[row.session_key]) for row in rows if row.session_key in times]
+        settled = [replace(row, start_ns=start_ns, last_ns=last_ns) for row, start_ns, last_ns in kept]
+        _upsert(connection, settled, {"start_ns": "new", "last_ns": "new"})
 
 
 def find_session(connection: Connection, *, project_id: int, session_key: bytes) -> SessionRow | None:
-    statement = _SELECT.where(sessions.c.session_key == session_key, sessions.c.project_id == project_id)
-    row = connection.execute(statement).one_or_none()
-    return _row(row) if row else None
+    statement = _SELECT.where(_C.session_key == session_key, _C.project_id == project_id)
+    return queries.find_row(connection, SessionRow, statement)
 
 
 def list_sessions(
-    connection: Connection,
-    *,
-    prompt_id: int,
-    limit: int,
-    before: tuple[int, int] | None = None,
-    from_ns: int | None = None,
-    to_ns: int | None = None,
-    search: str | None = None,
+    connection: Connection, within: SessionRange, *, limit: int, search: str | None = None
 ) -> list[SessionRow]:
-    """A prompt's sessions, newest first; `before` is the (start, id) of the last one seen.
-
-    `search` is a part of the conversation id or of a turn's opening text, any case.
-    """
-    c = sessions.c
-    statement = _SELECT.where(*_within(prompt_id, before, from_ns, to_ns))
+    """List sessions, newest first; `search` is a part of the conversation id or of a turn's opening, in any case."""
+    statement = within.newest_first(_SELECT)
     if search:
         opened = turns.c.opening.icontains(search, autoescape=True)
-        # The limit keeps MariaDB from reading all turns there are before it looks at the newest sessions.
-        found = select(literal(1)).where(turns.c.session_key == c.session_key, opened).limit(1).scalar_subquery()
-        statement = statement.where(or_(c.conversation_id.icontains(search, autoescape=True), found == 1))
-    statement = statement.order_by(c.start_ns.desc(), c.id.desc()).limit(limit)
-    return [_row(row) for row in connection.execute(statement)]
+        # The limit keeps MariaDB from reading all turns before it looks at the newest sessions.
+        found = select(literal(1)).where(turns.c.session_key == _C.session_key, opened).limit(1).scalar_subquery()
+        statement = statement.where(or_(_C.conversation_id.icontains(search, autoescape=True), found == 1))
+    return queries.list_rows(connection, SessionRow, statement.limit(limit))
 
 
-def nth_start_ns(
-    connection: Connection,
-    *,
-    prompt_id: int,
-    nth: int,
-    before: tuple[int, int] | None = None,
-    from_ns: int | None = None,
-    to_ns: int | None = None,
-) -> int | None:
-    """When the nth session that `list_sessions` would list without a search started; None if there are fewer."""
-    c = sessions.c
-    statement = select(c.start_ns).where(*_within(prompt_id, before, from_ns, to_ns))
-    return connection.scalar(statement.order_by(c.start_ns.desc(), c.id.desc()).offset(nth - 1).limit(1))
-
-
-def _within(
-    prompt_id: int, before: tuple[int, int] | None, from_ns: int | None, to_ns: int | None
-) -> list[ColumnElement[bool]]:
-    c = sessions.c
-    conditions = [c.prompt_id == prompt_id]
-    if before is not None:
-        conditions.append(or_(c.start_ns < before[0], and_(c.start_ns == before[0], c.id < before[1])))
-    if from_ns is not None:
-        conditions.append(c.start_ns >= from_ns)
-    if to_ns is not None:
-        conditions.append(c.start_ns < to_ns)
-    return conditions
-
-
-def _row(row: Any) -> SessionRow:
-    return SessionRow(*row)
+def nth_start_ns(connection: Connection, within: SessionRange, *, nth: int) -> int | None:
+    """Return the start of the nth session of the range, newest first; None if there are fewer."""
+    start_ns: int | None = connection.scalar(within.newest_first(select(_C.start_ns)).offset(nth - 1).limit(1))
+    return start_ns

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
 
 from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, func, select
 
-from app.models import bulk
+from app.models import bulk, queries
 from app.models.base import OPTIONS, BigInt, MediumBlob, binary, identifier, metadata
 
 turns = Table(
@@ -23,19 +22,18 @@ turns = Table(
     Column("session_key", binary(16), nullable=False),
     Column("start_ns", BigInt, nullable=False),
     Column("end_ns", BigInt, nullable=False),
-    # What is searched: the text that opened it.
+    # The text that opened it, which searches read.
     Column("opening", String(300)),
-    # What `app/sessions/facts.py` merges over batches.
+    # The facts of app/sessions/facts.py, merged over batches.
     Column("facts", MediumBlob, nullable=False),
     Column("batch_id", BigInt, nullable=False),
     UniqueConstraint("prompt_id", "trace_id"),
     Index("ix_turns_session_key_start_ns", "session_key", "start_ns"),
-    # What retention asks: the turns of a project that nothing was added to for so long.
+    # For retention: the turns of a project by when spans were last added to them.
     Index("ix_turns_project_id_batch_id", "project_id", "batch_id"),
     **OPTIONS,
 )
 
-COLUMNS = ("project_id", "prompt_id", "trace_id", "session_key", "start_ns", "end_ns", "opening", "facts", "batch_id")
 TurnKey = tuple[int, bytes]
 """Prompt id and trace id."""
 
@@ -57,57 +55,45 @@ class TurnRow:
         return (self.prompt_id, self.trace_id)
 
 
-_SELECT = select(*(turns.c[name] for name in COLUMNS))
-
-
+COLUMNS = tuple(TurnRow.__dataclass_fields__)
+_SELECT = select(*queries.columns_of(TurnRow, turns))
+_KEY = ("prompt_id", "trace_id")
 _values = attrgetter(*COLUMNS)
 
 
 def insert_new(connection: Connection, rows: Sequence[TurnRow]) -> int:
-    """Store those of `rows` (in key order) that are no turns yet; returns how many those were."""
+    """Store those of `rows` (in key order) that are not stored yet; returns their number."""
     return bulk.insert_new(connection, "turns", COLUMNS, [_values(row) for row in rows])
 
 
 def replace(connection: Connection, rows: Sequence[TurnRow]) -> None:
-    """Write turns that are known to exist, and are locked by this transaction."""
-    update: dict[str, bulk.Rule] = dict.fromkeys(
-        ("session_key", "start_ns", "end_ns", "opening", "facts", "batch_id"), "new"
-    )
+    """Write turns that are stored, and locked by this transaction."""
+    changed = [name for name in COLUMNS if name not in ("project_id", *_KEY)]
     values = [_values(row) for row in rows]
-    bulk.upsert(connection, "turns", COLUMNS, values, key=("prompt_id", "trace_id"), update=update)
+    bulk.upsert(connection, "turns", COLUMNS, values, key=_KEY, update=dict.fromkeys(changed, "new"))
 
 
 def lock_existing(connection: Connection, *, keys: Sequence[TurnKey], batch_id: int) -> list[TurnRow]:
-    """Those of the turns `keys` that other batches have written, locked until the commit, in key order."""
+    """Lock those of the turns `keys` that other batches have written, until the commit; returns them in key order."""
     c = turns.c
     found: list[TurnRow] = []
     # One statement a prompt: not every server uses the index for a list of pairs.
     for prompt_id, group in groupby(sorted(keys), key=lambda key: key[0]):
         trace_ids = [trace_id for _, trace_id in group]
         for some in bulk.pieces(trace_ids):
-            statement = _SELECT.where(c.prompt_id == prompt_id, c.trace_id.in_(some), c.batch_id != batch_id)
-            found.extend(_row(row) for row in connection.execute(statement.order_by(c.trace_id).with_for_update()))
+            others = _SELECT.where(c.prompt_id == prompt_id, c.trace_id.in_(some), c.batch_id != batch_id)
+            found += queries.list_rows(connection, TurnRow, others.order_by(c.trace_id).with_for_update())
     return found
 
 
-def turns_of_session(connection: Connection, *, session_key: bytes) -> list[TurnRow]:
-    """In the order of their start; ties by trace id."""
-    statement = _SELECT.where(turns.c.session_key == session_key)
-    return [_row(row) for row in connection.execute(statement.order_by(turns.c.start_ns, turns.c.trace_id))]
-
-
-def turns_of_sessions(connection: Connection, *, session_keys: Iterable[bytes]) -> list[TurnRow]:
-    """The turns of several sessions, each session's in the order of their start."""
-    statement = _SELECT.where(turns.c.session_key.in_(list(session_keys)))
-    return [_row(row) for row in connection.execute(statement.order_by(turns.c.start_ns, turns.c.trace_id))]
+def list_turns(connection: Connection, *, session_keys: Sequence[bytes]) -> list[TurnRow]:
+    """List the turns of sessions in the order of their start, then of their trace ids."""
+    statement = _SELECT.where(turns.c.session_key.in_(session_keys))
+    return queries.list_rows(connection, TurnRow, statement.order_by(turns.c.start_ns, turns.c.trace_id))
 
 
 def extents(connection: Connection, *, session_keys: Sequence[bytes]) -> dict[bytes, tuple[int, int]]:
-    """By session: the earliest start and the latest end of its turns; without those that have none."""
+    """Return {session key: (earliest start, latest end of its turns)} of sessions that have turns."""
     c = turns.c
     statement = select(c.session_key, func.min(c.start_ns), func.max(c.end_ns)).where(c.session_key.in_(session_keys))
     return {key: (start_ns, end_ns) for key, start_ns, end_ns in connection.execute(statement.group_by(c.session_key))}
-
-
-def _row(row: Any) -> TurnRow:
-    return TurnRow(*row)

@@ -24,32 +24,30 @@ vendor_credentials = Table(
 )
 
 
-# Built once: every run asks this.
-_FIND = select(
-    vendor_credentials.c.organization_id,
-    vendor_credentials.c.vendor,
-    vendor_credentials.c.encrypted_key,
-    vendor_credentials.c.base_url,
-).where(
-    vendor_credentials.c.organization_id.in_(bindparam("organization_ids", expanding=True)),
-    vendor_credentials.c.vendor.in_(bindparam("vendors", expanding=True)),
+_C = vendor_credentials.c
+# Built once, since every run executes it.
+_FIND = select(_C.organization_id, _C.vendor, _C.encrypted_key, _C.base_url).where(
+    _C.organization_id.in_(bindparam("organization_ids", expanding=True)),
+    _C.vendor.in_(bindparam("vendors", expanding=True)),
 )
 
 
 def find_credentials(
-    connection: Connection, *, wanted: Collection[tuple[int, str]]
+    connection: Connection, *, keys: Collection[tuple[int, str]]
 ) -> dict[tuple[int, str], tuple[str, str]]:
-    """{(organization, vendor): (encrypted key, base URL)} of those wanted that are stored, and maybe of others."""
-    organization_ids, vendors = zip(*wanted, strict=True)
+    """Return {(organization id, vendor): (encrypted key, base URL)} of those `keys` that are stored.
+
+    Credentials of other combinations of these organizations and vendors may be among them.
+    """
+    organization_ids, vendors = zip(*keys, strict=True)
     rows = connection.execute(_FIND, {"organization_ids": organization_ids, "vendors": vendors})
     return {(row[0], row[1]): (row[2], row[3]) for row in rows}
 
 
 def list_credentials(connection: Connection, *, organization_id: int) -> list[tuple[str, str, str, datetime]]:
-    """(vendor, encrypted key, base URL, created at) of each."""
-    c = vendor_credentials.c
-    statement = select(c.vendor, c.encrypted_key, c.base_url, c.created_at)
-    rows = connection.execute(statement.where(c.organization_id == organization_id))
+    """List (vendor, encrypted key, base URL, created at) of an organization's credentials."""
+    statement = select(_C.vendor, _C.encrypted_key, _C.base_url, _C.created_at)
+    rows = connection.execute(statement.where(_C.organization_id == organization_id))
     return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
@@ -63,6 +61,5 @@ def put_credential(
 
 
 def delete_credential(connection: Connection, *, organization_id: int, vendor: str) -> bool:
-    c = vendor_credentials.c
-    statement = delete(vendor_credentials).where(c.organization_id == organization_id, c.vendor == vendor)
-    return connection.execute(statement).rowcount == 1
+    statement = delete(vendor_credentials).where(_C.organization_id == organization_id, _C.vendor == vendor)
+    return queries.changes_row(connection, statement)

@@ -59,6 +59,7 @@ from app.services.runs.service import ACCEPTED_AT_ONCE, TURN_S, RunService
 from app.services.runs.sweeper import RunSweeper
 from app.services.runs.usage import UsageService
 from app.services.traces.ingest import IngestService
+from app.services.traces.known_prompts import KnownPrompts
 from app.services.traces.logs import LogService
 from app.services.traces.sessions import SessionService
 from app.shares import Quota
@@ -253,6 +254,7 @@ def _build_ingest(backends: Backends, masking: MaskingRules) -> IngestService:
         span_bytes=backends.settings.span_bytes,
         metrics=backends.metrics,
         rules=masking,
+        known_prompts=KnownPrompts(backends.database),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ from app.models.cases import TestCaseRow
 from app.models.erasures import has_prompt
 from app.models.run_log import RunEntry, RunFilter, page_of_runs
 from app.models.runs import RunRow
-from app.models.sessions import SessionRow
+from app.models.sessions import SessionRange, SessionRow
 from app.services.traces.logs import ns_of
 from app.services.traces.sessions import Session, SessionService
 
@@ -48,13 +48,11 @@ class ExportService:
         self, *, project_id: int, prompt_id: int, since: datetime | None = None, until: datetime | None = None
     ) -> Iterator[Session]:
         """The sessions that started in [since, until)."""
-        from_ns, to_ns = ns_of(since) if since else None, ns_of(until) if until else None
+        within = SessionRange(prompt_id, None, ns_of(since) if since else None, ns_of(until) if until else None)
 
         def read(connection: Connection, last: SessionRow | None) -> list[SessionRow]:
-            before = (last.start_ns, last.id) if last else None
-            return sessions.list_sessions(
-                connection, prompt_id=prompt_id, limit=PAGE, before=before, from_ns=from_ns, to_ns=to_ns
-            )
+            after = replace(within, before=(last.start_ns, last.id)) if last else within
+            return sessions.list_sessions(connection, after, limit=PAGE)
 
         for row in self._all(read, PAGE):
             with suppress(NotFound):  # removed meanwhile

@@ -1,13 +1,11 @@
-"""Vendors' credentials: an organization's own, encrypted at rest, else those of the instance's settings."""
+"""Vendors' credentials: those of an organization, encrypted at rest, or those of the instance's settings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import urlsplit
-
-from sqlalchemy import Connection
 
 from app.chat import Message
 from app.coalesce import Coalescer
@@ -25,15 +23,15 @@ from config.settings import VENDOR_VARIABLES
 CUSTOM = "CUSTOM_OPENAI_COMPATIBLE"
 CHECK_TIMEOUT_S = 20.0
 BASE_URL_MAX = 512
-# Of a shorter key the last four characters would say too much.
+# The last four characters of a shorter key would reveal too much of it.
 SHOWN_FROM = 16
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCredential:
-    """What may be shown of a credential; `set_at` is None for one of the settings.
+    """The parts of a credential that may be shown; `set_at` is None for one of the settings.
 
-    `last_four` is "" for a key that is short, of the settings, or can't be read.
+    `last_four` is "" for a key that is short, comes from the settings, or can't be decrypted.
     """
 
     vendor: str
@@ -42,35 +40,33 @@ class StoredCredential:
     last_four: str = ""
 
 
+@dataclass(slots=True, kw_only=True)
 class CredentialService:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        now: Now,
-        secret_key: str,
-        from_settings: Mapping[str, tuple[str, str]],
-        providers: ModelPort,
-    ) -> None:
-        """`from_settings` is {vendor: (key, base URL)}."""
-        self._database = database
-        self._now = now
-        self._cipher = CredentialCipher(secret_key)
-        self._from_settings = from_settings
-        self._providers = providers
-        self._stored: Coalescer[tuple[int, str], tuple[str, str] | None] = Coalescer(self.find_stored)
+    """`from_settings` is {vendor: (key, base URL)}."""
+
+    database: Database
+    now: Now
+    secret_key: str
+    from_settings: Mapping[str, tuple[str, str]]
+    providers: ModelPort
+    _cipher: CredentialCipher = field(init=False)
+    _stored: Coalescer[tuple[int, str], tuple[str, str] | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._cipher = CredentialCipher(self.secret_key)
+        self._stored = Coalescer(self.find_stored)
 
     def find(self, organization_id: int, vendor: str, *, base_url: str = "") -> Credential | None:
-        """What to call the vendor with. `ProviderError`, saying what to set, when there is nothing.
+        """Return the credential to call a vendor with; `ProviderError` says what to set when there is none.
 
-        BUILTIN models need none, and neither does an endpoint whose own `base_url` the model brings along.
+        BUILTIN models need no credential, and neither does a model with a `base_url` of its own.
         """
         if vendor == "BUILTIN":
             return None
         stored = self._stored((organization_id, vendor))
         if stored:
             return Credential(self._decrypt(vendor, stored[0]) or None, stored[1] or None)
-        key, url = self._from_settings.get(vendor, ("", ""))
+        key, url = self.from_settings.get(vendor, ("", ""))
         if base_url and base_url != url:
             # The instance's key must not go to an address that an organization chose.
             return Credential()
@@ -78,23 +74,23 @@ class CredentialService:
             return Credential(key or None, url or None)
         raise ProviderError(_nothing_set(vendor))
 
-    def find_stored(self, wanted: Sequence[tuple[int, str]]) -> Sequence[tuple[str, str] | None]:
-        """(encrypted key, base URL) that each organization stored for the vendor named with it."""
-        with self._database.read() as connection:
-            found = vendor_credentials.find_credentials(connection, wanted=set(wanted))
-        return [found.get(one) for one in wanted]
+    def find_stored(self, keys: Sequence[tuple[int, str]]) -> Sequence[tuple[str, str] | None]:
+        """Return the stored (encrypted key, base URL) of each (organization id, vendor)."""
+        with self.database.read() as connection:
+            found = vendor_credentials.find_credentials(connection, keys=set(keys))
+        return [found.get(key) for key in keys]
 
     def list(self, organization_id: int) -> list[StoredCredential]:
-        """The vendors that can be called, by name."""
-        with self._database.read() as connection:
+        """List the credentials of the vendors that can be called, by name."""
+        with self.database.read() as connection:
             own = vendor_credentials.list_credentials(connection, organization_id=organization_id)
-        known = {vendor: StoredCredential(vendor, url, None) for vendor, (_, url) in self._from_settings.items()}
+        known = {vendor: StoredCredential(vendor, url, None) for vendor, (_, url) in self.from_settings.items()}
         for vendor, encrypted, url, set_at in own:
             known[vendor] = StoredCredential(vendor, url, set_at, self._last_four(vendor, encrypted))
         return sorted(known.values(), key=lambda credential: credential.vendor)
 
     def get(self, organization_id: int, vendor: str) -> StoredCredential:
-        """`NotFound` when the vendor can't be called."""
+        """Return the vendor's credential; `NotFound` when it has none."""
         for credential in self.list(organization_id):
             if credential.vendor == vendor:
                 return credential
@@ -103,7 +99,7 @@ class CredentialService:
     def set(
         self, organization_id: int, vendor: str, *, api_key: str, base_url: str = "", actor: Actor = SYSTEM
     ) -> None:
-        """Store a credential in place of an older one; an endpoint of one's own may need no key."""
+        """Store a credential in place of an older one; only custom endpoints may have no key."""
         if vendor not in VENDOR_VARIABLES:
             raise Invalid(f"vendor: Use one of {', '.join(VENDOR_VARIABLES)}.")
         if not api_key and vendor != CUSTOM:
@@ -112,42 +108,39 @@ class CredentialService:
             raise Invalid("apiKey: Has characters that no key has; copy it anew.")
         check_base_url(base_url)
         encrypted = self._cipher.encrypt(api_key)
-        with self._database.write() as connection:
+        with self.database.write() as connection:
             vendor_credentials.put_credential(
                 connection,
                 organization_id=organization_id,
                 vendor=vendor,
                 encrypted_key=encrypted,
                 base_url=base_url,
-                now=self._now(),
+                now=self.now(),
             )
-            self._note(connection, organization_id, actor, Action.CREDENTIAL_SET, vendor, base_url)
+            audit_log.note(
+                connection,
+                self.now(),
+                actor,
+                Action.CREDENTIAL_SET,
+                vendor,
+                organization_id=organization_id,
+                details=address_details(base_url),
+            )
 
     def clear(self, organization_id: int, vendor: str, *, actor: Actor = SYSTEM) -> None:
-        with self._database.write() as connection:
+        with self.database.write() as connection:
             if not vendor_credentials.delete_credential(connection, organization_id=organization_id, vendor=vendor):
                 raise NotFound("There is no such credential.")
-            self._note(connection, organization_id, actor, Action.CREDENTIAL_CLEARED, vendor)
+            action = Action.CREDENTIAL_CLEARED
+            audit_log.note(connection, self.now(), actor, action, vendor, organization_id=organization_id)
 
     def check(self, organization_id: int, model: LanguageModel) -> None:
-        """Ask the model for a word; `ProviderError` with the vendor's own when the credential does not serve."""
+        """Call the model once; `ProviderError` has the vendor's message when the credential does not work."""
         credential = self.find(organization_id, model.vendor, base_url=model.base_url)
         ref = ModelRef(model.vendor, model.name, model.base_url or None)  # type: ignore[arg-type]
         question = (Message("user", "Say OK."),)
         request = ModelRequest(ref, ModelConfig(), question, credential, CHECK_TIMEOUT_S, organization_id)
-        self._providers.complete(request)
-
-    def _note(
-        self,
-        connection: Connection,
-        organization_id: int,
-        actor: Actor,
-        action: Action,
-        vendor: str,
-        base_url: str = "",
-    ) -> None:
-        details = {"baseUrl": base_url} if base_url else {}
-        audit_log.note(connection, self._now(), actor, action, vendor, organization_id=organization_id, details=details)
+        self.providers.complete(request)
 
     def _last_four(self, vendor: str, encrypted: str) -> str:
         try:
@@ -160,12 +153,17 @@ class CredentialService:
         try:
             return self._cipher.decrypt(encrypted)
         except Undecryptable:
-            words = "can't be read, as REPRISE_SECRET_KEY changed; store it again."
-            raise ProviderError(f"The credential stored for {vendor} {words}") from None
+            reason = "can't be read, as REPRISE_SECRET_KEY changed; store it again."
+            raise ProviderError(f"The credential stored for {vendor} {reason}") from None
+
+
+def address_details(base_url: str) -> dict[str, str]:
+    """Return the details of an audit log entry."""
+    return {"baseUrl": base_url} if base_url else {}
 
 
 def check_base_url(base_url: str) -> None:
-    """`Invalid` for what can't be called; "" stands for the vendor's own."""
+    """`Invalid` for an address that can't be called; "" stands for the vendor's own."""
     if not base_url:
         return
     try:

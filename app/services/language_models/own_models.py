@@ -1,17 +1,15 @@
-"""Models of an organization's own: whatever answers in OpenAI's format at a base URL."""
+"""Models of an organization's own, served by endpoints in OpenAI's format."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection
-
 from app.db import Database
 from app.errors import Invalid, NotFound
 from app.models import audit_log, language_models
 from app.models.audit_log import Action, Actor
-from app.services.language_models.credentials import CUSTOM, check_base_url
+from app.services.language_models.credentials import CUSTOM, address_details, check_base_url
 from app.timestamps import Now
 
 NAME_MAX = 128
@@ -21,7 +19,10 @@ PRICE_MAX = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnModel:
-    """`name` as the endpoint knows it; prices in USD per million tokens; base URL "" is that of the credential."""
+    """A model to add: `name` as the endpoint spells it, prices in USD per million tokens.
+
+    An empty base URL stands for the credential's.
+    """
 
     name: str
     base_url: str
@@ -38,38 +39,28 @@ class OwnModelService:
     now: Now
 
     def put(self, *, organization_id: int, model: OwnModel, actor: Actor) -> tuple[int, bool]:
-        """Add a model, or change the one of that name: its id, and whether it was added. `Invalid` if it can't be."""
+        """Add a model, or change the one of that name; returns its id, and whether it was added. Raises `Invalid`."""
         _check(model)
-        values = asdict(model)
+        values = asdict(model) | {"details": {}}
         name = values.pop("name")
+        now, organization, details = self.now(), {"organization_id": organization_id}, address_details(model.base_url)
         with self.database.write() as connection:
             put = language_models.put_own_model(
-                connection,
-                organization_id=organization_id,
-                vendor=CUSTOM,
-                name=name,
-                values=values | {"details": {}},
-                now=self.now(),
+                connection, **organization, vendor=CUSTOM, name=name, values=values, now=now
             )
-            self._note(connection, organization_id, actor, Action.MODEL_ADDED, name, model.base_url)
+            audit_log.note(connection, now, actor, Action.MODEL_ADDED, name, **organization, details=details)
         return put
 
     def remove(self, *, organization_id: int, model_id: int, actor: Actor) -> None:
-        """No prompt can use it from now on; `NotFound` for a model of the catalogue."""
+        """Retire a model, so that no prompt can use it; `NotFound` for a model of the catalogue."""
+        now, key = self.now(), {"organization_id": organization_id, "model_id": model_id}
         with self.database.write() as connection:
-            model = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
-            retired = language_models.retire_own_model(
-                connection, organization_id=organization_id, model_id=model_id, now=self.now()
-            )
-            if model is None or not retired:
+            model = language_models.find_model(connection, **key)
+            if model is None or not language_models.retire_own_model(connection, **key, now=now):
                 raise NotFound("The organization has no such model of its own.")
-            self._note(connection, organization_id, actor, Action.MODEL_REMOVED, model.name, model.base_url)
-
-    def _note(
-        self, connection: Connection, organization_id: int, actor: Actor, action: Action, name: str, base_url: str
-    ) -> None:
-        details = {"baseUrl": base_url} if base_url else {}
-        audit_log.note(connection, self.now(), actor, action, name, organization_id=organization_id, details=details)
+            details = address_details(model.base_url)
+            action = Action.MODEL_REMOVED
+            audit_log.note(connection, now, actor, action, model.name, organization_id=organization_id, details=details)
 
 
 def _check(model: OwnModel) -> None:

@@ -1,9 +1,9 @@
-"""Language models: the catalogue in the database, and what each organization made of it."""
+"""Language models: the catalogue in the database, and the choices of organizations."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -17,39 +17,39 @@ from app.models.language_models import LanguageModel
 from app.providers.catalogue import Catalogue, ModelEntry
 from app.timestamps import Now
 
-# How long a process may go on with a model's record after another process changed it.
+# The seconds for which a process may use a model that another process has changed.
 CACHE_S = 3.0
 FALLBACK = "echo"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelService:
-    def __init__(self, *, database: Database, now: Now, catalogue: Catalogue) -> None:
-        self._database = database
-        self._now = now
-        self._catalogue = catalogue
-        self._cache: dict[tuple[int, int], tuple[float, LanguageModel]] = {}
+    database: Database
+    now: Now
+    catalogue: Catalogue
+    _cache: dict[tuple[int, int], tuple[float, LanguageModel]] = field(default_factory=dict, init=False)
 
     def sync_catalogue(self) -> None:
-        """Make the shared models those of the catalogue; models that left it are retired, never deleted."""
-        entries = [_columns(entry) for entry in self._catalogue.values()]
-        with self._database.write() as connection:
-            language_models.put_catalogue(connection, entries=entries, now=self._now())
+        """Make the shared models those of the catalogue; models that it lacks are retired, never deleted."""
+        entries = [_columns(entry) for entry in self.catalogue.values()]
+        with self.database.write() as connection:
+            language_models.put_catalogue(connection, entries=entries, now=self.now())
         self._cache.clear()
 
     def list(self, *, organization_id: int) -> list[LanguageModel]:
-        """All that the organization can see, disabled and retired ones too, by vendor and name; one is the default."""
-        with self._database.read() as connection:
+        """List all models that the organization can see, disabled and retired ones too, by vendor and name."""
+        with self.database.read() as connection:
             return _list(connection, organization_id)
 
     def get(self, *, organization_id: int, model_id: int) -> LanguageModel:
-        """`NotFound` for a model that the organization can't see, or that is retired."""
+        """Return a model; `NotFound` for one that the organization can't see, or that is retired."""
         found = self.list(organization_id=organization_id)
         if model := next((each for each in found if each.id == model_id and not each.retired), None):
             return model
         raise NotFound("There is no such model.")
 
     def cheapest(self, *, organization_id: int, vendor: str) -> LanguageModel:
-        """The usable model of the vendor that costs the least to ask; `Conflict` when it has none."""
+        """Return the usable model of the vendor with the lowest prices; `Conflict` when there is none."""
         usable = [m for m in self.list(organization_id=organization_id) if m.vendor == vendor and m.usable]
         if not usable:
             raise Conflict("There is no model to ask: add or enable one of this vendor first.")
@@ -64,17 +64,17 @@ class ModelService:
         is_default: bool | None = None,
         actor: Actor = SYSTEM,
     ) -> None:
-        """Disable or enable a model for the organization, or make it the default; None leaves that as it is."""
+        """Disable or enable a model for the organization, or make it the default; None changes nothing."""
         chosen = {"disabled": disabled, "is_default": is_default}
         values = {name: value for name, value in chosen.items() if value is not None}
-        with self._database.write() as connection:
+        with self.database.write() as connection:
             model = _find(connection, organization_id, model_id)
             if is_default and (model.disabled if disabled is None else disabled):
                 raise Conflict(f"Enable {model.name} before you make it the default.")
             language_models.put_choice(connection, organization_id=organization_id, model_id=model_id, values=values)
             audit_log.note(
                 connection,
-                self._now(),
+                self.now(),
                 actor,
                 Action.MODEL_CHANGED,
                 model.name,
@@ -84,25 +84,25 @@ class ModelService:
         self._cache.clear()
 
     def read(self, connection: Connection, *, organization_id: int, model_id: int) -> LanguageModel:
-        """The model of a prompt, whether it may still be used or not; up to `CACHE_S` old."""
+        """Return the model of a prompt, usable or not, as it was at most `CACHE_S` ago."""
         if known := self.known(organization_id=organization_id, model_id=model_id):
             return known
-        asked_at = time.monotonic()
+        read_at = time.monotonic()
         model = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
         if model is None:
             raise NotFound("There is no such model.")
-        self._cache[organization_id, model_id] = (asked_at + CACHE_S, model)
+        self._cache[organization_id, model_id] = (read_at + CACHE_S, model)
         return model
 
     def known(self, *, organization_id: int, model_id: int) -> LanguageModel | None:
-        """The same without asking the database; None where it has to be asked."""
+        """Return the model without the database; None if `read` has to query it."""
         until, model = self._cache.get((organization_id, model_id), (0.0, None))
         return model if until > time.monotonic() else None
 
     def named(
         self, connection: Connection, *, organization_id: int, name: str | None, field: str = "languageModelName"
     ) -> LanguageModel:
-        """The usable model of that name, the default for None; `Invalid`, naming the `field`, when there is none."""
+        """Return the usable model of that name, the default for None; `Invalid` names the `field` if there is none."""
         if name is None:
             if model := next((each for each in _list(connection, organization_id) if each.is_default), None):
                 return model
@@ -115,7 +115,7 @@ class ModelService:
 
 
 def _list(connection: Connection, organization_id: int) -> list[LanguageModel]:
-    """With one default: the organization's choice, else the builtin that needs no credential (decisions.md §8)."""
+    """List the models, one of them the default: the organization's choice, or the builtin that needs no credential."""
     found = language_models.list_models(connection, organization_id=organization_id)
     usable = [model for model in found if model.usable]
     default = next((model for model in usable if model.is_default), None) or next(

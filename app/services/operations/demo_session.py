@@ -67,5 +67,5 @@ class DemoSession:
         if receipt.outcome != "stored":
             raise Unavailable(f"The demo session could not be stored: {receipt.message}")
         with self.database.read() as connection:
-            rows = sessions.list_sessions(connection, prompt_id=prompt_id, limit=SESSIONS)
+            rows = sessions.list_sessions(connection, sessions.SessionRange(prompt_id), limit=SESSIONS)
         return next(row.session_key.hex() for row in rows if row.conversation_id == CONVERSATION)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from app.db import Database
-from app.models import api_keys, prompt_activity, version_activity
-from app.models.version_activity import VersionActivity
+from app.models import activity, api_keys
+from app.models.activity import VersionActivity
 from app.timestamps import Now
 
 DAYS = 7
@@ -22,7 +22,6 @@ class Activity:
 
     runs_by_day: tuple[int, ...] = (0,) * DAYS
     cost_usd: float = 0.0
-    test_cases: int = 0
     passed: int = 0
 
     @property
@@ -53,15 +52,14 @@ class OverviewService:
         runs: dict[int, dict[object, int]] = defaultdict(dict)
         costs: dict[int, float] = defaultdict(float)
         with self.database.read() as connection:
-            for row in prompt_activity.runs_by_day(connection, prompt_ids=prompt_ids, since=since):
+            for row in activity.runs_by_day(connection, prompt_ids=prompt_ids, since=since):
                 runs[row.prompt_id][row.day] = row.runs
                 costs[row.prompt_id] += row.cost_usd
-            cases = prompt_activity.count_test_cases(connection, prompt_ids=prompt_ids)
-            passed = prompt_activity.count_passed_cases(connection, prompt_ids=prompt_ids)
+            passed = activity.count_passed_cases(connection, prompt_ids=prompt_ids)
 
         def of(prompt_id: int) -> Activity:
             by_day = tuple(runs[prompt_id].get(day, 0) for day in days)
-            return Activity(by_day, costs[prompt_id], cases.get(prompt_id, 0), passed.get(prompt_id, 0))
+            return Activity(by_day, costs[prompt_id], passed.get(prompt_id, 0))
 
         return {prompt_id: of(prompt_id) for prompt_id in prompt_ids}
 
@@ -69,14 +67,10 @@ class OverviewService:
         """The last 30 days of each version of a prompt by commit hash, None for the draft; the caller checks access."""
         since = self.now() - timedelta(days=VERSION_DAYS)
         with self.database.read() as connection:
-            found = version_activity.activity_by_version(connection, prompt_id=prompt_id, since=since)
+            found = activity.activity_by_version(connection, prompt_id=prompt_id, since=since)
         return {entry.commit_hash: entry for entry in found}
 
     def progress(self, *, project_id: int) -> Progress:
         with self.database.read() as connection:
-            return Progress(
-                has_key=bool(api_keys.list_keys(connection, project_id=project_id)),
-                has_run=prompt_activity.has_runs(connection, project_id=project_id),
-                has_trace=prompt_activity.has_sessions(connection, project_id=project_id),
-                has_passed_replay=prompt_activity.has_passed_replays(connection, project_id=project_id),
-            )
+            has_key = bool(api_keys.list_keys(connection, project_id=project_id))
+            return Progress(has_key, *activity.first_steps(connection, project_id=project_id))

@@ -74,5 +74,4 @@ def parse_placeholders(stored: list[dict[str, Any]]) -> tuple[Placeholder, ...]:
 
 def placeholders_json(placeholders: tuple[Placeholder, ...]) -> list[dict[str, Any]]:
     """Return the JSON that is stored, hashed and shown: the inverse of `parse_placeholders`."""
-    stored: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(placeholders))
-    return stored
+    return [msgspec.to_builtins(placeholder) for placeholder in placeholders]

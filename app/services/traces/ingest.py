@@ -1,4 +1,4 @@
-"""Storing a batch of spans: decoded outside any transaction, written with its turns and sessions in one."""
+"""Stores batches of spans: decodes them outside of transactions, and writes each with its turns and sessions in one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,12 @@ from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
 
-# Prefix of the encoding of a batch that waits encrypted, as all do whose project masks.
-SEALED = "sealed:"
 Outcome = Literal["stored", "invalid", "too_large", "unsupported", "unavailable"]
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a batch. `message` says what was wrong with it or with some of its spans."""
+    """The result of storing a batch; `message` says what is wrong with it or with some of its spans."""
 
     outcome: Outcome
     stored: int = 0
@@ -44,84 +42,74 @@ class Receipt:
     message: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IngestService:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        mailbox: Mailbox,
-        now: Now,
-        batch_bytes: int,
-        span_bytes: int,
-        metrics: Metrics,
-        rules: MaskingRules,
-    ) -> None:
-        self._database = database
-        self._mailbox = mailbox
-        self._now = now
-        self._batch_bytes = batch_bytes
-        self._span_bytes = span_bytes
-        self._metrics = metrics
-        self._known = KnownPrompts(database)
-        self._masking = rules
+    database: Database
+    mailbox: Mailbox
+    now: Now
+    batch_bytes: int
+    span_bytes: int
+    metrics: Metrics
+    rules: MaskingRules
+    known_prompts: KnownPrompts
 
-    def store_claimed(self, project_id: int, key: str, ticket: str, encoding: str) -> dict[str, object]:
-        """Store the batch that waits under `ticket`; the receipt as JSON for the request that waits for it."""
-        body = self._mailbox.body(ticket)
+    def store_claimed(self, project_id: int, key: str, ticket: str, encoding: str, *, sealed: bool = False) -> Receipt:
+        """Store the batch that waits under `ticket`, which is encrypted if `sealed`."""
+        body = self.mailbox.body(ticket)
         if body is None:
-            return asdict(Receipt("unavailable", message="The batch was lost before it was stored; send it again."))
-        if encoding.startswith(SEALED):
-            body, encoding = self._masking.cipher.decrypt(body), encoding.removeprefix(SEALED)
-        receipt, note = self._store_noted(project_id, body, encoding, self._mailbox.stored_before(key))
-        self._mailbox.done(key, ticket, note=note)
-        return asdict(receipt)
+            return Receipt("unavailable", message="The batch was lost before it was stored; send it again.")
+        if sealed:
+            body = self.rules.cipher.decrypt(body)
+        receipt, note = self._store_noted(project_id, body, encoding, self.mailbox.stored_before(key))
+        self.mailbox.done(key, ticket, note=note)
+        return receipt
 
     def store(self, project_id: int, body: bytes, encoding: str = "") -> Receipt:
-        """Store a batch as it came from an exporter."""
+        """Store a batch as an exporter sent it."""
         return self._store_noted(project_id, body, encoding, b"")[0]
 
     def _store_noted(self, project_id: int, body: bytes, encoding: str, note: bytes) -> tuple[Receipt, bytes]:
-        """The receipt, and the keys of all spans of the batch if it was stored whole; `note` is what it gave before."""
-        with self._metrics.timed(BATCH_SECONDS):
+        """Return the receipt, and the keys of the batch's spans if all were stored: the `note` for the next time."""
+        with self.metrics.timed(BATCH_SECONDS):
             receipt = self._repeated(project_id, note) if note else None
             if receipt is None:
                 receipt, note = self._store(project_id, body, encoding)
         log.info("batch", **asdict(receipt))
-        self._metrics.count(BATCHES, receipt.outcome)
-        self._metrics.count(BATCH_BYTES, by=len(body))
-        for outcome, spans_of_it in (
+        self.metrics.count(BATCHES, receipt.outcome)
+        self.metrics.count(BATCH_BYTES, by=len(body))
+        for outcome, count in (
             ("stored", receipt.stored),
             ("duplicate", receipt.duplicates),
             ("rejected", receipt.rejected),
         ):
-            self._metrics.count(SPANS, outcome, by=spans_of_it)
+            self.metrics.count(SPANS, outcome, by=count)
         return receipt, note
 
     def _repeated(self, project_id: int, note: bytes) -> Receipt | None:
-        """The receipt of a batch whose spans are all stored, without a look at it; None if some are not, or no more."""
+        """Return the receipt of a batch without decoding it; None unless all of its spans are still stored."""
         keys = _keys(note)
         try:
-            with self._database.read() as connection:
+            with self.database.read() as connection:
                 stored = spans.stored_keys(connection, project_id=project_id, keys=keys)
         except RepriseError as error:
             return Receipt("unavailable", message=str(error))
         if len(stored) < len(keys):
             return None
-        self._metrics.count(SPANS, "received", by=len(keys))
+        self.metrics.count(SPANS, "received", by=len(keys))
         return Receipt("stored", duplicates=len(keys))
 
     def _store(self, project_id: int, body: bytes, encoding: str) -> tuple[Receipt, bytes]:
         try:
-            decoded = decode(inflate(body, encoding, limit=self._batch_bytes))
+            decoded = decode(inflate(body, encoding, limit=self.batch_bytes))
         except (Invalid, TooLarge, UnsupportedMediaType) as error:
             return Receipt(_outcome(error), message=str(error)), b""
-        self._metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))
+        self.metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))
         try:
             # Prompts never leave a project.
-            known = self._known.among(project_id, {span.prompt_id for span in decoded.spans})
+            known = self.known_prompts.among(project_id, {span.prompt_id for span in decoded.spans})
             kept, foreign = reject_unknown_prompts(decoded.spans, known)
             kept, large = self._reject_large(kept)
-            kept, rejected = self._masking.apply(project_id, kept, decoded.rejected + foreign + large)
+            kept, rejected = self.rules.apply(project_id, kept, decoded.rejected + foreign + large)
             stored = self._write(project_id, kept)
             self._keep_rejections(project_id, rejected)
         except RepriseError as error:
@@ -132,38 +120,41 @@ class IngestService:
         return receipt, b"".join(span.trace_id + span.span_id for span in kept)
 
     def _reject_large(self, found: list[Span]) -> tuple[list[Span], list[Rejection]]:
-        large = [span for span in found if len(span.raw) > self._span_bytes]
+        large = [span for span in found if len(span.raw) > self.span_bytes]
         if not large:
             return found, []
-        rejections = [too_large(span, self._span_bytes) for span in large]
-        return [span for span in found if len(span.raw) <= self._span_bytes], rejections
+        kept = [span for span in found if len(span.raw) <= self.span_bytes]
+        return kept, [too_large(span, self.span_bytes) for span in large]
 
     def _write(self, project_id: int, found: Sequence[Span]) -> int:
-        """Store what is new, with its turns and sessions; returns how many spans were new."""
+        """Store the new spans with their turns and sessions; returns the number of new spans."""
         if not found:
             return 0
         ordered = sorted(found, key=lambda span: (span.trace_id, span.span_id))
-        batch_id = new_batch_id(self._now())
-        rows = [_row(project_id, batch_id, span) for span in ordered]
-        groups = parts_of(ordered)
+        batch_id = new_batch_id(self.now())
+        rows: list[spans.NewSpan] = [
+            (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, span.scope, span.raw)
+            for span in ordered
+        ]
+        parts = parts_of(ordered)
 
         def work(connection: Connection) -> int:
             stored = spans.insert_new(connection, rows)
-            fresh = groups
+            new_parts = parts
             if stored < len(rows):
                 keys = [(span.trace_id, span.span_id) for span in ordered]
-                ours = spans.stored_keys(connection, project_id=project_id, keys=keys, batch_id=batch_id)
-                fresh = parts_of([span for span in ordered if (span.trace_id, span.span_id) in ours])
-            if fresh:
-                add_to_turns(connection, project_id, batch_id, fresh)
+                new = spans.stored_keys(connection, project_id=project_id, keys=keys, batch_id=batch_id)
+                new_parts = parts_of([span for span in ordered if (span.trace_id, span.span_id) in new])
+            if new_parts:
+                add_to_turns(connection, project_id, batch_id, new_parts)
             return stored
 
-        return self._database.retrying(work)
+        return self.database.retrying(work)
 
     def _keep_rejections(self, project_id: int, rejected: Sequence[Rejection]) -> None:
         if not rejected:
             return
-        now = self._now()
+        now = self.now()
         rows = [
             RejectedSpan(
                 project_id, one.prompt_id, one.trace_id, one.span_id, one.name, one.code, one.reason[:1000], now
@@ -175,15 +166,11 @@ class IngestService:
             rejected_spans.add_rejected(connection, rows)
             rejected_spans.forget_old(connection, project_id=project_id)
 
-        self._database.retrying(work)
-
-
-def _row(project_id: int, batch_id: int, span: Span) -> spans.NewSpan:
-    return (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, span.scope, span.raw)
+        self.database.retrying(work)
 
 
 def _keys(note: bytes) -> set[spans.SpanKey]:
-    return {(note[at : at + 16], note[at + 16 : at + 24]) for at in range(0, len(note), 24)}
+    return {(note[start : start + 16], note[start + 16 : start + 24]) for start in range(0, len(note), 24)}
 
 
 def _outcome(error: RepriseError) -> Outcome:

@@ -1,30 +1,32 @@
-"""Which prompts take spans, remembered for some seconds: ingest asks for every batch."""
+"""Remembers for some seconds which prompts take spans, since ingest asks for every batch."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from app.db import Database
 from app.models import prompts
 
-# An erased prompt takes no more spans after this, and what is under way.
+# The seconds for which an erased prompt may still take spans.
 REMEMBERED_S = 5.0
 
 
+@dataclass(slots=True)
 class KnownPrompts:
-    def __init__(self, database: Database, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._database = database
-        self._monotonic = monotonic
-        self._known: dict[int, set[int]] = {}
-        self._since = monotonic()
+    database: Database
+    monotonic: Callable[[], float] = time.monotonic
+    _known: dict[int, set[int]] = field(default_factory=dict, init=False)
+    _expires: float = field(default=0.0, init=False)
 
-    def among(self, project_id: int, named: set[int]) -> set[int]:
-        """The project's prompts that are known, those of `named` that are its prompts among them."""
-        if self._monotonic() - self._since > REMEMBERED_S:
-            self._known, self._since = {}, self._monotonic()
+    def among(self, project_id: int, prompt_ids: set[int]) -> set[int]:
+        """Return the project's prompts that are known, with all of `prompt_ids` that are its prompts."""
+        now = self.monotonic()
+        if now > self._expires:
+            self._known, self._expires = {}, now + REMEMBERED_S
         known = self._known.setdefault(project_id, set())
-        if unknown := named - known:
-            with self._database.read() as connection:
+        if unknown := prompt_ids - known:
+            with self.database.read() as connection:
                 known |= prompts.known_prompts(connection, project_id=project_id, prompt_ids=unknown)
         return known

@@ -1,7 +1,8 @@
-"""Sessions as people read them: built from the stored spans when they are asked for."""
+"""Sessions as people read them, which are built from the stored spans for each request."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +13,13 @@ from app.db import Database
 from app.errors import NotFound
 from app.models import sessions, spans, turns
 from app.models.sessions import SessionRow
+from app.models.spans import StoredSpan
 from app.models.turns import TurnRow
 from app.sessions.build import build_session
 from app.sessions.facts import TurnFacts, load
 from app.sessions.types import Turn, Usage
+
+_SESSION_ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session as a log lists it: what its turns' facts say, without reading any span."""
+    """A session as a log lists it, made from the facts of its turns without reading any span."""
 
     id: str
     row_id: int
@@ -45,48 +49,41 @@ class SessionSummary:
     errors: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionService:
-    def __init__(self, *, database: Database) -> None:
-        self._database = database
+    database: Database
 
     def get(self, *, project_id: int, session_id: str) -> Session:
-        """`NotFound` for an id that is none, belongs to another project, or whose turns have joined another session."""
+        """Return a session; `NotFound` in another project, or when all of its turns have joined another session."""
         key = session_key_of(session_id)
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             row = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
             if row is None:
                 raise NotFound("There is no such session.")
-            found = turns.turns_of_session(connection, session_key=row.session_key)
+            found = turns.list_turns(connection, session_keys=[row.session_key])
             stored = spans.spans_of(
                 connection,
                 project_id=project_id,
                 prompt_id=row.prompt_id,
                 trace_ids=[turn.trace_id for turn in found],
             )
-        return Session(session_id, row.prompt_id, row.conversation_id, build_session(_by_trace(stored)))
-
-
-def _by_trace(stored: Sequence[spans.StoredSpan]) -> list[list[spans.StoredSpan]]:
-    traces: dict[bytes, list[spans.StoredSpan]] = defaultdict(list)
-    for span in stored:
-        traces[span.trace_id].append(span)
-    return list(traces.values())
+        traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
+        for span in stored:
+            traces[span.trace_id].append(span)
+        return Session(session_id, row.prompt_id, row.conversation_id, build_session(traces.values()))
 
 
 def session_key_of(session_id: str) -> bytes | None:
-    """The key behind a session's id (its hex, 32 digits); None for what is none."""
-    try:
-        return (
-            bytes.fromhex(session_id) if len(session_id) == 32 and session_id.islower() | session_id.isdigit() else None
-        )
-    except ValueError:
-        return None
+    """Return the key of a session's id, 32 lower-case hex digits; None for any other text."""
+    return bytes.fromhex(session_id) if _SESSION_ID.fullmatch(session_id) else None
 
 
 def summarise(connection: Connection, rows: Sequence[SessionRow]) -> list[SessionSummary]:
-    """The summaries of sessions, in their order; one query for all."""
+    """Return the summaries of sessions, in their order, by one query."""
+    if not rows:
+        return []
     by_session: dict[bytes, list[TurnRow]] = defaultdict(list)
-    for turn in turns.turns_of_sessions(connection, session_keys=[row.session_key for row in rows]):
+    for turn in turns.list_turns(connection, session_keys=[row.session_key for row in rows]):
         by_session[turn.session_key].append(turn)
     return [_summary(row, [load(turn.facts) for turn in by_session[row.session_key]]) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Keeping turns and sessions up to date with new spans, inside the transaction that stores the spans."""
+"""Updates turns and sessions with new spans, inside the transaction that stores the spans."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import groupby
+from operator import attrgetter
 
 from sqlalchemy import Connection
 
@@ -18,7 +19,7 @@ from app.sessions.facts import TurnFacts, dump, load, merge
 
 @dataclass(frozen=True, slots=True)
 class TurnPart:
-    """The spans of a batch that belong to one turn, and what they say about it."""
+    """The facts that the spans of a batch tell about one turn."""
 
     prompt_id: int
     trace_id: bytes
@@ -30,17 +31,14 @@ class TurnPart:
 
 
 def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:
-    """16 bytes that the turns of a conversation share; a turn without a conversation has its own."""
+    """Return 16 bytes that the turns of a conversation share; a turn without a conversation has its own."""
     named = f"c{facts.conversation[1]}".encode() if facts.conversation else b"t" + trace_id
     return blake2b(named, key=str(prompt_id).encode(), digest_size=16).digest()
 
 
 def parts_of(ordered: Sequence[Span]) -> list[TurnPart]:
-    """The turns of spans, in key order."""
-
-    def key(span: Span) -> tuple[int, bytes]:
-        return (span.prompt_id, span.trace_id)
-
+    """Return the turns of spans, in key order."""
+    key = attrgetter("prompt_id", "trace_id")
     return [TurnPart(*turn, TurnFacts.of(group)) for turn, group in groupby(sorted(ordered, key=key), key=key)]
 
 
@@ -50,12 +48,12 @@ def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: 
     left: set[bytes] = set()
     if turns.insert_new(connection, rows) < len(rows):
         by_key = {(turn.prompt_id, turn.trace_id): turn for turn in fresh}
-        known = turns.lock_existing(connection, keys=list(by_key), batch_id=batch_id)
+        stored = turns.lock_existing(connection, keys=list(by_key), batch_id=batch_id)
         merged = {
-            old.key: replace(by_key[old.key], facts=merge(load(old.facts), by_key[old.key].facts)) for old in known
+            row.key: replace(by_key[row.key], facts=merge(load(row.facts), by_key[row.key].facts)) for row in stored
         }
         turns.replace(connection, [_turn_row(project_id, batch_id, turn) for turn in merged.values()])
-        left = {old.session_key for old in known if old.session_key != merged[old.key].session_key}
+        left = {row.session_key for row in stored if row.session_key != merged[row.key].session_key}
         fresh = list((by_key | merged).values())
     sessions.put(connection, _session_rows(project_id, fresh))
     sessions.settle(connection, session_keys=left)

@@ -8,6 +8,7 @@ import pytest
 
 from app.services.data.recorded_export import export as conversation
 from app.services.traces.ingest import IngestService
+from app.services.traces.known_prompts import KnownPrompts
 from tests.support.everything import TURNS
 from tests.support.world import World
 
@@ -30,6 +31,7 @@ def test_a_batch_is_stored_once_however_the_clock_jumps(world: World, jump: time
         span_bytes=settings.span_bytes,
         metrics=world.container.metrics,
         rules=world.container.services.masking,
+        known_prompts=KnownPrompts(world.container.database),
     )
     prompt_id = world.prompt()
     first = conversation(prompt_id, "c", TURNS[:1], start_ns=1_760_000_000_000_000_000)

@@ -17,6 +17,7 @@ from app.errors import Unavailable
 from app.http.exports import AT_ONCE, PIECE, STALLED_S
 from app.services.data import export as service
 from app.services.data.recorded_export import export as conversation
+from app.services.traces.sessions import SessionService
 from app.timestamps import iso
 from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.everything import TURNS, everything
@@ -161,10 +162,10 @@ def test_a_fault_midway_ends_the_answer_instead_of_looking_whole(world: World, m
     body = begun(world, path_of("sessions", seven_sessions(world)))
     next(body)
 
-    def away(**_asked: object) -> None:
+    def away(_sessions: SessionService, **_asked: object) -> None:
         raise Unavailable("The database is not available; try again.")
 
-    monkeypatch.setattr(world.container.services.sessions, "get", away)
+    monkeypatch.setattr(SessionService, "get", away)
 
     with pytest.raises(Unavailable):
         list(body)

@@ -116,8 +116,8 @@ def consistent(world: World, prompts: list[int]) -> None:
     """Every session has turns, every turn a session, and the times agree."""
     with world.container.database.read() as connection:
         for prompt_id in prompts:
-            for row in sessions.list_sessions(connection, prompt_id=prompt_id, limit=100):
-                found = turns.turns_of_session(connection, session_key=row.session_key)
+            for row in sessions.list_sessions(connection, sessions.SessionRange(prompt_id), limit=100):
+                found = turns.list_turns(connection, session_keys=[row.session_key])
                 assert (row.start_ns, row.last_ns) == (
                     min(turn.start_ns for turn in found),
                     max(turn.end_ns for turn in found),

@@ -232,4 +232,4 @@ def test_spans_that_were_refused_are_named_each_time_a_batch_is_sent(world: Worl
 def test_a_message_whose_body_redis_has_lost_asks_for_the_batch_again(world: World) -> None:
     receipt = world.container.services.ingest.store_claimed(world.project_id, "no such key", "no such ticket", "")
 
-    assert receipt["outcome"] == "unavailable"
+    assert receipt.outcome == "unavailable"

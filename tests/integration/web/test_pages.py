@@ -192,8 +192,8 @@ def test_a_search_that_finds_nothing_offers_the_way_back(admin: Browser) -> None
 def impatient(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search of the log looks at one entry, then its time is over; the service is shared by all tests."""
     logs = world.container.services.logs
-    monkeypatch.setattr(logs, "_window", 1)
-    monkeypatch.setattr(logs, "_tick", itertools.count(step=SEARCH_S).__next__)
+    monkeypatch.setattr(logs, "window", 1)
+    monkeypatch.setattr(logs, "tick", itertools.count(step=SEARCH_S).__next__)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -12,7 +12,7 @@ from app.errors import Invalid
 from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
 from app.rendering.placeholders import Placeholder, PlaceholderValue
-from app.services.prompts.content import PromptContent, placeholders_json
+from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.service import PromptView
 from app.web.filters import percent
 from app.web.forms import Form
@@ -72,7 +72,7 @@ def test_a_form_sent_back_unchanged_says_the_same(
     assert fields_sent(form_of(fields)) == fields
     body = change_body(fields, fields)
     assert body["languageModelConfig"] == config
-    assert body["placeholders"] == placeholders_json(placeholders)
+    assert parse_placeholders(body["placeholders"]) == placeholders
     assert not body.keys() & {"languageModelName", "fallbackModelName"}
 
 

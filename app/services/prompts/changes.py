@@ -52,14 +52,6 @@ class DraftChange:
     assertion_value: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
-    """The member of the organization who commits."""
-
-    id: int
-    name: str
-
-
 def checked(content: PromptContent) -> PromptContent:
     """Return the content as it is stored; `Invalid` names what its model or the limits don't allow."""
     check_ranges(content.config, content.model)

@@ -14,8 +14,8 @@ from sqlalchemy import Connection
 
 from app.errors import StaleDraft
 from app.models import prompt_versions, prompts
+from app.models.audit_log import Actor
 from app.models.prompts import PromptHead
-from app.services.prompts.changes import Author
 from app.services.prompts.commit_hash import commit_hash, content_hash
 from app.services.prompts.content import PromptContent, Version, placeholders_json
 
@@ -48,15 +48,10 @@ def equals(content: PromptContent, version: Version | None) -> bool:
 
 
 def add_version(
-    connection: Connection,
-    content: PromptContent,
-    *,
-    parent: str | None,
-    message: str,
-    author: Author | None,
-    now: datetime,
+    connection: Connection, content: PromptContent, *, parent: str | None, message: str, actor: Actor, now: datetime
 ) -> PromptContent:
-    """Write the content as the prompt's newest version; return it with its hash."""
+    """Write the content as the prompt's newest version, whose author is a user; return it with its hash."""
+    is_user = actor.kind == "user"
     committed = replace(content, commit_hash=commit_hash(content, parent=parent))
     values = {
         **columns(content),
@@ -65,8 +60,8 @@ def add_version(
         "parent_hash": parent,
         "content_hash": content_hash(content),
         "message": message,
-        "author_id": author.id if author else None,
-        "author_name": author.name if author else None,
+        "author_id": actor.id if is_user else None,
+        "author_name": actor.name if is_user else None,
     }
     version_id = prompt_versions.add_version(connection, values=values, now=now)
     prompts.note_commit(connection, prompt_id=content.prompt_id, version_id=version_id, now=now)

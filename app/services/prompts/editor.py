@@ -18,7 +18,7 @@ from app.redis_store.epochs import Epochs
 from app.rendering.render import render
 from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
-from app.services.prompts.changes import Author, DraftChange, NewPrompt, checked
+from app.services.prompts.changes import DraftChange, NewPrompt, checked
 from app.services.prompts.content import PromptContent
 from app.services.prompts.reader import PromptReader
 from app.services.prompts.service import PromptView, RenderedPrompt
@@ -35,15 +35,7 @@ class PromptEditor:
     reader: PromptReader
     epochs: Epochs
 
-    def create(
-        self,
-        *,
-        project_id: int,
-        organization_id: int,
-        new: NewPrompt,
-        author: Author | None = None,
-        actor: Actor = SYSTEM,
-    ) -> PromptContent:
+    def create(self, *, project_id: int, organization_id: int, new: NewPrompt, actor: Actor = SYSTEM) -> PromptContent:
         """Create a prompt and, unless it stays a draft, its first version, in one transaction."""
         with self.database.read() as connection:
             model = self.models.named(connection, organization_id=organization_id, name=new.model_name)
@@ -74,9 +66,7 @@ class PromptEditor:
             audit_log.note(connection, now, actor, Action.PROMPT_CREATED, content.name, project_id=project_id)
             if not new.commit:
                 return created
-            return drafts.add_version(
-                connection, created, parent=None, message="Initial commit", author=author, now=now
-            )
+            return drafts.add_version(connection, created, parent=None, message="Initial commit", actor=actor, now=now)
 
     def change(
         self,
@@ -92,25 +82,17 @@ class PromptEditor:
         def work(connection: Connection) -> PromptView:
             prompt, old = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
             drafts.check_unchanged(prompt, if_match)
-            new = checked(self._changed(connection, prompt.organization_id, old, change))
+            new, now = checked(self._changed(connection, prompt.organization_id, old, change)), self.now()
             values = {
                 **drafts.columns(new),
                 **_given(change, *_ASSERTION),
                 "name": new.name,
                 "committed": drafts.equals(new, self.reader.newest(connection, prompt)),
             }
-            prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=self.now())
+            prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=now)
             if changed := _differences(prompt, old, new, change):
-                details = {"changed": ", ".join(changed)}
-                audit_log.note(
-                    connection,
-                    self.now(),
-                    actor,
-                    Action.PROMPT_CHANGED,
-                    new.name,
-                    project_id=project_id,
-                    details=details,
-                )
+                action, details = Action.PROMPT_CHANGED, {"changed": ", ".join(changed)}
+                audit_log.note(connection, now, actor, action, new.name, project_id=project_id, details=details)
             return PromptView(self.reader.head(connection, project_id=project_id, prompt_id=prompt_id), new)
 
         view = self.database.retrying(work)

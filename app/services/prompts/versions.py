@@ -14,7 +14,6 @@ from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.prompt_versions import VersionHead
 from app.redis_store.epochs import Epochs
 from app.services.prompts import drafts
-from app.services.prompts.changes import Author
 from app.services.prompts.content import PromptContent
 from app.services.prompts.reader import PromptReader
 from app.services.prompts.service import PromptView
@@ -40,7 +39,6 @@ class VersionService:
         project_id: int,
         prompt_id: int,
         message: str = "",
-        author: Author | None = None,
         if_match: Collection[str] | None = None,
         actor: Actor = SYSTEM,
     ) -> VersionView:
@@ -54,7 +52,7 @@ class VersionService:
                 raise Conflict("There is nothing to commit: the draft equals the newest version.")
             parent = newest.row.commit_hash if newest else None
             committed = drafts.add_version(
-                connection, draft, parent=parent, message=message, author=author, now=self.now()
+                connection, draft, parent=parent, message=message, actor=actor, now=self.now()
             )
             commit_hash = str(committed.commit_hash)
             self._note(connection, project_id, actor, Action.PROMPT_COMMITTED, draft.name, commit_hash)

@@ -11,7 +11,6 @@ from app.models.runs import RunRow
 from app.schemas.base import load
 from app.schemas.prompts import CommitSchema, DraftChangeSchema
 from app.schemas.runs import FILES_MAX, RunRequest
-from app.services.prompts.changes import Author
 from app.services.prompts.service import PromptView
 from app.services.runs import RunCommand
 from app.web.forms import Form
@@ -116,7 +115,6 @@ class PromptEditorView(_Editing):
             project_id=visit.project_id,
             prompt_id=prompt_id,
             message=message,
-            author=Author(visit.actor.id or 0, visit.actor.name),
             if_match=[saved.etag or ""],
             actor=visit.actor,
         )

@@ -9,7 +9,6 @@ from app.errors import Invalid
 from app.models.memberships import Role
 from app.schemas.base import load
 from app.schemas.prompts import NewPromptSchema
-from app.services.prompts.changes import Author
 from app.web import labels
 from app.web.forms import Form
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
@@ -51,7 +50,6 @@ class NewPrompt(PromptPage):
             project_id=visit.project_id,
             organization_id=visit.organization_id,
             new=load(NewPromptSchema(), new_prompt_body(visit.form)),
-            author=Author(visit.actor.id or 0, visit.actor.name),
             actor=visit.actor,
         )
         return Redirect(f"{visit.base}/prompts/{created.prompt_id}", f"Created {created.name}.")

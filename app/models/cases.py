@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, Index, Integer, String, Table, delete, func, insert, select, update
+from sqlalchemy import Column, Connection, Index, Integer, String, Table, delete, select, update
 
 from app.models.base import OPTIONS, Json, Timestamp, exact, identifier, metadata, reference
+from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
 
 test_cases = Table(
     "test_cases",
@@ -45,44 +46,40 @@ class TestCaseRow:
     updated_at: datetime
 
 
-_ROW = select(*(test_cases.c[name] for name in TestCaseRow.__dataclass_fields__))
+_ROW = select(*columns_of(TestCaseRow, test_cases))
 
 
 def add_test_case(connection: Connection, *, values: dict[str, Any], now: datetime) -> int:
-    statement = insert(test_cases).values(created_at=now, updated_at=now, **values)
-    return int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
+    return insert_row(connection, test_cases, created_at=now, updated_at=now, **values)
 
 
 def find_test_case(
     connection: Connection, *, project_id: int, test_case_id: int, lock: bool = False
 ) -> TestCaseRow | None:
-    """`lock` keeps others from changing it until the commit."""
+    """Find one by id; `lock` keeps others from changing it until the commit."""
     c = test_cases.c
     statement = _ROW.where(c.id == test_case_id, c.project_id == project_id)
-    row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
-    return TestCaseRow(*row) if row else None
+    return find_row(connection, TestCaseRow, statement.with_for_update() if lock else statement)
 
 
 def find_named(connection: Connection, *, prompt_id: int, name: str) -> TestCaseRow | None:
-    """The newest of a prompt's test cases that has exactly this name."""
+    """Find the newest of a prompt's test cases that has exactly this name, and lock it."""
     c = test_cases.c
-    statement = _ROW.where(c.prompt_id == prompt_id, c.name == name).order_by(c.id.desc()).with_for_update()
-    rows = (TestCaseRow(*row) for row in connection.execute(statement))
-    return next((row for row in rows if row.name == name), None)
+    statement = newest_first(_ROW.where(c.prompt_id == prompt_id, c.name == name), c.id).with_for_update()
+    return next((row for row in list_rows(connection, TestCaseRow, statement) if row.name == name), None)
 
 
 def list_test_cases(
     connection: Connection, *, prompt_id: int, before_id: int | None = None, limit: int | None = None
 ) -> list[TestCaseRow]:
-    """Newest first: at most `limit` of those made before `before_id`."""
-    statement = _ROW.where(test_cases.c.prompt_id == prompt_id).order_by(test_cases.c.id.desc()).limit(limit)
-    if before_id is not None:
-        statement = statement.where(test_cases.c.id < before_id)
-    return [TestCaseRow(*row) for row in connection.execute(statement)]
+    """List the newest first: at most `limit` of those made before `before_id`."""
+    c = test_cases.c
+    statement = newest_first(_ROW.where(c.prompt_id == prompt_id), c.id, before_id=before_id, limit=limit)
+    return list_rows(connection, TestCaseRow, statement)
 
 
 def steps_of_prompt(connection: Connection, *, prompt_id: int) -> dict[int, int]:
-    """How many steps a replay of each of the prompt's test cases plays; oldest first."""
+    """Count the steps that a replay of each of the prompt's test cases plays, by id, the oldest first."""
     c = test_cases.c
     rows = connection.execute(select(c.id, c.steps).where(c.prompt_id == prompt_id).order_by(c.id))
     return {row[0]: row[1] for row in rows}
@@ -97,7 +94,7 @@ def find_prompt_of(connection: Connection, *, project_id: int, test_case_id: int
 
 
 def names_of(connection: Connection, *, ids: Collection[int]) -> dict[int, str]:
-    """The names of those that still exist."""
+    """Return the names, by id, of those that still exist."""
     c = test_cases.c
     rows = connection.execute(select(c.id, c.name).where(c.id.in_(sorted(ids))))
     return {row[0]: row[1] for row in rows}
@@ -110,11 +107,4 @@ def change_test_case(connection: Connection, *, test_case_id: int, values: dict[
 
 def delete_test_case(connection: Connection, *, project_id: int, test_case_id: int) -> bool:
     c = test_cases.c
-    return connection.execute(delete(test_cases).where(c.id == test_case_id, c.project_id == project_id)).rowcount == 1
-
-
-def count_by_prompt(connection: Connection, *, prompt_ids: Collection[int]) -> dict[int, int]:
-    """How many test cases each of the prompts has; those without any are left out."""
-    c = test_cases.c
-    counted = select(c.prompt_id, func.count()).where(c.prompt_id.in_(sorted(prompt_ids))).group_by(c.prompt_id)
-    return {row[0]: row[1] for row in connection.execute(counted)}
+    return changes_row(connection, delete(test_cases).where(c.id == test_case_id, c.project_id == project_id))

@@ -1,4 +1,4 @@
-"""Test cases: taken from sessions or written by hand, changed, copied, carried from one instance to another."""
+"""Makes test cases of sessions or by hand, changes, copies and deletes them, and imports those of other instances."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class WrittenCase:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """`created` is False when a test case of that name was there: it now is what was imported."""
+    """`created` is False when there was a test case of that name, which now is what was imported."""
 
     row: TestCaseRow
     created: bool
@@ -68,15 +68,15 @@ class Proposal:
     case: TestCase
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TestCaseService:
-    def __init__(self, *, database: Database, now: Now, sessions: SessionService) -> None:
-        self._database = database
-        self._now = now
-        self._sessions = sessions
+    database: Database
+    now: Now
+    sessions: SessionService
 
     def proposed(self, *, project_id: int, session_id: str) -> Proposal:
-        """The test case that a session makes as long as nobody changes its default checks."""
-        session = self._sessions.get(project_id=project_id, session_id=session_id)
+        """Return the test case that a session makes with the default checks."""
+        session = self.sessions.get(project_id=project_id, session_id=session_id)
         head = self._head(project_id, session.prompt_id)
         opening = next((turn.user for turn in session.turns if turn.user), None)
         case = case_from_turns(session.turns, cast(AssertionType, head.assertion_type))
@@ -97,18 +97,18 @@ class TestCaseService:
         return self._add(head, written.name or _title(written.question, "Test case"), case, None, actor)
 
     def list(self, *, project_id: int, prompt_id: int, limit: int, cursor: str | None) -> Page[TestCaseRow]:
-        """Newest first."""
-        with self._database.read() as connection:
+        """List the prompt's test cases, the newest first."""
+        with self.database.read() as connection:
             _require_prompt(connection, project_id, prompt_id)
             read = partial(test_cases.list_test_cases, connection, prompt_id=prompt_id)
             return page_by_id(read, limit=limit, cursor=cursor)
 
     def get(self, *, project_id: int, test_case_id: int) -> TestCaseRow:
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return find(connection, project_id, test_case_id)
 
     def case(self, *, project_id: int, test_case_id: int) -> TestCase:
-        """What a replay of it plays and checks."""
+        """Return what a replay plays and checks."""
         return load_case(self.get(project_id=project_id, test_case_id=test_case_id).document)
 
     def change(self, *, project_id: int, test_case_id: int, change: CaseChange, actor: Actor = SYSTEM) -> TestCaseRow:
@@ -120,12 +120,12 @@ class TestCaseService:
     def accept(
         self, *, project_id: int, test_case_id: int, turn: int, step: int, actual: object, actor: Actor = SYSTEM
     ) -> TestCaseRow:
-        """What a replay produced is expected from now on: see `app.replay.cases.accept_step`."""
+        """Expect from now on what a replay produced, as `app.replay.cases.accept_step` does."""
         return self._changed(project_id, test_case_id, None, lambda case: accept_step(case, turn, step, actual), actor)
 
     def delete(self, *, project_id: int, test_case_id: int, actor: Actor = SYSTEM) -> None:
-        """What its replays found stays."""
-        with self._database.write() as connection:
+        """Delete a test case; the results of its replays stay."""
+        with self.database.write() as connection:
             if not test_cases.delete_test_case(connection, project_id=project_id, test_case_id=test_case_id):
                 raise NotFound("There is no such test case.")
             self._note(connection, project_id, actor, Action.TEST_CASE_DELETED, test_case_id)
@@ -139,26 +139,21 @@ class TestCaseService:
         self, *, project_id: int, prompt_id: int, name: str, document: object, actor: Actor = SYSTEM
     ) -> Imported:
         """Import an exported test case; the newest one of the same name becomes what is imported."""
-        case = load_case(document, "testCase")
-        values = _columns(case) | {"name": name}
+        values = _columns(load_case(document, "testCase")) | {"name": name}
 
-        def work(connection: Connection) -> tuple[int, bool]:
+        def work(connection: Connection) -> Imported:
             # The lock makes two imports of the same name come one after the other.
             if prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=True) is None:
                 raise NotFound("There is no such prompt.")
             known = test_cases.find_named(connection, prompt_id=prompt_id, name=name)
             if known is None:
                 owner = {"project_id": project_id, "prompt_id": prompt_id}
-                made = test_cases.add_test_case(connection, values=owner | values, now=self._now())
-                self._note(connection, project_id, actor, Action.TEST_CASE_CREATED, made)
-                return made, True
+                return Imported(self._insert(connection, owner | values, actor), created=True)
             if known.document != values["document"]:
-                test_cases.change_test_case(connection, test_case_id=known.id, values=values, now=self._now())
-                self._note(connection, project_id, actor, Action.TEST_CASE_CHANGED, known.id)
-            return known.id, False
+                known = self._update(connection, known, values, actor)
+            return Imported(known, created=False)
 
-        test_case_id, created = self._database.retrying(work)
-        return Imported(self.get(project_id=project_id, test_case_id=test_case_id), created)
+        return self.database.retrying(work)
 
     def _changed(
         self, project_id: int, test_case_id: int, name: str | None, change: Callable[[TestCase], TestCase], actor: Actor
@@ -166,27 +161,33 @@ class TestCaseService:
         def work(connection: Connection) -> TestCaseRow:
             row = find(connection, project_id, test_case_id, lock=True)
             values = _columns(change(load_case(row.document))) | {"name": name or row.name}
-            test_cases.change_test_case(connection, test_case_id=row.id, values=values, now=self._now())
-            self._note(connection, project_id, actor, Action.TEST_CASE_CHANGED, row.id)
-            return find(connection, project_id, test_case_id)
+            return self._update(connection, row, values, actor)
 
-        return self._database.retrying(work)
+        return self.database.retrying(work)
 
     def _head(self, project_id: int, prompt_id: int) -> PromptHead:
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return _require_prompt(connection, project_id, prompt_id)
 
     def _note(self, connection: Connection, project_id: int, actor: Actor, action: Action, test_case_id: int) -> None:
-        """By its id: a name may be what a user asked, and entries outlive what is erased."""
-        audit_log.note(connection, self._now(), actor, action, str(test_case_id), project_id=project_id)
+        """Name the test case by its id: its name may be a user's question, and entries outlive what is erased."""
+        audit_log.note(connection, self.now(), actor, action, str(test_case_id), project_id=project_id)
 
     def _add(self, head: PromptHead, name: str, case: TestCase, session_id: str | None, actor: Actor) -> TestCaseRow:
         owner = {"project_id": head.project_id, "prompt_id": head.id}
         values = owner | _columns(case) | {"name": name, "session_id": session_id}
-        with self._database.write() as connection:
-            test_case_id = test_cases.add_test_case(connection, values=values, now=self._now())
-            self._note(connection, head.project_id, actor, Action.TEST_CASE_CREATED, test_case_id)
-            return find(connection, head.project_id, test_case_id)
+        with self.database.write() as connection:
+            return self._insert(connection, values, actor)
+
+    def _insert(self, connection: Connection, values: dict[str, Any], actor: Actor) -> TestCaseRow:
+        test_case_id = test_cases.add_test_case(connection, values=values, now=self.now())
+        self._note(connection, values["project_id"], actor, Action.TEST_CASE_CREATED, test_case_id)
+        return find(connection, values["project_id"], test_case_id)
+
+    def _update(self, connection: Connection, row: TestCaseRow, values: dict[str, Any], actor: Actor) -> TestCaseRow:
+        test_cases.change_test_case(connection, test_case_id=row.id, values=values, now=self.now())
+        self._note(connection, row.project_id, actor, Action.TEST_CASE_CHANGED, row.id)
+        return find(connection, row.project_id, row.id)
 
 
 def find(connection: Connection, project_id: int, test_case_id: int, *, lock: bool = False) -> TestCaseRow:
@@ -204,7 +205,7 @@ def _require_prompt(connection: Connection, project_id: int, prompt_id: int) -> 
 
 
 def _columns(case: TestCase) -> dict[str, Any]:
-    """The case as it is stored; `Invalid` when it is too large to be replayed and reported."""
+    """Return the case as it is stored. Raises `Invalid` when it is too large to be replayed and reported."""
     try:
         document = dump(case)
     except (orjson.JSONEncodeError, RecursionError) as error:
@@ -216,6 +217,6 @@ def _columns(case: TestCase) -> dict[str, Any]:
 
 
 def _title(text: str | None, otherwise: str) -> str:
-    """The first line that says something, cut to what a name may have."""
+    """Return the first line that is not blank, cut to the length of a name."""
     line = next((line.strip() for line in (text or "").splitlines() if line.strip()), otherwise)
     return line if len(line) <= NAME_MAX else line[: NAME_MAX - 1] + "…"

@@ -1,7 +1,8 @@
-"""How replays of a prompt went, by the draft they were made of and by the version that says the same."""
+"""Counts the results of a prompt's replays by content, be it a draft's or a version's."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,32 +37,35 @@ class DraftHistory:
 
     @property
     def pass_rate(self) -> float | None:
-        """Passed ones among those that passed or failed; None while there are none of either."""
+        """The share of those that passed among those that passed or failed; None while there are none."""
         decided = self.counts["passed"] + self.counts["failed"]
         return self.counts["passed"] / decided if decided else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayHistory:
-    def __init__(self, *, database: Database, reader: PromptReader) -> None:
-        self._database = database
-        self._reader = reader
+    database: Database
+    reader: PromptReader
 
     def of_prompt(self, *, project_id: int, prompt_id: int, test_case_id: int | None = None) -> list[DraftHistory]:
-        """The contents replayed last come first, at most `DRAFTS_MAX`; of one test case, if one is named."""
-        with self._database.read() as connection:
-            self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+        """List at most `DRAFTS_MAX` contents, the last replayed first; only of one test case, if one is named."""
+        with self.database.read() as connection:
+            self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if test_case_id is not None:
                 _require_case(connection, project_id, prompt_id, test_case_id)
             found = replays.tally(connection, prompt_id=prompt_id, test_case_id=test_case_id)
             versions = prompt_versions.hashes_by_content(
                 connection, prompt_id=prompt_id, content_hashes={entry.fingerprint for entry in found}
             )
-        history = [_history(each, versions.get(each[0].fingerprint)) for each in _by_fingerprint(found)]
+        by_content: defaultdict[str, list[Tally]] = defaultdict(list)
+        for entry in found:
+            by_content[entry.fingerprint].append(entry)
+        history = [_history(each, versions.get(fingerprint)) for fingerprint, each in by_content.items()]
         return sorted(history, key=lambda entry: entry.last_at, reverse=True)[:DRAFTS_MAX]
 
     def trends(self, *, test_case_ids: Collection[int]) -> dict[int, list[Outcome]]:
-        """The last `TREND` replays of each of the test cases, which are known to be the caller's; the oldest first."""
-        with self._database.read() as connection:
+        """Return the last `TREND` replays of each test case, the oldest first. The caller checks whose they are."""
+        with self.database.read() as connection:
             found = replay_trends.newest_of_cases(connection, test_case_ids=test_case_ids, each=TREND)
         trends: dict[int, list[Outcome]] = {test_case_id: [] for test_case_id in test_case_ids}
         for outcome in found:
@@ -72,13 +76,6 @@ class ReplayHistory:
 def _require_case(connection: Connection, project_id: int, prompt_id: int, test_case_id: int) -> None:
     if test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id) != prompt_id:
         raise NotFound("There is no such test case.")
-
-
-def _by_fingerprint(found: list[Tally]) -> list[list[Tally]]:
-    groups: dict[str, list[Tally]] = {}
-    for entry in found:
-        groups.setdefault(entry.fingerprint, []).append(entry)
-    return list(groups.values())
 
 
 def _history(found: list[Tally], commit_hash: str | None) -> DraftHistory:

@@ -161,7 +161,6 @@ def _reader(about: Operation, body_bytes: int) -> Callable[[falcon.Request], Any
 
 
 def bound(method: Callable[..., Any], limits: Limits) -> Callable[..., Any]:
-    """The `Responder` of a method; a method without an operation, or with Falcon's own signature, itself."""
+    """Return the `Responder` of a method; the method itself where it is no operation and has Falcon's signature."""
     about = operation_of(method)
-    by_hand = "resp" in inspect.signature(method).parameters
-    return method if about is None or by_hand else Responder(method, about, limits)
+    return method if about is None else Responder(method, about, limits)

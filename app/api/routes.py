@@ -6,44 +6,29 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from app.api.audit_log import AuditLog
-from app.api.cases import (
-    IMPORT_BYTES,
-    ImportedTestCases,
-    PromptTestCases,
-    SessionTestCases,
-    TestCaseCopy,
-    TestCaseExport,
-    TestCaseProposal,
-    TestCaseResource,
+from app.api import (
+    audit_log,
+    cases,
+    credentials,
+    data_policy,
+    exports,
+    health,
+    keys,
+    logs,
+    members,
+    models,
+    projects,
+    prompts,
+    replays,
+    runs,
+    sessions,
+    traces,
+    usage,
+    versions,
 )
-from app.api.credentials import Credential, CredentialCheck, Credentials
-from app.api.data_policy import DataPolicyResource
 from app.api.docs import ApiDocsPage
-from app.api.exports import Exports
-from app.api.health import Live, MetricsResource, Ready
-from app.api.keys import ApiKeyResource, ApiKeys
-from app.api.logs import PromptLogs, RejectedSpans
-from app.api.members import Invitation, Invitations, Member, Members
-from app.api.models import Model, Models
 from app.api.openapi import OpenApi
 from app.api.operation import Limits, bound
-from app.api.projects import Project, ProjectApiKeys, Projects
-from app.api.prompts import Preview, Prompt, Prompts, Render
-from app.api.replays import (
-    AcceptedStep,
-    PromptReplays,
-    ReplayCancellation,
-    ReplayHistoryResource,
-    ReplayResource,
-    ReplayStep,
-    TestCaseReplays,
-)
-from app.api.runs import RunEvents, RunPrompt, RunResource
-from app.api.sessions import SessionResource
-from app.api.traces import Traces
-from app.api.usage import Usage
-from app.api.versions import Commit, Restore, Version, Versions
 from app.container import Container
 from app.http.route_table import RoutedApp
 
@@ -59,12 +44,12 @@ def install(app: RoutedApp, container: Container, docs_page: Callable[[Mapping[s
         "json": settings.json_body_bytes,
         "run": settings.run_body_bytes,
         "traces": settings.trace_wire_bytes,
-        "import": IMPORT_BYTES,
+        "import": cases.IMPORT_BYTES,
     }
     routes = {
-        "/health/live": Live(),
-        "/health/ready": Ready(container.services.readiness),
-        "/metrics": MetricsResource(container.services.metrics),
+        "/health/live": health.Live(),
+        "/health/ready": health.Ready(container.services.readiness),
+        "/metrics": health.MetricsResource(container.services.metrics),
         **prompt_routes(container),
         **replay_routes(container),
         **run_routes(container),
@@ -79,83 +64,79 @@ def install(app: RoutedApp, container: Container, docs_page: Callable[[Mapping[s
 
 def organization_routes(container: Container) -> Routes:
     services = container.services
-    accounts, credentials, projects = services.accounts, services.credentials, services.projects
     credential, project = "/api/v1/credentials/{vendor}", f"/api/v1/projects/{ID % 'project_id'}"
     return {
-        "/api/v1/credentials": Credentials(credentials),
-        credential: Credential(credentials),
-        f"{credential}/check": CredentialCheck(credentials, services.models),
-        "/api/v1/models": Models(services.models, services.own_models),
-        f"/api/v1/models/{ID % 'model_id'}": Model(services.models, services.own_models),
-        "/api/v1/projects": Projects(projects),
-        project: Project(projects),
-        f"{project}/api-keys": ProjectApiKeys(projects, services.keys),
-        "/api/v1/members": Members(accounts),
-        f"/api/v1/members/{ID % 'user_id'}": Member(accounts),
-        "/api/v1/invitations": Invitations(accounts),
-        f"/api/v1/invitations/{ID % 'invitation_id'}": Invitation(accounts),
-        "/api/v1/audit-log": AuditLog(services.audit),
-        "/api/v1/data-policy": DataPolicyResource(services.data_policies),
-        "/api/v1/api-keys": ApiKeys(services.keys),
-        f"/api/v1/api-keys/{ID % 'key_id'}": ApiKeyResource(services.keys),
+        "/api/v1/credentials": credentials.Credentials(services.credentials),
+        credential: credentials.Credential(services.credentials),
+        f"{credential}/check": credentials.CredentialCheck(services.credentials, services.models),
+        "/api/v1/models": models.Models(services.models, services.own_models),
+        f"/api/v1/models/{ID % 'model_id'}": models.Model(services.models, services.own_models),
+        "/api/v1/projects": projects.Projects(services.projects),
+        project: projects.Project(services.projects),
+        f"{project}/api-keys": projects.ProjectApiKeys(services.projects, services.keys),
+        "/api/v1/members": members.Members(services.accounts),
+        f"/api/v1/members/{ID % 'user_id'}": members.Member(services.accounts),
+        "/api/v1/invitations": members.Invitations(services.accounts),
+        f"/api/v1/invitations/{ID % 'invitation_id'}": members.Invitation(services.accounts),
+        "/api/v1/audit-log": audit_log.AuditLog(services.audit),
+        "/api/v1/data-policy": data_policy.DataPolicyResource(services.data_policies),
+        "/api/v1/api-keys": keys.ApiKeys(services.keys),
+        f"/api/v1/api-keys/{ID % 'key_id'}": keys.ApiKeyResource(services.keys),
     }
 
 
 def trace_routes(container: Container) -> Routes:
     services = container.services
-    traces = Traces(container.batch_delivery)
     return {
-        "/api/public/otel/v1/traces": traces,
-        f"{PROMPT}/logs": PromptLogs(logs=services.logs),
-        f"{PROMPT}/exports/{{kind}}": Exports(services.export),
-        "/api/v1/rejected-spans": RejectedSpans(logs=services.logs),
-        "/api/v1/sessions/{session_id}": SessionResource(sessions=services.sessions, deletion=services.deletion),
+        "/api/public/otel/v1/traces": traces.Traces(container.batch_delivery),
+        f"{PROMPT}/logs": logs.PromptLogs(services.logs),
+        f"{PROMPT}/exports/{{kind}}": exports.Exports(services.export),
+        "/api/v1/rejected-spans": logs.RejectedSpans(services.logs),
+        "/api/v1/sessions/{session_id}": sessions.SessionResource(services.sessions, services.deletion),
     }
 
 
 def prompt_routes(container: Container) -> Routes:
     services, base = container.services, container.settings.public_url
-    prompts, editor, versions = services.prompts, services.prompt_editor, services.versions
     return {
-        "/api/v1/prompts": Prompts(prompts, editor, base),
-        PROMPT: Prompt(prompts, editor, base),
-        f"{PROMPT}/render": Render(prompts),
-        f"{PROMPT}/preview": Preview(editor),
-        f"{PROMPT}/commit": Commit(versions),
-        f"{PROMPT}/versions": Versions(versions),
-        f"{PROMPT}/versions/{{commit_hash}}": Version(versions),
-        f"{PROMPT}/versions/{{commit_hash}}/restore": Restore(versions, base),
+        "/api/v1/prompts": prompts.Prompts(services.prompts, services.prompt_editor, base),
+        PROMPT: prompts.Prompt(services.prompts, services.prompt_editor, base),
+        f"{PROMPT}/render": prompts.Render(services.prompts),
+        f"{PROMPT}/preview": prompts.Preview(services.prompt_editor),
+        f"{PROMPT}/commit": versions.Commit(services.versions),
+        f"{PROMPT}/versions": versions.Versions(services.versions),
+        f"{PROMPT}/versions/{{commit_hash}}": versions.Version(services.versions),
+        f"{PROMPT}/versions/{{commit_hash}}/restore": versions.Restore(services.versions, base),
     }
 
 
 def run_routes(container: Container) -> Routes:
-    runs, follower = container.services.runs, container.run_follower
+    services, follower = container.services, container.run_follower
     run = f"/api/v1/runs/{ID % 'run_id'}"
     return {
-        "/api/v1/prompts/run": RunPrompt(runs, container.run_delivery, follower),
-        run: RunResource(runs),
-        f"{run}/events": RunEvents(runs, follower),
-        "/api/v1/usage": Usage(container.services.usage, container.now),
+        "/api/v1/prompts/run": runs.RunPrompt(services.runs, container.run_delivery, follower),
+        run: runs.RunResource(services.runs),
+        f"{run}/events": runs.RunEvents(services.runs, follower),
+        "/api/v1/usage": usage.Usage(services.usage, container.now),
     }
 
 
 def replay_routes(container: Container) -> Routes:
-    replays, delivery = container.services.replays, container.replay_delivery
-    cases = container.services.test_cases
+    services, delivery = container.services, container.replay_delivery
     case, replay = f"/api/v1/test-cases/{ID % 'test_case_id'}", f"/api/v1/replays/{ID % 'replay_id'}"
     return {
-        "/api/v1/sessions/{session_id}/test-cases": SessionTestCases(cases),
-        "/api/v1/sessions/{session_id}/test-case-proposal": TestCaseProposal(cases),
-        f"{PROMPT}/test-cases": PromptTestCases(cases),
-        f"{PROMPT}/test-cases/import": ImportedTestCases(cases),
-        case: TestCaseResource(cases),
-        f"{case}/copy": TestCaseCopy(cases),
-        f"{case}/export": TestCaseExport(cases),
-        f"{case}/replays": TestCaseReplays(replays, delivery),
-        f"{PROMPT}/replays": PromptReplays(replays, delivery),
-        f"{PROMPT}/replay-history": ReplayHistoryResource(container.services.replay_history),
-        replay: ReplayResource(replays),
-        f"{replay}/cancel": ReplayCancellation(replays),
-        f"{replay}/steps/{{step}}": ReplayStep(replays),
-        f"{replay}/steps/{{step}}/accept": AcceptedStep(replays, cases),
+        "/api/v1/sessions/{session_id}/test-cases": cases.SessionTestCases(services.test_cases),
+        "/api/v1/sessions/{session_id}/test-case-proposal": cases.TestCaseProposal(services.test_cases),
+        f"{PROMPT}/test-cases": cases.PromptTestCases(services.test_cases),
+        f"{PROMPT}/test-cases/import": cases.ImportedTestCases(services.test_cases),
+        case: cases.TestCaseResource(services.test_cases),
+        f"{case}/copy": cases.TestCaseCopy(services.test_cases),
+        f"{case}/export": cases.TestCaseExport(services.test_cases),
+        f"{case}/replays": replays.TestCaseReplays(services.replays, delivery),
+        f"{PROMPT}/replays": replays.PromptReplays(services.replays, delivery),
+        f"{PROMPT}/replay-history": replays.ReplayHistoryResource(services.replay_history),
+        replay: replays.ReplayResource(services.replays),
+        f"{replay}/cancel": replays.ReplayCancellation(services.replays),
+        f"{replay}/steps/{{step}}": replays.ReplayStep(services.replays),
+        f"{replay}/steps/{{step}}/accept": replays.AcceptedStep(services.replays, services.test_cases),
     }

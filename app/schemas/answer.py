@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
@@ -179,7 +179,7 @@ def dumper(schema: type[Schema]) -> Dump:
         entries.append(f"{key!r}: {_expression(name, field, names, number)}")
         if not field.required and issubclass(schema, Answer):
             optional.append((key, (missing,) if field.allow_none else (missing, None)))
-    names["without"] = _without(tuple(optional))
+    names["without"] = _without(optional)
     source = "{" + ", ".join(entries) + "}"
     source = f"without({source})" if optional else source
     # Made of names in our schemas alone.
@@ -219,7 +219,7 @@ def _converter(field: Field) -> Dump | None:
     return None
 
 
-def _without(optional: tuple[tuple[str, tuple[Any, ...]], ...]) -> Dump:
+def _without(optional: Sequence[tuple[str, tuple[Any, ...]]]) -> Dump:
     """Return the function that removes absent optional fields from a dict."""
 
     def without(dumped: Json) -> Json:

@@ -13,9 +13,9 @@ from app.access import Public
 from app.api.openapi import build_document, undescribed
 from app.api.operation import operation
 from app.http.route_table import RoutedApp
-from app.schemas.answers.common import Error
-from app.schemas.answers.shapes import integer, shape
+from app.schemas.answer import Answer, integer
 from app.schemas.base import StrictSchema, Text
+from app.schemas.common import Error
 from tests.support.api_routes import api_routes
 from tests.support.contract import Contract
 from tests.support.world import World
@@ -53,10 +53,13 @@ def test_a_request_and_an_answer_of_one_name_are_told_apart() -> None:
     class ThingSchema(StrictSchema):
         name = Text(required=True)
 
+    class Thing(Answer):
+        id = integer()
+
     class Things:
         access = Public({"POST"})
 
-        @operation("Make a thing", body=ThingSchema, answers={201: shape("Thing", {"id": integer()})})
+        @operation("Make a thing", body=ThingSchema, answers={201: Thing})
         def on_post(self, req: falcon.Request, resp: falcon.Response) -> None: ...
 
     app = RoutedApp()

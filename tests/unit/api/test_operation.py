@@ -125,11 +125,10 @@ def test_methods_can_be_called_without_a_request() -> None:
     assert Things().on_put({"name": "n"}, 1).result == Made(1, "n")
 
 
-def test_falcons_own_signature_is_left_alone() -> None:
+def test_methods_that_are_no_operations_have_falcons_signature() -> None:
     class ByHand:
         access = Public({"GET"})
 
-        @operation("By hand", answers={200: Thing})
         def on_get(self, _req: falcon.Request, resp: falcon.Response, thing_id: int) -> None:
             resp.media = {"by": f"hand {thing_id}"}
 

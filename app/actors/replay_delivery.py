@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import redis
 import structlog
 
-from app.actors.replay import ReplayActor
+from app.actors import ReplayActor
 from app.errors import Unavailable
 from app.redis_store.broker import WakingBroker
 from app.redis_store.ownership import owned

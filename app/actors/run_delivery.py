@@ -10,7 +10,7 @@ import redis
 import structlog
 from dramatiq import Message
 
-from app.actors.run_prompt import RunActor
+from app.actors import RunActor
 from app.errors import Unavailable, WaitTimeout
 from app.models.runs import RunRow
 from app.redis_store.broker import WakingBroker

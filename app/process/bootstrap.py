@@ -20,7 +20,7 @@ from app.redis_store.batches import Mailbox
 from app.redis_store.broker import build_broker
 from app.redis_store.clients import RedisClients, connect
 from app.redis_store.metric_store import MetricStore
-from app.redis_store.queue_metrics import QueueMetrics
+from app.redis_store.middleware import QueueMetrics
 from app.redis_store.rate import lenient_limiter
 from app.redis_store.slots import ModelSlots
 from app.services import wiring

@@ -24,7 +24,7 @@ from dramatiq.results.backends import RedisBackend
 from app.coalesce import Coalescer
 from app.errors import Unavailable
 from app.redis_store import keys
-from app.redis_store.hand_back import HandBack
+from app.redis_store.middleware import HandBack
 from app.redis_store.organization_queue import OrganizationQueue
 from app.redis_store.ownership import HeldMessages, Ownership
 from app.shares import Quota

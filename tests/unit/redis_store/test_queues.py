@@ -11,7 +11,7 @@ import pytest
 from app.metrics import Metrics, registry
 from app.redis_store.broker import WakingBroker, build_broker, workers_seen
 from app.redis_store.clients import connect
-from app.redis_store.queue_metrics import QueueMetrics
+from app.redis_store.middleware import QueueMetrics
 from app.redis_store.queues import QueueState, read_queues
 from tests.support.waiting import wait_until
 

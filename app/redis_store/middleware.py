@@ -1,4 +1,4 @@
-"""Dramatiq middleware that counts messages and their outcomes, in every process that sends or works on them."""
+"""Dramatiq middleware: counts messages, and keeps a stopping worker from taking more of them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from app.metrics.registry import DEAD_LETTERS, MESSAGE_RETRIES, MESSAGE_SECONDS,
 
 
 class QueueMetrics(Middleware):
+    """Counts messages and their outcomes, in every process that sends or works on them."""
+
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._begun = threading.local()
@@ -43,3 +45,16 @@ class QueueMetrics(Middleware):
 
     def after_worker_shutdown(self, _broker: Broker, _worker: Worker) -> None:
         self._metrics.flush()
+
+
+class HandBack(Middleware):
+    """Marks the broker while its worker stops: further messages would wait for the last actor to end.
+
+    Dramatiq's consumers go on fetching meanwhile, so that their heartbeats do.
+    """
+
+    def before_worker_boot(self, broker: Broker, _worker: Worker) -> None:
+        broker.stopping = False  # type: ignore[attr-defined]
+
+    def before_worker_shutdown(self, broker: Broker, _worker: Worker) -> None:
+        broker.stopping = True  # type: ignore[attr-defined]

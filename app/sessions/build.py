@@ -17,18 +17,13 @@ CONVERSATION_ID = "gen_ai.conversation.id"
 
 
 def build_session(turns: Iterable[Sequence[StoredSpan]]) -> tuple[Turn, ...]:
-    """The turns of a session from their spans (each at least one), ordered by earliest start, then trace id."""
-    read = [(spans[0].trace_id, _read(spans)) for spans in turns if spans]
-    read.sort(key=lambda turn: (turn[1][0].full.start_ns, turn[0]))
-    return tuple(_turn(trace_id.hex(), spans, opens_session=index == 0) for index, (trace_id, spans) in enumerate(read))
-
-
-def build_turn(spans: Sequence[StoredSpan], *, opens_session: bool = True) -> Turn:
-    """One turn from its spans (at least one).
+    """The turns of a session from their spans (each at least one), ordered by earliest start, then trace id.
 
     The turn that opens a session shows the first user text of its first model call, later ones the last.
     """
-    return _turn(spans[0].trace_id.hex(), _read(spans), opens_session=opens_session)
+    read = [(spans[0].trace_id, _read(spans)) for spans in turns if spans]
+    read.sort(key=lambda turn: (turn[1][0].full.start_ns, turn[0]))
+    return tuple(_turn(trace_id.hex(), spans, opens_session=index == 0) for index, (trace_id, spans) in enumerate(read))
 
 
 def _read(spans: Sequence[StoredSpan]) -> list[TurnSpan]:

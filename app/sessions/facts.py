@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import nsmallest
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,17 +27,13 @@ Key = tuple[int, int, bytes]
 """Start, end and id of a span: the order in which "the first" of a turn is chosen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class _SpanFacts(NamedTuple):
     """The facts of one span. Only model calls have a model and tokens."""
 
-    operation: str
     is_chat: bool
-    is_error: bool
     model: str | None
     usage: Usage
     prompt_version: str | None
-    conversation_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ class TurnFacts:
     def of(cls, spans: Iterable[Span]) -> TurnFacts:
         """The facts of one or more spans of one turn; messages are read until a first user text is found."""
         ordered = sorted(spans, key=span_key)
-        read = [_facts(span, Normalised(view_of(span))) for span in ordered]
+        read = list(map(_facts, ordered))
         return cls(
             start_ns=ordered[0].start_ns,
             end_ns=max(span.end_ns for span in ordered),
@@ -70,7 +67,7 @@ class TurnFacts:
             usage=sum((facts.usage for facts in read), Usage()),
             models=_kept(facts.model for facts in read),
             prompt_versions=_kept(facts.prompt_version for facts in read),
-            errors=sum(facts.is_error for facts in read),
+            errors=sum(span.failed for span in ordered),
         )
 
 
@@ -113,28 +110,15 @@ def span_key(span: Span) -> Key:
     return (span.start_ns, span.end_ns, span.span_id)
 
 
-def facts(span: Span) -> Facts:
+def _facts(span: Span) -> _SpanFacts:
     """The facts of a span, without reading its messages."""
-    return _facts(span, Normalised(view_of(span)))
-
-
-def opening_text(span: Span) -> str | None:
-    """The first user text in a model call's input, cut to MAX_OPENING; None where it has none."""
-    text = first_user_text(Normalised(view_of(span)).input_messages)
-    return None if text is None else text[:MAX_OPENING]
-
-
-def _facts(span: Span, normal: Normalised) -> Facts:
+    normal = Normalised(view_of(span))
     version = span.attributes.get(PROMPT_VERSION)
-    is_chat = normal.is_chat
-    return Facts(
-        operation=normal.operation,
-        is_chat=is_chat,
-        is_error=span.failed,
-        model=normal.model if is_chat else None,
-        usage=Usage(*normal.tokens) if is_chat else Usage(),
-        prompt_version=version if isinstance(version, str) and version else None,
-        conversation_id=span.conversation_id,
+    return _SpanFacts(
+        is_chat=normal.is_chat,
+        model=normal.model if normal.is_chat else None,
+        usage=Usage(*normal.tokens) if normal.is_chat else Usage(),
+        prompt_version=version if isinstance(version, str) else None,
     )
 
 
@@ -142,8 +126,8 @@ def _first_conversation(ordered: list[Span]) -> tuple[Key, str] | None:
     return next(((span_key(span), span.conversation_id) for span in ordered if span.conversation_id), None)
 
 
-def _first_opening(ordered: list[Span], read: list[Facts]) -> tuple[Key, str] | None:
-    for span, span_facts in zip(ordered, read, strict=True):
-        if span_facts.is_chat and (text := opening_text(span)) is not None:
-            return span_key(span), text
+def _first_opening(ordered: list[Span], read: list[_SpanFacts]) -> tuple[Key, str] | None:
+    for span, facts in zip(ordered, read, strict=True):
+        if facts.is_chat and (text := first_user_text(Normalised(view_of(span)).input_messages)) is not None:
+            return span_key(span), text[:MAX_OPENING]
     return None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.otlp.decode import decode
 from app.otlp.span import Span
-from app.sessions.build import build_session, build_turn
+from app.sessions.build import build_session
 from app.sessions.types import Step, Turn, Usage
 from tests.support.exports import export, pairs_of, span
 
@@ -52,22 +52,32 @@ def stored(*spans: dict[str, Any], scope: str = "app") -> list[Span]:
     return decoded.spans
 
 
+def build_turn(spans: list[Span]) -> Turn:
+    (turn,) = build_session([spans])
+    return turn
+
+
+def build_later_turn(*spans: dict[str, Any]) -> Turn:
+    """The turn of these spans where another one opened the session."""
+    opening = stored(chat(1, startTimeUnixNano=1, endTimeUnixNano=2, traceId="0" * 31 + "1"))
+    return build_session([opening, stored(*spans)])[1]
+
+
 def turn_of(*spans: dict[str, Any]) -> Turn:
     return build_turn(stored(*spans))
 
 
 def test_the_first_turn_shows_its_first_user_text_and_later_ones_their_last() -> None:
     history = [said("system", "S"), said("user", "one"), said("assistant", "two"), said("user", "three")]
-    spans = stored(chat(1, history))
 
-    assert build_turn(spans).user == "one"
-    assert build_turn(spans, opens_session=False).user == "three"
+    assert turn_of(chat(1, history)).user == "one"
+    assert build_later_turn(chat(1, history)).user == "three"
 
 
 def test_tool_results_with_role_user_are_not_what_the_user_said() -> None:
     result = {"role": "user", "parts": [{"type": "tool_call_response", "id": "c", "result": "18"}]}
 
-    assert build_turn(stored(chat(1, [said("user", "Hi"), result])), opens_session=False).user == "Hi"
+    assert build_later_turn(chat(1, [said("user", "Hi"), result])).user == "Hi"
 
 
 def test_turns_are_ordered_by_their_earliest_span() -> None:

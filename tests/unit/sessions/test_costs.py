@@ -11,7 +11,7 @@ import pytest
 from app.otlp.decode import decode
 from app.schemas.answer import dumper
 from app.schemas.sessions import Turn
-from app.sessions.build import build_turn
+from app.sessions.build import build_session
 from app.sessions.facts import MAX_NAME, MAX_NAMES, TurnFacts, dump, merge
 from tests.support.exports import export, pairs_of, span
 from tests.support.operations import calls_of
@@ -87,7 +87,7 @@ def read(batch: bytes) -> None:
     spans = decode(batch).spans
     if spans:
         dump(TurnFacts.of(spans))
-        dumper(Turn)(build_turn(spans))
+        dumper(Turn)(*build_session([spans]))
 
 
 @pytest.mark.parametrize(

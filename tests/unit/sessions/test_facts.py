@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.otlp.decode import decode
 from app.otlp.span import Span
-from app.sessions.facts import MAX_OPENING, TurnFacts, dump, facts, load, merge, opening_text
+from app.sessions.facts import MAX_OPENING, TurnFacts, dump, load, merge
 from app.sessions.types import Usage
 from tests.support.exports import export, span
 
@@ -44,11 +44,12 @@ def test_the_facts_of_a_model_call() -> None:
         )
     )
 
-    found = facts(one)
+    found = TurnFacts.of([one])
 
-    assert (found.operation, found.is_chat, found.is_error) == ("chat", True, True)
-    assert (found.model, found.usage) == ("gpt", Usage(3, 2))
-    assert (found.prompt_version, found.conversation_id) == ("v1", "c1")
+    assert (found.models, found.usage, found.errors) == ({"gpt"}, Usage(3, 2), 1)
+    assert found.prompt_versions == {"v1"}
+    assert found.conversation
+    assert found.conversation[1] == "c1"
 
 
 def test_only_model_calls_count_tokens_and_models() -> None:
@@ -63,7 +64,10 @@ def test_only_model_calls_count_tokens_and_models() -> None:
 def test_the_opening_is_the_first_user_text_cut() -> None:
     (one,) = spans_of(chat({"gen_ai.input.messages": asked("q" * 1000, "later")}))
 
-    assert opening_text(one) == "q" * MAX_OPENING
+    opening = TurnFacts.of([one]).opening
+
+    assert opening
+    assert opening[1] == "q" * MAX_OPENING
 
 
 def test_a_model_call_without_content_leaves_the_opening_to_the_next() -> None:

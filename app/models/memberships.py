@@ -6,18 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Connection,
-    Index,
-    Table,
-    TypeDecorator,
-    UniqueConstraint,
-    delete,
-    select,
-    update,
-)
+from sqlalchemy import Column, Connection, Index, Table, TypeDecorator, UniqueConstraint, delete, select, update
 from sqlalchemy.engine import Dialect
 
 from app.models import queries
@@ -102,12 +91,10 @@ def lock_roles(connection: Connection, *, organization_id: int) -> dict[int, Rol
 
 
 def set_role(connection: Connection, *, organization_id: int, user_id: int, role: Role) -> None:
-    connection.execute(update(memberships).where(*_key(organization_id, user_id)).values(role=role))
+    ours = memberships.c.organization_id == organization_id, memberships.c.user_id == user_id
+    connection.execute(update(memberships).where(*ours).values(role=role))
 
 
 def remove_membership(connection: Connection, *, organization_id: int, user_id: int) -> None:
-    connection.execute(delete(memberships).where(*_key(organization_id, user_id)))
-
-
-def _key(organization_id: int, user_id: int) -> tuple[ColumnElement[bool], ...]:
-    return (memberships.c.organization_id == organization_id, memberships.c.user_id == user_id)
+    ours = memberships.c.organization_id == organization_id, memberships.c.user_id == user_id
+    connection.execute(delete(memberships).where(*ours))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -52,19 +54,16 @@ def current_revision(database: Database) -> str:
         return MigrationContext.configure(connection).get_current_revision() or ""
 
 
-class exclusive:  # noqa: N801 - used as a context manager
+@contextmanager
+def exclusive(connection: Connection) -> Iterator[None]:
     """Lets one process at a time change the schema, by MySQL's advisory lock; SQLite's writer lock is enough."""
-
-    NAME = "reprise_schema"
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._needed = connection.dialect.name == "mysql"
-
-    def __enter__(self) -> None:
-        if self._needed and self._connection.scalar(text("SELECT GET_LOCK(:name, 60)"), {"name": self.NAME}) != 1:
-            raise TimeoutError("Another process has been upgrading the schema for a minute.")
-
-    def __exit__(self, *_error: object) -> None:
-        if self._needed:
-            self._connection.execute(text("SELECT RELEASE_LOCK(:name)"), {"name": self.NAME})
+    if connection.dialect.name != "mysql":
+        yield
+        return
+    lock = {"name": "reprise_schema"}
+    if connection.scalar(text("SELECT GET_LOCK(:name, 60)"), lock) != 1:
+        raise TimeoutError("Another process has been upgrading the schema for a minute.")
+    try:
+        yield
+    finally:
+        connection.execute(text("SELECT RELEASE_LOCK(:name)"), lock)

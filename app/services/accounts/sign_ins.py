@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from functools import partial
 
 from sqlalchemy import Connection
 
@@ -135,22 +134,20 @@ class SignInService:
 
     def _started(self, user_id: int, origin: Origin, way: Way, before: Callable[[Connection], None]) -> Started:
         """Begin a session, in one transaction with the change `before` it."""
-        token, origin = new_token(), origin.with_device()
-        self.database.retrying(partial(self._add, token, user_id, origin, before))
+        token, origin, now = new_token(), origin.with_device(), self.now()
+
+        def begin(connection: Connection) -> None:
+            before(connection)
+            sign_ins.remove_expired(connection, now=earlier_now(connection, now))
+            sign_ins.add_sign_in(
+                connection, user_id=user_id, kind="session", digest=digest(token), now=now, expires_at=now + SESSION
+            )
+            if user := users.find_user(connection, user_id):
+                self.origins.remember(connection, user_id=user_id, email=user.email, origin=origin)
+
+        self.database.retrying(begin)
         self.journal.succeeded(user_id=user_id, address=origin.address, way=way)
         return Started(user_id, token, origin)
-
-    def _add(
-        self, token: str, user_id: int, origin: Origin, before: Callable[[Connection], None], connection: Connection
-    ) -> None:
-        before(connection)
-        now = self.now()
-        sign_ins.remove_expired(connection, now=earlier_now(connection, now))
-        sign_ins.add_sign_in(
-            connection, user_id=user_id, kind="session", digest=digest(token), now=now, expires_at=now + SESSION
-        )
-        if user := users.find_user(connection, user_id):
-            self.origins.remember(connection, user_id=user_id, email=user.email, origin=origin)
 
     @staticmethod
     def _replace(connection: Connection, token: str) -> None:

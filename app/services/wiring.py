@@ -36,7 +36,7 @@ from app.services.data.retention import RetentionService
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.own_models import OwnModelService
 from app.services.language_models.service import ModelService
-from app.services.operations.demo_session import DemoSession
+from app.services.operations.demo import DemoSession
 from app.services.operations.doctor import Doctor
 from app.services.operations.metrics import MetricsService
 from app.services.operations.overview import OverviewService

@@ -1,4 +1,4 @@
-"""Masks what is said in calls of models, in runs and in replays, as it is masked in the spans of such calls."""
+"""Masks the messages of model calls in runs and replays by the same rules as spans of such calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from app.otlp.mask_texts import Budget
 from app.otlp.masking import EVERY, MASK, Masking
 
-# Where a span has it (OpenTelemetry's conventions for GenAI), so that the same pointers mean the same.
+# Attributes of a span that hold them (OpenTelemetry's GenAI conventions), so that JSON pointers apply to both.
 _INSTRUCTION = ("gen_ai.system_instructions", EVERY, "content")
 _ASKED = ("gen_ai.input.messages", EVERY, "parts", EVERY, "content")
 _ANSWERED = ("gen_ai.output.messages", EVERY, "parts", EVERY, "content")
@@ -19,9 +19,9 @@ _RESULT = (("gen_ai.tool.call.result",), ("gen_ai.input.messages", EVERY, "parts
 
 @dataclass(frozen=True, slots=True)
 class MaskedWords:
-    """Each method takes what was said, None for nothing; `path` leads to a part of it, as a pointer's tokens do.
+    """Each method masks a value, which may be None; `path` has the pointer tokens that lead to a part of a message.
 
-    All that one run or replay says is masked within one budget.
+    All messages of a run or replay are masked within one budget.
     """
 
     masking: Masking
@@ -37,25 +37,25 @@ class MaskedWords:
         return self._at(value, (*_ANSWERED, *path))
 
     def arguments(self, value: Any, path: Sequence[str] = ()) -> Any:
-        return self._at(value, *((*place, *path) for place in _ARGUMENTS))
+        return self._at(value, *((*pointer, *path) for pointer in _ARGUMENTS))
 
     def result(self, value: Any) -> Any:
         return self._at(value, *_RESULT)
 
     def other(self, value: Any) -> Any:
-        """What has no place of its own in a span, such as errors: patterns alone are searched in it.
+        """Mask a value that no span attribute holds, such as an error, by patterns alone.
 
-        An object or list stays one, whatever has to be masked whole in it.
+        An object or list stays one; its members are masked one by one.
         """
         if isinstance(value, dict):
             return {name: self._at(inner) for name, inner in value.items()}
         return [self._at(inner) for inner in value] if isinstance(value, list) else self._at(value)
 
-    def _at(self, value: Any, *places: Sequence[str]) -> Any:
+    def _at(self, value: Any, *pointers: Sequence[str]) -> Any:
         if value is None:
             return None
         try:
-            return self.masking.at(value, *places, budget=self.budget)
+            return self.masking.at(value, *pointers, budget=self.budget)
         except RecursionError:
-            # What nests too deeply to be looked into: better nothing of it than the wrong part.
+            # The value nests too deeply to be masked in parts, so it is masked as a whole.
             return MASK

@@ -1,11 +1,21 @@
-"""The demo prompt: placeholders and tools, so that every feature can be tried on it without a vendor's key."""
+"""The demo: a prompt whose features need no vendor's key, a recorded session of it, a test case and a replay."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from app.db import Database
+from app.errors import Unavailable
+from app.models import sessions
+from app.models.replays import ReplayFilter
 from app.rendering.placeholders import Placeholder, PlaceholderValue
+from app.services.data.recorded_export import SECOND_NS, RecordedCall, RecordedTurn, export
 from app.services.prompts.changes import NewPrompt
+from app.services.replays.cases import CaseChange, TestCaseService
+from app.services.replays.service import ReplayService
+from app.services.traces.ingest import IngestService
+from app.timestamps import Now
 
 TEXT = """\
 # Role
@@ -46,3 +56,59 @@ PROMPT = NewPrompt(
         _placeholder("tone", "How it speaks", friendly="friendly, informal", formal="formal"),
     ),
 )
+
+CONVERSATION = "demo-conversation"
+CHOSEN = {"shop": "northwind", "tone": "friendly"}
+
+ORDER_SENT = "Order A-1042 left Hamburg on Monday and arrives on Thursday."
+ORDER_PACKED = "Order A-1043 is being packed."
+
+
+def _turn(user: str, answer: str, call: RecordedCall) -> RecordedTurn:
+    return RecordedTurn(user, answer, (call,), (call.name,), CHOSEN)
+
+
+# `demo-agent` calls each offered tool with the question as its argument, and answers with the tools' results.
+TURNS = (
+    _turn("A-1042", ORDER_SENT, RecordedCall("get_order", {"order_id": "A-1042"}, ORDER_SENT)),
+    _turn(
+        "Will the storm over Hamburg delay it?",
+        "There is a storm warning for Hamburg, so it may come a day later.",
+        RecordedCall("get_weather", {"city": "Hamburg"}, {"city": "Hamburg", "warning": "storm"}),
+    ),
+    _turn("A-1043", ORDER_PACKED, RecordedCall("get_order", {"order_id": "A-1043"}, ORDER_PACKED)),
+)
+# The first turn passes; the weather tool gets other arguments than recorded; the last turn is left out.
+CHANGES = {"includedTurns": 2, "steps": [{"turn": 1, "step": 1, "check": {"enabled": False}}]}
+# The number of newest sessions of the prompt among which the demo's is searched.
+SESSIONS = 1000
+NAME = "Demo: where is my order?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoSession:
+    database: Database
+    now: Now
+    ingest: IngestService
+    test_cases: TestCaseService
+    replays: ReplayService
+
+    def seed(self, *, project_id: int, prompt_id: int) -> None:
+        """Store the session and start the replay, once for a prompt: what people delete afterwards stays deleted."""
+        wanted = ReplayFilter()
+        if self.replays.list(project_id=project_id, prompt_id=prompt_id, wanted=wanted, limit=1, cursor=None).entries:
+            return
+        case = self.test_cases.from_session(
+            project_id=project_id, session_id=self._stored(project_id, prompt_id), change=CaseChange(NAME, CHANGES)
+        )
+        self.replays.start(project_id=project_id, test_case_id=case.id)
+
+    def _stored(self, project_id: int, prompt_id: int) -> str:
+        """Store the session as if an exporter had sent it an hour ago; returns its id."""
+        start_ns = int(self.now().timestamp() - 3600) * SECOND_NS
+        receipt = self.ingest.store(project_id, export(prompt_id, CONVERSATION, TURNS, start_ns=start_ns))
+        if receipt.outcome != "stored":
+            raise Unavailable(f"The demo session could not be stored: {receipt.message}")
+        with self.database.read() as connection:
+            rows = sessions.list_sessions(connection, sessions.SessionRange(prompt_id), limit=SESSIONS)
+        return next(row.session_key.hex() for row in rows if row.conversation_id == CONVERSATION)

@@ -13,7 +13,7 @@ from app.services.accounts.keys import KeyService
 from app.services.accounts.service import AccountService
 from app.services.language_models.service import ModelService
 from app.services.operations import demo
-from app.services.operations.demo_session import DemoSession
+from app.services.operations.demo import DemoSession
 from app.services.prompts.editor import PromptEditor
 from app.services.prompts.service import PromptService
 from app.timestamps import Now
@@ -114,9 +114,8 @@ class SetupService:
         page = self.prompts.list(project_id=project.id, search=demo.PROMPT.name, limit=1)
         if page.prompts:
             return page.prompts[0].id
-        return self.editor.create(
-            project_id=project.id, organization_id=project.organization_id, new=demo.PROMPT
-        ).prompt_id
+        made = self.editor.create(project_id=project.id, organization_id=project.organization_id, new=demo.PROMPT)
+        return made.prompt_id
 
     def _prompt(self, project_id: int, prompt_id: int) -> int | None:
         try:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.services.operations import demo
-from app.services.operations.demo_session import DemoSession
+from app.services.operations.demo import DemoSession
 from tests.integration.replays.recording import finished, results
 from tests.support.deployment import EmbeddedServer
 from tests.support.waiting import wait_until

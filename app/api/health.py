@@ -14,7 +14,7 @@ from app.services.operations.readiness import Readiness
 
 
 class Live:
-    """200 as long as the process answers at all."""
+    """Answers 200 as long as the process runs."""
 
     access = Public({"GET"})
 
@@ -24,7 +24,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """200 when database, schema and Redis are there, else 503 with a message that says which is not."""
+    """Answers 200 when database, schema and Redis are available, else 503 with a message that names the missing one."""
 
     access: ClassVar = Public({"GET"})
     readiness: Readiness

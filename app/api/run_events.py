@@ -75,7 +75,7 @@ def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
 
 
 def _event(kind: str, data: bytes, event_id: str | None) -> bytes:
-    """JSON has no line breaks, so that its data is one line."""
+    """Return an event; its data is one line, as JSON has no line breaks."""
     number = f"id: {event_id}\n" if event_id else ""
     return f"{number}event: {kind}\ndata: ".encode() + data + b"\n\n"
 

@@ -89,7 +89,7 @@ class RunResource:
 
 @dataclass(frozen=True, slots=True)
 class RunEvents:
-    """The events of a run that the caller began elsewhere, or was cut off from."""
+    """The events of a run that an earlier request began."""
 
     access: ClassVar = ByKey({"GET": "read"})
     waits: ClassVar = frozenset({"GET"})
@@ -111,13 +111,13 @@ class RunEvents:
 
 
 def _prefers_async(req: falcon.Request) -> bool:
-    """RFC 7240: preferences are separated by commas, their names have no case."""
+    """Read the header by RFC 7240: preferences are separated by commas, and their names ignore case."""
     preferences = (req.get_header("Prefer") or "").split(",")
     return any(preference.partition(";")[0].strip().lower() == "respond-async" for preference in preferences)
 
 
 def _idempotency(req: falcon.Request, api_key_id: int, body: Any) -> Idempotency | None:
-    """Bodies are the same when they say the same: white space and the order of fields don't count."""
+    """Return the request's Idempotency-Key with a digest of its body, in which white space and order don't count."""
     key = req.get_header("Idempotency-Key")
     if key is None:
         return None

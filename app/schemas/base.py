@@ -13,9 +13,9 @@ from app.errors import Invalid
 from app.schemas.answer import CamelCaseMeta
 
 BIGINT_MAX = 2**63 - 1
-# What nanoseconds since 1970 in 63 bits can count.
+# The whole years that nanoseconds since 1970 in 63 bits can count.
 FIRST_YEAR, LAST_YEAR = 1970, 2261
-# A body can be wrong in a million places: the answer names the first few.
+# A body can have a million errors, of which the answer names the first few.
 MESSAGES = 10
 MESSAGE_LENGTH = 500
 # Each unknown field costs a message: of more fields than any schema has, none is looked at.
@@ -76,7 +76,7 @@ class StrictBoolean(fields.Boolean):
 
 
 class QueryBoolean(fields.Boolean):
-    """`true|false|1|0`, any case, as a query string has it."""
+    """A boolean of a query string: `true`, `false`, `1` or `0`, in any case."""
 
     documented: ClassVar = {"type": "string", "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|0|1)$"}
 
@@ -88,7 +88,7 @@ class QueryBoolean(fields.Boolean):
 
 
 class Moment(fields.AwareDateTime):
-    """A time with its zone, in UTC; within what nanoseconds in 63 bits can count, as spans do."""
+    """A time with its zone; loads to UTC. Spans count nanoseconds in 63 bits, which bounds the years."""
 
     _first, _end = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC), datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC)
 
@@ -103,7 +103,7 @@ class Moment(fields.AwareDateTime):
 
 
 class Day(fields.Date):
-    """A day, YYYY-MM-DD, within the same years: days can be added to it and taken from it."""
+    """A day, YYYY-MM-DD, of the same years, so that days can be added and subtracted without an overflow."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(format="%Y-%m-%d", **kwargs)
@@ -116,7 +116,7 @@ class Day(fields.Date):
 
 
 class JsonNumber(fields.Float):
-    """A JSON number; one without a fraction comes out as an integer, so that 1 and 1.0 are the same."""
+    """A JSON number; one without a fraction loads to an integer, so that 1 and 1.0 are equal."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -126,7 +126,7 @@ class JsonNumber(fields.Float):
 
 
 class BoundedList(fields.List[Any]):
-    """A list whose length is known to be right before its entries are looked at; it loads to an `into`."""
+    """A list that loads to an `into`; its length is checked before its entries, so that a long one costs little."""
 
     def __init__(
         self, inner: Any, *, minimum: int = 0, maximum: int, into: Callable[[Any], Any] = list, **kwargs: Any
@@ -164,7 +164,7 @@ class Identifier(fields.Integer):
 
 
 def load(schema: Schema, data: Any) -> Any:
-    """`schema.load`, with `Invalid` saying which field is wrong: `placeholders.0.values: …`."""
+    """Load data by a schema; `Invalid` names each wrong field by its path: `placeholders.0.values: …`."""
     try:
         return schema.load(data)
     except ValidationError as error:

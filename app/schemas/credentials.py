@@ -1,4 +1,4 @@
-"""Vendors' credentials: never the key."""
+"""Vendors' credentials; answers never have the key."""
 
 from __future__ import annotations
 

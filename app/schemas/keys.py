@@ -1,4 +1,4 @@
-"""API keys: never the secret, but in the answer that makes one."""
+"""API keys; only the answer to the making of a key has its secret."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.services.accounts.projects import NAME_MAX
 
 
 class NewKeySchema(StrictSchema):
-    """Without `scopes` a new key has those of the key that makes it, but `admin`."""
+    """Without `scopes` the new key has the scopes of the key that makes it, except `admin`."""
 
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
     scopes = BoundedList(

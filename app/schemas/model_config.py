@@ -1,4 +1,4 @@
-"""languageModelConfig as callers send it; `app/services/prompts/model_config.py` checks what depends on the model."""
+"""languageModelConfig in requests; `app/services/prompts/model_config.py` checks it against the model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class OpenAIToolSchema(StrictSchema):
 
 
 class Tool(fields.Field[dict[str, Any]]):
-    """Either form; what comes out is always the plain one."""
+    """A tool, plain or in OpenAI's form; loads to the plain form."""
 
     alternatives: ClassVar = (ToolSchema, OpenAIToolSchema)
     _plain: Schema = ToolSchema()

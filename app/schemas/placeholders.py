@@ -1,4 +1,4 @@
-"""Placeholder definitions, and the selections that callers send for them."""
+"""Placeholders of prompts, and the selections of their values."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Placeholders(BoundedList):
 
 
 class Selections(fields.Field[dict[str, str]]):
-    """The value's name for each key: {"tone": "formal"}."""
+    """The name of a value for each key: {"tone": "formal"}."""
 
     documented: ClassVar = {
         "type": "object",
@@ -85,5 +85,5 @@ class Selections(fields.Field[dict[str, str]]):
 
 
 def repeated(names: Iterable[str]) -> str | None:
-    """A name that is there more than once."""
+    """Return a name that occurs more than once; None if there is none."""
     return next((name for name, count in Counter(names).items() if count > 1), None)

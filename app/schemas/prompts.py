@@ -60,7 +60,7 @@ class DraftChangeSchema(_ContentSchema):
 
 
 class WhichVersionQuery(StrictSchema):
-    """`commitHash` beats `productive`."""
+    """With a `commitHash`, `productive` is ignored."""
 
     productive = QueryBoolean(load_default=True)
     commit_hash = Text(load_default=None)
@@ -79,7 +79,7 @@ class PageQuery(StrictSchema):
 
 
 class PreviewSchema(StrictSchema):
-    """`draft` is what an edit of the draft would be."""
+    """`draft` is a change of the draft, which is not stored."""
 
     change = fields.Nested(DraftChangeSchema, data_key="draft", load_default=DraftChange)
     selections = Selections(data_key="placeholders", load_default=dict)
@@ -154,7 +154,7 @@ class Versions(Answer):
 
 
 class Branch(Answer):
-    """Today's only branch, of which lists show the newest version."""
+    """The only branch of a prompt; lists show its newest version."""
 
     name = text(get=lambda _version: "master")
     prompt_versions = many(VersionEntry, get=lambda version: [version])
@@ -183,7 +183,7 @@ class ListedPrompts(NamedTuple):
 
 
 def _next_cursor(listed: ListedPrompts) -> Any:
-    """There when the caller set a limit, None on the last page."""
+    """Return `missing` for a list without a limit, None on the last page."""
     last_id = listed.page.next_before_id
     return missing if listed.page.limit is None else None if last_id is None else str(last_id)
 

@@ -1,4 +1,4 @@
-"""Run Prompt's body and answer, and all that is known of a run."""
+"""Runs: Run Prompt's body and answer, and the record of a run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class RunRequest(StrictSchema):
 
 
 def _decode(text: str) -> tuple[str, bytes]:
-    """(media type or "", content) of base64, raw or as a data URL."""
+    """Return (media type or "", content) of base64, raw or as a data URL."""
     media_type = ""
     if url := _DATA_URL.match(text):
         if not url[2]:
@@ -109,7 +109,7 @@ def _fallback(row: RunRow) -> dict[str, Any] | None:
 
 
 def _model(row: RunRow) -> dict[str, Any]:
-    """The model that answered, be it the prompt's second."""
+    """Return the model that answered: the prompt's own or its fallback."""
     return {"id": row.language_model_id, "name": row.model_name, "vendor": row.vendor}
 
 
@@ -145,7 +145,7 @@ class RunError(Answer):
 
 
 class Run(Answer):
-    """All that is known of a run; `nok` is the `status` of Run Prompt's answer."""
+    """The record of a run; `nok` is the `status` of Run Prompt's answer."""
 
     id = integer()
     prompt_id = integer()

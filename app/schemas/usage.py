@@ -32,7 +32,7 @@ class UsageQuestion:
     prompt_id: int | None
 
     def days(self, today: date) -> UsageFilter:
-        """The last 30 days, today included, unless the caller says otherwise; `Invalid` for more than `DAYS_MAX`."""
+        """Return the requested days, by default the last 30 with today; `Invalid` for more than `DAYS_MAX`."""
         until = self.until or max(today, self.since or today)
         since = self.since or until - timedelta(days=DAYS - 1)
         if not 0 <= (until - since).days <= DAYS_MAX:
@@ -41,7 +41,7 @@ class UsageQuestion:
 
 
 class Groups(fields.Field[tuple[str, ...]]):
-    """Names of `GROUPS`, separated by commas; falcon splits some of them already."""
+    """Names of `GROUPS`, separated by commas, at which Falcon may have split them."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_kwargs: Any) -> tuple[str, ...]:
         names = tuple(
@@ -67,7 +67,7 @@ def _group(name: str, shown: Callable[[Any], Any] = itself) -> Callable[[usage.U
 
 
 def _or_none(value: Any) -> Any:
-    """None for the draft, which has no hash, and for runs without a key."""
+    """Return None for the hash of a draft and for the key of a run without one."""
     return value or None
 
 
@@ -119,7 +119,7 @@ class Usage(Answer):
 
 
 def usage_csv(rows: Sequence[usage.UsageRow], group_by: Sequence[str]) -> str:
-    """RFC 4180, with a header; what JSON nests has its path as the column's name."""
+    """Return the rows as CSV (RFC 4180) with a header; a nested field has its path as the column's name."""
     flat = [_flat(dump(UsageRow, row)) for row in rows]
     names = list(flat[0]) if flat else [*group_by, *_flat(dump(UsageSums, Spent(runs=0)))]
     out = io.StringIO()
@@ -138,5 +138,5 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _harmless(value: Any) -> Any:
-    """A model's name is a user's text: spreadsheets take some for formulas."""
+    """Quote texts that spreadsheets would take for formulas: users choose the names of models."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value

@@ -52,7 +52,7 @@ class PromptReplays(_Starting):
         return self.replays.list(
             project_id=key.project_id,
             prompt_id=prompt_id,
-            wanted=ReplayFilter(command.test_case_id, command.status, fingerprints),
+            filters=ReplayFilter(command.test_case_id, command.status, fingerprints),
             commit_hash=command.commit_hash,
             limit=command.limit,
             cursor=command.cursor,

@@ -31,7 +31,7 @@ class Usage:
     )
     def on_get(self, key: ApiKey, command: schemas.UsageQuestion, call: Call) -> schemas.UsageReport | None:
         days = command.days(self.now().date())
-        rows = self.usage.read(project_id=key.project_id, wanted=days, group_by=command.group_by)
+        rows = self.usage.read(project_id=key.project_id, filters=days, group_by=command.group_by)
         if call.req.client_prefers((falcon.MEDIA_JSON, CSV)) != CSV:
             return schemas.UsageReport(rows, days, command.group_by)
         call.resp.content_type = f"{CSV}; charset=utf-8; header=present"

@@ -108,7 +108,7 @@ class ReplayRow:
 
 @dataclass(frozen=True, slots=True)
 class ReplayFilter:
-    """Which of a prompt's replays are wanted; None everywhere for all of them."""
+    """Conditions on a prompt's replays; None is no condition."""
 
     test_case_id: int | None = None
     status: str | None = None
@@ -146,17 +146,17 @@ def result_of(connection: Connection, *, replay_id: int, lock: bool = False) -> 
 
 
 def list_replays(
-    connection: Connection, *, prompt_id: int, wanted: ReplayFilter, before_id: int | None, limit: int
+    connection: Connection, *, prompt_id: int, filters: ReplayFilter, before_id: int | None, limit: int
 ) -> list[ReplayRow]:
     """Newest first; `before_id` is the last one of the page before."""
     c = replays.c
     statement = newest_first(_ROW.where(c.prompt_id == prompt_id), c.id, before_id=before_id, limit=limit)
-    if wanted.test_case_id is not None:
-        statement = statement.where(c.test_case_id == wanted.test_case_id)
-    if wanted.status is not None:
-        statement = statement.where(c.status == wanted.status)
-    if wanted.fingerprints is not None:
-        statement = statement.where(draft_snapshots.c.fingerprint.in_(sorted(wanted.fingerprints)))
+    if filters.test_case_id is not None:
+        statement = statement.where(c.test_case_id == filters.test_case_id)
+    if filters.status is not None:
+        statement = statement.where(c.status == filters.status)
+    if filters.fingerprints is not None:
+        statement = statement.where(draft_snapshots.c.fingerprint.in_(sorted(filters.fingerprints)))
     return list_rows(connection, ReplayRow, statement)
 
 

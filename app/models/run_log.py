@@ -75,7 +75,7 @@ def page_of_runs(
     *,
     project_id: int,
     prompt_id: int,
-    wanted: RunFilter,
+    filters: RunFilter,
     before: tuple[datetime, int] | None,
     limit: int,
 ) -> list[RunEntry]:
@@ -85,7 +85,7 @@ def page_of_runs(
     ours = func.coalesce(c.project_id, 0) == project_id
     statement = (
         select(*columns_of(RunEntry, runs, **_ELSEWHERE))
-        .where(c.prompt_id == prompt_id, ours, *_within(wanted, before), *_like(wanted))
+        .where(c.prompt_id == prompt_id, ours, *_within(filters, before), *_like(filters))
         .order_by(c.created_at.desc(), c.id.desc())
         .limit(limit)
     )
@@ -93,11 +93,11 @@ def page_of_runs(
 
 
 def nth_created_at(
-    connection: Connection, *, prompt_id: int, nth: int, wanted: RunFilter, before: tuple[datetime, int] | None
+    connection: Connection, *, prompt_id: int, nth: int, filters: RunFilter, before: tuple[datetime, int] | None
 ) -> datetime | None:
     """When the nth of the prompt's runs between the times was asked for; None if there are fewer."""
     c = runs.c
-    statement = select(c.created_at).where(c.prompt_id == prompt_id, *_within(wanted, before))
+    statement = select(c.created_at).where(c.prompt_id == prompt_id, *_within(filters, before))
     return connection.scalar(statement.order_by(c.created_at.desc(), c.id.desc()).offset(nth - 1).limit(1))
 
 
@@ -109,26 +109,26 @@ _STATUS: dict[str, ColumnElement[bool]] = {
 }
 
 
-def _within(wanted: RunFilter, before: tuple[datetime, int] | None) -> list[ColumnElement[bool]]:
+def _within(filters: RunFilter, before: tuple[datetime, int] | None) -> list[ColumnElement[bool]]:
     c = runs.c
     conditions: list[ColumnElement[bool]] = []
     if before is not None:
         # The first condition is implied by the second; it alone lets MySQL start in the index at the right place.
         when, run_id = before
         conditions += [c.created_at <= when, or_(c.created_at < when, c.id < run_id)]
-    if wanted.since is not None:
-        conditions.append(c.created_at >= wanted.since)
-    if wanted.until is not None:
-        conditions.append(c.created_at < wanted.until)
+    if filters.since is not None:
+        conditions.append(c.created_at >= filters.since)
+    if filters.until is not None:
+        conditions.append(c.created_at < filters.until)
     return conditions
 
 
-def _like(wanted: RunFilter) -> list[ColumnElement[bool]]:
+def _like(filters: RunFilter) -> list[ColumnElement[bool]]:
     c = runs.c
     conditions: list[ColumnElement[bool]] = []
-    if wanted.search:
-        found = (column.icontains(wanted.search, autoescape=True) for column in (c.question, c.answer))
+    if filters.search:
+        found = (column.icontains(filters.search, autoescape=True) for column in (c.question, c.answer))
         conditions.append(or_(*found))
-    if wanted.status:
-        conditions.append(_STATUS[wanted.status])
+    if filters.status:
+        conditions.append(_STATUS[filters.status])
     return conditions

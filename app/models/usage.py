@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -13,8 +13,8 @@ from sqlalchemy import (
     Connection,
     Date,
     Double,
-    Insert,
     Integer,
+    Select,
     Table,
     UniqueConstraint,
     bindparam,
@@ -33,6 +33,7 @@ from app.models.runs import runs
 
 # Rows that runs which end at the same moment are spread over, so that they don't wait for each other's commit.
 SLOTS = 8
+_KEY = ("project_id", "day", "prompt_id", "commit_hash", "language_model_id", "api_key_id", "source", "slot")
 
 # No foreign keys: what was spent outlives what it was spent on. No NULLs: they would escape the unique key.
 usage_daily = Table(
@@ -55,17 +56,7 @@ usage_daily = Table(
     Column("cache_write_tokens", BigInt, nullable=False),
     Column("reasoning_tokens", BigInt, nullable=False),
     Column("cost_usd", Double, nullable=False),
-    UniqueConstraint(
-        "project_id",
-        "day",
-        "prompt_id",
-        "commit_hash",
-        "language_model_id",
-        "api_key_id",
-        "source",
-        "slot",
-        name="uq_usage_daily",
-    ),
+    UniqueConstraint(*_KEY, name="uq_usage_daily"),
     **OPTIONS,
 )
 
@@ -118,26 +109,24 @@ def count_run(connection: Connection, *, run_id: int, spent: Spent, now: datetim
 
 
 def sum_usage(
-    connection: Connection, *, project_id: int, wanted: UsageFilter, group_by: Collection[str], limit: int
-) -> Sequence[dict[str, Any]]:
+    connection: Connection, *, project_id: int, filters: UsageFilter, group_by: Collection[str], limit: int
+) -> list[dict[str, Any]]:
     """The sums of each group, in its order, by the names of columns; none for groups without runs."""
     columns = list(dict.fromkeys(column for group in group_by for column in GROUPS[group]))
     c = usage_daily.c
     statement = (
         select(*columns, *(func.sum(c[name]).label(name) for name in SUMS))
         .select_from(usage_daily.outerjoin(language_models, language_models.c.id == c.language_model_id))
-        .where(c.project_id == project_id, c.day.between(wanted.since, wanted.until))
+        .where(c.project_id == project_id, c.day.between(filters.since, filters.until))
         .group_by(*columns)
         .order_by(*columns)
         .limit(limit)
     )
-    if wanted.prompt_id is not None:
-        statement = statement.where(c.prompt_id == wanted.prompt_id)
-    return [dict(row) for row in connection.execute(statement).mappings()]
+    return _sums(connection, statement, c.prompt_id, filters)
 
 
 def sum_replays(
-    connection: Connection, *, project_id: int, wanted: UsageFilter, group_by: Collection[str], limit: int
+    connection: Connection, *, project_id: int, filters: UsageFilter, group_by: Collection[str], limit: int
 ) -> list[dict[str, Any]]:
     """The sums of replays as `sum_usage` has those of runs, without the columns that replays don't have.
 
@@ -151,7 +140,7 @@ def sum_replays(
         "failed": func.sum(case((c.status == "error", 1), else_=0)),
         "cost_usd": func.sum(c.prompt_cost_usd + c.completion_cost_usd),
     }
-    since, until = (datetime.combine(day, time(), UTC) for day in (wanted.since, wanted.until + timedelta(days=1)))
+    since, until = (datetime.combine(day, time(), UTC) for day in (filters.since, filters.until + timedelta(days=1)))
     statement = (
         select(*columns, *(column.label(name) for name, column in sums.items()))
         .join(draft_snapshots, draft_snapshots.c.id == c.draft_snapshot_id)
@@ -160,12 +149,17 @@ def sum_replays(
         .group_by(c.project_id, *columns)
         .limit(limit)
     )
-    if wanted.prompt_id is not None:
-        statement = statement.where(c.prompt_id == wanted.prompt_id)
+    return _sums(connection, statement, c.prompt_id, filters)
+
+
+def _sums(
+    connection: Connection, statement: Select[Any], prompt_id: ColumnElement[int], filters: UsageFilter
+) -> list[dict[str, Any]]:
+    if filters.prompt_id is not None:
+        statement = statement.where(prompt_id == filters.prompt_id)
     return [dict(row) for row in connection.execute(statement).mappings()]
 
 
-_KEY = ("project_id", "day", "prompt_id", "commit_hash", "language_model_id", "api_key_id", "source", "slot")
 # Built once, as every run ends with it: what belongs to the key is in the run's own row.
 _ADDED = select(
     runs.c.project_id,
@@ -180,15 +174,9 @@ _ADDED = select(
 ).where(runs.c.id == bindparam("run_id"))
 
 
-def _adding_on_sqlite() -> Insert:
-    adding = sqlite_insert(usage_daily).from_select([*_KEY, *SUMS], _ADDED)
-    sums = {name: usage_daily.c[name] + adding.excluded[name] for name in SUMS}
-    return adding.on_conflict_do_update(index_elements=list(_KEY), set_=sums)
-
-
-def _adding_on_mysql() -> Insert:
-    adding = mysql_insert(usage_daily).from_select([*_KEY, *SUMS], _ADDED)
-    return adding.on_duplicate_key_update({name: usage_daily.c[name] + adding.inserted[name] for name in SUMS})
-
-
-_ADD_ON_SQLITE, _ADD_ON_MYSQL = _adding_on_sqlite(), _adding_on_mysql()
+_SQLITE = sqlite_insert(usage_daily).from_select([*_KEY, *SUMS], _ADDED)
+_ADD_ON_SQLITE = _SQLITE.on_conflict_do_update(
+    index_elements=list(_KEY), set_={name: usage_daily.c[name] + _SQLITE.excluded[name] for name in SUMS}
+)
+_MYSQL = mysql_insert(usage_daily).from_select([*_KEY, *SUMS], _ADDED)
+_ADD_ON_MYSQL = _MYSQL.on_duplicate_key_update({name: usage_daily.c[name] + _MYSQL.inserted[name] for name in SUMS})

@@ -1,4 +1,4 @@
-"""How the clock's jobs judge that something was left behind, without trusting any clock to be right."""
+"""Ages of what the clock watches, measured by this process: no machine's clock is trusted to be right."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ K = TypeVar("K", bound=Hashable)
 # A little more than the pause between two rounds of the clock.
 STEP_S = 6.0
 UNSENT_S = 10.0
-# What looks too old must look so for a while: the clock of whoever made it may have been wrong.
+# A row that looks too old must look so for as long: the clock of its maker may have been wrong.
 DOUBT_S = 60.0
 
 
 @dataclass(slots=True, kw_only=True)
 class Watch(Generic[K]):
-    """How long this process has seen each of some things as it is, in seconds.
+    """Measures for how many seconds this process has seen each key unchanged.
 
     The time between two looks counts for `STEP_S` at most: when the database was away, or this process stood still,
-    then so may have those who are watched, and they get the time to move again.
+    the workers may have done so as well, and get the time to move again.
     """
 
     monotonic: Callable[[], float] = time.monotonic
     _looked_at: float | None = field(default=None, init=False)
     _ages_s: dict[K, float] = field(default_factory=dict, init=False)
 
-    def look(self, things: Iterable[K]) -> dict[K, float]:
-        """The ages of `things`; what is not among them is forgotten."""
+    def look(self, keys: Iterable[K]) -> dict[K, float]:
+        """The ages of `keys`; all other keys are forgotten."""
         now = self.monotonic()
         step_s = 0.0 if self._looked_at is None else min(STEP_S, now - self._looked_at)
         self._looked_at = now
-        self._ages_s = {thing: self._ages_s[thing] + step_s if thing in self._ages_s else 0.0 for thing in things}
+        self._ages_s = {key: self._ages_s[key] + step_s if key in self._ages_s else 0.0 for key in keys}
         return self._ages_s
 
 
 @dataclass(slots=True)
 class Resending:
-    """When the message of what waits is sent again: at `UNSENT_S`, and each time the age has doubled.
+    """Decides when the message of a waiting row is sent again: at `UNSENT_S`, and each time the age has doubled.
 
-    Most that wait have a message, behind many others. The first time all are sent: an in-process Redis has just
-    begun, and a message too many does no harm.
+    Most waiting rows have a message, behind many others. The first time all are sent: an in-process Redis is empty
+    when it begins, and one message too many does no harm.
     """
 
     _first: bool = True

@@ -67,7 +67,7 @@ class ExportService:
         def read(connection: Connection, last: RunEntry | None) -> list[RunEntry]:
             before = (last.created_at, last.id) if last else None
             return page_of_runs(
-                connection, project_id=project_id, prompt_id=prompt_id, wanted=within, before=before, limit=PAGE
+                connection, project_id=project_id, prompt_id=prompt_id, filters=within, before=before, limit=PAGE
             )
 
         for entry in self._all(read, PAGE):

@@ -95,8 +95,8 @@ class DemoSession:
 
     def seed(self, *, project_id: int, prompt_id: int) -> None:
         """Store the session and start the replay, once for a prompt: what people delete afterwards stays deleted."""
-        wanted = ReplayFilter()
-        if self.replays.list(project_id=project_id, prompt_id=prompt_id, wanted=wanted, limit=1, cursor=None).entries:
+        every = ReplayFilter()
+        if self.replays.list(project_id=project_id, prompt_id=prompt_id, filters=every, limit=1, cursor=None).entries:
             return
         case = self.test_cases.from_session(
             project_id=project_id, session_id=self._stored(project_id, prompt_id), change=CaseChange(NAME, CHANGES)

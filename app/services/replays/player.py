@@ -54,7 +54,7 @@ HEARTBEAT_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """All that a replay is made of, read in one transaction."""
+    """The parts of a replay, read in one transaction."""
 
     row: ReplayRow
     case: TestCase
@@ -63,7 +63,7 @@ class Prepared:
 
 
 class NoJudge:
-    """The judge where there is no model to ask."""
+    """The judge of an organization without a default model."""
 
     def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
         raise ProviderError("there is no default model to ask; name one as judgeModelName")
@@ -85,10 +85,10 @@ class ReplayPlayer:
     patience: Retrying = field(default_factory=build_patience)
 
     def play(self, replay_id: int) -> None:
-        """Nothing happens to a replay that another worker has, or that has ended: a message may come twice.
+        """Play the replay, unless another worker has it or it has ended: a message may come twice.
 
-        `Unavailable` when this process ends before the replay does. It is asked between two calls of a model: an
-        exception thrown into the thread could leave any lock of the process locked for good.
+        `Unavailable` when this process ends before the replay does. `stopping` is called between two calls of a model:
+        an exception thrown into the thread could leave any lock of the process locked for good.
         """
         claim = Claim(replay_id, str(uuid4()), self.now())
         row = self.database.retrying(lambda connection: _claimed(connection, claim))
@@ -99,7 +99,7 @@ class ReplayPlayer:
             self._play(row, claim)
             ended = True
         finally:
-            # A bug, a time limit or the end of this process: the next worker need not wait for a sign of life.
+            # A bug, a time limit or the end of this process: the next worker need not wait until the claim is stale.
             if not ended:
                 self.database.retrying(lambda connection: REPLAY_WORK.release(connection, claim))
 
@@ -148,7 +148,7 @@ class ReplayPlayer:
         return Prepared(row, case, draft, self._judge_model(connection, row, case))
 
     def _judge_model(self, connection: Connection, row: ReplayRow, case: TestCase) -> LanguageModel | None:
-        """None where nothing is to be judged, and where there is no model to ask."""
+        """The model that judges; None if nothing is to be judged, or the organization has no such model."""
         if not any(step.checked and step.check.answer == "ai" for turn in case.turns for step in turn.steps):
             return None
         try:
@@ -195,7 +195,7 @@ class ReplayPlayer:
         self.patience(self._store_once, row, claim, values)
 
     def _store_once(self, row: ReplayRow, claim: Claim, values: dict[str, Any]) -> None:
-        """End the replay, unless it was cancelled meanwhile: then what was found is kept with it."""
+        """End the replay, unless it was cancelled meanwhile: then the result is added to it."""
         masking = self.rules.of(row.project_id)
         kept = (masked_replay(values, MaskedWords(masking)) if masking else values) | {"claim": None}
 

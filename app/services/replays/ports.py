@@ -1,4 +1,4 @@
-"""What a replay's engine reaches the world through: the draft's renderings, and models whose calls are counted."""
+"""The ports of a replay's engine: the draft's renderings, and models whose calls are metered."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ class MeteredModel:
     organization_id: int
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
-        """What the model can't take is, to a replay, a failure of its provider like any other."""
-        said = (Message("system", instruction), *messages)
+        """Call the model. A request that it can't take is, to a replay, a failure of its provider: `ProviderError`."""
+        whole = (Message("system", instruction), *messages)
         try:
             request = model_request(
-                self.model, self.config, said, self.credential(), self.timeout_s, self.organization_id
+                self.model, self.config, whole, self.credential(), self.timeout_s, self.organization_id
             )
             request = replace(request, config=replace(request.config, tools=tuple(tools)))
             answer = self.providers.complete(request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -43,7 +43,7 @@ class ReplayView:
 
 @dataclass(frozen=True, slots=True)
 class ProducedStep:
-    """What a draft did in place of a step of a test case: `{name, arguments}` of a call, or an answer's text."""
+    """The step of a draft at the position of a test case's: `{name, arguments}` of a call, or an answer's text."""
 
     test_case_id: int
     turn: int
@@ -51,12 +51,12 @@ class ProducedStep:
     actual: Any
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayService:
-    def __init__(self, *, database: Database, now: Now, models: ModelService, reader: PromptReader) -> None:
-        self._database = database
-        self._now = now
-        self._models = models
-        self._reader = reader
+    database: Database
+    now: Now
+    models: ModelService
+    reader: PromptReader
 
     def start(self, *, project_id: int, test_case_id: int, judge_model: str | None = None) -> ReplayRow:
         """Fix the draft and write the replay's row; the caller sends its message after that."""
@@ -80,13 +80,13 @@ class ReplayService:
         """One replay for each test case, for all of the prompt's without `test_case_ids`: all of them or none."""
 
         def work(connection: Connection) -> Ids:
-            self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             return self._add(connection, project_id, prompt_id, test_case_ids, judge_model)
 
         return self._started(work)
 
     def get(self, *, project_id: int, replay_id: int) -> ReplayView:
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             row = _find(connection, project_id, replay_id)
             result = replays.result_of(connection, replay_id=replay_id)
             return _views(connection, row.prompt_id, [row], result)[0]
@@ -96,37 +96,36 @@ class ReplayService:
         *,
         project_id: int,
         prompt_id: int,
-        wanted: ReplayFilter,
+        filters: ReplayFilter,
         commit_hash: str | None = None,
         limit: int,
         cursor: str | None,
     ) -> Page[ReplayView]:
-        """Newest first; `commit_hash` wants those made of that version's content."""
-        with self._database.read() as connection:
-            self._reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+        """Newest first; with `commit_hash` only those that were made of that version's content."""
+        with self.database.read() as connection:
+            self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if commit_hash is not None:
-                wanted = _of_version(connection, prompt_id, wanted, commit_hash)
-            read = partial(replays.list_replays, connection, prompt_id=prompt_id, wanted=wanted)
+                filters = _of_version(connection, prompt_id, filters, commit_hash)
+            read = partial(replays.list_replays, connection, prompt_id=prompt_id, filters=filters)
             page = page_by_id(read, limit=limit, cursor=cursor)
             return Page(_views(connection, prompt_id, page.entries), page.next_cursor)
 
     def produced(self, *, project_id: int, replay_id: int, step: int) -> ProducedStep:
-        """What the draft produced for a step, counted over all turns from 0; `Invalid` when that is nothing."""
+        """The call or text that the draft produced for a step, counted over all turns from 0; `Invalid` without one."""
         view = self.get(project_id=project_id, replay_id=replay_id)
-        places = [
-            (turn, place, verdict)
+        produced = [
+            ProducedStep(view.row.test_case_id, turn, index, verdict["actual"])
             for turn, played in enumerate((view.result or {}).get("turns", ()))
-            for place, verdict in enumerate(played["steps"])
+            for index, verdict in enumerate(played["steps"])
         ]
-        if not 0 <= step < len(places) or places[step][2]["actual"] is None:
+        if not 0 <= step < len(produced) or produced[step].actual is None:
             raise Invalid("n: the draft produced nothing for this step")
-        turn, place, verdict = places[step]
-        return ProducedStep(view.row.test_case_id, turn, place, verdict["actual"])
+        return produced[step]
 
     def cancel(self, *, project_id: int, replay_id: int) -> ReplayView:
-        """At once for everybody who asks; its worker notices before the next call of a model."""
-        with self._database.write() as connection:
-            cancelled = replays.cancel_replay(connection, project_id=project_id, replay_id=replay_id, now=self._now())
+        """Cancel the replay; its worker notices before the next call of a model. `Conflict` when it has ended."""
+        with self.database.write() as connection:
+            cancelled = replays.cancel_replay(connection, project_id=project_id, replay_id=replay_id, now=self.now())
         view = self.get(project_id=project_id, replay_id=replay_id)
         if not cancelled:
             raise Conflict(f"The replay has ended: {view.row.status}.")
@@ -147,11 +146,11 @@ class ReplayService:
                 "counts": results.counts(decided.turns),
                 "result": documents.dump(decided),
             }
-            with self._database.write() as connection:
+            with self.database.write() as connection:
                 if replays.put_verdict(connection, before=view.row, values=values):
                     audit_log.note(
                         connection,
-                        self._now(),
+                        self.now(),
                         actor,
                         Action.REPLAY_JUDGED,
                         str(replay_id),
@@ -162,8 +161,8 @@ class ReplayService:
         return self.get(project_id=project_id, replay_id=replay_id)
 
     def _started(self, work: Callable[[Connection], Ids]) -> Rows:
-        ids = self._database.retrying(work)
-        with self._database.read() as connection:
+        ids = self.database.retrying(work)
+        with self.database.read() as connection:
             return replays.get_replays(connection, ids=ids)
 
     def _add(
@@ -174,13 +173,13 @@ class ReplayService:
         test_case_ids: Sequence[int] | None,
         judge_model: str | None,
     ) -> Ids:
-        head, draft = self._reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
+        head, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
         if not draft.model.usable:
             raise Invalid(f"languageModelName: The draft's model {draft.model.name!r} can't be used any more.")
         steps = _chosen(test_cases.steps_of_prompt(connection, prompt_id=prompt_id), test_case_ids)
         judge = None
         if judge_model is not None:
-            judge = self._models.named(connection, organization_id=head.organization_id, name=judge_model).id
+            judge = self.models.named(connection, organization_id=head.organization_id, name=judge_model).id
         shared = {
             "project_id": project_id,
             "prompt_id": prompt_id,
@@ -188,18 +187,18 @@ class ReplayService:
             "judge_model_id": judge,
         }
         values = [shared | {"test_case_id": test_case_id, "total": total} for test_case_id, total in steps.items()]
-        return [replays.add_replay(connection, values=each, now=self._now()) for each in values]
+        return [replays.add_replay(connection, values=each, now=self.now()) for each in values]
 
 
 def _chosen(steps: Mapping[int, int], test_case_ids: Sequence[int] | None) -> Mapping[int, int]:
-    """The test cases of `steps` that are wanted, in the order in which they are."""
-    wanted = list(steps) if test_case_ids is None else list(dict.fromkeys(test_case_ids))
-    for place, test_case_id in enumerate(wanted):
+    """The requested test cases with their steps, in the requested order; all of `steps` without a request."""
+    chosen = list(steps) if test_case_ids is None else list(dict.fromkeys(test_case_ids))
+    for index, test_case_id in enumerate(chosen):
         if test_case_id not in steps:
-            raise Invalid(f"testCaseIds.{place}: The prompt has no such test case.")
-    if len(wanted) > AT_ONCE:
-        raise Invalid(f"testCaseIds: {len(wanted)} test cases; name at most {AT_ONCE} of them.")
-    return {test_case_id: steps[test_case_id] for test_case_id in wanted}
+            raise Invalid(f"testCaseIds.{index}: The prompt has no such test case.")
+    if len(chosen) > AT_ONCE:
+        raise Invalid(f"testCaseIds: {len(chosen)} test cases; name at most {AT_ONCE} of them.")
+    return {test_case_id: steps[test_case_id] for test_case_id in chosen}
 
 
 def _snapshot(draft: PromptContent) -> dict[str, Any]:
@@ -220,12 +219,12 @@ def _find(connection: Connection, project_id: int, replay_id: int) -> ReplayRow:
     return row
 
 
-def _of_version(connection: Connection, prompt_id: int, wanted: ReplayFilter, commit_hash: str) -> ReplayFilter:
+def _of_version(connection: Connection, prompt_id: int, filters: ReplayFilter, commit_hash: str) -> ReplayFilter:
     found = prompt_versions.content_hash_of(connection, prompt_id=prompt_id, commit_hash=commit_hash)
     if found is None:
         raise Invalid("commitHash: The prompt has no such version.")
-    asked = wanted.fingerprints
-    return ReplayFilter(wanted.test_case_id, wanted.status, [found] if asked is None or found in asked else [])
+    requested = filters.fingerprints
+    return replace(filters, fingerprints=[found] if requested is None or found in requested else [])
 
 
 def _views(

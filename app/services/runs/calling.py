@@ -23,7 +23,7 @@ FIRST_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A model that a run may call, or why it can't: its vendor's credential is missing, say."""
+    """A model that a run may call, or the error why it can't, such as a missing credential of its vendor."""
 
     model: LanguageModel
     credential: Credential | None
@@ -32,7 +32,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What an organization's run says, to the first candidate and, when that fails, to the second."""
+    """The messages of an organization's run, for the first candidate and, when that fails, for the second."""
 
     first: Candidate
     second: Candidate | None
@@ -43,7 +43,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What which model said, and, when that is the second, why the first one did not."""
+    """An answer, the model that gave it and, when that is the second, the error of the first."""
 
     answer: Answer
     model: LanguageModel
@@ -60,47 +60,49 @@ class Caller:
     monotonic: Callable[[], float] = time.monotonic
 
     def call(self, call: Call, on_event: OnEvent | None = None) -> Answered:
-        """`ProviderError` when all fail, with the words of each; with `on_event` the answer is streamed to it.
+        """Call the models; with `on_event` the answer is streamed to it. `ProviderError` with both errors if both fail.
 
-        What was streamed can't be taken back: after the first piece the second model is not asked any more.
+        What was streamed can't be taken back: after the first piece the second model is not called any more.
         """
         deadline = self.monotonic() + self.timeout_s
-        said: list[StreamEvent] = []
+        streamed = False
 
         def note(event: StreamEvent) -> None:
-            said[:] = [event]
+            nonlocal streamed
+            streamed = True
             if on_event:
                 on_event(event)
 
-        heard = note if on_event else None
+        listener = note if on_event else None
         try:
-            return self._ask(call, call.first, self.timeout_s * (FIRST_SHARE if call.second else 1.0), heard)
+            return self._ask(call, call.first, self.timeout_s * (FIRST_SHARE if call.second else 1.0), listener)
         except ProviderError as error:
             left_s = deadline - self.monotonic()
-            if call.second is None or said or left_s <= 0:
+            if call.second is None or streamed or left_s <= 0:
                 raise
             failed = error
         log.warning(
             "run_falls_back", model=call.first.model.name, to=call.second.model.name, error=type(failed).__name__
         )
-        return self._ask_second(call, call.second, failed, left_s, heard)
+        return self._ask_second(call, call.second, failed, left_s, listener)
 
     def _ask_second(
-        self, call: Call, second: Candidate, first_failed: ProviderError, left_s: float, heard: OnEvent | None
+        self, call: Call, second: Candidate, first_failed: ProviderError, left_s: float, on_event: OnEvent | None
     ) -> Answered:
         first_error = f"{call.first.model.name}: {first_failed}"
         try:
-            return replace(self._ask(call, second, left_s, heard), first_error=first_error)
+            return replace(self._ask(call, second, left_s, on_event), first_error=first_error)
         except Invalid:
-            # What was asked is fit for the first model: its failure is what there is to know.
+            # The request fits the first model: its failure is what the caller has to know.
             raise first_failed from None
         except ProviderError as failed:
             kind = ProviderTimeout if isinstance(failed, ProviderTimeout) else ProviderError
             raise kind(f"{second.model.name}: {failed} (before it, {first_error})") from failed
 
-    def _ask(self, call: Call, who: Candidate, timeout_s: float, on_event: OnEvent | None) -> Answered:
-        if who.refused:
-            raise who.refused
-        request = model_request(who.model, call.config, call.messages, who.credential, timeout_s, call.organization_id)
+    def _ask(self, call: Call, candidate: Candidate, timeout_s: float, on_event: OnEvent | None) -> Answered:
+        if candidate.refused:
+            raise candidate.refused
+        model, credential = candidate.model, candidate.credential
+        request = model_request(model, call.config, call.messages, credential, timeout_s, call.organization_id)
         answer = self.providers.stream(request, on_event) if on_event else self.providers.complete(request)
-        return Answered(answer, who.model, request.config)
+        return Answered(answer, model, request.config)

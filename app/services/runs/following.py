@@ -19,7 +19,7 @@ from app.services.runs.masking import RunMasking
 
 log = structlog.get_logger(__name__)
 
-# How long a silence is before something is said and the row is looked at: a worker may have died.
+# Seconds of silence after which a sign of life is sent and the row is read: the worker may have died.
 LOOK_S = 10.0
 PAUSE_S = 1.0
 AT_ONCE = 500
@@ -28,7 +28,7 @@ BEGINNING = "0-0"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`id` is that of the entry in Redis; `data` is JSON, empty where it is not for the one who follows."""
+    """`id` is that of the entry in Redis; `data` is JSON, and empty where the follower may not read it."""
 
     id: str
     kind: str
@@ -59,9 +59,9 @@ class Follower:
     def follow(
         self, *, project_id: int, run_id: int, after: str = BEGINNING, api_key_id: int | None = None
     ) -> Iterator[Seen]:
-        """The pieces after `after`, and at last the row, ended.
+        """Yield the pieces after `after`, and at last the row, which has ended.
 
-        Where the project masks, the API key that began the run gets what the model said; others the row as it is
+        Where the project masks, the API key that began the run gets the model's own answer; others the row as it is
         stored, and no pieces.
         Whatever Redis has lost is missing from the pieces and never from the row. `WaitTimeout` when the end takes
         too long, and the run goes on.
@@ -87,11 +87,11 @@ class Follower:
                 yield SILENCE
 
     def _pause_s(self) -> float:
-        """Not the same for all: of a thousand that came together all would look at once, and others stand in line."""
+        """Random, because a thousand followers that began together would otherwise all read their rows at once."""
         return random.uniform(self.look_s / 2, self.look_s)  # noqa: S311 - jitter, no secret
 
     def _read(self, run_id: int, after: str, wait_s: float, own: bool) -> list[Piece]:
-        """What there is after `after`; waits for the first piece of it, and none when there is none in time."""
+        """The pieces after `after`; waits for the first of them, at most `wait_s`."""
         key = keys.run_events(run_id)
         try:
             found = self.client.xread({key: after}, count=AT_ONCE, block=max(1, round(wait_s * 1000)))

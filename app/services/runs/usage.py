@@ -1,4 +1,4 @@
-"""What a project's runs and replays have used. Renderings and ingested spans are in neither."""
+"""The usage of a project's runs and replays. Renderings and ingested spans are not part of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.models import usage
 from app.models.usage import GROUPS, SUMS, Spent, UsageFilter
 
 ROWS_MAX = 10_000
-# What a replay's row has no column for: it plays the draft, for nobody's key.
+# Columns that replays don't have: a replay plays the draft, and without an API key.
 _OF_REPLAYS = {"commit_hash": "", "api_key_id": 0, "source": "replay"}
 
 _SUMS_OF = attrgetter(*SUMS)
@@ -30,19 +30,19 @@ class UsageRow:
     spent: Spent
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageService:
-    def __init__(self, *, database: Database) -> None:
-        self._database = database
+    database: Database
 
-    def read(self, *, project_id: int, wanted: UsageFilter, group_by: Sequence[str]) -> list[UsageRow]:
+    def read(self, *, project_id: int, filters: UsageFilter, group_by: Sequence[str]) -> list[UsageRow]:
         """In the order of the groups; `Invalid` when there are more than `ROWS_MAX`.
 
         A run counts on the day it ended, a replay, as source `replay`, on the day it was asked for.
         """
         names = list(dict.fromkeys(column.name for group in group_by for column in GROUPS[group]))
         sums: dict[tuple[Any, ...], Spent] = {}
-        with self._database.read() as connection:
-            for row in _rows(connection, project_id, wanted, group_by):
+        with self.database.read() as connection:
+            for row in _rows(connection, project_id, filters, group_by):
                 key = tuple(row[name] for name in names)
                 sums[key] = _plus(sums.get(key, Spent(runs=0)), _spent(row))
         if len(sums) > ROWS_MAX:
@@ -59,9 +59,9 @@ def total(rows: Sequence[UsageRow]) -> Spent:
 
 
 def _rows(
-    connection: Connection, project_id: int, wanted: UsageFilter, group_by: Collection[str]
+    connection: Connection, project_id: int, filters: UsageFilter, group_by: Collection[str]
 ) -> Iterator[dict[str, Any]]:
-    which: dict[str, Any] = {"project_id": project_id, "wanted": wanted, "group_by": group_by, "limit": ROWS_MAX + 1}
+    which: dict[str, Any] = {"project_id": project_id, "filters": filters, "group_by": group_by, "limit": ROWS_MAX + 1}
     yield from usage.sum_usage(connection, **which)
     for row in usage.sum_replays(connection, **which):
         day = {"day": _day(row["day"])} if "day" in row else {}

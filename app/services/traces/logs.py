@@ -118,7 +118,7 @@ class _Query:
                 connection,
                 project_id=self.project_id,
                 prompt_id=self.prompt_id,
-                wanted=self.filter.runs,
+                filters=self.filter.runs,
                 before=self.before_runs,
                 limit=limit,
             )
@@ -136,7 +136,7 @@ class _Query:
                     connection,
                     prompt_id=self.prompt_id,
                     nth=window,
-                    wanted=self.filter.runs,
+                    filters=self.filter.runs,
                     before=self.before_runs,
                 )
             )

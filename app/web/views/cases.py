@@ -120,7 +120,7 @@ class TestCaseView(PromptPage):
         replays = self.services.replays.list(
             project_id=visit.project_id,
             prompt_id=row.prompt_id,
-            wanted=ReplayFilter(test_case_id=row.id),
+            filters=ReplayFilter(test_case_id=row.id),
             limit=REPLAYS_SHOWN,
             cursor=None,
         )

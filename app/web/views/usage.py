@@ -49,7 +49,7 @@ class _Usage(Page):
 
     def rows(self, project_id: int, query: UsageQuery, *groups: str) -> list[UsageRow]:
         days = UsageFilter(query.first, query.last)
-        return self.services.usage.read(project_id=project_id, wanted=days, group_by=groups)
+        return self.services.usage.read(project_id=project_id, filters=days, group_by=groups)
 
 
 class UsageView(_Usage):

@@ -16,7 +16,7 @@ def page(world, prompt_id, limit=100, before=None, project_id=None, **wanted):
             connection,
             project_id=project_id or world.project_id,
             prompt_id=prompt_id,
-            wanted=RunFilter(**wanted),
+            filters=RunFilter(**wanted),
             before=before,
             limit=limit,
         )

@@ -121,7 +121,7 @@ def test_ticked_test_cases_are_replayed_and_no_others(world: World, admin: Brows
     assert admin.send(path, do="ticked", case=str(ticked)).status_code == 303
 
     page = world.container.services.replays.list(
-        project_id=world.project_id, prompt_id=prompt_id, wanted=ReplayFilter(), limit=9, cursor=None
+        project_id=world.project_id, prompt_id=prompt_id, filters=ReplayFilter(), limit=9, cursor=None
     )
     assert [view.row.test_case_id for view in page.entries] == [ticked]
     assert other != ticked

@@ -1,4 +1,4 @@
-"""How the last replays of test cases went, a few of each."""
+"""The outcomes of the last replays of test cases, a few of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.models.replays import UNFINISHED, Status, replays
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A replay in a few words; `done` of `total` steps are played."""
+    """The outcome of a replay; `done` of `total` steps are played."""
 
     test_case_id: int
     id: int

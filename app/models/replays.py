@@ -50,7 +50,7 @@ replays = Table(
     Column("reasoning_tokens", Integer, nullable=False, server_default="0"),
     Column("prompt_cost_usd", Float, nullable=False, server_default="0"),
     Column("completion_cost_usd", Float, nullable=False, server_default="0"),
-    # Who works on it, how often that was tried, and when that worker last said so.
+    # The worker's claim, the number of claims so far, and the worker's last heartbeat.
     Column("claim", exact(36)),
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("alive_at", Timestamp),
@@ -139,7 +139,7 @@ def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayR
 
 
 def result_of(connection: Connection, *, replay_id: int, lock: bool = False) -> dict[str, Any] | None:
-    """What is known of its turns, the JSON of `app.replay.types.ReplayResult`; `lock` until the commit."""
+    """The JSON of its `app.replay.types.ReplayResult`, None until there is one; `lock` until the commit."""
     statement = select(replays.c.result).where(replays.c.id == replay_id)
     found: dict[str, Any] | None = connection.execute(statement.with_for_update() if lock else statement).scalar_one()
     return found
@@ -162,7 +162,7 @@ def list_replays(
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many replays of one draft ended (or stand) in one state."""
+    """The number of replays of one draft with one status."""
 
     fingerprint: str
     status: Status

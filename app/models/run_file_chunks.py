@@ -1,4 +1,4 @@
-"""What a run needs until it ends: its files, and, sealed, what was asked, in pieces that fit any packet limit."""
+"""Files of runs, and encrypted requests, stored until the run ends in chunks that fit any packet limit."""
 
 from __future__ import annotations
 

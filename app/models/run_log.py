@@ -48,7 +48,7 @@ class RunEntry:
 class RunFilter:
     """`since` is included, `until` is not; `search` is a part of the question or the answer, any case.
 
-    `status` is `running` (accepted, not finished), `ok`, `nok` (answered, but not as asked) or `failed`.
+    `status` is `running` (accepted, not finished), `ok`, `nok` (answered, but not as requested) or `failed`.
     """
 
     since: datetime | None = None
@@ -95,7 +95,7 @@ def page_of_runs(
 def nth_created_at(
     connection: Connection, *, prompt_id: int, nth: int, filters: RunFilter, before: tuple[datetime, int] | None
 ) -> datetime | None:
-    """When the nth of the prompt's runs between the times was asked for; None if there are fewer."""
+    """The creation time of the prompt's nth run between the times; None if there are fewer."""
     c = runs.c
     statement = select(c.created_at).where(c.prompt_id == prompt_id, *_within(filters, before))
     return connection.scalar(statement.order_by(c.created_at.desc(), c.id.desc()).offset(nth - 1).limit(1))

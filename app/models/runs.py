@@ -91,12 +91,12 @@ runs = Table(
     Column("api_key_id", BigInt),
     Column("source", exact(8), nullable=False),
     Column("status", exact(16), nullable=False),
-    # What was asked: fixed when the run is accepted, a draft's text included.
+    # The request, fixed when the run is accepted, a draft's text included.
     Column("commit_hash", exact(64)),
     Column("request", JsonStruct(StoredRequest), nullable=False),
     Column("question", MediumText, nullable=False),
     Column("language_model_id", BigInt, nullable=False),
-    # What came of it.
+    # The outcome.
     Column("instruction", MediumText),
     Column("answer", MediumText),
     Column("outcome", JsonStruct(StoredOutcome)),
@@ -107,7 +107,7 @@ runs = Table(
     Column("completion_tokens", Integer, nullable=False, server_default="0"),
     Column("cost_usd", Float, nullable=False, server_default="0"),
     Column("response_time_ms", Integer),
-    # Who works on it, and when that worker last said so.
+    # The worker's claim, and its last heartbeat.
     Column("claim", exact(36)),
     Column("alive_at", Timestamp),
     Column("created_at", Timestamp, nullable=False),
@@ -185,12 +185,12 @@ def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow 
 
 
 def find_runs(connection: Connection, *, run_ids: Collection[int]) -> list[RunRow]:
-    """Those that are there, whosever they are: look at `project_id`."""
+    """The runs that exist, of any project: the caller checks `project_id`."""
     return list_rows(connection, RunRow, _FIND_RUNS, {"run_ids": list(run_ids)})
 
 
 def is_finished(connection: Connection, *, run_id: int) -> bool:
-    """False for a run that is not there, too."""
+    """Return whether the run has ended; False for a run that does not exist, too."""
     status = connection.scalar(_STATUS, {"run_id": run_id})
     return status is not None and status not in UNFINISHED
 

@@ -85,7 +85,7 @@ class UsageFilter:
 
 
 SUMS = tuple(Spent.__dataclass_fields__)
-# By the names of the API's groupBy. A model is told by its id, vendor and name.
+# By the names of the API's groupBy. A model is identified by its id, vendor and name.
 GROUPS: dict[str, tuple[ColumnElement[Any], ...]] = {
     "day": (usage_daily.c.day,),
     "prompt": (usage_daily.c.prompt_id,),
@@ -130,8 +130,8 @@ def sum_replays(
 ) -> list[dict[str, Any]]:
     """The sums of replays as `sum_usage` has those of runs, without the columns that replays don't have.
 
-    A replay counts on the day (UTC) it was asked for. Their rows are few beside those of runs, and change until their
-    last worker has said what it spent.
+    A replay counts on the day (UTC) it was started. Their rows are few beside those of runs, and change until their
+    last worker has recorded what it spent.
     """
     c = replays.c
     columns = list(dict.fromkeys(column for group in group_by for column in _GROUPS_OF_REPLAYS.get(group, ())))

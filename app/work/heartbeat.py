@@ -1,4 +1,4 @@
-"""Heartbeats: the database is told, while rows are in work in this process, that their worker is alive."""
+"""Heartbeats: recorded in rows, while they are in work in this process, to show that their worker is alive."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Heartbeat:
                 self._tokens.pop(row_id, None)
 
     def lost(self) -> bool:
-        """Whether the last heartbeat found that none of the rows is this worker's: cancelled, or given to others."""
+        """Return whether the last heartbeat found no row with its claim: cancelled, or given to another worker."""
         return self._lost
 
     def _beat(self) -> None:

@@ -59,12 +59,12 @@ class Sweeper(ABC):
         return sorted({*self.resending.due(open_), *(freed & open_.keys())})
 
     def _over(self, row: WaitingRow, waited_s: float, now: datetime) -> bool:
-        """Whether no worker is to claim the row any more; ends it, when that is beyond doubt."""
-        worn_out = self.attempts_max is not None and row.attempts >= self.attempts_max
-        if not worn_out and now - row.created_at < self.expires_after:
+        """Return whether no worker is to claim the row any more; end it when that is beyond doubt."""
+        exhausted = self.attempts_max is not None and row.attempts >= self.attempts_max
+        if not exhausted and now - row.created_at < self.expires_after:
             return False
-        if worn_out or waited_s >= DOUBT_S:
-            self._expire(row.id, worn_out=worn_out)
+        if exhausted or waited_s >= DOUBT_S:
+            self._expire(row.id, exhausted=exhausted)
         return True
 
     @abstractmethod
@@ -72,5 +72,5 @@ class Sweeper(ABC):
         """Take the row from a worker that died, unless it has moved; True when the row waits again."""
 
     @abstractmethod
-    def _expire(self, row_id: int, *, worn_out: bool) -> None:
-        """End a row that waited too long or was claimed too often (`worn_out`), unless it was claimed meanwhile."""
+    def _expire(self, row_id: int, *, exhausted: bool) -> None:
+        """End a row that waited too long or was claimed too often (`exhausted`), unless it was claimed meanwhile."""

@@ -1,4 +1,4 @@
-"""A replay as it may be kept where the project masks. Verdicts are made before, of what the draft really said."""
+"""Masks replays before they are stored. Verdicts are reached earlier, on the draft's unmasked output."""
 
 from __future__ import annotations
 
@@ -13,53 +13,53 @@ Json = dict[str, Any]
 Mask = Callable[[Any, Sequence[str]], Any]
 
 
-def masked_replay(values: Json, words: MaskedWords) -> Json:
+def masked_replay(values: Json, masked: MaskedWords) -> Json:
     """Columns of a replay that ended; `result` is the JSON of `app.replay.types.ReplayResult`."""
-    kept = values | {"error": words.other(values.get("error"))}
+    kept = values | {"error": masked.other(values.get("error"))}
     result = values.get("result")
     if result is None:
         return kept
     whole = {
-        "turns": [_turn(turn, words) for turn in result["turns"]],
-        "drift": words.other(result["drift"]),
-        "error": words.other(result["error"]),
+        "turns": [_turn(turn, masked) for turn in result["turns"]],
+        "drift": masked.other(result["drift"]),
+        "error": masked.other(result["error"]),
     }
     return kept | {"result": result | whole}
 
 
-def _turn(turn: Json, words: MaskedWords) -> Json:
+def _turn(turn: Json, masked: MaskedWords) -> Json:
     return turn | {
-        "user": words.asked(turn["user"]),
-        "steps": [_step(step, words) for step in turn["steps"]],
-        "extra": [_extra(step, words) for step in turn["extra"]],
-        "drift": words.other(turn["drift"]),
-        "error": words.other(turn["error"]),
+        "user": masked.asked(turn["user"]),
+        "steps": [_step(step, masked) for step in turn["steps"]],
+        "extra": [_extra(step, masked) for step in turn["extra"]],
+        "drift": masked.other(turn["drift"]),
+        "error": masked.other(turn["error"]),
     }
 
 
-def _step(step: Json, words: MaskedWords) -> Json:
+def _step(step: Json, masked: MaskedWords) -> Json:
     is_call = step["kind"] == "tool_call"
-    mask = words.arguments if is_call else words.answered
-    sides = {side: _call(step[side], words) if is_call else mask(step[side]) for side in ("expected", "actual")}
+    mask = masked.arguments if is_call else masked.answered
+    sides = {side: _call(step[side], masked) if is_call else mask(step[side]) for side in ("expected", "actual")}
     kept = step | sides
     if "diff" in step:
         kept["diff"] = [_difference(each, mask) for each in step["diff"]]
     if "reason" in step:
-        # A judge's own words, which come without a diff, may tell in other ones what was masked.
-        told = sides["actual"] != step["actual"] and "diff" not in step
-        kept["reason"] = MASK if told else words.other(step["reason"])
+        # The reason of a judge, which comes without a diff, may paraphrase what was masked.
+        revealing = sides["actual"] != step["actual"] and "diff" not in step
+        kept["reason"] = MASK if revealing else masked.other(step["reason"])
     return kept
 
 
-def _extra(step: Json, words: MaskedWords) -> Json:
+def _extra(step: Json, masked: MaskedWords) -> Json:
     if step["kind"] == "answer":
-        return step | {"text": words.answered(step["text"])}
-    return step | (_call(step, words) or {}) | {"result": words.result(step["result"])}
+        return step | {"text": masked.answered(step["text"])}
+    return step | (_call(step, masked) or {}) | {"result": masked.result(step["result"])}
 
 
-def _call(call: Json | None, words: MaskedWords) -> Json | None:
+def _call(call: Json | None, masked: MaskedWords) -> Json | None:
     """`{name, arguments}`."""
-    return call and {"name": words.other(call["name"]), "arguments": words.arguments(call["arguments"])}
+    return call and {"name": masked.other(call["name"]), "arguments": masked.arguments(call["arguments"])}
 
 
 def _difference(difference: Json, mask: Mask) -> Json:

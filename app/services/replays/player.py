@@ -218,7 +218,7 @@ def _claimed(connection: Connection, claim: Claim) -> ReplayRow | None:
 
 
 def _columns(result: ReplayResult) -> dict[str, Any]:
-    """What a replay found, as the columns of its row."""
+    """A result as the columns of a replay."""
     return {
         "status": result.status,
         "counts": results.counts(result.turns),

@@ -62,7 +62,7 @@ class Meter:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a replay is: `done` counts recorded steps."""
+    """The progress and the usage of a replay; `done` counts recorded steps."""
 
     meter: Meter
     done: int = 0
@@ -106,7 +106,7 @@ class MeteredModel:
 
 
 class SnapshotDraft:
-    """The engine's `DraftPort` over the content that was fixed when the replay was asked for."""
+    """The engine's `DraftPort` over the content that was fixed when the replay was started."""
 
     def __init__(self, content: PromptContent) -> None:
         self._content = content

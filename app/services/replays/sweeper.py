@@ -34,8 +34,8 @@ class ReplaySweeper(Sweeper):
         log.warning("replay_interrupted", replay_id=claim.row_id, released=released)
         return released
 
-    def _expire(self, row_id: int, *, worn_out: bool) -> None:
-        values = {"status": "error", "error": INTERRUPTED if worn_out else EXPIRED}
+    def _expire(self, row_id: int, *, exhausted: bool) -> None:
+        values = {"status": "error", "error": INTERRUPTED if exhausted else EXPIRED}
         ended = self.database.retrying(
             lambda connection: REPLAY_WORK.finish_waiting(connection, row_id, values, now=self.now())
         )

@@ -48,7 +48,7 @@ class Executor:
     monotonic: Callable[[], float] = time.monotonic
 
     def execute(self, run_id: int) -> bool:
-        """Whether this call ended the run: a message that comes twice makes no second answer."""
+        """Execute a queued run; False if another call has it or ended it: two messages make one answer."""
         claimed = self.claims.claim(run_id)
         if claimed is None:
             return False

@@ -31,15 +31,15 @@ from app.services.runs.request import Requested
 log = structlog.get_logger(__name__)
 
 
-class _Said(msgspec.Struct, frozen=True):
-    """The columns of a run that hold what its model said."""
+class _ModelOutput(msgspec.Struct, frozen=True):
+    """The columns of a run that hold the output of its model."""
 
     answer: str | None
     nok: str | None
     outcome: StoredOutcome | None
 
     @classmethod
-    def of(cls, end: RunEnd) -> _Said:
+    def of(cls, end: RunEnd) -> _ModelOutput:
         return cls(end.answer, end.nok, end.outcome)
 
 
@@ -58,10 +58,10 @@ class RunMasking:
         masking = self.rules.of(project_id)
         if not masking:
             return requested, contents
-        words = MaskedWords(masking)
-        request = structs.replace(_request(requested.request, words), sealed=True)
+        masked = MaskedWords(masking)
+        request = structs.replace(_request(requested.request, masked), sealed=True)
         sealed = [self.rules.cipher.encrypt(content) for content in (*contents, msgspec.json.encode(requested))]
-        return Requested(words.asked(requested.question), request), sealed
+        return Requested(masked.asked(requested.question), request), sealed
 
     def requested(self, row: RunRow) -> RunRow:
         """The run as it was requested, unmasked; `Invalid` when the key has changed."""
@@ -92,10 +92,10 @@ class RunMasking:
             return end
         whole = end if row.request.sealed else replace(end, question=row.question, request=end.request or row.request)
         kept = _masked(whole, MaskedWords(masking))
-        said = _Said.of(end)
-        if kept.outcome is None or said == _Said.of(kept):
+        output = _ModelOutput.of(end)
+        if kept.outcome is None or output == _ModelOutput.of(kept):
             return kept
-        self._keep(row, said)
+        self._keep(row, output)
         return replace(kept, outcome=structs.replace(kept.outcome, masked=True))
 
     def as_said(self, row: RunRow) -> RunRow:
@@ -106,67 +106,67 @@ class RunMasking:
             sealed: bytes | None = self.client.get(keys.run_unmasked(row.id))  # type: ignore[assignment]
             if not sealed:
                 return row
-            said = msgspec.json.decode(self.rules.cipher.decrypt(sealed), type=_Said)
-            return replace(row, answer=said.answer, nok=said.nok, outcome=said.outcome)
+            output = msgspec.json.decode(self.rules.cipher.decrypt(sealed), type=_ModelOutput)
+            return replace(row, answer=output.answer, nok=output.nok, outcome=output.outcome)
         except (redis.RedisError, RepriseError) as error:
             log.warning("run_words_unreadable", run_id=row.id, error=str(error))
             return row
 
-    def _keep(self, row: RunRow, said: _Said) -> None:
+    def _keep(self, row: RunRow, output: _ModelOutput) -> None:
         if row.api_key_id is None:
-            return  # nobody waits who could ask for it
+            return  # no caller could read it
         try:
-            sealed = self.rules.cipher.encrypt(msgspec.json.encode(said))
+            sealed = self.rules.cipher.encrypt(msgspec.json.encode(output))
             self.client.set(keys.run_unmasked(row.id), sealed, ex=TTL_ENDED_S)
         except redis.RedisError as error:
             log.warning("run_words_not_kept", run_id=row.id, error=str(error))
 
 
 def has_contents(row: RunRow) -> bool:
-    """Whether anything is stored beside the run until it ends."""
+    """Return whether files or an encrypted request are stored beside the run until it ends."""
     return bool(row.request.files or row.request.sealed)
 
 
-def _request(request: StoredRequest, words: MaskedWords) -> StoredRequest:
+def _request(request: StoredRequest, masked: MaskedWords) -> StoredRequest:
     """Masks what the caller sent. The configuration is the prompt's, as in its versions; so is the text, which is
     stored as the instruction.
     """
     return structs.replace(
         request,
         text=UNSET,
-        resolved=words.other(request.resolved),
-        ignored=words.other(request.ignored),
-        files=[structs.replace(file, file_name=words.other(file.file_name)) for file in request.files],
+        resolved=masked.other(request.resolved),
+        ignored=masked.other(request.ignored),
+        files=[structs.replace(file, file_name=masked.other(file.file_name)) for file in request.files],
     )
 
 
-def _masked(end: RunEnd, words: MaskedWords) -> RunEnd:
-    answer = words.answered(end.answer)
+def _masked(end: RunEnd, masked: MaskedWords) -> RunEnd:
+    answer = masked.answered(end.answer)
     return replace(
         end,
-        question=words.asked(end.question),
-        request=end.request and _request(end.request, words),
-        instruction=words.instruction(end.instruction),
+        question=masked.asked(end.question),
+        request=end.request and _request(end.request, masked),
+        instruction=masked.instruction(end.instruction),
         answer=answer,
-        outcome=end.outcome and _outcome(end.outcome, words),
-        error=words.other(end.error),
-        nok=end.nok and _nok(end.nok, words, answer != end.answer),
+        outcome=end.outcome and _outcome(end.outcome, masked),
+        error=masked.other(end.error),
+        nok=end.nok and _nok(end.nok, masked, answer != end.answer),
     )
 
 
-def _outcome(outcome: StoredOutcome, words: MaskedWords) -> StoredOutcome:
+def _outcome(outcome: StoredOutcome, masked: MaskedWords) -> StoredOutcome:
     return structs.replace(
         outcome,
-        chain_of_thoughts=words.answered(outcome.chain_of_thoughts),
-        first_error=words.other(outcome.first_error),
+        chain_of_thoughts=masked.answered(outcome.chain_of_thoughts),
+        first_error=masked.other(outcome.first_error),
         tool_calls=[
-            StoredToolCall(words.other(call.id), words.other(call.name), words.arguments(call.arguments))
+            StoredToolCall(masked.other(call.id), masked.other(call.name), masked.arguments(call.arguments))
             for call in outcome.tool_calls
         ],
     )
 
 
-def _nok(nok: str, words: MaskedWords, changed: bool) -> str:
-    """`NOK: <reason>`, or `NOK: <reason>: <details>`, which may be the model's words."""
+def _nok(nok: str, masked: MaskedWords, changed: bool) -> str:
+    """`NOK: <reason>`, or `NOK: <reason>: <details>`, which may quote the model."""
     kind, reason, *details = nok.split(": ", 2)
-    return ": ".join([kind, reason, *(MASK if changed else words.answered(detail) for detail in details)])
+    return ": ".join([kind, reason, *(MASK if changed else masked.answered(detail) for detail in details)])

@@ -129,7 +129,7 @@ def _reason(answer: Answer, config: ModelConfig) -> str | None:
 
 
 def _breach(value: Any, schema: dict[str, Any] | None) -> str | None:
-    """How the value breaks the schema; one budget serves for the schema and for the value."""
+    """The reason why the value breaks the schema; one budget bounds the checks of schema and value."""
     meter = Meter(STEPS_MAX)
     try:
         if wrong := schema_breach(schema or {}, meter):

@@ -34,7 +34,7 @@ from app.turns import Turns
 ACCEPTED_AT_ONCE = 4
 # Far longer than a queue of a thousand takes: a database that hangs must not hold all requests behind four for ever.
 TURN_S = 30.0
-# Runs that are read in one query for all who wait for one: a row may be megabytes.
+# Runs that are read in one query for all requests that wait for one: a row may be megabytes.
 ROWS_PER_QUERY = 16
 
 

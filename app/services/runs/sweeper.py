@@ -44,5 +44,5 @@ class RunSweeper(Sweeper):
             self.ending.notify_of(claim.row_id)
         return False
 
-    def _expire(self, row_id: int, *, worn_out: bool) -> None:
+    def _expire(self, row_id: int, *, exhausted: bool) -> None:
         self.ending.give_up(row_id, EXPIRED)

@@ -37,7 +37,7 @@ class UsageService:
     def read(self, *, project_id: int, filters: UsageFilter, group_by: Sequence[str]) -> list[UsageRow]:
         """In the order of the groups; `Invalid` when there are more than `ROWS_MAX`.
 
-        A run counts on the day it ended, a replay, as source `replay`, on the day it was asked for.
+        A run counts on the day it ended, a replay, as source `replay`, on the day it was started.
         """
         names = list(dict.fromkeys(column.name for group in group_by for column in GROUPS[group]))
         sums: dict[tuple[Any, ...], Spent] = {}

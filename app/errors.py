@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+T = TypeVar("T")
+
 
 class RepriseError(Exception):
     """The root of all errors that are meant to be seen by a caller; its text is the message."""
@@ -21,6 +25,13 @@ class Forbidden(RepriseError):
 
 class NotFound(RepriseError):
     """Does not exist, or belongs to another project: the caller can't tell which (404)."""
+
+
+def require(found: T | None, message: str) -> T:
+    """The value, unless it is None; `NotFound` with the message then."""
+    if found is None:
+        raise NotFound(message)
+    return found
 
 
 class Conflict(RepriseError):

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Column, Connection, Index, String, Table, func, select, update
 
-from app.errors import NotFound
+from app.errors import require
 from app.models import queries
 from app.models.base import OPTIONS, Timestamp, identifier, metadata, reference
 
@@ -75,10 +75,7 @@ def find_project(connection: Connection, project_id: int) -> Project | None:
 
 def require_project(connection: Connection, project_id: int) -> Project:
     """The project; `NotFound` if there is none, or it is erased."""
-    project = find_project(connection, project_id)
-    if project is None:
-        raise NotFound("There is no such project.")
-    return project
+    return require(find_project(connection, project_id), "There is no such project.")
 
 
 def find_organization(connection: Connection, project_id: int) -> int | None:

@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from app.db import Database
-from app.errors import Forbidden, Invalid, NotFound, Unauthorized
+from app.errors import Forbidden, Invalid, NotFound, Unauthorized, require
 from app.metrics import Metrics, cache_lookups
 from app.models import api_keys, audit_log, organizations
 from app.models.api_keys import ApiKey
@@ -123,9 +123,7 @@ class KeyService:
     def get(self, *, project_id: int, key_id: int) -> ApiKey:
         with self.database.read() as connection:
             key = api_keys.find_key(connection, project_id=project_id, key_id=key_id)
-        if key is None:
-            raise NotFound("There is no such API key.")
-        return key
+            return require(key, "There is no such API key.")
 
     def revoke_with(self, revoker: ApiKey, *, key_id: int) -> None:
         """Revoke a key of the revoker's project; to revoke a key with the scope `admin`, the revoker needs it too."""

@@ -8,7 +8,7 @@ from sqlalchemy import Table
 
 from app.caches import BoundedCache
 from app.db import Database
-from app.errors import NotFound
+from app.errors import require
 from app.models import organizations
 from app.models.replays import replays
 from app.models.runs import runs
@@ -27,9 +27,7 @@ class Owners:
         if known is not None:
             return known
         with self._database.read() as connection:
-            found = organizations.find_organization(connection, project_id)
-        if found is None:
-            raise NotFound("There is no such project.")
+            found = require(organizations.find_organization(connection, project_id), "There is no such project.")
         self._of_projects.put(project_id, found, weight=1)
         return found
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from app.db import Database
-from app.errors import Conflict, Invalid, NotFound
+from app.errors import Conflict, Invalid, NotFound, require
 from app.models import audit_log, invitations, memberships, organizations, sign_ins, users
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.invitations import Invitation
@@ -24,7 +24,6 @@ from app.services.accounts.sign_ins import SignInService, Started
 from app.services.accounts.tokens import digest, new_token
 from app.timestamps import Now
 
-T = TypeVar("T")
 INVITATION = timedelta(days=7)
 EMAIL_MAX, NAME_MAX = 254, 128
 
@@ -69,7 +68,7 @@ class AccountService:
 
     def member(self, *, organization_id: int, user_id: int) -> Member:
         members = {member.user_id: member for member in self.members(organization_id=organization_id)}
-        return _require(members.get(user_id), "There is no such member.")
+        return require(members.get(user_id), "There is no such member.")
 
     def change_role(self, *, organization_id: int, user_id: int, role: Role, actor: Actor) -> None:
         """`Conflict` if it would leave the organization without an admin."""
@@ -117,12 +116,12 @@ class AccountService:
 
     def open_invitation(self, *, organization_id: int, invitation_id: int) -> Invitation:
         invitations = {one.id: one for one in self.invitations(organization_id=organization_id)}
-        return _require(invitations.get(invitation_id), "There is no such invitation.")
+        return require(invitations.get(invitation_id), "There is no such invitation.")
 
     def withdraw(self, *, organization_id: int, invitation_id: int, actor: Actor) -> None:
         with self.database.write() as connection:
             email = invitations.withdraw(connection, organization_id=organization_id, invitation_id=invitation_id)
-            email = _require(email, "There is no such invitation.")
+            email = require(email, "There is no such invitation.")
             self._note(connection, organization_id, actor, Action.INVITATION_WITHDRAWN, email)
 
     def invitation(self, token: str) -> Invitation:
@@ -178,7 +177,7 @@ class AccountService:
     def _open(self, connection: Connection, token: str) -> Invitation:
         found = invitations.find_open(connection, digest=digest(token), now=self.now())
         gone = "This invitation was used or withdrawn, or has expired. Ask an admin for a new one."
-        return _require(found, gone)
+        return require(found, gone)
 
     def _join(self, connection: Connection, organization_id: int, user_id: int, email: str, role: Role) -> None:
         now = self.now()
@@ -202,12 +201,6 @@ class AccountService:
         self, connection: Connection, organization_id: int, actor: Actor, action: Action, subject: str, **details: Any
     ) -> None:
         audit_log.note(connection, self.now(), actor, action, subject, organization_id=organization_id, details=details)
-
-
-def _require(found: T | None, missing: str) -> T:
-    if found is None:
-        raise NotFound(missing)
-    return found
 
 
 def checked_email(email: str) -> str:

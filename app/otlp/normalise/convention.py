@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.otlp.normalise.messages import Messages, read_messages
+from app.otlp.normalise.messages import Messages, read_messages, read_text
 from app.otlp.values import integer
 
 CHAT = "chat"
@@ -81,6 +81,7 @@ class Convention:
 
     `markers` are attributes of which a span that follows the convention has at least one; without them it
     is asked about every span. The `…_keys` are attributes of which the first that is there counts.
+    With `plain_text`, content that is no JSON is a message by itself.
     """
 
     name = ""
@@ -91,6 +92,7 @@ class Convention:
     output_token_keys: tuple[str, ...] = ()
     input_keys: tuple[str, ...] = ()
     output_keys: tuple[str, ...] = ()
+    plain_text = False
 
     def operation(self, span: SpanView) -> str | None:
         return None
@@ -108,10 +110,13 @@ class Convention:
         return span.count(*self.output_token_keys)
 
     def input_messages(self, span: SpanView) -> Messages | None:
-        return read_messages(span.first(*self.input_keys))
+        return self._read(span.first(*self.input_keys), "user")
 
     def output_messages(self, span: SpanView) -> Messages | None:
-        return read_messages(span.first(*self.output_keys), "assistant")
+        return self._read(span.first(*self.output_keys), "assistant")
+
+    def _read(self, value: Any, role: str) -> Messages | None:
+        return read_text(value, role) if self.plain_text else read_messages(value, role)
 
     def tool(self, span: SpanView) -> ToolUse | None:
         return None

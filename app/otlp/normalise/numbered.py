@@ -48,12 +48,9 @@ class Whole(Convention):
 
     name = "gen_ai.prompt"
     markers = frozenset({"gen_ai.prompt", "gen_ai.completion"})
-
-    def input_messages(self, span: SpanView) -> Messages | None:
-        return read_text(span.first("gen_ai.prompt"), "user")
-
-    def output_messages(self, span: SpanView) -> Messages | None:
-        return read_text(span.first("gen_ai.completion"), "assistant")
+    input_keys = ("gen_ai.prompt",)
+    output_keys = ("gen_ai.completion",)
+    plain_text = True
 
 
 def _messages(span: SpanView, prefixes: tuple[str, ...], role: str) -> Messages | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
-from app.otlp.normalise.messages import Messages, read_text
 from app.otlp.normalise.toolio import offered_in, recorded_arguments, recorded_result
 from app.otlp.text import json_container, json_or_text
 from app.otlp.values import integer
@@ -14,13 +13,15 @@ _OPERATIONS = {"generation": CHAT, "llm": CHAT, "chat_model": CHAT, "model": CHA
 
 
 class Platform(Convention):
-    """A platform that names what a span is, what went in and what came out."""
+    """A platform that records the kind of a span, its input and its output."""
+
+    plain_text = True
 
     def __init__(self, name: str, kind: str, input_key: str, output_key: str, model: str = "", usage: str = "") -> None:
         self.name = name
         self.markers = frozenset({kind})
-        self.model_keys = (model,)
-        self._kind, self._input_key, self._output_key, self._usage = kind, input_key, output_key, usage
+        self.model_keys, self.input_keys, self.output_keys = (model,), (input_key,), (output_key,)
+        self._kind, self._usage = kind, usage
 
     def operation(self, span: SpanView) -> str | None:
         kind = json_or_text(span.first(self._kind))
@@ -44,19 +45,13 @@ class Platform(Convention):
         return sum(max(integer(usage[part]) or 0, 0) for part in parts) if name else None
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        return offered_in(span.first(self._input_key)) if self.operation(span) == CHAT else None
-
-    def input_messages(self, span: SpanView) -> Messages | None:
-        return read_text(span.first(self._input_key), "user")
-
-    def output_messages(self, span: SpanView) -> Messages | None:
-        return read_text(span.first(self._output_key), "assistant")
+        return offered_in(span.first(*self.input_keys)) if self.operation(span) == CHAT else None
 
     def tool(self, span: SpanView) -> ToolUse | None:
         if self.operation(span) != TOOL:
             return None
-        arguments = recorded_arguments(span.first(self._input_key))
-        return ToolUse(span.name, None, arguments, recorded_result(span.first(self._output_key)))
+        arguments = recorded_arguments(span.first(*self.input_keys))
+        return ToolUse(span.name, None, arguments, recorded_result(span.first(*self.output_keys)))
 
 
 PLATFORMS = (

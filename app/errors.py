@@ -1,4 +1,4 @@
-"""The errors Reprise raises on purpose. `app/http/errors.py` maps each to its HTTP status, once."""
+"""The errors that Reprise raises on purpose; `app/http/errors.py` maps each to its HTTP status."""
 
 from __future__ import annotations
 

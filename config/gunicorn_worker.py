@@ -1,8 +1,7 @@
-"""gunicorn's threaded worker, which answers what is no proper HTTP as the application does, and waits for no caller
-for ever.
+"""gunicorn's threaded worker, with JSON answers to malformed HTTP, and with time limits for slow callers.
 
-A thread gets a connection when the head of its request is whole, so that slow heads hold none. What a thread then waits
-for, a body or that its answer is taken, has a slowest rate. Of gunicorn this uses what is not documented:
+A thread gets a connection when the head of its request is complete, so that slow heads hold no thread. Reading a body
+and sending an answer have a slowest rate. The worker uses parts of gunicorn that are not documented:
 `tests/unit/config/test_gunicorn_worker.py` names the version.
 """
 
@@ -37,7 +36,7 @@ CHUNK_BYTES = 256
 
 
 class CrumbledBody(errors.ParseException):  # type: ignore[misc]
-    """More chunks than bytes that are worth it."""
+    """A body of very many very small chunks, each of which costs as much time as a large one."""
 
     def __str__(self) -> str:
         return f"its chunks are too small; more than {FREE_CHUNKS} must have {CHUNK_BYTES} bytes on average."
@@ -98,7 +97,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return kept
 
     def handle_request(self, req: Any, conn: Any) -> bool:
-        """To gunicorn, who takes nothing of the answer for so long has hung up."""
+        """Answer a request; a caller that takes nothing of the answer for too long counts as disconnected."""
         conn.sock.allow(self._settings.silence_s)
         if isinstance(req.body.reader, ChunkedReader):
             req.body = Body(CountedChunks(req, req.unreader))
@@ -109,7 +108,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return kept
 
     def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
-        """Read what is left of a body that nobody wanted, after its answer: the connection stays in step."""
+        """Read the rest of an unread body after its answer, so that the next request begins where the body ends."""
         body, unreader = conn.parser.mesg.body, conn.parser.unreader
         if not keepalive or body.failed:
             return False
@@ -123,7 +122,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return whole
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
-        """What the application never sees: a broken request line or header, one that is too long."""
+        """Answer a request line or header that is malformed or too long, which the application never sees."""
         if not isinstance(exc, errors.ParseException) or isinstance(exc, errors.InvalidResponseHeader):
             super().handle_error(req, client, addr, exc)
             return

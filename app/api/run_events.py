@@ -10,7 +10,7 @@ import orjson
 
 from app.api.operation import Call
 from app.errors import Invalid, RepriseError
-from app.http.errors import status_of, words_of_bug
+from app.http.errors import bug_message, status_of
 from app.models.api_keys import ApiKey
 from app.schemas.answer import dump
 from app.schemas.runs import RunAnswer
@@ -71,7 +71,7 @@ def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
     except RepriseError as error:
         yield _error(status_of(error), str(error), LAST_ID if finished else None)
     except Exception as error:  # noqa: BLE001 - outermost edge: no error handler sees what a stream raises
-        yield _error(falcon.HTTP_500, words_of_bug(error, path), LAST_ID if finished else None)
+        yield _error(falcon.HTTP_500, bug_message(error, path), LAST_ID if finished else None)
 
 
 def _event(kind: str, data: bytes, event_id: str | None) -> bytes:

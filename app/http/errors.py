@@ -1,4 +1,4 @@
-"""Errors to HTTP, once: the status of each, its headers, and the body `{"error": message}`."""
+"""Maps errors to HTTP: the status of each, its headers, and the body `{"error": message}`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STATUS: dict[type[errors.RepriseError], str] = {
     errors.Unavailable: falcon.HTTP_503,
 }
 
-# google.rpc.Code, which the OTLP rules ask for in error bodies of the trace ingest.
+# google.rpc.Code, which OTLP requires in error bodies of the trace ingest.
 RPC_CODE = {400: 3, 401: 16, 403: 7, 404: 5, 413: 3, 415: 3, 429: 8, 500: 13, 503: 14}
 TRACES = "/api/public/otel"
 
@@ -46,8 +46,8 @@ def status_of(error: errors.RepriseError) -> str:
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
-def words_of_bug(error: Exception, path: str) -> str:
-    """What the caller is told of a bug: where to find it in the log."""
+def bug_message(error: Exception, path: str) -> str:
+    """Log a bug, and return a message for the caller with the id under which the log has it."""
     error_id = uuid.uuid4().hex
     log.error("unhandled_error", error_id=error_id, path=path, exc_info=error)
     return f"Something is broken on our side. The log has more under the id {error_id}."
@@ -72,20 +72,20 @@ def _redis_away(req: falcon.Request, resp: falcon.Response, error: redis.RedisEr
 def _http_error(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: object) -> None:
     resp.status = error.status
     resp.set_headers(error.headers or {})
-    _body(req, resp, _words(req, error))
+    _body(req, resp, _http_message(req, error))
 
 
-def _words(req: falcon.Request, error: falcon.HTTPError) -> str:
+def _http_message(req: falcon.Request, error: falcon.HTTPError) -> str:
     if error.status_code == 405:
         return f"{req.path} does not take {req.method}."
     if error.status_code != 404:
         return error.description or error.title or "The request can't be answered."
     if req.path.startswith(TRACES):
-        return _trace_path_words(req.path)
+        return _trace_path_message(req.path)
     return "There is no such path."
 
 
-def _trace_path_words(path: str) -> str:
+def _trace_path_message(path: str) -> str:
     if path.count("/v1/traces") > 1:
         return (
             "The path /v1/traces is doubled: OTEL_EXPORTER_OTLP_ENDPOINT takes the base address without it, "
@@ -96,7 +96,7 @@ def _trace_path_words(path: str) -> str:
 
 def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: object) -> None:
     resp.status = falcon.HTTP_500
-    _body(req, resp, words_of_bug(error, path_for_log(req)))
+    _body(req, resp, bug_message(error, path_for_log(req)))
 
 
 def _body(req: falcon.Request, resp: falcon.Response, message: str) -> None:

@@ -1,4 +1,4 @@
-"""What a replay tells the model: recorded turns as messages, and the recording's results in the tools' place."""
+"""Makes the messages that a replay sends to the model: recorded turns, and recorded results in the tools' place."""
 
 from __future__ import annotations
 
@@ -21,11 +21,9 @@ class Recording:
         self._everywhere = [*self._unused, *(step for each in turns for step in _calls(each))]
 
     def look_up(self, calls: Sequence[ToolCall]) -> list[CheckedCall | None]:
-        """Return the recorded call whose outcome answers each of `calls`, which the model made at once; else None.
+        """Return the recorded call that answers each of `calls`, which the model made at once; None where none does.
 
-        In order of preference: an unused call of the turn with equal arguments, the next unused one of the same
-        name, a call anywhere in the session with equal arguments. All calls get the first rule before any gets the
-        second, so that calls made side by side have the same results in whatever order they come.
+        Follows the rules 1 to 3 of docs/reference/gate.md.
         """
         equals = [self._take(call, same_arguments=True) for call in calls]
         return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
@@ -33,16 +33,32 @@ def load(raw: object, kind: type[Document], path: str = "") -> Document:
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
-        message, _, place = str(error).partition(" - at `")
-        raise Invalid(_explain(message, kind, path, re.findall(r"\w+|\.\.\.", place))) from None
+        message, _, location = str(error).partition(" - at `")
+        names = list(_resolve(raw, re.findall(r"\w+|\.\.\.", location)))
+        raise Invalid(_explain(message, kind, path, names)) from None
 
 
 def join(path: str, name: object) -> str:
     return f"{path}.{name}" if path else str(name)
 
 
+def _resolve(raw: Any, names: Iterable[str]) -> Iterator[str]:
+    """Yield the names that lead to a value in `raw`; `...`, which msgspec writes for any key, becomes the key.
+
+    That is the first whose value is no text. The names may lead nowhere, for a field's name may look like an address.
+    """
+    for name in names:
+        if name == "..." and isinstance(raw, dict):
+            name = next((key for key, value in raw.items() if not isinstance(value, str)), name)
+        yield name
+        entries = raw if isinstance(raw, dict) else {}
+        if isinstance(raw, list | tuple):
+            entries = {str(index): entry for index, entry in enumerate(raw)}
+        raw = entries.get(name)
+
+
 def _explain(message: str, kind: type, root: str, names: Sequence[str]) -> str:
-    """Say in the API's words what msgspec found; `names` lead from `root` to the value."""
+    """Return the API's message for one of msgspec; `names` lead from `root` to the value."""
     path = ".".join([*([root] if root else []), *names])
     if field := re.fullmatch(r"Object contains unknown field `(.*)`", message, re.DOTALL):
         return f"{join(path, field[1])}: unknown field"

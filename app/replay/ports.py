@@ -1,4 +1,4 @@
-"""What a replay can reach: the model, the draft, the judge, and its callers, who may watch and cancel it."""
+"""The ports of a replay: the model, the draft, the judge, and callbacks to watch and cancel it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class JudgePort(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The ports of one replay.
+    """All that one replay can reach.
 
     `progress(done, total, turn)` counts recorded steps of the turns that are replayed; it is called after every
     answer of the model (turn None) and with every finished turn. `cancelled()` is called before every call of the

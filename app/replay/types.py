@@ -1,4 +1,4 @@
-"""Test cases and what replaying them found. Each struct is at once the stored JSON, under camelCase names."""
+"""Test cases and results of replays (docs/reference/gate.md). Each struct describes its stored JSON, too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ StopReason = Literal["missing_result", "step_limit", "no_user_text", "provider_e
 
 
 class Check(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """How a step is checked.
+    """The way in which a step is checked.
 
     `value` takes the place of the recorded text: text, or any JSON for `json_subset`. `ignore_paths` are JSON
     pointers (RFC 6901). Raises ValueError, with the field's name, for a value or a path that can't be checked.
@@ -56,7 +56,7 @@ class Check(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 
 
 class _CaseDocument(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What a person may have written: an unknown field is an error."""
+    """A document that people write: an unknown field is an error."""
 
 
 class CheckedCall(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", tag="tool_call"):
@@ -105,8 +105,10 @@ class CaseTurn(_CaseDocument, frozen=True, kw_only=True):
 
 
 class CaseSettings(_CaseDocument, frozen=True, kw_only=True):
-    """How a test case is replayed. `assertion_type` and `assertion_value` are the prompt's where they are None;
-    the judge reads `assertion_value`, so the caller of a replay fills it in.
+    """The settings of a test case.
+
+    `assertion_type` and `assertion_value` are the prompt's where they are None; the judge reads `assertion_value`, so
+    the caller of a replay fills it in.
     """
 
     order: Order = "any"
@@ -175,7 +177,7 @@ class StepVerdict(_ResultDocument, frozen=True, omit_defaults=True):
 
 
 class Drift(_ResultDocument, frozen=True):
-    """What the recording names and the draft no longer has."""
+    """The values and tools that the recording names and the draft no longer has."""
 
     placeholders: dict[str, str] = {}
     tools: tuple[str, ...] = ()

@@ -78,7 +78,7 @@ def _upsert(connection: Connection, rows: Sequence[SessionRow], update: dict[str
 
 
 def settle(connection: Connection, *, session_keys: Collection[bytes]) -> None:
-    """After turns have left sessions, give these the times of their remaining turns, or remove those without any.
+    """Give sessions that turns have left the times of their remaining turns, or remove those without any.
 
     The rows are locked before their turns are read: a transaction that adds a turn writes the row after that.
     """

@@ -56,7 +56,7 @@ class Clients:
         self._lock = threading.Lock()
 
     def get(self, model: ModelRef, credential: Credential | None, *, streamed: bool) -> AnyLLM:
-        """Raises `ProviderError` where the vendor needs a key, or the endpoint a base URL, and has none."""
+        """Return a client; `ProviderError` where the vendor needs a key, or the endpoint a base URL, and has none."""
         credential = credential or Credential()
         api_key = credential.api_key or None
         base_url = model.base_url or credential.base_url or _BASE_URLS.get(model.vendor)

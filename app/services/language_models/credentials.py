@@ -163,7 +163,7 @@ def address_details(base_url: str) -> dict[str, str]:
 
 
 def check_base_url(base_url: str) -> None:
-    """`Invalid` for an address that can't be called; "" stands for the vendor's own."""
+    """Raise `Invalid` for an address that can't be called; "" stands for the vendor's own."""
     if not base_url:
         return
     try:

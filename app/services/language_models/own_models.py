@@ -43,12 +43,12 @@ class OwnModelService:
         _check(model)
         values = asdict(model) | {"details": {}}
         name = values.pop("name")
-        now, organization, details = self.now(), {"organization_id": organization_id}, address_details(model.base_url)
+        now, action, details = self.now(), Action.MODEL_ADDED, address_details(model.base_url)
         with self.database.write() as connection:
             put = language_models.put_own_model(
-                connection, **organization, vendor=CUSTOM, name=name, values=values, now=now
+                connection, organization_id=organization_id, vendor=CUSTOM, name=name, values=values, now=now
             )
-            audit_log.note(connection, now, actor, Action.MODEL_ADDED, name, **organization, details=details)
+            audit_log.note(connection, now, actor, action, name, organization_id=organization_id, details=details)
         return put
 
     def remove(self, *, organization_id: int, model_id: int, actor: Actor) -> None:
@@ -58,8 +58,7 @@ class OwnModelService:
             model = language_models.find_model(connection, **key)
             if model is None or not language_models.retire_own_model(connection, **key, now=now):
                 raise NotFound("The organization has no such model of its own.")
-            details = address_details(model.base_url)
-            action = Action.MODEL_REMOVED
+            action, details = Action.MODEL_REMOVED, address_details(model.base_url)
             audit_log.note(connection, now, actor, action, model.name, organization_id=organization_id, details=details)
 
 

@@ -67,7 +67,7 @@ def checked(content: PromptContent) -> PromptContent:
 
 
 def check_filled_length(text: str, lengths: Mapping[str, int]) -> None:
-    """`Invalid` for a text that could exceed `FILLED_MAX` with values of these lengths, by key, filled in."""
+    """Raise `Invalid` for a text that could exceed `FILLED_MAX` with values of these lengths, by key, filled in."""
     length = filled_length(text, lengths)
     if length > FILLED_MAX:
         raise Invalid(f"placeholders: Filled in, the text can be {length} characters long; the limit is {FILLED_MAX}.")

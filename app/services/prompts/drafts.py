@@ -26,7 +26,7 @@ def etag(head: PromptHead) -> str:
 
 
 def check_unchanged(head: PromptHead, if_match: Collection[str] | None) -> None:
-    """`StaleDraft` when the caller read another draft; None skips the check, and "*" matches any draft."""
+    """Raise `StaleDraft` if the caller read another draft; None skips the check, and "*" matches any draft."""
     if if_match is not None and "*" not in if_match and etag(head) not in if_match:
         raise StaleDraft("The draft has changed since you read it: read it again and repeat the change.")
 

@@ -35,7 +35,7 @@ def without_defaults(config: Config, model: LanguageModel) -> Config:
 
 
 def check_ranges(config: Config, model: LanguageModel) -> None:
-    """`Invalid`, naming the key, for a value that the model does not take."""
+    """Raise `Invalid`, naming the key, for a value that the model does not take."""
     low, high = temperature_range(model)
     temperature = config.get("temperature", 1)
     if "temperature" in config and not low <= temperature <= high:

@@ -25,9 +25,10 @@ from app.redis_store.rate import lenient_limiter
 from app.redis_store.slots import ModelSlots
 from app.services import wiring
 from app.services.accounts.owners import Owners
+from app.services.backends import Backends
 from app.services.replays.sweeper import ReplaySweeper
 from app.services.runs.following import Follower
-from app.services.wiring import Backends, Services
+from app.services.wiring import Services
 from app.shares import Quota
 from app.timestamps import Now, utc_now
 from config.settings import Settings

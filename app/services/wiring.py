@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.db import Database
 from app.encryption import ContentCipher
-from app.metrics import Metrics
-from app.providers.catalogue import Catalogue
-from app.providers.router import Providers
-from app.redis_store.batches import Mailbox
-from app.redis_store.broker import WakingBroker
-from app.redis_store.clients import RedisClients
 from app.redis_store.completions import RunCompletions
 from app.redis_store.epochs import Epochs
 from app.redis_store.events import LiveRuns
-from app.redis_store.metric_store import MetricStore
 from app.redis_store.rate import strict_limiter
 from app.services.accounts.audit import AuditService
 from app.services.accounts.keys import KeyService
@@ -27,6 +19,7 @@ from app.services.accounts.projects import ProjectService
 from app.services.accounts.service import AccountService
 from app.services.accounts.sign_in_journal import SignInJournal
 from app.services.accounts.sign_ins import SignInService
+from app.services.backends import Backends
 from app.services.data.deletion import DeletionService
 from app.services.data.export import ExportService
 from app.services.data.masking import MaskingRules
@@ -63,31 +56,13 @@ from app.services.traces.known_prompts import KnownPrompts
 from app.services.traces.logs import LogService
 from app.services.traces.sessions import SessionService
 from app.shares import Quota
-from app.timestamps import Now
 from app.turns import Turns
 from app.work.heartbeat import Heartbeat
-from config.settings import Settings
 
 # Wrong passwords in any minute: hopeless for guessing, enough for people.
 TRIES_OF_ACCOUNT_AND_ORIGIN = 10
 TRIES_OF_ORIGIN = 200
 TRIES_OF_ACCOUNT = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backends:
-    """The dependencies of the services; tests put fakes among them."""
-
-    settings: Settings
-    now: Now
-    database: Database
-    redis: RedisClients
-    broker: WakingBroker
-    mailbox: Mailbox
-    metrics: Metrics
-    metric_store: MetricStore
-    catalogue: Catalogue
-    providers: Providers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ PAGE_SIZE = 50
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What every page is made with."""
+    """The dependencies of every page."""
 
     container: Container
     templates: Templates

@@ -1,1 +1,1 @@
-"""What the services give, in the shape that a template shows: one file per page, no framework, no queries."""
+"""Calculations for the pages, without framework, queries or clock."""

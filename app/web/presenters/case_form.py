@@ -36,7 +36,7 @@ CHOICES = {
 
 
 def cuts(case: TestCase) -> list[tuple[str, str]]:
-    """How many turns may be played: (value, label), "" for all."""
+    """The choices of how many turns are played, as (value, label); "" is for all."""
     first = (str(n) for n in range(1, len(case.turns)))
     return [("", "All turns"), *((n, f"Turn 1 to {n}" if n != "1" else "Turn 1 alone") for n in first)]
 

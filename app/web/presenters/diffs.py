@@ -81,11 +81,11 @@ def _rows(left: list[str], right: list[str], budget: Budget) -> Iterator[DiffRow
 def _runs(pairs: Sequence[Pair], left_end: int, right_end: int) -> Iterator[tuple[int, int, int]]:
     """Join pairs that follow one another to (left, right, length), with an empty run at the end of both sides."""
     start = length = 0
-    for at, (left, right) in enumerate(pairs):
+    for index, (left, right) in enumerate(pairs):
         length += 1
-        if at + 1 == len(pairs) or pairs[at + 1] != (left + 1, right + 1):
+        if index + 1 == len(pairs) or pairs[index + 1] != (left + 1, right + 1):
             yield *pairs[start], length
-            start, length = at + 1, 0
+            start, length = index + 1, 0
     yield left_end, right_end, 0
 
 
@@ -93,26 +93,26 @@ def _equal(lines: list[str], left_at: int, right_at: int, *, last: bool) -> Iter
     """Show a few lines before and after a change, and fold the others."""
     before = 0 if left_at == right_at == 0 else CONTEXT
     after = len(lines) - (0 if last else CONTEXT)
-    for at, line in enumerate(lines):
-        if before <= at < after and after - before > 1:
-            if at == before:
+    for index, line in enumerate(lines):
+        if before <= index < after and after - before > 1:
+            if index == before:
                 yield DiffRow("folded", folded=after - before)
             continue
         side = [(False, line)]
-        yield DiffRow("same", Side(left_at + at + 1, side), Side(right_at + at + 1, side))
+        yield DiffRow("same", Side(left_at + index + 1, side), Side(right_at + index + 1, side))
 
 
 def _replaced(left: list[str], right: list[str], left_at: int, right_at: int, words: Meter) -> Iterator[DiffRow]:
-    for at in range(max(len(left), len(right))):
-        old = left[at] if at < len(left) else None
-        new = right[at] if at < len(right) else None
+    for index in range(max(len(left), len(right))):
+        old = left[index] if index < len(left) else None
+        new = right[index] if index < len(right) else None
         if old is not None and new is not None:
             parts = _parts(old, new, words)
-            yield DiffRow("changed", Side(left_at + at + 1, parts[0]), Side(right_at + at + 1, parts[1]))
+            yield DiffRow("changed", Side(left_at + index + 1, parts[0]), Side(right_at + index + 1, parts[1]))
         elif old is not None:
-            yield DiffRow("removed", left=Side(left_at + at + 1, [(False, old)]))
+            yield DiffRow("removed", left=Side(left_at + index + 1, [(False, old)]))
         elif new is not None:
-            yield DiffRow("added", right=Side(right_at + at + 1, [(False, new)]))
+            yield DiffRow("added", right=Side(right_at + index + 1, [(False, new)]))
 
 
 def _parts(old: str, new: str, meter: Meter) -> tuple[list[Part], list[Part]]:
@@ -123,7 +123,7 @@ def _parts(old: str, new: str, meter: Meter) -> tuple[list[Part], list[Part]]:
     pairs = common(left, right, meter)
     if 2 * len(pairs) < 0.4 * (len(left) + len(right)):
         return [(False, old)], [(False, new)]
-    return _marked(left, {at for at, _ in pairs}), _marked(right, {at for _, at in pairs})
+    return _marked(left, {index for index, _ in pairs}), _marked(right, {index for _, index in pairs})
 
 
 def _marked(words: list[str], same: set[int]) -> list[Part]:

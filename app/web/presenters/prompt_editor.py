@@ -85,5 +85,5 @@ def model_choices(models: Sequence[LanguageModel], current: str) -> list[tuple[s
 
 
 def other_changes(stored: PromptFields, sent: PromptFields) -> list[str]:
-    """What is different besides the text."""
+    """The names of the fields that are different besides the text."""
     return [label for name, label in FIELD_LABELS.items() if getattr(stored, name) != getattr(sent, name)]

@@ -89,14 +89,14 @@ def _rising(pairs: Sequence[Pair]) -> list[Pair]:
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []
-    for at, (_, right) in enumerate(pairs):
+    for index, (_, right) in enumerate(pairs):
         length = bisect_left(tails, right)
         before.append(ends[length - 1] if length else -1)
         tails[length : length + 1] = [right]
-        ends[length : length + 1] = [at]
+        ends[length : length + 1] = [index]
     found: list[Pair] = []
-    at = ends[-1] if ends else -1
-    while at >= 0:
-        found.append(pairs[at])
-        at = before[at]
+    index = ends[-1] if ends else -1
+    while index >= 0:
+        found.append(pairs[index])
+        index = before[index]
     return found[::-1]

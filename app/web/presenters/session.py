@@ -12,7 +12,7 @@ DEPTH_MAX = 4
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """What the model wrote that is no step: its reasoning, or text beside its tool calls."""
+    """A text of the model that is no step: its reasoning, or text beside its tool calls."""
 
     title: str
     text: str
@@ -40,7 +40,7 @@ def _asides(span: ShownSpan) -> Iterator[tuple[int, Aside]]:
 
 
 def depths(turn: Turn) -> dict[str, int]:
-    """How many of its ancestors are in the turn, for each span by its id, at most `DEPTH_MAX`."""
+    """The number of its ancestors in the turn for each span, by its id; at most `DEPTH_MAX`."""
     parents = {span.span_id: span.parent_span_id or "" for span in turn.spans}
 
     def depth(span_id: str) -> int:

@@ -49,7 +49,7 @@ class TestCases(PromptPage):
 
 
 def _extent(row: TestCaseRow) -> str:
-    """How much of the case is played and checked."""
+    """The number of turns that are played and of steps that are checked."""
     case = load_case(row.document)
     checked = sum(step.checked for turn in case.played for step in turn.steps)
     return f"{plural(len(case.played), 'turn')}, {plural(checked, 'checked step')}"

@@ -1,4 +1,4 @@
-"""What happened to a prompt: its log, one run, one recorded session, and the spans that were not stored."""
+"""The log of a prompt, one run, one recorded session, and the spans that were not stored."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ class Export(PromptPage):
     exports = frozenset({"GET"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int, kind: str) -> None:
-        wanted: ExportQuery = load(ExportQuerySchema(), req.params)
-        found = records(self.services.export, kind, project_id=project_id, prompt_id=prompt_id, query=wanted)
+        query: ExportQuery = load(ExportQuerySchema(), req.params)
+        found = records(self.services.export, kind, project_id=project_id, prompt_id=prompt_id, query=query)
         send_lines(req, resp, found, name=f"{kind}-{prompt_id}")
 
 

@@ -43,7 +43,7 @@ SPARE_RULES = 3
 
 
 class DataPolicySettings(SettingsPage):
-    """How long the project keeps its data, and what it masks before it is stored."""
+    """The days that the project keeps its data, and the rules that mask it before it is stored."""
 
     access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
     refusals = (Invalid,)

@@ -1,4 +1,4 @@
-"""What a project has used, as a page and as CSV."""
+"""The usage of a project, as a page and as CSV."""
 
 from __future__ import annotations
 

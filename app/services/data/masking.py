@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
 
@@ -13,7 +14,7 @@ from app.encryption import NO_KEY, ContentCipher
 from app.errors import Unavailable
 from app.models import data_policies
 from app.otlp.mask_texts import Budget
-from app.otlp.masking import Masking, Rule
+from app.otlp.masking import EVERY, MASK, Masking, Rule
 from app.otlp.rejections import Rejection, too_large
 from app.otlp.span import Span
 from app.otlp.validate import BadSpan, ResourceAttributes, span_of
@@ -23,7 +24,12 @@ CACHE_S = 5.0
 # The limit of the column: masking can make a span longer, as it writes numbers anew.
 SPAN_BYTES_MAX = 2**24 - 1
 _NO_RESOURCE = ResourceAttributes(msgspec.Raw(b"null"))
-
+# Attributes of a span that hold parts of messages (OpenTelemetry's GenAI conventions): a JSON pointer applies to both.
+_INSTRUCTION = ("gen_ai.system_instructions", EVERY, "content")
+_QUESTION = ("gen_ai.input.messages", EVERY, "parts", EVERY, "content")
+_ANSWER = ("gen_ai.output.messages", EVERY, "parts", EVERY, "content")
+_ARGUMENTS = (("gen_ai.tool.call.arguments",), ("gen_ai.output.messages", EVERY, "parts", EVERY, "arguments"))
+_RESULT = (("gen_ai.tool.call.result",), ("gen_ai.input.messages", EVERY, "parts", EVERY, "response"))
 
 Batch = tuple[list[Span], list[Rejection]]
 
@@ -90,3 +96,48 @@ def _too_deep(span: Span, masking: Masking) -> Rejection:
 
 def _without(rejection: Rejection, masking: Masking) -> Rejection:
     return replace(rejection, name=masking.text(rejection.name), reason=masking.text(rejection.reason))
+
+
+@dataclass(frozen=True, slots=True)
+class MessageMasking:
+    """Masks the messages of a model call in a run or replay by the same rules as a span of such a call.
+
+    Each method masks a value, which may be None; `path` has the pointer tokens that lead to a part of a message.
+    All messages of a run or replay are masked within one budget.
+    """
+
+    masking: Masking
+    budget: Budget = field(default_factory=Budget)
+
+    def instruction(self, text: str | None) -> Any:
+        return self._at(text, _INSTRUCTION)
+
+    def question(self, text: str | None) -> Any:
+        return self._at(text, _QUESTION)
+
+    def answer(self, value: Any, path: Sequence[str] = ()) -> Any:
+        return self._at(value, (*_ANSWER, *path))
+
+    def arguments(self, value: Any, path: Sequence[str] = ()) -> Any:
+        return self._at(value, *((*pointer, *path) for pointer in _ARGUMENTS))
+
+    def result(self, value: Any) -> Any:
+        return self._at(value, *_RESULT)
+
+    def other(self, value: Any) -> Any:
+        """Mask a value that no span attribute holds, such as an error, by patterns alone.
+
+        An object or list stays one; its members are masked one by one.
+        """
+        if isinstance(value, dict):
+            return {name: self._at(inner) for name, inner in value.items()}
+        return [self._at(inner) for inner in value] if isinstance(value, list) else self._at(value)
+
+    def _at(self, value: Any, *pointers: Sequence[str]) -> Any:
+        if value is None:
+            return None
+        try:
+            return self.masking.at(value, *pointers, budget=self.budget)
+        except RecursionError:
+            # The value nests too deeply to be masked in parts, so it is masked as a whole.
+            return MASK

@@ -7,13 +7,13 @@ from typing import Any
 
 from app.otlp.masking import MASK
 from app.pointers import parse_pointer
-from app.services.data.masked_words import MaskedWords
+from app.services.data.masking import MessageMasking
 
 Json = dict[str, Any]
 Mask = Callable[[Any, Sequence[str]], Any]
 
 
-def masked_replay(values: Json, masked: MaskedWords) -> Json:
+def masked_replay(values: Json, masked: MessageMasking) -> Json:
     """Columns of a replay that ended; `result` is the JSON of `app.replay.types.ReplayResult`."""
     kept = values | {"error": masked.other(values.get("error"))}
     result = values.get("result")
@@ -27,9 +27,9 @@ def masked_replay(values: Json, masked: MaskedWords) -> Json:
     return kept | {"result": result | whole}
 
 
-def _turn(turn: Json, masked: MaskedWords) -> Json:
+def _turn(turn: Json, masked: MessageMasking) -> Json:
     return turn | {
-        "user": masked.asked(turn["user"]),
+        "user": masked.question(turn["user"]),
         "steps": [_step(step, masked) for step in turn["steps"]],
         "extra": [_extra(step, masked) for step in turn["extra"]],
         "drift": masked.other(turn["drift"]),
@@ -37,9 +37,9 @@ def _turn(turn: Json, masked: MaskedWords) -> Json:
     }
 
 
-def _step(step: Json, masked: MaskedWords) -> Json:
+def _step(step: Json, masked: MessageMasking) -> Json:
     is_call = step["kind"] == "tool_call"
-    mask = masked.arguments if is_call else masked.answered
+    mask = masked.arguments if is_call else masked.answer
     sides = {side: _call(step[side], masked) if is_call else mask(step[side]) for side in ("expected", "actual")}
     kept = step | sides
     if "diff" in step:
@@ -51,13 +51,13 @@ def _step(step: Json, masked: MaskedWords) -> Json:
     return kept
 
 
-def _extra(step: Json, masked: MaskedWords) -> Json:
+def _extra(step: Json, masked: MessageMasking) -> Json:
     if step["kind"] == "answer":
-        return step | {"text": masked.answered(step["text"])}
+        return step | {"text": masked.answer(step["text"])}
     return step | (_call(step, masked) or {}) | {"result": masked.result(step["result"])}
 
 
-def _call(call: Json | None, masked: MaskedWords) -> Json | None:
+def _call(call: Json | None, masked: MessageMasking) -> Json | None:
     """`{name, arguments}`."""
     return call and {"name": masked.other(call["name"]), "arguments": masked.arguments(call["arguments"])}
 

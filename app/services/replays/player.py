@@ -30,8 +30,7 @@ from app.replay.engine import replay
 from app.replay.judge import ModelJudge
 from app.replay.ports import Judgement, JudgePort, Ports
 from app.replay.types import ReplayResult, TestCase
-from app.services.data.masked_words import MaskedWords
-from app.services.data.masking import MaskingRules
+from app.services.data.masking import MaskingRules, MessageMasking
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import PromptContent, parse_placeholders
@@ -197,7 +196,7 @@ class ReplayPlayer:
     def _store_once(self, row: ReplayRow, claim: Claim, values: dict[str, Any]) -> None:
         """End the replay, unless it was cancelled meanwhile: then the result is added to it."""
         masking = self.rules.of(row.project_id)
-        kept = (masked_replay(values, MaskedWords(masking)) if masking else values) | {"claim": None}
+        kept = (masked_replay(values, MessageMasking(masking)) if masking else values) | {"claim": None}
 
         def work(connection: Connection) -> bool:
             if REPLAY_WORK.finish(connection, claim, kept, now=self.now()):

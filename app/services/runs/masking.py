@@ -23,8 +23,7 @@ from app.models.runs import RunRow, StoredOutcome, StoredRequest, StoredToolCall
 from app.otlp.masking import MASK
 from app.redis_store import keys
 from app.redis_store.events import TTL_ENDED_S
-from app.services.data.masked_words import MaskedWords
-from app.services.data.masking import MaskingRules
+from app.services.data.masking import MaskingRules, MessageMasking
 from app.services.runs.outcome import RunEnd
 from app.services.runs.request import Requested
 
@@ -58,10 +57,10 @@ class RunMasking:
         masking = self.rules.of(project_id)
         if not masking:
             return requested, contents
-        masked = MaskedWords(masking)
+        masked = MessageMasking(masking)
         request = structs.replace(_request(requested.request, masked), sealed=True)
         sealed = [self.rules.cipher.encrypt(content) for content in (*contents, msgspec.json.encode(requested))]
-        return Requested(masked.asked(requested.question), request), sealed
+        return Requested(masked.question(requested.question), request), sealed
 
     def requested(self, row: RunRow) -> RunRow:
         """The run as it was requested, unmasked; `Invalid` when the key has changed."""
@@ -91,7 +90,7 @@ class RunMasking:
         if not masking:
             return end
         whole = end if row.request.sealed else replace(end, question=row.question, request=end.request or row.request)
-        kept = _masked(whole, MaskedWords(masking))
+        kept = _masked(whole, MessageMasking(masking))
         output = _ModelOutput.of(end)
         if kept.outcome is None or output == _ModelOutput.of(kept):
             return kept
@@ -127,7 +126,7 @@ def has_contents(row: RunRow) -> bool:
     return bool(row.request.files or row.request.sealed)
 
 
-def _request(request: StoredRequest, masked: MaskedWords) -> StoredRequest:
+def _request(request: StoredRequest, masked: MessageMasking) -> StoredRequest:
     """Masks what the caller sent. The configuration is the prompt's, as in its versions; so is the text, which is
     stored as the instruction.
     """
@@ -140,11 +139,11 @@ def _request(request: StoredRequest, masked: MaskedWords) -> StoredRequest:
     )
 
 
-def _masked(end: RunEnd, masked: MaskedWords) -> RunEnd:
-    answer = masked.answered(end.answer)
+def _masked(end: RunEnd, masked: MessageMasking) -> RunEnd:
+    answer = masked.answer(end.answer)
     return replace(
         end,
-        question=masked.asked(end.question),
+        question=masked.question(end.question),
         request=end.request and _request(end.request, masked),
         instruction=masked.instruction(end.instruction),
         answer=answer,
@@ -154,10 +153,10 @@ def _masked(end: RunEnd, masked: MaskedWords) -> RunEnd:
     )
 
 
-def _outcome(outcome: StoredOutcome, masked: MaskedWords) -> StoredOutcome:
+def _outcome(outcome: StoredOutcome, masked: MessageMasking) -> StoredOutcome:
     return structs.replace(
         outcome,
-        chain_of_thoughts=masked.answered(outcome.chain_of_thoughts),
+        chain_of_thoughts=masked.answer(outcome.chain_of_thoughts),
         first_error=masked.other(outcome.first_error),
         tool_calls=[
             StoredToolCall(masked.other(call.id), masked.other(call.name), masked.arguments(call.arguments))
@@ -166,7 +165,7 @@ def _outcome(outcome: StoredOutcome, masked: MaskedWords) -> StoredOutcome:
     )
 
 
-def _nok(nok: str, masked: MaskedWords, changed: bool) -> str:
+def _nok(nok: str, masked: MessageMasking, changed: bool) -> str:
     """`NOK: <reason>`, or `NOK: <reason>: <details>`, which may quote the model."""
     kind, reason, *details = nok.split(": ", 2)
-    return ": ".join([kind, reason, *(MASK if changed else masked.answered(detail) for detail in details)])
+    return ": ".join([kind, reason, *(MASK if changed else masked.answer(detail) for detail in details)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import fakeredis
 import redis
 from redis.backoff import NoBackoff
 from redis.client import Pipeline
@@ -76,6 +75,9 @@ def _is_outage(error: BaseException) -> bool | None:
 def connect(url: str, *, waiters: int, longest_wait_s: float) -> RedisClients:
     """Clients for `url`, or fakes for ""; `waiters` is how many threads may block at once, each for so long at most."""
     if not url:
+        # Imported here alone, because it takes 0.1 s, which a process that has a Redis need not wait.
+        import fakeredis
+
         server = fakeredis.FakeServer()
         fake = fakeredis.FakeRedis(server=server, version=(7,))
         return RedisClients(fake, fake, fake)

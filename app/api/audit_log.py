@@ -11,7 +11,7 @@ from app.cursors import Page
 from app.models.api_keys import ApiKey
 from app.models.audit_log import AuditEntry
 from app.schemas import organization as schemas
-from app.schemas.paging import PageQuery, PageQuerySchema
+from app.schemas.base import PageQuery, PageQuerySchema
 from app.services.accounts.audit import AuditService
 
 

@@ -11,7 +11,7 @@ from app.cursors import Page
 from app.models.api_keys import ApiKey
 from app.models.cases import TestCaseRow
 from app.schemas import cases as schemas
-from app.schemas.paging import PageQuery, PageQuerySchema
+from app.schemas.base import PageQuery, PageQuerySchema
 from app.services.replays.cases import DOCUMENT_BYTES, CaseChange, Proposal, TestCaseService, WrittenCase
 
 # A file has the document and little else, indented.

@@ -9,7 +9,7 @@ from app.access import ByKey
 from app.api.operation import Command, operation
 from app.models.api_keys import ApiKey
 from app.models.language_models import LanguageModel
-from app.schemas import credentials as schemas
+from app.schemas import language_models as schemas
 from app.services.language_models.credentials import CredentialService, StoredCredential
 from app.services.language_models.service import ModelService
 

@@ -9,7 +9,7 @@ from app.access import ByKey
 from app.api.operation import operation
 from app.models.api_keys import ApiKey
 from app.models.data_policies import DataPolicy
-from app.schemas import data_policies as schemas
+from app.schemas import organization as schemas
 from app.services.data.policies import DataPolicyService
 
 

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 from app.access import ByKey
 from app.api.operation import Call, operation
-from app.http.exports import NDJSON, send_lines
+from app.http.exports import NDJSON, ExportQuery, ExportQuerySchema, records, send_lines
 from app.models.api_keys import ApiKey
-from app.schemas.exports import ExportQuery, ExportQuerySchema, records
 from app.services.data.export import ExportService
 
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 from app.access import ByKey
 from app.api.operation import Command, operation
 from app.models.api_keys import ApiKey
-from app.schemas import keys as schemas
-from app.schemas.keys import MadeKey, NewKeySchema
+from app.schemas import organization as schemas
+from app.schemas.organization import MadeKey, NewKeySchema
 from app.services.accounts.keys import KeyService
 
 

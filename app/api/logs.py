@@ -10,8 +10,8 @@ from app.api.operation import operation
 from app.cursors import Page
 from app.models.api_keys import ApiKey
 from app.models.rejected_spans import RejectedSpan
-from app.schemas import logs as schemas
-from app.schemas.logs import LogQuery, LogQuerySchema, RejectedQuery, RejectedQuerySchema
+from app.schemas import traces as schemas
+from app.schemas.traces import LogQuery, LogQuerySchema, RejectedQuery, RejectedQuerySchema
 from app.services.traces.logs import Entry, LogService
 
 

@@ -9,7 +9,7 @@ from app.access import ByKey
 from app.api.operation import Command, Reply, operation
 from app.models.api_keys import ApiKey
 from app.models.language_models import LanguageModel
-from app.schemas import models as schemas
+from app.schemas import language_models as schemas
 from app.schemas.answer import Json, dump
 from app.services.accounts.keys import ADMIN
 from app.services.language_models.own_models import OwnModel, OwnModelService

@@ -20,9 +20,8 @@ from app import __version__
 from app.access import ByKey, Public
 from app.api.operation import Operation, operation, operation_of
 from app.http.route_table import Route, RoutedApp
-from app.schemas.answer import Answer, Json, anything
+from app.schemas.answer import Answer, Json, anything, integer, text
 from app.schemas.base import BIGINT_MAX
-from app.schemas.common import Error, TraceError
 
 API = "/api/"
 TRACES = "/api/public/otel/"
@@ -62,6 +61,15 @@ RESPONSE_HEADERS = {
 }
 WITH_A_KEY = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 BY_STATUS = {201: ("Location",), 202: ("Location",), 401: ("WWW-Authenticate",), 429: ("Retry-After",)}
+
+
+class Error(Answer):
+    error = text()
+
+
+class TraceError(Error):
+    message = text()
+    code = integer()
 
 
 class Document(Answer):

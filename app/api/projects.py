@@ -10,7 +10,7 @@ from app.api.operation import Command, operation
 from app.models import organizations
 from app.models.api_keys import ApiKey
 from app.schemas import organization as schemas
-from app.schemas.keys import CreatedApiKey, MadeKey, NewKeySchema
+from app.schemas.organization import CreatedApiKey, MadeKey, NewKeySchema
 from app.services.accounts.keys import KeyService
 from app.services.accounts.projects import ProjectService
 

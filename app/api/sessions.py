@@ -8,7 +8,7 @@ from typing import ClassVar
 from app.access import ByKey
 from app.api.operation import operation
 from app.models.api_keys import ApiKey
-from app.schemas import sessions as schemas
+from app.schemas import traces as schemas
 from app.services.data.deletion import DeletionService
 from app.services.traces.sessions import Session, SessionService
 

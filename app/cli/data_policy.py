@@ -20,7 +20,7 @@ def data_policy() -> None:
 def show(project_id: int | None) -> None:
     """Print the policy as JSON."""
     from app.schemas.answer import dump
-    from app.schemas.data_policies import DataPolicy
+    from app.schemas.organization import DataPolicy
 
     built = context.container()
     policy = built.services.data_policies.get(project_id=context.project_or_oldest(built, project_id))
@@ -33,7 +33,7 @@ def show(project_id: int | None) -> None:
 def set_policy(file: IO[str], project_id: int | None) -> None:
     """Make the policy what FILE (- for standard input) says, in the form that `show` prints."""
     from app.schemas.base import load
-    from app.schemas.data_policies import DataPolicySchema
+    from app.schemas.organization import DataPolicySchema
 
     try:
         content = json.load(file)

@@ -22,7 +22,7 @@ def export(kind: str, prompt_id: int, since: datetime | None, until: datetime | 
 
     Each is as the API answers it.
     """
-    from app.schemas.exports import ExportQuery, line, records
+    from app.http.exports import ExportQuery, line, records
 
     built = context.container()
     project_id, query = context.project_or_oldest(built, project_id), ExportQuery(_utc(since), _utc(until))

@@ -1,14 +1,65 @@
-"""Streams records as a file of JSON lines, each read when the caller has taken those before it."""
+"""Exports of a prompt's sessions, runs or test cases, streamed as a file of JSON lines."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
 
 import falcon
+import orjson
 
-from app.schemas.exports import line
+from app.errors import Invalid, NotFound
+from app.schemas.answer import dumper
+from app.schemas.base import Moment, StrictSchema
+from app.schemas.cases import TestCase
+from app.schemas.runs import Run
+from app.schemas.traces import Session
+from app.services.data.export import ExportService
+
+
+@dataclass(frozen=True, slots=True)
+class ExportQuery:
+    """Only what began in [since, until)."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class ExportQuerySchema(StrictSchema):
+    command: ClassVar[type] = ExportQuery
+
+    since = Moment()
+    until = Moment()
+
+
+def records(
+    exports: ExportService, kind: str, *, project_id: int, prompt_id: int, query: ExportQuery
+) -> Iterator[dict[str, Any]]:
+    """Newest first, each as the API answers it, read while they are taken.
+
+    Raises at once `NotFound` for an unknown kind and for a prompt that the project does not have, and `Invalid` for
+    times of test cases, which have none.
+    """
+    if kind not in ("sessions", "runs", "test-cases"):
+        raise NotFound("There is no such export: it is of sessions, runs or test-cases.")
+    exports.check(project_id=project_id, prompt_id=prompt_id)
+    if kind == "test-cases":
+        if query != ExportQuery():
+            raise Invalid("since, until: These are for sessions and runs: test cases have no time.")
+        return map(dumper(TestCase), exports.of_test_cases(prompt_id=prompt_id))
+    chosen: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}
+    chosen |= {"since": query.since, "until": query.until}
+    if kind == "runs":
+        return map(dumper(Run), exports.of_runs(**chosen))
+    return map(dumper(Session), exports.of_sessions(**chosen))
+
+
+def line(record: dict[str, Any]) -> bytes:
+    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+
 
 NDJSON = "application/x-ndjson"
 # Exports of one organization at once, in each web process: a slow reader keeps a thread as long as it reads.

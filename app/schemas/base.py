@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any, ClassVar
@@ -15,6 +16,8 @@ from app.schemas.answer import CamelCaseMeta
 BIGINT_MAX = 2**63 - 1
 # The whole years that nanoseconds since 1970 in 63 bits can count.
 FIRST_YEAR, LAST_YEAR = 1970, 2261
+# Entries of a listing's page.
+PAGE_MAX = 200
 # A body can have a million errors, of which the answer names the first few.
 MESSAGES = 10
 MESSAGE_LENGTH = 500
@@ -161,6 +164,21 @@ class Identifier(fields.Integer):
         if not 0 < (number := int(value) if len(str(value)) < 20 else 0) <= BIGINT_MAX:
             raise ValidationError("Must be a positive integer of at most 63 bits.")
         return number
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuery:
+    """`cursor` is the `nextCursor` of the page before."""
+
+    limit: int = 50
+    cursor: str | None = None
+
+
+class PageQuerySchema(StrictSchema):
+    command: ClassVar = PageQuery
+
+    limit = fields.Integer(validate=validate.Range(1, PAGE_MAX))
+    cursor = Text(maximum=1000)
 
 
 def load(schema: Schema, data: Any) -> Any:

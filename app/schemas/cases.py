@@ -8,11 +8,10 @@ from marshmallow import fields, validate
 
 from app.replay import types
 from app.replay.documents import dump
-from app.schemas.answer import Answer, choice, integer, many, one, part, text, time
+from app.schemas.answer import Answer, answer_of, choice, integer, many, one, part, text, time
 from app.schemas.base import StrictSchema, Text
 from app.schemas.json_schemas import check_values
 from app.schemas.placeholders import Selections
-from app.schemas.structs import answer_of
 from app.services.replays.cases import NAME_MAX, CaseChange, WrittenCase
 
 TEXT_MAX = 500_000

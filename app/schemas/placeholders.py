@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, fields, validate
 
 from app.rendering.placeholders import Placeholder, PlaceholderValue
+from app.schemas.answer import Answer, many, mapping, text
 from app.schemas.base import BoundedList, StrictBoolean, StrictSchema, Text
 
 MAX_PLACEHOLDERS = 100
@@ -82,6 +83,11 @@ class Selections(fields.Field[dict[str, str]]):
             if "\0" in key or "\0" in name:
                 raise ValidationError("Must not contain a NUL character.")
         return value
+
+
+class PlaceholdersUsed(Answer):
+    resolved = mapping(text(allow_none=True))
+    ignored = many(text())
 
 
 def repeated(names: Iterable[str]) -> str | None:

@@ -10,10 +10,8 @@ from app.models.prompts import PromptListing
 from app.rendering.placeholders import keys_in
 from app.schemas.answer import Answer, boolean, choice, integer, itself, many, one, part, text, time
 from app.schemas.base import Identifier, QueryBoolean, StrictBoolean, StrictSchema, Text
-from app.schemas.common import ModelName, PlaceholdersUsed
-from app.schemas.model_config import ModelConfigSchema
-from app.schemas.models import LanguageModel
-from app.schemas.placeholders import Placeholders, PlaceholderSchema, Selections
+from app.schemas.language_models import LanguageModel, ModelConfigSchema, ModelName
+from app.schemas.placeholders import Placeholders, PlaceholderSchema, PlaceholdersUsed, Selections
 from app.services.prompts.changes import DraftChange, NewPrompt
 from app.services.prompts.content import PromptContent
 from app.services.prompts.model_config import with_defaults

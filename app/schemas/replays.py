@@ -13,11 +13,22 @@ from app import chat
 from app.models.replays import STATUSES, ReplayRow
 from app.replay import types
 from app.replay.types import StepKind, StepResult, StopReason
-from app.schemas.answer import Answer, anything, choice, integer, itself, many, mapping, number, one, text, time
-from app.schemas.base import BoundedList, Identifier, StrictSchema, Text
-from app.schemas.common import Cost, Tokens
-from app.schemas.paging import PageQuery, PageQuerySchema
-from app.schemas.structs import answer_of
+from app.schemas.answer import (
+    Answer,
+    answer_of,
+    anything,
+    choice,
+    integer,
+    itself,
+    many,
+    mapping,
+    number,
+    one,
+    text,
+    time,
+)
+from app.schemas.base import BoundedList, Identifier, PageQuery, PageQuerySchema, StrictSchema, Text
+from app.schemas.runs import Cost, Tokens
 from app.services.replays.service import AT_ONCE, ReplayView
 
 NO_COUNTS = dict.fromkeys(get_args(StepResult), 0)

@@ -13,10 +13,10 @@ from marshmallow import ValidationError, fields, post_load, validates
 
 from app.chat import File
 from app.models.runs import RunRow
-from app.schemas.answer import Answer, boolean, choice, integer, many, mapping, one, text, time
+from app.schemas.answer import Answer, anything, boolean, choice, integer, many, mapping, number, one, text, time
 from app.schemas.base import BoundedList, Identifier, StrictBoolean, StrictSchema, Text
-from app.schemas.common import Cost, ModelName, PlaceholdersUsed, Tokens, ToolCall
-from app.schemas.placeholders import Selections
+from app.schemas.language_models import ModelName
+from app.schemas.placeholders import PlaceholdersUsed, Selections
 from app.services.runs import RunCommand
 
 FILES_MAX = 3
@@ -88,6 +88,31 @@ def _decode(text: str) -> tuple[str, bytes]:
     if not content:
         raise ValidationError("The file is empty.", "base64")
     return media_type, content
+
+
+class Tokens(Answer):
+    """`cacheRead`, `cacheWrite` and `reasoning` are parts of the others."""
+
+    prompt = integer()
+    completion = integer()
+    total = integer()
+    cache_read = integer(required=False)
+    cache_write = integer(required=False)
+    reasoning = integer(required=False)
+
+
+class Cost(Answer):
+    """US dollars."""
+
+    prompt = number()
+    completion = number()
+    total = number()
+
+
+class ToolCall(Answer):
+    id = text()
+    name = text()
+    arguments = anything()
 
 
 def _outcome(name: str) -> Callable[[RunRow], Any]:

@@ -1,10 +1,21 @@
-"""The request and the answer of trace ingest for the API's document; `app/otlp` reads the spans one by one."""
+"""Traces: their ingest, the sessions made of them, a prompt's log and the rejected spans."""
 
 from __future__ import annotations
 
-from marshmallow import INCLUDE, Schema, fields
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
 
-from app.schemas.answer import Answer, one, text
+from marshmallow import INCLUDE, Schema, fields, validate
+
+from app.models import run_log
+from app.schemas.answer import Answer, anything, choice, dump, either, integer, many, mapping, number, one, text, time
+from app.schemas.base import Identifier, Moment, PageQuery, PageQuerySchema, Text
+from app.schemas.runs import Tokens
+from app.services.traces.logs import LogFilter
+from app.services.traces.sessions import SessionSummary
+from app.sessions import types
+from app.timestamps import of_unix_ns
 
 
 class TraceExportSchema(Schema):
@@ -25,3 +36,177 @@ class PartialSuccess(Answer):
 
 class TracesStored(Answer):
     partial_success = one(PartialSuccess, get=lambda receipt: receipt)
+
+
+class TokenUsage(Answer):
+    input_tokens = integer()
+    output_tokens = integer()
+
+
+class AnswerStep(Answer):
+    kind = choice("answer")
+    span_id = text()
+    text = text()
+
+
+class ToolCallStep(Answer):
+    kind = choice("tool_call")
+    span_id = text()
+    name = text()
+    arguments = anything()
+    result = anything()
+    error = text(allow_none=True)
+
+
+_STEPS = {"answer": AnswerStep, "tool_call": ToolCallStep}
+
+
+def _steps(turn: types.Turn) -> list[Any]:
+    return [dump(_STEPS[step.kind], step) for step in turn.steps]
+
+
+class Span(Answer):
+    """`convention` is the one by which the span was understood; `attributes` are complete, as they came."""
+
+    span_id = text()
+    parent_span_id = text(allow_none=True)
+    name = text()
+    operation = text()
+    convention = text(allow_none=True)
+    provider = text(allow_none=True)
+    model = text(allow_none=True)
+    usage = one(TokenUsage)
+    started_at = time(get=lambda span: of_unix_ns(span.start_ns))
+    duration_ms = number(get=lambda span: round((span.end_ns - span.start_ns) / 1e6, 3))
+    error = text(allow_none=True)
+    attributes = mapping()
+
+
+class Turn(Answer):
+    trace_id = text()
+    started_at = time(get=lambda turn: of_unix_ns(turn.start_ns))
+    ended_at = time(get=lambda turn: of_unix_ns(turn.end_ns))
+    user = text(allow_none=True)
+    steps = many(either(AnswerStep, ToolCallStep), get=_steps)
+    placeholders = mapping(text(), allow_none=True)
+    offered_tools = many(anything(), allow_none=True)
+    prompt_version = text(allow_none=True)
+    usage = one(TokenUsage)
+    warnings = many(text())
+    spans = many(Span)
+
+
+def _started_at(session: Any) -> datetime | None:
+    return of_unix_ns(min(turn.start_ns for turn in session.turns)) if session.turns else None
+
+
+def _last_activity_at(session: Any) -> datetime | None:
+    return of_unix_ns(max(turn.end_ns for turn in session.turns)) if session.turns else None
+
+
+class Session(Answer):
+    id = text()
+    prompt_id = integer()
+    conversation_id = text(allow_none=True)
+    started_at = time(allow_none=True, get=_started_at)
+    last_activity_at = time(allow_none=True, get=_last_activity_at)
+    turns = many(Turn)
+    usage = one(TokenUsage, get=lambda session: sum((turn.usage for turn in session.turns), types.Usage()))
+
+
+EXCERPT = 300
+"""Characters shown of a text."""
+STATUSES = ("running", "ok", "nok", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery(PageQuery):
+    """A page of the entries of a prompt's log; `status` is a run's, so it leaves out sessions."""
+
+    type: str | None = None
+    from_: datetime | None = None
+    to: datetime | None = None
+    search: str | None = None
+    status: str | None = None
+
+    @property
+    def filter(self) -> LogFilter:
+        return LogFilter(self.type, self.from_, self.to, self.search, self.status)
+
+
+class LogQuerySchema(PageQuerySchema):
+    command: ClassVar = LogQuery
+
+    type = fields.String(validate=validate.OneOf(["run", "otel"]))
+    from_ = Moment()
+    to = Moment()
+    search = Text(maximum=200)
+    status = fields.String(validate=validate.OneOf(STATUSES))
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedQuery(PageQuery):
+    prompt_id: int | None = None
+
+
+class RejectedQuerySchema(PageQuerySchema):
+    command: ClassVar = RejectedQuery
+
+    prompt_id = Identifier()
+
+
+class SessionEntry(Answer):
+    type = choice("otel", get=lambda _: "otel")
+    id = text()
+    conversation_id = text(allow_none=True)
+    started_at = time(get=lambda session: of_unix_ns(session.start_ns))
+    last_activity_at = time(get=lambda session: of_unix_ns(session.last_ns))
+    turns = integer()
+    preview = text(allow_none=True)
+    models = many(text())
+    prompt_versions = many(text())
+    usage = one(TokenUsage)
+    errors = integer()
+
+
+def _tokens(run: run_log.RunEntry) -> dict[str, int]:
+    prompt, completion = run.prompt_tokens, run.completion_tokens
+    return {"prompt": prompt, "completion": completion, "total": prompt + completion}
+
+
+class RunEntry(Answer):
+    type = choice("run", get=lambda _: "run")
+    id = integer()
+    started_at = time(attribute="created_at")
+    status = choice(*STATUSES, attribute="outcome")
+    source = text()
+    question = text(get=lambda run: run.question[:EXCERPT])
+    answer = text(allow_none=True, get=lambda run: run.answer and run.answer[:EXCERPT])
+    model = text(allow_none=True, attribute="model_name")
+    commit_hash = text(allow_none=True)
+    tokens = one(Tokens, get=_tokens)
+    cost = number(allow_none=True, attribute="cost_usd")
+    response_time_ms = integer(allow_none=True, data_key="response_time_ms")
+    error = text(allow_none=True, get=lambda run: (run.error or run.nok or "")[:EXCERPT] or None)
+    preview = text(allow_none=True, get=lambda run: run.question[:EXCERPT])
+
+
+class Log(Answer):
+    entries = many(either(by_type={run_log.RunEntry: RunEntry, SessionSummary: SessionEntry}))
+    next_cursor = text(allow_none=True)
+
+
+class RejectedSpan(Answer):
+    id = integer()
+    prompt_id = integer(allow_none=True)
+    trace_id = text()
+    span_id = text()
+    name = text()
+    code = text()
+    reason = text()
+    received_at = time()
+
+
+class RejectedSpans(Answer):
+    rejected_spans = many(RejectedSpan, attribute="entries")
+    next_cursor = text(allow_none=True)

@@ -15,7 +15,7 @@ from app.errors import Invalid
 from app.models.usage import GROUPS, Spent, UsageFilter
 from app.schemas.answer import Answer, dump, integer, itself, many, number, one, part, text
 from app.schemas.base import Day, Identifier, StrictSchema
-from app.schemas.common import ModelName
+from app.schemas.language_models import ModelName
 from app.services.runs import usage
 
 DAYS = 30

@@ -10,12 +10,11 @@ import falcon
 import pytest
 
 from app.access import Public
-from app.api.openapi import build_document, undescribed
+from app.api.openapi import Error, build_document, undescribed
 from app.api.operation import operation
 from app.http.route_table import RoutedApp
 from app.schemas.answer import Answer, integer
 from app.schemas.base import StrictSchema, Text
-from app.schemas.common import Error
 from tests.support.api_routes import api_routes
 from tests.support.contract import Contract
 from tests.support.world import World

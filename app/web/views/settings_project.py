@@ -10,7 +10,7 @@ from app.models.data_policies import DataPolicy
 from app.models.memberships import Role
 from app.otlp.masking import MASK
 from app.schemas.base import load
-from app.schemas.data_policies import DataPolicySchema
+from app.schemas.organization import DataPolicySchema
 from app.web.forms import Form
 from app.web.page import PAGE_SIZE, Redirect, Reply, SettingsPage, show
 from app.web.visit import Visit

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.otlp.decode import decode
-from app.schemas import sessions as schemas
+from app.schemas import traces as schemas
 from app.schemas.answer import dump
 from app.services.traces.sessions import Session
 from app.sessions.build import build_session

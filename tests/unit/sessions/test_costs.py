@@ -10,7 +10,7 @@ import pytest
 
 from app.otlp.decode import decode
 from app.schemas.answer import dumper
-from app.schemas.sessions import Turn
+from app.schemas.traces import Turn
 from app.sessions.build import build_session
 from app.sessions.facts import MAX_NAME, MAX_NAMES, TurnFacts, dump, merge
 from tests.support.exports import export, pairs_of, span

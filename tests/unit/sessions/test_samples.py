@@ -13,7 +13,7 @@ import pytest
 
 from app.otlp.decode import decode
 from app.otlp.span import Span
-from app.schemas import sessions as schemas
+from app.schemas import traces as schemas
 from app.schemas.answer import dump
 from app.services.traces.sessions import Session
 from app.sessions.build import build_session

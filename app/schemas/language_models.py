@@ -1,0 +1,191 @@
+"""Language models, vendors' credentials, and the configs with which prompts call models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+
+from app.schemas.answer import Answer, boolean, choice, integer, itself, many, number, text, time
+from app.schemas.base import BoundedList, JsonNumber, StrictBoolean, StrictSchema, Text
+from app.schemas.json_schemas import JsonSchemaObject, check_size
+from app.schemas.placeholders import repeated
+from app.services.language_models.credentials import BASE_URL_MAX
+from app.services.language_models.own_models import NAME_MAX, PRICE_MAX, TOKENS_MAX, OwnModel
+from config.settings import VENDOR_VARIABLES
+
+
+class OwnModelSchema(StrictSchema):
+    """A model behind OpenAI's API; prices in USD per million tokens; base URL "" stands for the credential's."""
+
+    name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
+    base_url = Text(maximum=BASE_URL_MAX, trim=True, load_default="")
+    prompt_price = JsonNumber(validate=validate.Range(0, PRICE_MAX), load_default=0)
+    completion_price = JsonNumber(validate=validate.Range(0, PRICE_MAX), load_default=0)
+    context_tokens_max = fields.Integer(strict=True, validate=validate.Range(1, TOKENS_MAX), load_default=32_768)
+    completion_tokens_max = fields.Integer(strict=True, validate=validate.Range(1, TOKENS_MAX), load_default=4096)
+    description = Text(maximum=2000, trim=True, load_default="")
+
+    @post_load
+    def build(self, data: dict[str, Any], **_kwargs: Any) -> OwnModel:
+        return OwnModel(**data | {"base_url": data["base_url"].rstrip("/")})
+
+
+class ModelChangeSchema(StrictSchema):
+    """The organization's choices about a model; a new default takes the place of the old one."""
+
+    enabled = StrictBoolean()
+    is_default = StrictBoolean()
+
+    @validates_schema
+    def check(self, data: dict[str, Any], **_kwargs: Any) -> None:
+        if not data:
+            raise ValidationError("Send enabled, isDefault or both.")
+
+    @post_load
+    def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, bool]:
+        """The keywords of `ModelService.choose`."""
+        if "enabled" in data:
+            data["disabled"] = not data.pop("enabled")
+        return data
+
+
+class ModelName(Answer):
+    id = integer()
+    name = text()
+    vendor = text()
+
+
+class LanguageModel(Answer):
+    """Prices in US dollars per million tokens."""
+
+    id = integer()
+    name = text()
+    vendor = text()
+    prompt_price = number()
+    completion_price = number()
+    context_tokens_max = integer()
+    completion_tokens_max = integer()
+    description = text()
+    created_at = time()
+    updated_at = time()
+
+
+class Model(LanguageModel):
+    """`baseUrl`, which may name machines of the company's own, is for those who may change it."""
+
+    enabled = boolean(attribute="usable")
+    is_default = boolean()
+    own = boolean(get=lambda model: model.organization_id != 0)
+    base_url = text(required=False)
+
+
+class Models(Answer):
+    models = many(Model, get=itself)
+
+
+KEY_MAX = 4096
+
+
+class CredentialSchema(StrictSchema):
+    """The whole credential: a key is never sent to a base URL that came without it."""
+
+    api_key = Text(maximum=KEY_MAX, trim=True, load_default="")
+    base_url = Text(maximum=BASE_URL_MAX, trim=True, load_default="")
+
+
+class StoredCredential(Answer):
+    vendor = choice(*VENDOR_VARIABLES)
+    source = choice("organization", "instance", get=lambda stored: "organization" if stored.set_at else "instance")
+    last_four = text()
+    base_url = text()
+    set_at = time(allow_none=True)
+
+
+class Credentials(Answer):
+    credentials = many(StoredCredential, get=itself)
+
+
+class CheckedCredential(Answer):
+    """The model that answered the check."""
+
+    model = text(attribute="name")
+
+
+MAX_TOOLS = 128
+MAX_TOOLS_VALUES = 20_000
+MAX_STOPS = 16
+INT64 = 2**63
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+
+
+class ToolSchema(StrictSchema):
+    camel_case: ClassVar = False
+
+    name = fields.String(
+        required=True,
+        validate=validate.Regexp(
+            r"[A-Za-z0-9_.:/-]{1,128}\Z", error="Must be 1 to 128 letters, digits or any of _ . : / -"
+        ),
+    )
+    description = Text()
+    parameters = JsonSchemaObject()
+    strict = StrictBoolean()
+
+
+class OpenAIToolSchema(StrictSchema):
+    type = fields.String(required=True, validate=validate.Equal("function"))
+    function = fields.Nested(ToolSchema, required=True)
+
+
+class Tool(fields.Field[dict[str, Any]]):
+    """A tool, plain or in OpenAI's form; loads to the plain form."""
+
+    alternatives: ClassVar = (ToolSchema, OpenAIToolSchema)
+    _plain: Schema = ToolSchema()
+    _openai: Schema = OpenAIToolSchema()
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
+        if isinstance(value, Mapping) and "function" in value:
+            loaded: dict[str, Any] = self._openai.load(value)["function"]
+            return loaded
+        return dict(self._plain.load(value))
+
+
+def _names_differ(tools: list[dict[str, Any]]) -> None:
+    if twice := repeated(tool["name"] for tool in tools):
+        raise ValidationError(f"More than one tool is named {twice!r}.")
+
+
+class Tools(BoundedList):
+    """The tools of a config, of bounded size in all; their names differ."""
+
+    def __init__(self) -> None:
+        super().__init__(Tool(), maximum=MAX_TOOLS, validate=_names_differ)
+        self.documented |= {"description": f"At most {MAX_TOOLS_VALUES} values and keys in all."}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        check_size(value, MAX_TOOLS_VALUES)
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+class ModelConfigSchema(StrictSchema):
+    """Loads to a dict with just the keys that were sent."""
+
+    camel_case: ClassVar = False
+
+    tools = Tools()
+    max_tokens = fields.Integer(strict=True, validate=validate.Range(min=1))
+    temperature = JsonNumber()
+    response_format = fields.String(validate=validate.OneOf(("text", "json_object", "json_schema")))
+    json_schema = JsonSchemaObject()
+    reasoning_effort = fields.String(validate=validate.OneOf(EFFORTS))
+    top_p = JsonNumber(validate=validate.Range(min=0, max=1))
+    stop = BoundedList(Text(minimum=1), maximum=MAX_STOPS)
+    seed = fields.Integer(strict=True, validate=validate.Range(min=-INT64, max=INT64 - 1))
+
+    @validates_schema
+    def _json_schema_is_there(self, config: dict[str, Any], **_kwargs: Any) -> None:
+        if config.get("response_format") == "json_schema" and "json_schema" not in config:
+            raise ValidationError("Is required when response_format is json_schema.", "json_schema")

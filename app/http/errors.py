@@ -10,7 +10,7 @@ import redis
 import structlog
 
 from app import errors
-from app.http.middleware.request_id import path_for_log
+from app.http.middleware import path_for_log
 
 log = structlog.get_logger(__name__)
 

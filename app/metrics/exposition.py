@@ -12,8 +12,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from app.metrics.readings import Readings
-from app.metrics.registry import METRICS
-from app.metrics.types import Labels, Metric
+from app.metrics.registry import METRICS, Labels, Metric
 
 Gauges = Mapping[Metric, Mapping[Labels, float]]
 

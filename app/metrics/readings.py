@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.metrics.types import Labels, Metric
+from app.metrics.registry import Labels, Metric
 
 Increments = Mapping[tuple[Metric, Labels, str], int]
 SUM = "sum"

@@ -10,13 +10,13 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Protocol
 
 import redis
 
 from app.metrics.readings import MILLION, SUM, Increments, Readings
-from app.metrics.types import OTHER, Labels, Metric
+from app.metrics.registry import CACHE_LOOKUPS, OTHER, PROVIDER_CALLS, PROVIDER_SECONDS, Labels, Metric
 
 Gauge = Callable[[], Mapping[Labels, float]]
 FLUSH_S = 1.0
@@ -144,3 +144,31 @@ class Metrics:
             known.add(labels)
             bounded[metric, labels, part] += by
         return bounded
+
+
+class _Model(Protocol):
+    @property
+    def vendor(self) -> str: ...
+
+
+def cache_lookups(metrics: Metrics, cache: str) -> Callable[[bool], None]:
+    """Return a callback that counts the lookups of one cache; it takes whether a lookup was a hit."""
+    return lambda hit: metrics.count(CACHE_LOOKUPS, cache, "hit" if hit else "miss")
+
+
+def provider_calls(metrics: Metrics) -> Callable[[_Model], AbstractContextManager[None]]:
+    """Counts and times each try of a vendor's call; its outcome is `ok` or the name of the error."""
+
+    @contextmanager
+    def observed(model: _Model) -> Iterator[None]:
+        outcome = "ok"
+        try:
+            with metrics.timed(PROVIDER_SECONDS, model.vendor):
+                yield
+        except BaseException as error:
+            outcome = type(error).__name__
+            raise
+        finally:
+            metrics.count(PROVIDER_CALLS, model.vendor, outcome)
+
+    return observed

@@ -11,12 +11,7 @@ from app.api.authentication import Authentication
 from app.container import Container
 from app.http import errors
 from app.http.exports import AT_ONCE
-from app.http.middleware.bulkhead import Bulkhead
-from app.http.middleware.forwarded import Forwarded
-from app.http.middleware.metrics import RequestMetrics
-from app.http.middleware.one_spelling import OneSpelling
-from app.http.middleware.request_id import RequestId
-from app.http.middleware.security_headers import SecurityHeaders
+from app.http.middleware import Bulkhead, Forwarded, OneSpelling, RequestId, RequestMetrics, SecurityHeaders
 from app.http.route_table import RoutedApp
 from app.metrics.registry import SHARE_REFUSED
 from app.proxies import TrustedProxies, parse_networks

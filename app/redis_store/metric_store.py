@@ -15,7 +15,7 @@ import redis
 
 from app.metrics import registry
 from app.metrics.readings import Increments, Readings
-from app.metrics.types import Labels, Metric
+from app.metrics.registry import Labels, Metric
 from app.redis_store import keys
 
 HISTORY_MINUTES = 60

@@ -6,7 +6,7 @@ import falcon
 import falcon.testing
 import pytest
 
-from app.http.middleware.security_headers import SecurityHeaders
+from app.http.middleware import SecurityHeaders
 from tests.support.world import World
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"

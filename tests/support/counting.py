@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.metrics.types import Metric
+from app.metrics.registry import Metric
 from tests.support.world import World
 
 

@@ -10,7 +10,7 @@ import redis
 from app.metrics import registry
 from app.metrics.exposition import Gauges, render
 from app.metrics.readings import Readings, merged, quantile
-from app.metrics.types import Metric
+from app.metrics.registry import Metric
 from app.redis_store.metric_store import MetricStore
 from app.redis_store.queues import QueueState, read_queues
 

@@ -12,7 +12,7 @@ from app.api.exports import Exports
 from app.api.runs import RunEvents, RunPrompt
 from app.api.traces import Traces
 from app.http import errors
-from app.http.middleware.bulkhead import Bulkhead
+from app.http.middleware import Bulkhead
 from app.shares import Quota
 from app.web.views.logs import Export
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.metrics.registry import METRICS
-from app.metrics.types import Metric
+from app.metrics.registry import METRICS, Metric
 
 DOCUMENT = Path(__file__).parents[3] / "docs/metrics.md"
 ROW = re.compile(r"^\| `(reprise_\w+)` \| (\w+) \| (.*?) \| (\d+) \| (.+) \|$", re.M)

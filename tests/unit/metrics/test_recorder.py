@@ -9,7 +9,7 @@ import redis
 from app.metrics import Metrics, provider_calls, registry
 from app.metrics.readings import Increments
 from app.metrics.recorder import PENDING_MAX
-from app.metrics.types import Metric
+from app.metrics.registry import Metric
 from app.redis_store.metric_store import MetricStore
 
 HOUR = 3600 * 60 * 8.0

@@ -1,0 +1,226 @@
+"""Falcon middleware for every request: address, metrics, id, headers, path, and bulkheads for slow requests."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import falcon
+import structlog
+from falcon.typing import ReadableIO
+
+from app.errors import Unavailable
+from app.metrics import Metrics
+from app.metrics.registry import HTTP_REQUESTS, HTTP_SECONDS, RATE_LIMITED
+from app.proxies import TrustedProxies, parse_address
+from app.shares import Quota, Shares
+
+REQUEST_LOGGER = "request"
+log = structlog.get_logger(__name__)
+request_log = structlog.get_logger(REQUEST_LOGGER)
+FORWARDING_HEADERS = (
+    "HTTP_FORWARDED",
+    "HTTP_X_FORWARDED_FOR",
+    "HTTP_X_FORWARDED_HOST",
+    "HTTP_X_FORWARDED_PROTO",
+    "HTTP_X_REAL_IP",
+)
+SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+}
+# For a year browsers send no unencrypted request.
+HSTS = {"Strict-Transport-Security": "max-age=31536000"}
+_CONVERTER = re.compile(r":[a-z]+(\([^)]*\))?}")
+_SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+
+
+class Forwarded:
+    """After it `req.remote_addr` and `req.scheme` are the client's, and the headers that say so are gone.
+
+    It comes first, so that nothing reads them.
+    """
+
+    def __init__(self, proxies: TrustedProxies) -> None:
+        self._proxies = proxies
+        self._warned = False
+
+    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+        env, peer = req.env, req.remote_addr
+        forwarded_for = env.get("HTTP_X_FORWARDED_FOR", "")
+        if self._proxies.trusts(peer):
+            env["REMOTE_ADDR"] = self._proxies.client(peer, forwarded_for)
+            # Of several proxies the last one is the nearest.
+            scheme = env.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip().lower()
+            if scheme in ("http", "https"):
+                env["wsgi.url_scheme"] = scheme
+        elif forwarded_for and not self._warned:
+            self._warn(peer)
+        for name in FORWARDING_HEADERS:
+            env.pop(name, None)
+
+    def _warn(self, peer: str) -> None:
+        """Say once that a proxy seems to be in front: to Reprise all of its clients have one address."""
+        address = parse_address(peer)
+        if address is not None and address.is_private:
+            self._warned = True
+            log.warning("proxy_not_trusted", address=peer, setting="REPRISE_TRUSTED_PROXIES")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMetrics:
+    """Counts every request by its route's template and status, and times it.
+
+    It comes first, so that it counts requests that the other middleware refuses, too.
+    """
+
+    metrics: Metrics
+
+    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+        req.context.counted_from = time.perf_counter()
+
+    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+        # Methods and routes are ours to name: what callers make up must not become labels.
+        method = req.method if req.method in falcon.HTTP_METHODS else "OTHER"
+        route = _route(req.uri_template or "unmatched")
+        self.metrics.count(HTTP_REQUESTS, method, route, str(resp.status_code))
+        self.metrics.observe(HTTP_SECONDS, time.perf_counter() - req.context.counted_from, method, route)
+        if resp.status_code == 429:
+            self.metrics.count(RATE_LIMITED)
+
+
+@lru_cache
+def _route(template: str) -> str:
+    return _CONVERTER.sub("}", template)
+
+
+class RequestId:
+    """Gives every request an id, the caller's own when it is sane, for the answer and for every log line."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        sent = req.get_header("X-Request-Id") or ""
+        request_id = sent if _SANE_ID.fullmatch(sent) else secrets.token_hex(16)
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        resp.set_header("X-Request-Id", request_id)
+        req.context.started = time.monotonic()
+
+    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+        # Checked first, as the fields of the line take time for every request.
+        if not logging.getLogger(REQUEST_LOGGER).isEnabledFor(logging.DEBUG):
+            return
+        request_log.debug(
+            "request",
+            method=req.method,
+            path=path_for_log(req),
+            status=resp.status_code,
+            duration_ms=round((time.monotonic() - req.context.started) * 1000, 1),
+        )
+
+
+def path_for_log(req: falcon.Request) -> str:
+    """Return the path, or its template where the path is a secret: an invitation's token lets its bearer join."""
+    template = req.uri_template or ""
+    return template if "{token}" in template else req.path
+
+
+class SecurityHeaders:
+    """Keeps browsers from showing answers of the API as pages, and caches from keeping them.
+
+    The headers are set before a request is answered, so that pages can replace them (see `app/web/errors.py`).
+    With an https `public_url` browsers are told to use https alone, whichever proxy is in front.
+    """
+
+    def __init__(self, public_url: str = "") -> None:
+        self._headers = SECURITY_HEADERS | (HSTS if public_url.startswith("https://") else {})
+
+    def process_request(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        resp.set_headers(self._headers)
+
+
+class OneSpelling:
+    """Refuses, as an unknown path (404), one that does not begin with exactly one slash.
+
+    Falcon's router skips leading slashes: `//api/v1/prompts` would be answered by the resource of `/api/v1/prompts`.
+    So would a path that lost its slash to a `SCRIPT_NAME`. Who may call is decided by the resource all the same.
+    """
+
+    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+        # As it was sent: of `req.path` a slash at the end is gone, and with it one of "//".
+        path = req.env["PATH_INFO"] or "/"
+        if not path.startswith("/") or path.startswith("//"):
+            raise falcon.HTTPRouteNotFound
+
+
+class Bulkhead:
+    """Limits the requests of a kind that are in work in one process, of all organizations and of each.
+
+    Slow requests so never take the last threads of those that are answered at once.
+    A request beyond `quota` gets 503, and `on_refused` is called. A resource names its methods of the kind in an
+    attribute of that name, e.g. `waits = {"POST"}`; a stream is in work until it is closed. `noun` names the kind to
+    callers. This comes after the middleware that finds the organization of a request.
+    """
+
+    def __init__(
+        self, quota: Quota, *, kind: str = "waits", noun: str = "runs", on_refused: Callable[[], None] = lambda: None
+    ) -> None:
+        self._shares = Shares(quota)
+        self._lock = threading.Lock()
+        self._kind = kind
+        self._noun = noun
+        self._on_refused = on_refused
+
+    def process_resource(
+        self, req: falcon.Request, _resp: falcon.Response, resource: object, _params: dict[str, object]
+    ) -> None:
+        if req.method not in getattr(resource, self._kind, ()):
+            return
+        organization_id = _organization_of(req)
+        with self._lock:
+            admitted = self._shares.take(organization_id)
+        if not admitted:
+            self._on_refused()
+            raise Unavailable(f"As many {self._noun} as this process takes are in work; send this one again.")
+        req.context.bulkhead = self, organization_id
+
+    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+        bulkhead, organization_id = getattr(req.context, "bulkhead", (None, 0))
+        if bulkhead is not self:
+            return
+        if resp.stream is None:
+            self._release(organization_id)
+        else:
+            resp.stream = _Held(resp.stream, lambda: self._release(organization_id))
+
+    def _release(self, organization_id: int) -> None:
+        with self._lock:
+            self._shares.release(organization_id)
+
+
+def _organization_of(req: falcon.Request) -> int:
+    """Return the organization of the API key, or of the page's project."""
+    owner = getattr(req.context, "key", None) or req.context.visit
+    return int(owner.organization_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A stream that counts as in work until the server closes it, at its end or when the caller is gone before."""
+
+    stream: ReadableIO | Iterable[bytes]
+    release: Callable[[], None]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.stream)  # type: ignore[arg-type] # files are never streamed where one waits
+
+    def close(self) -> None:
+        self.release()
+        if close := getattr(self.stream, "close", None):
+            close()

@@ -1,1 +1,0 @@
-"""Falcon middleware: what is done for every request, one concern a file."""

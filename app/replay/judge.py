@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.chat import Message
-from app.replay.ports import Judgement, ModelPort
+from app.replay.types import Judgement, ModelPort
 from app.storable import storable_text
 
 INSTRUCTION = """\

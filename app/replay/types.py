@@ -1,14 +1,15 @@
-"""Test cases and results of replays (docs/reference/gate.md). Each struct describes its stored JSON, too."""
+"""Test cases, results and ports of replays (docs/reference/gate.md). Each struct describes its stored JSON, too."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import msgspec
 from msgspec import UNSET, Meta
 
-from app.chat import Tokens
+from app.chat import Answer, Message, Tokens, ToolDefinition
 from app.patterns import compile_pattern
 from app.pointers import parse_pointer
 from app.storable import decode_json
@@ -217,3 +218,61 @@ def _require(parse: Callable[[str], object], text: str, field: str, problem: str
         parse(text)
     except ValueError as error:
         raise ValueError(f"{field}: {problem or error}") from None
+
+
+class ModelPort(Protocol):
+    """A language model."""
+
+    def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
+        """Return the model's next message. Raises `ProviderError` after the provider's own retries."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedDraft:
+    """The draft's instruction; `ignored` are the keys of placeholders that were not applied."""
+
+    instruction: str
+    ignored: tuple[str, ...] = ()
+
+
+class DraftPort(Protocol):
+    """The draft as it was when the replay began."""
+
+    @property
+    def tools(self) -> Sequence[ToolDefinition]:
+        """The tools that the draft defines."""
+
+    def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
+        """Return the instruction; `placeholders` maps keys to names of values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A judge's verdict and its reasons; `needs_review` when it came to none."""
+
+    verdict: Literal["passed", "failed", "needs_review"]
+    reasoning: str
+    tokens: Tokens = Tokens()
+
+
+class JudgePort(Protocol):
+    """Decides `ai` checks."""
+
+    def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
+        """Decide if `actual` satisfies the assertion. A `ProviderError` makes the step `needs_review`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """All that one replay can reach.
+
+    `progress(done, total, turn)` counts recorded steps of the turns that are replayed; it is called after every
+    answer of the model (turn None) and with every finished turn. `cancelled()` is called before every call of the
+    model.
+    """
+
+    model: ModelPort
+    draft: DraftPort
+    judge: JudgePort
+    progress: Callable[[int, int, TurnResult | None], None] = lambda done, total, turn: None
+    cancelled: Callable[[], bool] = lambda: False

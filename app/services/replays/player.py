@@ -28,8 +28,7 @@ from app.replay import documents, results
 from app.replay.cases import load_case
 from app.replay.engine import replay
 from app.replay.judge import ModelJudge
-from app.replay.ports import Judgement, JudgePort, Ports
-from app.replay.types import ReplayResult, TestCase
+from app.replay.types import Judgement, JudgePort, Ports, ReplayResult, TestCase
 from app.services.data.masking import MaskingRules, MessageMasking
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService

@@ -16,8 +16,7 @@ from app.models.replays import ReplayRow
 from app.providers.decoding import TOKENS_MAX
 from app.providers.types import Credential, ModelPort
 from app.rendering.render import render
-from app.replay.ports import RenderedDraft
-from app.replay.types import TurnResult
+from app.replay.types import RenderedDraft, TurnResult
 from app.services.prompts.content import PromptContent
 from app.services.prompts.model_config import parse_config
 from app.services.runs.outcome import cost_of

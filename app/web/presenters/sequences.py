@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import pairwise
 
 from app.meter import Meter, TooMuch
-from app.replay.matching import longest_common_subsequence
+from app.replay.pairing import longest_common_subsequence
 
 # Steps of looking for elements that are there once, in stretches within stretches.
 STEPS_AN_ELEMENT = 20

@@ -8,8 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
-from app.replay.ports import Judgement, Ports, RenderedDraft
-from app.replay.types import CaseStep, CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
+from app.replay.types import (
+    CaseStep,
+    CaseTurn,
+    Check,
+    CheckedAnswer,
+    CheckedCall,
+    Judgement,
+    Ports,
+    RenderedDraft,
+    TestCase,
+)
 
 
 @dataclass

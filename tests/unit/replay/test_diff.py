@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from app.pointers import parse_pointer
-from app.replay.diff import differences, equal, leaves, similarity
+from app.replay.compare import differences, equal, leaves, similarity
 from app.replay.types import Difference
 
 json_values = st.recursive(

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from app.chat import Answer, Message, ToolDefinition
 from app.errors import ProviderError
 from app.replay.engine import replay
-from app.replay.ports import Judgement
-from app.replay.types import Drift, ProducedCall, ReplayResult, TestCase, TurnResult
+from app.replay.types import Drift, Judgement, ProducedCall, ReplayResult, TestCase, TurnResult
 from tests.unit.replay.fakes import (
     FakeDraft,
     FakeJudge,

@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.replay.matching import longest_common_subsequence, maximum_matching
+from app.replay.pairing import longest_common_subsequence, maximum_matching
 
 graphs = st.integers(0, 6).flatmap(
     lambda rights: st.tuples(st.lists(st.integers(0, 2**rights - 1), max_size=6), st.just(rights))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.chat import ToolCall
-from app.replay.conversation import Recording
+from app.replay.engine import Recording
 from tests.unit.replay.fakes import answer, call, turn
 
 

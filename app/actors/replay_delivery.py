@@ -13,7 +13,7 @@ from app.errors import Unavailable
 from app.redis_store.broker import WakingBroker
 from app.redis_store.ownership import owned
 from app.services.accounts.owners import Owners
-from app.services.replays.sweeper import ReplaySweeper
+from app.services.replays.claims import ReplaySweeper
 
 log = structlog.get_logger(__name__)
 

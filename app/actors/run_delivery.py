@@ -17,7 +17,7 @@ from app.redis_store.broker import WakingBroker
 from app.redis_store.ownership import owned
 from app.services.accounts.owners import Owners
 from app.services.runs import RunService, Started
-from app.services.runs.failures import NOT_SENT
+from app.services.runs.outcome import NOT_SENT
 
 log = structlog.get_logger(__name__)
 

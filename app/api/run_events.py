@@ -15,8 +15,8 @@ from app.models.api_keys import ApiKey
 from app.schemas.answer import dump
 from app.schemas.runs import RunAnswer
 from app.services.runs import Started
-from app.services.runs.failures import raise_failure
 from app.services.runs.following import BEGINNING, SILENCE, Follower, Piece, Seen
+from app.services.runs.outcome import raise_failure
 
 EVENT_STREAM = "text/event-stream"
 # The id of `done` and of a run's own `error`: after it there is nothing.

@@ -18,8 +18,8 @@ from app.models.runs import RunRow
 from app.schemas import runs as schemas
 from app.schemas.base import load
 from app.services.runs import Idempotency, RunService, Started
-from app.services.runs.failures import raise_failure
 from app.services.runs.following import Follower
+from app.services.runs.outcome import raise_failure
 
 KEY_MAX = 255
 _REQUEST = schemas.RunRequest()

@@ -17,13 +17,11 @@ from app.models.api_keys import api_keys
 from app.models.base import metadata
 from app.models.batch_ids import first_batch_id
 from app.models.bulk import pieces
-from app.models.idempotency_keys import idempotency_keys
 from app.models.rejected_spans import rejected_spans
 from app.models.replays import UNFINISHED as UNFINISHED_REPLAYS
 from app.models.replays import replays
-from app.models.run_file_chunks import run_file_chunks
 from app.models.runs import UNFINISHED as UNFINISHED_RUNS
-from app.models.runs import runs
+from app.models.runs import idempotency_keys, run_file_chunks, runs
 from app.models.sessions import settle
 from app.models.spans import spans
 from app.models.turns import turns

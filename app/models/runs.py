@@ -1,17 +1,42 @@
-"""Runs: one row for every call of a prompt, written before its model is called; its state only moves forward."""
+"""Runs: one row for every call of a prompt, with its files and Idempotency-Key; its state only moves forward."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from sqlalchemy import Column, Connection, Float, Index, Integer, Table, bindparam, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    Table,
+    UniqueConstraint,
+    bindparam,
+    delete,
+    insert,
+    select,
+)
 
-from app.models.base import OPTIONS, BigInt, JsonStruct, MediumText, Timestamp, exact, identifier, metadata, reference
+from app.chat import Tokens
+from app.models.base import (
+    OPTIONS,
+    BigInt,
+    JsonStruct,
+    MediumBlob,
+    MediumText,
+    Timestamp,
+    binary,
+    exact,
+    identifier,
+    metadata,
+    reference,
+)
 from app.models.language_models import language_models
 from app.models.organizations import projects
 from app.models.queries import columns_of, find_row, insert_row, list_rows
@@ -43,17 +68,6 @@ class StoredRequest(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     sealed: bool | UnsetType = UNSET
 
 
-class StoredTokens(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Counts; the last three are parts of the first two, whose sum is `total`."""
-
-    prompt: int
-    completion: int
-    total: int
-    cache_read: int = 0
-    cache_write: int = 0
-    reasoning: int = 0
-
-
 class StoredCost(msgspec.Struct, frozen=True):
     """In USD."""
 
@@ -74,7 +88,7 @@ class StoredOutcome(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     `first_error` is why the prompt's first model did not answer, `masked` whether the model's own answer differs.
     """
 
-    tokens: StoredTokens
+    tokens: Tokens
     cost: StoredCost
     chain_of_thoughts: str | None = None
     tool_calls: list[StoredToolCall] = []
@@ -156,16 +170,9 @@ class RunRow:
         return self.status not in UNFINISHED
 
 
+_OF_MODEL = {"model_name": language_models.c.name, "vendor": language_models.c.vendor}
 _ROW = (
-    select(
-        *columns_of(
-            RunRow,
-            runs,
-            organization_id=projects.c.organization_id,
-            model_name=language_models.c.name,
-            vendor=language_models.c.vendor,
-        )
-    )
+    select(*columns_of(RunRow, runs, organization_id=projects.c.organization_id, **_OF_MODEL))
     .join(projects, projects.c.id == runs.c.project_id)
     .join(language_models, language_models.c.id == runs.c.language_model_id)
 )
@@ -198,3 +205,92 @@ def is_finished(connection: Connection, *, run_id: int) -> bool:
 def find_claimed(connection: Connection, *, run_ids: Collection[int], token: str) -> list[RunRow]:
     """Those of the runs that the worker with `token` has claimed."""
     return list_rows(connection, RunRow, _FIND_CLAIMED, {"run_ids": list(run_ids), "token": token})
+
+
+CHUNK_BYTES = 4 * 1024 * 1024
+
+run_file_chunks = Table(
+    "run_file_chunks",
+    metadata,
+    identifier(),
+    reference("run_id", "runs"),
+    Column("position", Integer, nullable=False),
+    Column("chunk", Integer, nullable=False),
+    Column("content", MediumBlob, nullable=False),
+    UniqueConstraint("run_id", "position", "chunk"),
+    **OPTIONS,
+)
+
+
+def add_files(connection: Connection, *, run_id: int, contents: Sequence[bytes]) -> None:
+    """One statement per piece: several in one would pass the packet limit again."""
+    for position, content in enumerate(contents):
+        for chunk, start in enumerate(range(0, len(content), CHUNK_BYTES)):
+            values = {"run_id": run_id, "position": position, "chunk": chunk}
+            piece = content[start : start + CHUNK_BYTES]
+            connection.execute(insert(run_file_chunks).values(content=piece, **values))
+
+
+def read_files(connection: Connection, *, run_id: int, count: int) -> list[bytes]:
+    """The contents of the run's `count` files, in order."""
+    return [read_file(connection, run_id=run_id, position=position) for position in range(count)]
+
+
+def read_file(connection: Connection, *, run_id: int, position: int) -> bytes:
+    c = run_file_chunks.c
+    pieces = select(c.content).where(c.run_id == run_id, c.position == position).order_by(c.chunk)
+    return b"".join(connection.scalars(pieces))
+
+
+def delete_files(connection: Connection, *, run_id: int) -> None:
+    connection.execute(delete(run_file_chunks).where(run_file_chunks.c.run_id == run_id))
+
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    identifier(),
+    reference("api_key_id", "api_keys"),
+    Column("key_digest", binary(32), nullable=False),
+    Column("body_digest", binary(32), nullable=False),
+    reference("run_id", "runs"),
+    Column("created_at", Timestamp, nullable=False),
+    UniqueConstraint("api_key_id", "key_digest"),
+    Index("ix_idempotency_keys_run_id", "run_id"),
+    Index("ix_idempotency_keys_created_at", "created_at"),
+    **OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptKey:
+    body_digest: bytes
+    run_id: int
+    created_at: datetime
+
+
+def find_key(connection: Connection, *, api_key_id: int, key_digest: bytes) -> KeptKey | None:
+    c = idempotency_keys.c
+    kept = select(*columns_of(KeptKey, idempotency_keys))
+    return find_row(connection, KeptKey, kept.where(c.api_key_id == api_key_id, c.key_digest == key_digest))
+
+
+def add_key(connection: Connection, *, values: Mapping[str, Any], now: datetime, expired_before: datetime) -> None:
+    """Insert a key in the place of the one that has expired. `IntegrityError` when the API key still has this key."""
+    c = idempotency_keys.c
+    same = delete(idempotency_keys).where(*(c[name] == values[name] for name in ("api_key_id", "key_digest")))
+    connection.execute(same.where(c.created_at <= expired_before))
+    insert_row(connection, idempotency_keys, created_at=now, **values)
+
+
+def delete_key_of_run(connection: Connection, *, run_id: int) -> None:
+    connection.execute(delete(idempotency_keys).where(idempotency_keys.c.run_id == run_id))
+
+
+def delete_expired_keys(connection: Connection, *, before: datetime, limit: int) -> None:
+    """The oldest `limit` of those that have expired; by id, so that few rows are locked."""
+    c = idempotency_keys.c
+    expired = select(c.id).where(c.created_at <= before).order_by(c.created_at).limit(limit)
+    ids = sorted(connection.scalars(expired))
+    if ids:
+        connection.execute(delete(idempotency_keys).where(c.id.in_(ids)))

@@ -26,7 +26,7 @@ from app.redis_store.slots import ModelSlots
 from app.services import wiring
 from app.services.accounts.owners import Owners
 from app.services.backends import Backends
-from app.services.replays.sweeper import ReplaySweeper
+from app.services.replays.claims import ReplaySweeper
 from app.services.runs.following import Follower
 from app.services.wiring import Services
 from app.shares import Quota

@@ -43,13 +43,10 @@ from app.services.replays.cases import TestCaseService
 from app.services.replays.history import ReplayHistory
 from app.services.replays.player import ReplayPlayer
 from app.services.replays.service import ReplayService
-from app.services.runs.calling import Caller
-from app.services.runs.claiming import HEARTBEAT_S, RUN_WORK, RunClaims
-from app.services.runs.ending import RunEnding
-from app.services.runs.execution import Executor
+from app.services.runs.claims import HEARTBEAT_S, RUN_WORK, RunClaims, RunEnding, RunSweeper
+from app.services.runs.execution import Caller, Executor
 from app.services.runs.masking import RunMasking
 from app.services.runs.service import ACCEPTED_AT_ONCE, TURN_S, RunService
-from app.services.runs.sweeper import RunSweeper
 from app.services.runs.usage import UsageService
 from app.services.traces.ingest import IngestService
 from app.services.traces.known_prompts import KnownPrompts

@@ -1,4 +1,4 @@
-"""Heartbeats: recorded in rows, while they are in work in this process, to show that their worker is alive."""
+"""Heartbeats, which show that the worker of a row is alive, and a worker's patience with a database that is away."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from app.db import Database
 from app.errors import Unavailable
@@ -68,3 +69,18 @@ class Heartbeat:
                 self._lost = touched == 0
             except Unavailable as error:
                 log.warning("heartbeat_missed", **{self.table.name: len(tokens)}, error=str(error))
+
+
+PATIENCE_S = 60.0
+PAUSE_S = 1.0
+
+
+def build_patience(sleep: Callable[[float], None] = time.sleep) -> Retrying:
+    """Calls a function again while it raises `Unavailable`, for `PATIENCE_S` at most; then that error is raised."""
+    return Retrying(
+        retry=retry_if_exception_type(Unavailable),
+        stop=stop_after_delay(PATIENCE_S),
+        wait=wait_fixed(PAUSE_S),
+        sleep=sleep,
+        reraise=True,
+    )

@@ -1,9 +1,17 @@
-"""The claims of replays: how often a replay is begun, and what each attempt starts from."""
+"""Claims of replays: how often a replay is begun, what each attempt starts from, and who sweeps those left behind."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+
+from app.metrics import Metrics
+from app.metrics.registry import REPLAYS
 from app.models.replays import UNFINISHED, replays
-from app.work.table import WorkTable
+from app.work.sweeper import Sweeper
+from app.work.table import Claim, WorkTable
 
 ATTEMPTS_MAX = 3
 INTERRUPTED = f"The replay was interrupted {ATTEMPTS_MAX} times: its worker died or was stopped."
@@ -14,3 +22,32 @@ REPLAY_WORK = WorkTable(
     on_claim={"attempts": replays.c.attempts + 1, "done": 0, "result": None},
     attempts=replays.c.attempts,
 )
+
+
+log = structlog.get_logger(__name__)
+
+EXPIRED = "The replay was not played within a day: no worker had time for it."
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplaySweeper(Sweeper):
+    """A replay whose worker died is played again, by another worker."""
+
+    metrics: Metrics
+    table = REPLAY_WORK
+    # Fifteen heartbeats.
+    stale_s = 15.0
+    expires_after = timedelta(hours=24)
+    attempts_max = ATTEMPTS_MAX
+
+    def _interrupt(self, claim: Claim) -> bool:
+        released = self.database.retrying(lambda connection: REPLAY_WORK.release(connection, claim, unmoved=True))
+        log.warning("replay_interrupted", replay_id=claim.row_id, released=released)
+        return released
+
+    def _expire(self, row_id: int, *, exhausted: bool) -> None:
+        values = {"status": "error", "error": INTERRUPTED if exhausted else EXPIRED}
+        ended = self.database.retrying(
+            lambda connection: REPLAY_WORK.finish_waiting(connection, row_id, values, now=self.now())
+        )
+        self.metrics.count(REPLAYS, "error", by=int(ended))

@@ -12,9 +12,8 @@ from sqlalchemy import Connection
 from app.db import Database
 from app.errors import NotFound
 from app.models import cases as test_cases
-from app.models import prompt_versions, replay_trends, replays
-from app.models.replay_trends import Outcome
-from app.models.replays import STATUSES, Tally
+from app.models import prompt_versions, replays
+from app.models.replays import STATUSES, Outcome, Tally
 from app.services.prompts.reader import PromptReader
 
 DRAFTS_MAX = 100
@@ -66,7 +65,7 @@ class ReplayHistory:
     def trends(self, *, test_case_ids: Collection[int]) -> dict[int, list[Outcome]]:
         """Return the last `TREND` replays of each test case, the oldest first. The caller checks whose they are."""
         with self.database.read() as connection:
-            found = replay_trends.newest_of_cases(connection, test_case_ids=test_case_ids, each=TREND)
+            found = replays.newest_of_cases(connection, test_case_ids=test_case_ids, each=TREND)
         trends: dict[int, list[Outcome]] = {test_case_id: [] for test_case_id in test_case_ids}
         for outcome in found:
             trends[outcome.test_case_id].append(outcome)

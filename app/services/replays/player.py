@@ -38,8 +38,7 @@ from app.services.replays.claims import ATTEMPTS_MAX, INTERRUPTED, REPLAY_WORK
 from app.services.replays.masking import masked_replay
 from app.services.replays.ports import Meter, MeteredModel, Progress, SnapshotDraft
 from app.timestamps import Now
-from app.work.heartbeat import Heartbeat
-from app.work.patience import build_patience
+from app.work.heartbeat import Heartbeat, build_patience
 from app.work.table import Claim
 
 log = structlog.get_logger(__name__)

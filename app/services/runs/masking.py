@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from app.chat import File
 from app.db import Database
 from app.errors import RepriseError
-from app.models import run_file_chunks
+from app.models import runs
 from app.models.runs import RunRow, StoredOutcome, StoredRequest, StoredToolCall
 from app.otlp.masking import MASK
 from app.redis_store import keys
@@ -67,13 +67,13 @@ class RunMasking:
         if not row.request.sealed:
             return row
         with self.database.read() as connection:
-            sealed = run_file_chunks.read_file(connection, run_id=row.id, position=len(row.request.files))
+            sealed = runs.read_file(connection, run_id=row.id, position=len(row.request.files))
         requested = msgspec.json.decode(self.rules.cipher.decrypt(sealed), type=Requested)
         return replace(row, question=requested.question, request=structs.replace(requested.request, sealed=True))
 
     def contents(self, connection: Connection, row: RunRow) -> list[bytes]:
         """The run's files."""
-        kept = run_file_chunks.read_files(connection, run_id=row.id, count=len(row.request.files))
+        kept = runs.read_files(connection, run_id=row.id, count=len(row.request.files))
         return [self.rules.cipher.decrypt(content) for content in kept] if row.request.sealed else kept
 
     def piece_encryption(self, row: RunRow) -> Callable[[bytes], bytes] | None:

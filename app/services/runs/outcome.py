@@ -1,4 +1,4 @@
-"""Outcomes of runs: the columns in which an answer is stored, and the reason why it can't be used as requested."""
+"""Outcomes of runs: the columns in which an answer or a failure is stored, and errors raised again to the caller."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import msgspec
 import orjson
 
 from app.chat import Answer, Tokens
+from app.errors import Invalid, NotFound, ProviderError, ProviderTimeout, RepriseError, Unavailable
 from app.json_schema.check import STEPS_MAX, breach_of, schema_breach
 from app.json_schema.references import Unresolvable
 from app.meter import Meter, TooMuch
 from app.models.language_models import LanguageModel
-from app.models.runs import RunStatus, StoredCost, StoredOutcome, StoredRequest, StoredTokens, StoredToolCall
+from app.models.runs import RunRow, RunStatus, StoredCost, StoredOutcome, StoredRequest, StoredToolCall
 from app.models.usage import Spent
 from app.providers import catalogue
 from app.providers.catalogue import Cost, ModelEntry
@@ -53,7 +54,7 @@ class RunEnd:
 
     def spent(self) -> Spent:
         """The tokens and cost of the run: none without an answer."""
-        tokens = self.outcome.tokens if self.outcome else StoredTokens(0, 0, 0)
+        tokens = self.outcome.tokens if self.outcome else Tokens()
         return Spent(
             failed=int(self.status == "failed"),
             prompt_tokens=tokens.prompt,
@@ -72,9 +73,7 @@ def answered(answer: Answer, config: ModelConfig, model: LanguageModel, first_er
     """
     tokens, cost, nok = answer.tokens, cost_of(model, answer.tokens), nok_status(answer, config)
     outcome = StoredOutcome(
-        StoredTokens(
-            tokens.prompt, tokens.completion, tokens.total, tokens.cache_read, tokens.cache_write, tokens.reasoning
-        ),
+        tokens,
         StoredCost(float(cost.prompt), float(cost.completion), float(cost.total)),
         chain_of_thoughts=answer.reasoning or None,
         tool_calls=[StoredToolCall(call.id, call.name, call.arguments) for call in answer.tool_calls],
@@ -142,3 +141,44 @@ def _breach(value: Any, schema: dict[str, Any] | None) -> str | None:
         return "json_schema takes too many steps to check"
     except (Unresolvable, RecursionError) as problem:
         return f"json_schema can't be resolved: {problem}"
+
+
+KINDS: dict[str, type[RepriseError]] = {
+    "provider_timeout": ProviderTimeout,
+    "provider": ProviderError,
+    "invalid": Invalid,
+    "not_found": NotFound,
+    "unavailable": Unavailable,
+    "interrupted": Unavailable,
+    "not_started": Unavailable,
+}
+# The model was surely not called, so the Idempotency-Key may be used for another try.
+NOT_CALLED = frozenset({"unavailable", "not_started"})
+INTERNAL = "internal"
+
+INTERRUPTED = (
+    "The run was interrupted: its worker died, and the model may have been called. "
+    "To run it again send it with another Idempotency-Key."
+)
+EXPIRED = "The run was not started within an hour: no worker had time for it."
+NOT_STORED = "The model answered, but its answer can't be stored."
+NOT_SENT = "The run was not started, as Redis is not available; send it again."
+
+
+def failed(kind: str, message: str) -> RunEnd:
+    return RunEnd(status="failed", error_kind=kind, error=storable_text(message))
+
+
+def failed_by(error: RepriseError) -> RunEnd:
+    kind = next((kind for kind, known in KINDS.items() if isinstance(error, known)), INTERNAL)
+    return failed(kind, str(error))
+
+
+def raise_failure(row: RunRow) -> None:
+    """Raise the error of a failed run; return for any other run."""
+    if row.status != "failed":
+        return
+    known = KINDS.get(row.error_kind or "")
+    if known is None:
+        raise RuntimeError(f"run {row.id} failed by a bug: {row.error}")
+    raise known(row.error or "The run failed.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -14,18 +14,17 @@ from app.chat import Message
 from app.coalesce import Coalescer
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound
-from app.models import idempotency_keys, run_file_chunks, runs
+from app.models import runs
 from app.models.base import earlier_now
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
 from app.providers.router import Providers
 from app.services.accounts.owners import Owners
 from app.services.prompts.service import PromptService
-from app.services.runs.ending import RunEnding
+from app.services.runs.claims import KEY_TTL, RunEnding, RunSweeper
 from app.services.runs.execution import Executor
 from app.services.runs.masking import RunMasking
 from app.services.runs.request import RunCommand, model_request, snapshot
-from app.services.runs.sweeper import KEY_TTL, RunSweeper
 from app.timestamps import Now
 from app.turns import Turns
 
@@ -138,9 +137,7 @@ class RunService:
         if idempotency is None:
             return None
         with self.database.read() as connection:
-            kept = idempotency_keys.find_key(
-                connection, api_key_id=idempotency.api_key_id, key_digest=idempotency.key_digest
-            )
+            kept = runs.find_key(connection, api_key_id=idempotency.api_key_id, key_digest=idempotency.key_digest)
             if kept is None or kept.created_at <= earlier_now(connection, self.now()) - KEY_TTL:
                 return None
         if kept.body_digest != idempotency.body_digest:
@@ -178,10 +175,9 @@ class RunService:
         run_id = runs.add_run(connection, values=values, now=now)
         if idempotency:
             now = earlier_now(connection, now)
-            key: dict[str, Any] = {"api_key_id": idempotency.api_key_id, "key_digest": idempotency.key_digest}
-            idempotency_keys.delete_expired_key(connection, before=now - KEY_TTL, **key)
-            idempotency_keys.add_key(connection, body_digest=idempotency.body_digest, run_id=run_id, now=now, **key)
-        run_file_chunks.add_files(connection, run_id=run_id, contents=contents)
+            key = asdict(idempotency) | {"run_id": run_id}
+            runs.add_key(connection, values=key, now=now, expired_before=now - KEY_TTL)
+        runs.add_files(connection, run_id=run_id, contents=contents)
         return run_id
 
 

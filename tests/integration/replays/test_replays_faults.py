@@ -13,9 +13,8 @@ import redis
 from app.metrics.registry import REPLAYS
 from app.models.replays import find_replay
 from app.models.replays import replays as table
-from app.services.replays.claims import ATTEMPTS_MAX, REPLAY_WORK
-from app.services.replays.sweeper import ReplaySweeper
-from app.work.left_behind import DOUBT_S, Resending
+from app.services.replays.claims import ATTEMPTS_MAX, REPLAY_WORK, ReplaySweeper
+from app.work.sweeper import DOUBT_S, Resending
 from app.work.table import Claim
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply

@@ -9,8 +9,8 @@ import pytest
 
 from app.models import schema
 from app.process.bootstrap import bootstrap
-from app.services.replays.sweeper import ReplaySweeper
-from app.work.left_behind import Resending
+from app.services.replays.claims import ReplaySweeper
+from app.work.sweeper import Resending
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.conftest import KEY

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from app.models import idempotency_keys
-from app.work.left_behind import Resending
+from app.models.runs import idempotency_keys
+from app.work.sweeper import Resending
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
 from tests.support.waiting import wait_until
@@ -128,6 +128,6 @@ def test_a_key_of_impossible_length_is_400(world, value):
 
 
 def _age_keys(world, by):
-    table = idempotency_keys.idempotency_keys
+    table = idempotency_keys
     with world.container.database.write() as connection:
         connection.execute(table.update().values(created_at=world.container.now() - by))

@@ -11,10 +11,9 @@ import redis
 from app.errors import Unavailable, WaitTimeout
 from app.models import runs as run_rows
 from app.services.runs import RunCommand, Started
-from app.services.runs.claiming import RUN_WORK
-from app.services.runs.sweeper import RunSweeper
-from app.work.left_behind import DOUBT_S
-from app.work.patience import build_patience
+from app.services.runs.claims import RUN_WORK, RunSweeper
+from app.work.heartbeat import build_patience
+from app.work.sweeper import DOUBT_S
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
 from tests.support.sweeping import ROUND_S, Clock, run_sweeper, sweep_for, sweep_runs

@@ -3,7 +3,7 @@
 import threading
 
 from app.services.runs import RunCommand
-from app.services.runs.claiming import RUN_WORK
+from app.services.runs.claims import RUN_WORK
 from app.work.heartbeat import Heartbeat
 from tests.integration.runs.asking import prompt
 from tests.support.waiting import wait_until

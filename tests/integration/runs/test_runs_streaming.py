@@ -11,8 +11,8 @@ from falcon.testing import TestClient
 from app.models import runs
 from app.process.application import build_app
 from app.redis_store.keys import run_events
-from app.services.runs.failures import failed
 from app.services.runs.following import SILENCE, Piece
+from app.services.runs.outcome import failed
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run

@@ -3,8 +3,8 @@
 import pytest
 
 from app.errors import Unavailable
-from app.work import patience
-from app.work.patience import build_patience
+from app.work import heartbeat
+from app.work.heartbeat import build_patience
 
 
 def failing(times: int, error: Exception):
@@ -22,11 +22,11 @@ def test_it_tries_again_every_second_until_the_database_is_back() -> None:
     pauses: list[float] = []
 
     assert build_patience(pauses.append)(failing(3, Unavailable("away"))) == "stored"
-    assert pauses == [patience.PAUSE_S] * 3
+    assert pauses == [heartbeat.PAUSE_S] * 3
 
 
 def test_its_patience_ends(monkeypatch) -> None:
-    monkeypatch.setattr(patience, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(heartbeat, "PATIENCE_S", 0.0)
     with pytest.raises(Unavailable, match="away"):
         build_patience(lambda _: None)(failing(10, Unavailable("away")))
 

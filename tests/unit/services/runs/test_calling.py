@@ -6,7 +6,7 @@ import pytest
 
 from app.chat import Answer, Message, StreamEvent
 from app.errors import Invalid, ProviderError, ProviderTimeout
-from app.services.runs.calling import Call, Caller, Candidate
+from app.services.runs.execution import Call, Caller, Candidate
 from tests.unit.services.contents import MODEL
 
 FIRST, SECOND = Candidate(MODEL, None), Candidate(replace(MODEL, id=2, name="second"), None)

@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+from app.models import runs
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
@@ -158,7 +159,7 @@ def test_files_reach_the_model_and_are_kept_no_longer(world, upstream):
     assert "Grüße" in parts[2]["text"]
     assert [file["size"] for file in record(world, answer)["files"]] == [12, 7]
     with world.container.database.read() as connection:
-        assert connection.exec_driver_sql("SELECT COUNT(*) FROM run_file_chunks").scalar() == 0
+        assert runs.read_files(connection, run_id=int(answer.headers["X-Run-Id"]), count=len(files)) == [b"", b""]
 
 
 @pytest.mark.parametrize("question", ["", "🦊 роль\u202e\u0001", "x" * 200_000], ids=["empty", "any Unicode", "long"])

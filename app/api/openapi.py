@@ -1,10 +1,10 @@
-"""Makes the API's OpenAPI 3.1 document of the routes, the operations of their methods, and the schemas of those."""
+"""Makes the API's OpenAPI 3.1 document of the routes, their operations and schemas, and a page of the document."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
@@ -18,7 +18,7 @@ from marshmallow import Schema
 
 from app import __version__
 from app.access import ByKey, Public
-from app.api.operation import Operation, operation, operation_of
+from app.api.operation import Call, Operation, operation, operation_of
 from app.http.route_table import Route, RoutedApp
 from app.schemas.answer import Answer, Json, anything, integer, text
 from app.schemas.base import BIGINT_MAX
@@ -176,12 +176,12 @@ def _path_parameters(route: Route) -> Iterator[Json]:
 
 def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Operation) -> Json:
     scope = route.access.scope(method) if isinstance(route.access, ByKey) else None
-    paragraphs = [inspect.getdoc(type(route.resource)) or "", scope and f"Takes a key with the scope `{scope}`."]
+    paragraphs = [_description(type(route.resource)), scope and f"Takes a key with the scope `{scope}`."]
     found: Json = {
         "operationId": f"{method.lower()}{_camel(route.path)}",
         "summary": about.summary,
         "description": "\n\n".join(filter(None, paragraphs)),
-        "tags": [type(route.resource).__module__.rpartition(".")[2].replace("_", " ").capitalize()],
+        "tags": [_tag(type(route.resource))],
         "parameters": list(_parameters(plugin, about)),
         "responses": _responses(route, about),
     }
@@ -189,6 +189,18 @@ def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Oper
         content = {falcon.MEDIA_JSON: {"schema": about.body}}
         found["requestBody"] = {"required": not about.body_optional, "content": content}
     return found | ({"security": []} if isinstance(route.access, Public) else {})
+
+
+def _description(resource: type) -> str:
+    """Return a class's own docstring; "" for the signature that a dataclass has where nobody wrote one."""
+    found = inspect.cleandoc(vars(resource).get("__doc__") or "")
+    return "" if found.startswith(f"{resource.__name__}(") else found
+
+
+def _tag(resource: type) -> str:
+    """Return the class's `tag`, by default the noun of its module."""
+    tag: str = getattr(resource, "tag", resource.__module__.rpartition(".")[2].capitalize())
+    return tag
 
 
 def _camel(path: str) -> str:
@@ -223,3 +235,22 @@ def _answer(status: int, schema: type[Schema] | None, headers: set[str], texts: 
     content: Json = ({falcon.MEDIA_JSON: {"schema": schema}} if schema else {}) | texts
     named = {name: {"$ref": f"#/components/headers/{name}"} for name in sorted({*headers, *BY_STATUS.get(status, ())})}
     return {"description": HTTPStatus(status).phrase, "headers": named} | ({"content": content} if content else {})
+
+
+@dataclass(frozen=True)
+class ApiDocsPage:
+    """`page` makes the HTML of the document, once."""
+
+    tag: ClassVar = "Docs"
+    access: ClassVar = Public({"GET"})
+    openapi: OpenApi
+    page: Callable[[Mapping[str, Any]], str]
+
+    @cached_property
+    def html(self) -> str:
+        return self.page(self.openapi.document)
+
+    @operation("The document as a page", answers={200: None}, texts=("text/html",))
+    def on_get(self, call: Call) -> None:
+        call.resp.content_type = falcon.MEDIA_HTML
+        call.resp.text = self.html

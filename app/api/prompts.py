@@ -1,4 +1,4 @@
-"""/api/v1/prompts: the project's prompts, one of them, and its rendering."""
+"""/api/v1/prompts: the project's prompts, their renderings and their versions."""
 
 from __future__ import annotations
 
@@ -8,27 +8,31 @@ from typing import ClassVar
 from app.access import ByKey
 from app.api.operation import Call, Command, operation
 from app.models.api_keys import ApiKey
+from app.models.prompt_versions import VersionHead
 from app.schemas import prompts as schemas
-from app.schemas.prompts import ListedPrompts, Published
 from app.services.prompts.changes import DraftChange, NewPrompt
 from app.services.prompts.content import PromptContent
 from app.services.prompts.editor import PromptEditor
 from app.services.prompts.service import PromptService, RenderedPrompt
+from app.services.prompts.versions import VersionService, VersionView
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
+class _Edited:
     """`base` is the public address of the pages, "" where there is none."""
 
-    access: ClassVar = ByKey({"GET": "read", "POST": "write"})
     prompts: PromptService
     editor: PromptEditor
     base: str
 
+
+class Prompts(_Edited):
+    access = ByKey({"GET": "read", "POST": "write"})
+
     @operation("All prompts of the project, newest first", query=schemas.PageQuery, answers={200: schemas.PromptList})
-    def on_get(self, key: ApiKey, command: Command) -> ListedPrompts:
+    def on_get(self, key: ApiKey, command: Command) -> schemas.ListedPrompts:
         page = self.prompts.list(project_id=key.project_id, **command)
-        return ListedPrompts(page, [Published.at(self.base, prompt) for prompt in page.prompts])
+        return schemas.ListedPrompts(page, [schemas.Published.at(self.base, prompt) for prompt in page.prompts])
 
     @operation(
         "Create a prompt and commit it, or with `commit` false leave it a draft",
@@ -42,17 +46,13 @@ class Prompts:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    access: ClassVar = ByKey({"GET": "read", "PATCH": "write", "DELETE": "write"})
-    prompts: PromptService
-    editor: PromptEditor
-    base: str
+class Prompt(_Edited):
+    access = ByKey({"GET": "read", "PATCH": "write", "DELETE": "write"})
 
     @operation("One prompt", query=schemas.WhichVersionQuery, answers={200: schemas.Prompt}, answer_headers=("ETag",))
-    def on_get(self, key: ApiKey, command: Command, call: Call, prompt_id: int) -> Published:
+    def on_get(self, key: ApiKey, command: Command, call: Call, prompt_id: int) -> schemas.Published:
         view = self.prompts.get(project_id=key.project_id, prompt_id=prompt_id, epoch=call.epoch, **command)
-        return Published.at(self.base, view)
+        return schemas.Published.at(self.base, view)
 
     @operation(
         "Edit the draft",
@@ -62,11 +62,11 @@ class Prompt:
         answer_headers=("ETag",),
         errors=(412,),
     )
-    def on_patch(self, key: ApiKey, command: DraftChange, call: Call, prompt_id: int) -> Published:
+    def on_patch(self, key: ApiKey, command: DraftChange, call: Call, prompt_id: int) -> schemas.Published:
         view = self.editor.change(
             project_id=key.project_id, prompt_id=prompt_id, change=command, if_match=call.if_match, actor=key.actor
         )
-        return Published.at(self.base, view)
+        return schemas.Published.at(self.base, view)
 
     @operation("Archive the prompt", answers={204: None})
     def on_delete(self, key: ApiKey, prompt_id: int) -> None:
@@ -104,3 +104,66 @@ class Preview:
     )
     def on_post(self, key: ApiKey, command: Command, prompt_id: int) -> RenderedPrompt:
         return self.editor.preview(project_id=key.project_id, prompt_id=prompt_id, **command)
+
+
+@dataclass(frozen=True, slots=True)
+class _Versions:
+    tag: ClassVar = "Versions"
+    versions: VersionService
+
+
+class Commit(_Versions):
+    access = ByKey({"POST": "write"})
+
+    @operation(
+        "Commit the draft",
+        body=schemas.CommitSchema,
+        body_optional=True,
+        headers=("If-Match",),
+        answers={201: schemas.Version},
+        location="/api/v1/prompts/{prompt_id}/versions/{commitHash}",
+        errors=(409, 412),
+    )
+    def on_post(self, key: ApiKey, command: Command, call: Call, prompt_id: int) -> VersionView:
+        return self.versions.commit(
+            project_id=key.project_id, prompt_id=prompt_id, if_match=call.if_match, actor=key.actor, **command
+        )
+
+
+class Versions(_Versions):
+    access = ByKey({"GET": "read"})
+
+    @operation("The prompt's versions, newest first", answers={200: schemas.Versions})
+    def on_get(self, key: ApiKey, prompt_id: int) -> list[VersionHead]:
+        return self.versions.list(project_id=key.project_id, prompt_id=prompt_id)
+
+
+class Version(_Versions):
+    access = ByKey({"GET": "read"})
+
+    @operation("One version", answers={200: schemas.Version})
+    def on_get(self, key: ApiKey, prompt_id: int, commit_hash: str) -> VersionView:
+        return self.versions.get(project_id=key.project_id, prompt_id=prompt_id, commit_hash=commit_hash)
+
+
+@dataclass(frozen=True, slots=True)
+class Restore(_Versions):
+    access: ClassVar = ByKey({"POST": "write"})
+    base: str
+
+    @operation(
+        "Make a version the draft again",
+        headers=("If-Match",),
+        answers={200: schemas.Prompt},
+        answer_headers=("ETag",),
+        errors=(412,),
+    )
+    def on_post(self, key: ApiKey, call: Call, prompt_id: int, commit_hash: str) -> schemas.Published:
+        view = self.versions.restore(
+            project_id=key.project_id,
+            prompt_id=prompt_id,
+            commit_hash=commit_hash,
+            if_match=call.if_match,
+            actor=key.actor,
+        )
+        return schemas.Published.at(self.base, view)

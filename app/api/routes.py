@@ -6,28 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from app.api import (
-    audit_log,
-    cases,
-    credentials,
-    data_policy,
-    exports,
-    health,
-    keys,
-    logs,
-    members,
-    models,
-    projects,
-    prompts,
-    replays,
-    runs,
-    sessions,
-    traces,
-    usage,
-    versions,
-)
-from app.api.docs import ApiDocsPage
-from app.api.openapi import OpenApi
+from app.api import cases, health, language_models, organization, prompts, replays, runs, traces, usage
+from app.api.openapi import ApiDocsPage, OpenApi
 from app.api.operation import Limits, bound
 from app.container import Container
 from app.http.route_table import RoutedApp
@@ -66,22 +46,22 @@ def organization_routes(container: Container) -> Routes:
     services = container.services
     credential, project = "/api/v1/credentials/{vendor}", f"/api/v1/projects/{ID % 'project_id'}"
     return {
-        "/api/v1/credentials": credentials.Credentials(services.credentials),
-        credential: credentials.Credential(services.credentials),
-        f"{credential}/check": credentials.CredentialCheck(services.credentials, services.models),
-        "/api/v1/models": models.Models(services.models, services.own_models),
-        f"/api/v1/models/{ID % 'model_id'}": models.Model(services.models, services.own_models),
-        "/api/v1/projects": projects.Projects(services.projects),
-        project: projects.Project(services.projects),
-        f"{project}/api-keys": projects.ProjectApiKeys(services.projects, services.keys),
-        "/api/v1/members": members.Members(services.accounts),
-        f"/api/v1/members/{ID % 'user_id'}": members.Member(services.accounts),
-        "/api/v1/invitations": members.Invitations(services.accounts),
-        f"/api/v1/invitations/{ID % 'invitation_id'}": members.Invitation(services.accounts),
-        "/api/v1/audit-log": audit_log.AuditLog(services.audit),
-        "/api/v1/data-policy": data_policy.DataPolicyResource(services.data_policies),
-        "/api/v1/api-keys": keys.ApiKeys(services.keys),
-        f"/api/v1/api-keys/{ID % 'key_id'}": keys.ApiKeyResource(services.keys),
+        "/api/v1/credentials": language_models.Credentials(services.credentials),
+        credential: language_models.Credential(services.credentials),
+        f"{credential}/check": language_models.CredentialCheck(services.credentials, services.models),
+        "/api/v1/models": language_models.Models(services.models, services.own_models),
+        f"/api/v1/models/{ID % 'model_id'}": language_models.Model(services.models, services.own_models),
+        "/api/v1/projects": organization.Projects(services.projects),
+        project: organization.Project(services.projects),
+        f"{project}/api-keys": organization.ProjectApiKeys(services.projects, services.keys),
+        "/api/v1/members": organization.Members(services.accounts),
+        f"/api/v1/members/{ID % 'user_id'}": organization.Member(services.accounts),
+        "/api/v1/invitations": organization.Invitations(services.accounts),
+        f"/api/v1/invitations/{ID % 'invitation_id'}": organization.Invitation(services.accounts),
+        "/api/v1/audit-log": organization.AuditLog(services.audit),
+        "/api/v1/data-policy": organization.DataPolicyResource(services.data_policies),
+        "/api/v1/api-keys": organization.ApiKeys(services.keys),
+        f"/api/v1/api-keys/{ID % 'key_id'}": organization.ApiKeyResource(services.keys),
     }
 
 
@@ -89,10 +69,10 @@ def trace_routes(container: Container) -> Routes:
     services = container.services
     return {
         "/api/public/otel/v1/traces": traces.Traces(container.batch_delivery),
-        f"{PROMPT}/logs": logs.PromptLogs(services.logs),
-        f"{PROMPT}/exports/{{kind}}": exports.Exports(services.export),
-        "/api/v1/rejected-spans": logs.RejectedSpans(services.logs),
-        "/api/v1/sessions/{session_id}": sessions.SessionResource(services.sessions, services.deletion),
+        f"{PROMPT}/logs": traces.PromptLogs(services.logs),
+        f"{PROMPT}/exports/{{kind}}": traces.Exports(services.export),
+        "/api/v1/rejected-spans": traces.RejectedSpans(services.logs),
+        "/api/v1/sessions/{session_id}": traces.SessionResource(services.sessions, services.deletion),
     }
 
 
@@ -103,10 +83,10 @@ def prompt_routes(container: Container) -> Routes:
         PROMPT: prompts.Prompt(services.prompts, services.prompt_editor, base),
         f"{PROMPT}/render": prompts.Render(services.prompts),
         f"{PROMPT}/preview": prompts.Preview(services.prompt_editor),
-        f"{PROMPT}/commit": versions.Commit(services.versions),
-        f"{PROMPT}/versions": versions.Versions(services.versions),
-        f"{PROMPT}/versions/{{commit_hash}}": versions.Version(services.versions),
-        f"{PROMPT}/versions/{{commit_hash}}/restore": versions.Restore(services.versions, base),
+        f"{PROMPT}/commit": prompts.Commit(services.versions),
+        f"{PROMPT}/versions": prompts.Versions(services.versions),
+        f"{PROMPT}/versions/{{commit_hash}}": prompts.Version(services.versions),
+        f"{PROMPT}/versions/{{commit_hash}}/restore": prompts.Restore(services.versions, base),
     }
 
 

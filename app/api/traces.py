@@ -1,4 +1,4 @@
-"""POST /api/public/otel/v1/traces: OTLP over HTTP with JSON."""
+"""/api/public/otel/v1/traces, and the sessions, logs, rejected spans and exports that traces and runs make."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ import falcon
 from app.access import ByKey
 from app.actors.delivery import BatchDelivery
 from app.api.operation import Call, operation
+from app.cursors import Page
 from app.errors import Invalid, RepriseError, TooLarge, Unavailable, UnsupportedMediaType
+from app.http.exports import NDJSON, ExportQuery, ExportQuerySchema, records, send_lines
 from app.models.api_keys import ApiKey
+from app.models.rejected_spans import RejectedSpan
 from app.otlp.inflate import ENCODINGS
-from app.schemas.traces import TraceExportSchema, TracesStored
+from app.schemas import traces as schemas
+from app.services.data.deletion import DeletionService
+from app.services.data.export import ExportService
 from app.services.traces.ingest import Receipt
+from app.services.traces.logs import Entry, LogService
+from app.services.traces.sessions import Session, SessionService
 
 ERRORS: dict[str, type[RepriseError]] = {
     "invalid": Invalid,
@@ -34,9 +41,9 @@ class Traces:
 
     @operation(
         "Take in a batch of spans (OTLP over HTTP with JSON)",
-        body=TraceExportSchema,
+        body=schemas.TraceExportSchema,
         limit="traces",
-        answers={200: TracesStored},
+        answers={200: schemas.TracesStored},
     )
     def on_post(self, key: ApiKey, call: Call) -> Receipt:
         encoding = _encoding(call.req)
@@ -58,3 +65,76 @@ def _encoding(req: falcon.Request) -> str:
     if encoding not in ENCODINGS:
         raise UnsupportedMediaType("Content-Encoding must be gzip, deflate or identity.")
     return "" if encoding == "identity" else encoding
+
+
+@dataclass(frozen=True, slots=True)
+class SessionResource:
+    tag: ClassVar = "Sessions"
+    access: ClassVar = ByKey({"GET": "read", "DELETE": "write"})
+    sessions: SessionService
+    deletion: DeletionService
+
+    @operation("One session with its turns, steps and spans", answers={200: schemas.Session})
+    def on_get(self, key: ApiKey, session_id: str) -> Session:
+        return self.sessions.get(project_id=key.project_id, session_id=session_id)
+
+    @operation("Delete a session with its spans; test cases made from it stay", answers={204: None})
+    def on_delete(self, key: ApiKey, session_id: str) -> None:
+        self.deletion.delete_session(project_id=key.project_id, session_id=session_id, actor=key.actor)
+
+
+@dataclass(frozen=True, slots=True)
+class _Logs:
+    tag: ClassVar = "Logs"
+    logs: LogService
+
+
+class PromptLogs(_Logs):
+    access = ByKey({"GET": "read"})
+
+    @operation(
+        "The prompt's log, newest first; a search that takes too long ends its page early: go on with nextCursor",
+        query=schemas.LogQuerySchema,
+        answers={200: schemas.Log},
+    )
+    def on_get(self, key: ApiKey, command: schemas.LogQuery, prompt_id: int) -> Page[Entry]:
+        return self.logs.page(
+            project_id=key.project_id,
+            prompt_id=prompt_id,
+            wanted=command.filter,
+            limit=command.limit,
+            cursor=command.cursor,
+        )
+
+
+class RejectedSpans(_Logs):
+    access = ByKey({"GET": "read"})
+
+    @operation(
+        "Spans that were not stored, and why", query=schemas.RejectedQuerySchema, answers={200: schemas.RejectedSpans}
+    )
+    def on_get(self, key: ApiKey, command: schemas.RejectedQuery) -> Page[RejectedSpan]:
+        return self.logs.rejected(
+            project_id=key.project_id, prompt_id=command.prompt_id, limit=command.limit, cursor=command.cursor
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Exports:
+    """`kind` is sessions, runs or test-cases: one JSON object a line, newest first, each as its own address answers.
+
+    It is one request to the rate limit. A body that ends without its last chunk was cut off: ask again, from the
+    last record's time on.
+    """
+
+    tag: ClassVar = "Exports"
+    access: ClassVar = ByKey({"GET": "read"})
+    exports: ClassVar = frozenset({"GET"})
+    service: ExportService
+
+    @operation(
+        "Export a prompt's sessions, runs or test cases", query=ExportQuerySchema, answers={200: None}, texts=(NDJSON,)
+    )
+    def on_get(self, key: ApiKey, command: ExportQuery, call: Call, prompt_id: int, kind: str) -> None:
+        found = records(self.service, kind, project_id=key.project_id, prompt_id=prompt_id, query=command)
+        send_lines(call.req, call.resp, found, name=f"{kind}-{prompt_id}")

@@ -8,9 +8,8 @@ import falcon
 import pytest
 from falcon.testing import TestClient
 
-from app.api.exports import Exports
 from app.api.runs import RunEvents, RunPrompt
-from app.api.traces import Traces
+from app.api.traces import Exports, Traces
 from app.http import errors
 from app.http.middleware import Bulkhead
 from app.shares import Quota

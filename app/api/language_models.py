@@ -1,4 +1,4 @@
-"""/api/v1/models: the models of the catalogue, those of the organization, and the ones that it uses."""
+"""/api/v1/models and /api/v1/credentials: an organization's models, and the vendors' keys for calling them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,22 @@ from app.models.language_models import LanguageModel
 from app.schemas import language_models as schemas
 from app.schemas.answer import Json, dump
 from app.services.accounts.keys import ADMIN
+from app.services.language_models.credentials import CredentialService, StoredCredential
 from app.services.language_models.own_models import OwnModel, OwnModelService
 from app.services.language_models.service import ModelService
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
-    """The base URL of a model of one's own is shown to keys with the scope `admin` alone."""
-
-    access: ClassVar = ByKey({"GET": "read", "POST": "admin"})
+class _Models:
+    tag: ClassVar = "Models"
     models: ModelService
     own_models: OwnModelService
+
+
+class Models(_Models):
+    """The base URL of a model of one's own is shown to keys with the scope `admin` alone."""
+
+    access = ByKey({"GET": "read", "POST": "admin"})
 
     @operation("The models of the organization, disabled ones too", answers={200: schemas.Models})
     def on_get(self, key: ApiKey) -> list[Json]:
@@ -42,11 +47,8 @@ class Models:
         return Reply(201 if added else 200, model)
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
-    access: ClassVar = ByKey({"GET": "read", "PATCH": "admin", "DELETE": "admin"})
-    models: ModelService
-    own_models: OwnModelService
+class Model(_Models):
+    access = ByKey({"GET": "read", "PATCH": "admin", "DELETE": "admin"})
 
     @operation("One model", answers={200: schemas.Model})
     def on_get(self, key: ApiKey, model_id: int) -> Json:
@@ -71,3 +73,54 @@ def _shown(model: LanguageModel, key: ApiKey) -> Json:
     """The model's JSON; without its base URL, unless the key may change models."""
     shown = dump(schemas.Model, model)
     return shown if ADMIN in key.scopes else {name: value for name, value in shown.items() if name != "baseUrl"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Credentials:
+    tag: ClassVar = "Credentials"
+    credentials: CredentialService
+
+
+class Credentials(_Credentials):
+    """`source` is `instance` for a key of the instance's settings; nothing more is shown of such a key."""
+
+    access = ByKey({"GET": "admin"})
+
+    @operation("The vendors that can be called", answers={200: schemas.Credentials})
+    def on_get(self, key: ApiKey) -> list[StoredCredential]:
+        return self.credentials.list(key.organization_id)
+
+
+class Credential(_Credentials):
+    """A credential is used by all projects of the organization."""
+
+    access = ByKey({"GET": "admin", "PUT": "admin", "DELETE": "admin"})
+
+    @operation("A vendor's credential", answers={200: schemas.StoredCredential})
+    def on_get(self, key: ApiKey, vendor: str) -> StoredCredential:
+        return self.credentials.get(key.organization_id, vendor)
+
+    @operation("Store a vendor's credential", body=schemas.CredentialSchema, answers={200: schemas.StoredCredential})
+    def on_put(self, key: ApiKey, command: Command, vendor: str) -> StoredCredential:
+        self.credentials.set(key.organization_id, vendor, **command, actor=key.actor)
+        return self.credentials.get(key.organization_id, vendor)
+
+    @operation("Remove a vendor's credential", answers={204: None})
+    def on_delete(self, key: ApiKey, vendor: str) -> None:
+        self.credentials.clear(key.organization_id, vendor, actor=key.actor)
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialCheck(_Credentials):
+    """Calls the vendor's cheapest enabled model; answers 502 with the vendor's message when the vendor refuses."""
+
+    access: ClassVar = ByKey({"POST": "admin"})
+    waits: ClassVar = frozenset({"POST"})
+    models: ModelService
+
+    @operation("Check a vendor's credential", answers={200: schemas.CheckedCredential}, errors=(409, 502, 504))
+    def on_post(self, key: ApiKey, vendor: str) -> LanguageModel:
+        self.credentials.get(key.organization_id, vendor)
+        model = self.models.cheapest(organization_id=key.organization_id, vendor=vendor)
+        self.credentials.check(key.organization_id, model)
+        return model

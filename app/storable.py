@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any, NoReturn
 
-from app.otlp.text import too_deep
+from app.otlp.values import too_deep
 
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
 _DIGITS_MAX = len(str(INTEGER_MAX))
@@ -23,7 +23,7 @@ def storable_text(text: str) -> str:
 
 def decode_json(text: str) -> Any:
     """The JSON value in `text`; raises ValueError where there is none, or where it nests deeper than `MAX_DEPTH`
-    (app/otlp/text.py).
+    (app/otlp/values.py).
 
     Texts and keys are those of `storable_text`. Numbers that no column takes, integers beyond 64 bits and what
     overflows a float, become the text they are written as. Of equal keys the last one counts. NaN is no JSON.

@@ -1,17 +1,27 @@
-"""OTLP/HTTP JSON trace exports to spans: the valid ones, and why the others are not."""
+"""OTLP/HTTP JSON trace exports to spans: those that have all that storing needs, and why the others are rejected."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
 from app.errors import Invalid
-from app.otlp.rejections import Rejection
-from app.otlp.span import Span
-from app.otlp.text import Body, valid_utf8, without_bom, without_lone_surrogates
-from app.otlp.validate import BadSpan, LatestAttributes, ResourceAttributes, span_of
-from app.otlp.wire import Export, ScopeSpans, scope_name
+from app.otlp.rejections import Code, Rejection, shown, unknown_prompt_reason
+from app.otlp.span import Export, Raw, ScopeSpans, Span, WireSpan, decode_span, lenient_span, scope_name
+from app.otlp.values import (
+    MAX_INT64,
+    Body,
+    LazyAttributes,
+    attributes,
+    integer,
+    parse_json,
+    raw_value,
+    time_ns,
+    valid_utf8,
+    without_bom,
+    without_lone_surrogates,
+)
 
 LARGE = 8 * 1024 * 1024
 """Bytes beyond which memory matters more than the time to parse attributes twice."""
@@ -73,3 +83,188 @@ def _repaired_export(body: Body, cause: Exception) -> Export:
     if repaired == body:
         raise Invalid(f"The body is not valid JSON: {cause}") from None
     return _export(repaired)
+
+
+PROMPT_ID = "service.prompt.id"
+CONVERSATION_ID = "gen_ai.conversation.id"
+_SDK_ATTRIBUTE_LIMIT = 128
+MAX_CONVERSATION_ID = 512
+"""Characters that are kept of one."""
+
+ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
+
+
+class BadSpan(Exception):
+    """A span that is rejected alone."""
+
+    def __init__(self, rejection: Rejection) -> None:
+        super().__init__(rejection.reason)
+        self.rejection = rejection
+
+
+class ResourceAttributes:
+    """The resource of a group of spans, decoded only when a rejection has to be explained, and then once."""
+
+    __slots__ = ("_keys", "_raw")
+
+    def __init__(self, raw: Raw) -> None:
+        self._raw = raw
+        self._keys: frozenset[str] | None = None
+
+    def __contains__(self, key: str) -> bool:
+        if self._keys is None:
+            self._keys = self._read()
+        return key in self._keys
+
+    def _read(self) -> frozenset[str]:
+        try:
+            resource = parse_json(bytes(self._raw))
+        except ValueError:
+            return frozenset()
+        return frozenset(attributes(resource.get("attributes"))) if isinstance(resource, dict) else frozenset()
+
+
+@dataclass(slots=True)
+class LatestAttributes:
+    """The attributes of the span that was looked at last."""
+
+    span: Raw | None = None
+    attributes: dict[str, Raw] = field(default_factory=dict)
+
+    def of(self, span: Raw) -> dict[str, Raw]:
+        """The attributes of `span`, parsed unless it was the last one."""
+        if span is not self.span:
+            self.span, self.attributes = span, _raw_attributes(_wire_span(span))
+        return self.attributes
+
+
+class ForgetfulAttributes(LazyAttributes):
+    """The attributes of one span of a large batch, parsed again on access and kept until those of another are read.
+
+    Tens of thousands of parsed spans would take as much memory as the batch itself.
+    """
+
+    __slots__ = ("_latest", "_span")
+
+    def __init__(self, span: Raw, latest: LatestAttributes) -> None:
+        self._span = span
+        self._latest = latest
+
+    @property
+    def _raw(self) -> dict[str, Raw]:  # type: ignore[override]
+        return self._latest.of(self._span)
+
+
+def span_of(raw: Raw, scope: str, resource: ResourceAttributes, latest: LatestAttributes | None = None) -> Span:
+    """The span in `raw`. Raises BadSpan. With `latest`, which the spans of a batch share, attributes are not kept."""
+    wire = _wire_span(raw)
+    trace_id = _id(wire.traceId, 16)
+    span_id = _id(wire.spanId, 8)
+    if trace_id is None:
+        raise _bad(wire, "bad_trace_id", "traceId must be 32 hex digits, not all zero")
+    if span_id is None:
+        raise _bad(wire, "bad_span_id", "spanId must be 16 hex digits, not all zero")
+    if not wire.name:
+        raise _bad(wire, "no_name", "the span has no name")
+    start_ns = time_ns(wire.startTimeUnixNano)
+    if not start_ns:
+        raise _bad(wire, "no_start_time", "startTimeUnixNano is missing or no time in nanoseconds")
+    raw_attributes = _raw_attributes(wire)
+    return Span(
+        trace_id,
+        span_id,
+        _id(wire.parentSpanId, 8),
+        wire.name,
+        scope,
+        start_ns,
+        max(start_ns, time_ns(wire.endTimeUnixNano)),
+        _prompt_id(wire, raw_attributes, resource),
+        _conversation_id(raw_attributes),
+        memoryview(raw),
+        LazyAttributes(raw_attributes) if latest is None else ForgetfulAttributes(raw, latest),
+        wire.status is not None and wire.status.code in ERROR_CODES,
+    )
+
+
+def _raw_attributes(wire: WireSpan) -> dict[str, Raw]:
+    return {pair.key: pair.value for pair in wire.attributes or ()}
+
+
+def _wire_span(raw: Raw) -> WireSpan:
+    try:
+        return decode_span(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        pass
+    try:
+        fields = parse_json(bytes(raw))
+    except ValueError:
+        raise _bad(WireSpan(), "malformed_span", "the span can't be read as JSON") from None
+    if not isinstance(fields, dict):
+        raise _bad(WireSpan(), "malformed_span", "the span is no JSON object")
+    wire = lenient_span(fields)
+    if not isinstance(fields.get("attributes") or [], list):
+        raise _bad(wire, "bad_attributes", "attributes must be a list of {key, value} objects")
+    return wire
+
+
+def _id(text: str | None, size: int) -> bytes | None:
+    if text is None or len(text) != 2 * size or not text.isascii():
+        return None
+    try:
+        found = bytes.fromhex(text)
+    except ValueError:
+        return None
+    return found if len(found) == size and any(found) else None
+
+
+def _conversation_id(raw_attributes: dict[str, Raw]) -> str | None:
+    raw = raw_attributes.get(CONVERSATION_ID)
+    value = None if raw is None else raw_value(raw)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    return str(value)[:MAX_CONVERSATION_ID] or None
+
+
+def _prompt_id(wire: WireSpan, raw_attributes: dict[str, Raw], resource: ResourceAttributes) -> int:
+    raw = raw_attributes.get(PROMPT_ID)
+    if raw is None:
+        raise _missing_prompt_id(wire, resource)
+    value = _integer_of(raw)
+    if value is None:
+        reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(raw_value(raw)))}"
+        raise _bad(wire, "bad_prompt_id", reason)
+    if not 0 < value <= MAX_INT64:
+        raise _bad(wire, "unknown_prompt", unknown_prompt_reason(str(value)))
+    return value
+
+
+def _integer_of(raw: Raw) -> int | None:
+    value = raw_value(raw)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 64:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _named_prompt_id(wire: WireSpan) -> int | None:
+    """The prompt that a span names which is rejected for another reason."""
+    found = (_integer_of(pair.value) for pair in wire.attributes or () if pair.key == PROMPT_ID)
+    value = next(found, None)
+    return value if value is not None and 0 < value <= MAX_INT64 else None
+
+
+def _missing_prompt_id(wire: WireSpan, resource: ResourceAttributes) -> BadSpan:
+    if PROMPT_ID in resource:
+        reason = f"{PROMPT_ID} is only on the resource; set it as an attribute of each span"
+        return _bad(wire, "prompt_id_on_resource", reason)
+    if len(wire.attributes or ()) >= _SDK_ATTRIBUTE_LIMIT or (integer(wire.droppedAttributesCount) or 0) > 0:
+        reason = (
+            f"{PROMPT_ID} is missing, probably cut by the SDK's limit of {_SDK_ATTRIBUTE_LIMIT} attributes; "
+            "raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT (Python's SDK drops the attributes that were set first)"
+        )
+        return _bad(wire, "prompt_id_cut", reason)
+    return _bad(wire, "missing_prompt_id", f"attribute {PROMPT_ID} is missing; set it on each span")
+
+
+def _bad(wire: WireSpan, code: Code, reason: str) -> BadSpan:
+    ids = ((wire.traceId or "")[:64], (wire.spanId or "")[:64])
+    return BadSpan(Rejection(*ids, shown(wire.name or ""), code, reason, _named_prompt_id(wire)))

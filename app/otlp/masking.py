@@ -17,10 +17,9 @@ from typing import Any, Literal
 import msgspec
 
 from app.errors import Invalid
+from app.otlp.decode import CONVERSATION_ID, PROMPT_ID
 from app.otlp.mask_texts import GROWTH_MAX, Budget, Exhausted, TextRule, json_size
-from app.otlp.text import parse_json
-from app.otlp.validate import CONVERSATION_ID, PROMPT_ID
-from app.otlp.values import any_value
+from app.otlp.values import any_value, parse_json
 from app.pointers import Pointer, unescape_token
 
 MASK = "[masked]"

@@ -1,14 +1,120 @@
-"""OTLP attribute values (AnyValue) to plain Python: every kind, nested, leniently."""
+"""Values as exporters send them: JSON, repaired where no parser takes it, and OTLP attribute values (AnyValue)."""
 
 from __future__ import annotations
 
+import codecs
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
+import orjson
 
-from app.otlp.text import MAX_DEPTH, parse_json
+MAX_DEPTH = 64
+"""Levels of lists and objects that are kept as such in content that came from outside."""
+
+_PIECE = 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+
+# Every escape is consumed in turn, so that an escaped backslash before a `u` is never taken for its start.
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+    rb"|\\."
+)
+
+
+Body = bytes | bytearray
+
+
+def without_bom(body: Body) -> Body:
+    return body.removeprefix(_BOM) if body.startswith(_BOM) else body
+
+
+def valid_utf8(body: Body) -> Body:
+    """The body itself when it is UTF-8, else a copy with U+FFFD for what isn't."""
+    if body.isascii():
+        return body
+    try:
+        _check_utf8(body)
+    except UnicodeDecodeError:
+        return body.decode(errors="replace").encode()
+    return body
+
+
+def _check_utf8(body: Body) -> None:
+    """Piece by piece: the whole as text could take four times the memory."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    view = memoryview(body)
+    for start in range(0, len(view), _PIECE):
+        decoder.decode(view[start : start + _PIECE])
+    decoder.decode(b"", final=True)
+
+
+def without_lone_surrogates(body: Body) -> Body:
+    """Escapes of half a surrogate pair (a text cut in the middle of an emoji) become U+FFFD."""
+    if b"\\ud" not in body and b"\\uD" not in body:
+        return body
+
+    def repaired(escape: re.Match[bytes]) -> bytes:
+        return b"\\ufffd" if escape["lone"] else escape[0]
+
+    return _ESCAPE.sub(repaired, body)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The JSON value in `text`, integers over 64 bits as floats; raises ValueError."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        body = text if isinstance(text, bytes) else text.encode(errors="replace")
+        repaired = without_lone_surrogates(valid_utf8(body))
+        if repaired == body:
+            raise
+        return orjson.loads(repaired)
+
+
+def json_or_text(value: Any) -> Any:
+    """A string that holds JSON becomes its value; anything else, too deep a nesting too, stays what it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found = parse_json(value)
+    except ValueError:
+        return value
+    return value if value.count("[") + value.count("{") > MAX_DEPTH and too_deep(found) else found
+
+
+def json_container(value: Any) -> Any:
+    """A list or object, given as such or as JSON text; None for everything else (cut text too)."""
+    if isinstance(value, str) and not value.lstrip().startswith(("[", "{")):
+        return None
+    found = json_or_text(value)
+    return found if isinstance(found, list | dict) else None
+
+
+def unwrapped_json(value: Any) -> Any:
+    """Like `json_or_text`, through one more layer of quoting around a list or object."""
+    found = json_or_text(value)
+    inner = json_container(found) if isinstance(found, str) else None
+    return found if inner is None else inner
+
+
+def too_deep(value: Any) -> bool:
+    """Return whether lists and objects nest deeper than JSON writers are sure to take."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in _children(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: Any) -> Iterable[Any]:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (item for item in items if isinstance(item, dict | list))
+
 
 MAX_INT64 = 2**63 - 1
 MIN_INT64 = -(2**63)

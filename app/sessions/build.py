@@ -1,17 +1,19 @@
-"""Stored spans, in any order, to turns and sessions; pure and deterministic."""
+"""Builds turns and sessions from stored spans in any order; pure and deterministic."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+from app.chat import ToolCall
 from app.otlp.normalise.messages import first_user_text, last_user_text
-from app.sessions.copies import mark_copies
+from app.otlp.values import json_container, json_or_text
 from app.sessions.facts import PROMPT_VERSION
-from app.sessions.recorded import offered_tools, placeholders, texts
-from app.sessions.spans import StoredSpan, TurnSpan, read_turn
+from app.sessions.spans import StoredSpan, TurnSpan, mark_copies, read_turn
 from app.sessions.steps import in_step_order, shown, step_of
 from app.sessions.types import Turn, Usage
-from app.sessions.warnings import warnings_of
 
 CONVERSATION_ID = "gen_ai.conversation.id"
 
@@ -60,3 +62,140 @@ def _user(spans: list[TurnSpan], *, opens_session: bool) -> str | None:
         if span.is_chat and (text := choose(span.normal.input_messages)) is not None:
             return text
     return None
+
+
+PLACEHOLDERS = "service.prompt.placeholders"
+OFFERED = "service.tools.offered"
+_GROUPS = ("function_declarations", "functionDeclarations")
+_WRAPPERS = ("function", "toolSpec")
+_SCHEMAS = ("parameters", "inputSchema", "input_schema", "parameters_json_schema", "parametersJsonSchema")
+
+Tools = tuple[str | dict[str, Any], ...]
+
+
+def texts(spans: Iterable[TurnSpan], key: str) -> list[str]:
+    """The different texts of an attribute, in the order of the spans."""
+    found = (span.full.attributes.get(key) for span in spans)
+    return list(dict.fromkeys(str(text) for text in found if isinstance(text, str | int) and text != ""))
+
+
+def placeholders(spans: Iterable[TurnSpan]) -> dict[str, str] | None:
+    """Key to value name, of the first span that has an object; other scalars than text as their JSON."""
+    for span in spans:
+        found = json_container(span.full.attributes.get(PLACEHOLDERS))
+        if isinstance(found, dict):
+            return {key: _text(value) for key, value in found.items() if value is not None}
+    return None
+
+
+def offered_tools(spans: list[TurnSpan]) -> Tools | None:
+    """The application's own list where it gave one, else the definitions that a model call recorded."""
+    for span in spans:
+        found = json_container(span.full.attributes.get(OFFERED))
+        if isinstance(found, list):
+            return _tools(found)
+    for span in spans:
+        if definitions := span.normal.definitions:
+            return _tools(definitions)
+    return None
+
+
+def _tools(entries: list[Any]) -> Tools:
+    return tuple(tool for entry in entries for one in _ungrouped(entry) if (tool := _tool(one)) is not None)
+
+
+def _ungrouped(entry: Any) -> list[Any]:
+    """Gemini declares functions in groups."""
+    group = json_container(entry)
+    found = [group.get(key) for key in _GROUPS] if isinstance(group, dict) else []
+    return next((inner for inner in found if isinstance(inner, list)), [entry])
+
+
+def _tool(entry: Any) -> str | dict[str, Any] | None:
+    """A name, or a definition `{name, description?, parameters?}` under any vendor's names."""
+    found = json_container(entry)
+    if not isinstance(found, dict):
+        return entry if isinstance(entry, str) and entry else None
+    fields = next((found[key] for key in _WRAPPERS if isinstance(found.get(key), dict)), found)
+    name = fields.get("name")
+    if not isinstance(name, str) or not name:
+        return None
+    tool: dict[str, Any] = {"name": name}
+    if isinstance(fields.get("description"), str):
+        tool["description"] = fields["description"]
+    schema = next((json_or_text(fields[key]) for key in _SCHEMAS if fields.get(key) is not None), None)
+    if isinstance(schema, dict):
+        tool["parameters"] = next((schema[key] for key in ("jsonSchema", "json") if key in schema), schema)
+    return tool
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_MAX_NAMED = 5
+_CUT_KEYS = (
+    "gen_ai.input.messages",
+    "gen_ai.output.messages",
+    "gen_ai.tool.call.arguments",
+    "gen_ai.tool.call.result",
+    "ai.prompt.messages",
+    "ai.toolCall.args",
+    "ai.toolCall.result",
+    "service.prompt.placeholders",
+)
+
+
+def warnings_of(
+    spans: list[TurnSpan], user: str | None, versions: list[str], conversations: list[str]
+) -> Iterator[str]:
+    chats = [span for span in spans if span.is_chat]
+    cut = sum(any(_is_cut(span.full.attributes.get(key)) for key in _CUT_KEYS) for span in spans)
+    if cut:
+        yield f"JSON is cut off in {_spans(cut)}: raise the SDK's attribute length limit to see all that was said."
+    elif chats and user is None and not any(message.text for span in chats for message in span.outputs or ()):
+        yield "No message content was recorded: turn on content capture in the instrumentation."
+    if names := [call.name for call in _without_span(spans, chats)]:
+        yield f"Tool calls without a span of their own can't be checked: {_listed(names)}."
+    if copies := sum(span.is_copy for span in spans):
+        yield f"{_spans(copies)} repeat another instrumentation's span of the same call and are no steps."
+    if len(versions) > 1:
+        yield f"Spans name several prompt versions: {_listed(versions)}."
+    if len(conversations) > 1:
+        yield f"Spans name several conversations: {_listed(conversations)}."
+
+
+def _without_span(spans: list[TurnSpan], chats: list[TurnSpan]) -> list[ToolCall]:
+    """Calls in the model's output that no tool span took up, by call id, or by name where a span has none of theirs."""
+    tools = [span.tool for span in spans if span.is_tool and span.tool]
+    calls = [call for chat in chats for message in chat.outputs or () for call in message.calls]
+    ids = {tool.call_id for tool in tools if tool.call_id}
+    # OpenAI's Responses have two ids for a call: a library may record one, and the tool's span the other.
+    call_ids = {call.id for call in calls if call.id}
+    unnamed = Counter(tool.name for tool in tools if tool.call_id not in call_ids)
+    missing = []
+    for call in calls:
+        if call.id and call.id in ids:
+            continue
+        if unnamed[call.name]:
+            unnamed[call.name] -= 1
+        else:
+            missing.append(call)
+    return missing
+
+
+def _is_cut(value: Any) -> bool:
+    if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")) or json_container(value) is not None:
+        return False
+    # Python's text of a dict is no JSON either, but whole.
+    return value.count("{") != value.count("}") or value.count("[") != value.count("]")
+
+
+def _listed(names: list[str]) -> str:
+    counted = [name if times == 1 else f"{name} ({times} times)" for name, times in Counter(names).items()]
+    more = f" and {len(counted) - _MAX_NAMED} more" if len(counted) > _MAX_NAMED else ""
+    return ", ".join(counted[:_MAX_NAMED]) + more
+
+
+def _spans(number: int) -> str:
+    return "1 span" if number == 1 else f"{number} spans"

@@ -11,8 +11,8 @@ import msgspec
 
 from app.otlp.normalise import Normalised
 from app.otlp.normalise.messages import first_user_text
-from app.otlp.reader import view_of
 from app.otlp.span import Span
+from app.sessions.spans import view_of
 from app.sessions.types import Usage
 
 PROMPT_VERSION = "service.prompt.version"

@@ -1,13 +1,88 @@
-"""The spans of a turn, read and put in order."""
+"""The spans of a turn: read in full, put in order, and marked where double instrumentation recorded a call twice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Protocol
 
-from app.otlp.normalise import Messages, Normalised, SpanView, ToolUse
-from app.otlp.reader import FullSpan, read_span
+import msgspec
+
+from app.chat import ToolCall
+from app.otlp.decode import ERROR_CODES
+from app.otlp.normalise import Event, Message, Messages, Normalised, SpanView, ToolUse
+from app.otlp.span import Span, decode_span
+from app.otlp.values import attributes, parse_json, raw_value, time_ns
+
+
+@dataclass(frozen=True, slots=True)
+class FullSpan:
+    """Everything a span says. Times are Unix nanoseconds; `parent_span_id` is lower-case hex."""
+
+    parent_span_id: str | None
+    name: str
+    start_ns: int
+    end_ns: int
+    attributes: dict[str, Any]
+    events: list[Event]
+    failed: bool
+    status_message: str | None
+
+
+def read_span(raw: bytes) -> FullSpan:
+    """The span in `raw`, which was valid when it was stored; fields that can't be read are empty."""
+    try:
+        fields = parse_json(raw)
+    except ValueError:
+        fields = _readable_fields(raw)
+    status = fields.get("status")
+    status = status if isinstance(status, dict) else {}
+    message = status.get("message")
+    start_ns = time_ns(fields.get("startTimeUnixNano"))
+    return FullSpan(
+        _parent(fields.get("parentSpanId")),
+        _text(fields.get("name")) or "",
+        start_ns,
+        max(start_ns, time_ns(fields.get("endTimeUnixNano"))),
+        attributes(fields.get("attributes")),
+        _events(fields),
+        status.get("code") in ERROR_CODES,
+        message if isinstance(message, str) and message else None,
+    )
+
+
+def view_of(span: Span) -> SpanView:
+    """A span of a batch for the conventions; its events are parsed only if they are needed."""
+    return SpanView(span.name, span.scope, span.attributes, lambda: read_span(bytes(span.raw)).events)
+
+
+def _readable_fields(raw: bytes) -> dict[str, Any]:
+    """A span with something in it that no parser takes (a number out of range): all but that."""
+    try:
+        wire = decode_span(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return {}
+    pairs = [{"key": pair.key, "value": {"stringValue": raw_value(pair.value)}} for pair in wire.attributes or ()]
+    return msgspec.structs.asdict(wire) | {"attributes": pairs, "status": {"code": wire.status and wire.status.code}}
+
+
+def _parent(value: Any) -> str | None:
+    return value.lower() if isinstance(value, str) and value.strip("0") else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _events(fields: dict[str, Any]) -> list[Event]:
+    events = fields.get("events")
+    return [
+        (event["name"], attributes(event.get("attributes")))
+        for event in (events if isinstance(events, list) else ())
+        if isinstance(event, dict) and isinstance(event.get("name"), str)
+    ]
 
 
 class StoredSpan(Protocol):
@@ -93,3 +168,97 @@ def _measure(span: TurnSpan, tree: Mapping[str, TurnSpan], depths: dict[str, int
     for span_id in reversed(path):
         depth += 1
         depths[span_id] = depth
+
+
+RESPONSE_ID = "gen_ai.response.id"
+
+
+def mark_copies(spans: Sequence[TurnSpan]) -> None:
+    """Mark the copies among a turn's spans, which are in the order of their start."""
+    tree = {span.span_id: span for span in spans}
+    nearest: dict[str, TurnSpan | None] = {}
+    for span in spans:
+        if _is_call(span):
+            _mark_within(span, _nearest_call(span.full.parent_span_id, tree, nearest))
+    siblings: dict[str | None, list[TurnSpan]] = defaultdict(list)
+    for span in spans:
+        if span.is_chat:
+            siblings[span.full.parent_span_id].append(span)
+    for calls in siblings.values():
+        _mark_silent(calls)
+
+
+def _mark_within(span: TurnSpan, outer: TurnSpan | None) -> None:
+    """Two libraries that record one call make a span within a span."""
+    if outer is None or outer is span or outer.scope == span.scope:
+        return
+    if span.normal.is_chat and outer.normal.is_chat:
+        if outer.outputs and not span.outputs:
+            span.is_copy = True
+        elif _adds_nothing(outer, span):
+            outer.is_copy = True
+    elif span.tool and outer.tool and span.tool.name == outer.tool.name:
+        span.is_copy = span.tool.arguments in (outer.tool.arguments, None)
+
+
+def _mark_silent(calls: Iterable[TurnSpan]) -> None:
+    """Mark calls that a vendor's SDK records without content, beside an instrumentation that has it."""
+    for one, other in pairwise(calls):
+        if one.scope != other.scope and _may_be_one(one, other):
+            silent, full = (one, other) if _is_silent(one) else (other, one)
+            silent.is_copy = _is_silent(silent) and bool(full.outputs)
+
+
+def _may_be_one(one: TurnSpan, other: TurnSpan) -> bool:
+    ids = {span.normal.span.text(RESPONSE_ID) for span in (one, other)} - {None}
+    same_model = one.normal.model == other.normal.model
+    return len(ids) < 2 and same_model and other.full.start_ns <= one.full.end_ns
+
+
+def _is_silent(span: TurnSpan) -> bool:
+    return not span.outputs and span.normal.input_messages is None
+
+
+def _is_call(span: TurnSpan) -> bool:
+    return span.normal.is_chat or span.normal.is_tool
+
+
+def _nearest_call(
+    span_id: str | None, tree: Mapping[str, TurnSpan], nearest: dict[str, TurnSpan | None]
+) -> TurnSpan | None:
+    """The span if it is a model call or tool, else the nearest around it; `nearest` is what is known of others."""
+    path: list[str] = []
+    found = None
+    while span_id is not None and (at := tree.get(span_id)):
+        if span_id in nearest or _is_call(at):
+            found = at if _is_call(at) else nearest[span_id]
+            break
+        path.append(span_id)
+        nearest[span_id] = None  # what a circle of parents ends with
+        span_id = at.full.parent_span_id
+    nearest.update(dict.fromkeys(path, found))
+    return found
+
+
+def _adds_nothing(outer: TurnSpan, inner: TurnSpan) -> bool:
+    """Return whether a model call records nothing beyond the one within it."""
+    if outer.outputs and inner.outputs:
+        return _same_messages(outer.outputs, inner.outputs)
+    if inner.outputs:
+        return True
+    return outer.normal.input_messages is None and outer.normal.tokens in ((0, 0), inner.normal.tokens)
+
+
+def _same_messages(one: Messages, other: Messages) -> bool:
+    """Looks no further than to the first difference: a large call may have many others within it."""
+    return len(one) == len(other) and all(map(_same_message, one, other))
+
+
+def _same_message(one: Message, other: Message) -> bool:
+    if one.text != other.text or len(one.calls) != len(other.calls):
+        return False
+    return all(map(_same_call, one.calls, other.calls))
+
+
+def _same_call(one: ToolCall, other: ToolCall) -> bool:
+    return one.name == other.name and bool(one.arguments == other.arguments)

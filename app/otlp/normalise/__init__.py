@@ -10,8 +10,7 @@ from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanVie
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
 from app.otlp.normalise.messages import Message, Messages
 from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
-from app.otlp.normalise.platforms import PLATFORMS
-from app.otlp.normalise.sdks import CodeFunction, GoogleADK, LogfireAgents, PydanticAI, VercelAI
+from app.otlp.normalise.vendors import PLATFORMS, CodeFunction, GoogleADK, LogfireAgents, PydanticAI, VercelAI
 
 CONVENTIONS: tuple[Convention, ...] = (
     GoogleADK(),

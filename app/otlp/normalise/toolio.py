@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from app.otlp.text import json_container, json_or_text, too_deep, unwrapped_json
+from app.otlp.values import json_container, json_or_text, too_deep, unwrapped_json
 
 # Python makes hundreds of bytes of each character that it reads.
 _LITERAL_MAX = 100_000

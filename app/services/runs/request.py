@@ -14,7 +14,7 @@ from app.models.language_models import LanguageModel
 from app.models.runs import StoredFile, StoredRequest
 from app.providers.types import Credential, ModelRef, ModelRequest
 from app.rendering.placeholders import Placeholder, fill
-from app.rendering.xml import to_xml
+from app.rendering.render import to_xml
 from app.services.prompts.changes import check_filled_length
 from app.services.prompts.content import PromptContent
 from app.services.prompts.model_config import parse_config

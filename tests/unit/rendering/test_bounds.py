@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from app.errors import Invalid
-from app.rendering.xml import _MARKS_IN_ALL, STEPS_MAX, to_xml
+from app.rendering.render import _MARKS_IN_ALL, STEPS_MAX, to_xml
 from tests.support.operations import calls_of
 
 # Each takes how often its part is there.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.rendering.names import element_name
+from app.rendering.render import element_name
 
 
 @pytest.mark.parametrize(

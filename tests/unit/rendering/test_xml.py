@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.rendering.blocks import scan
-from app.rendering.xml import to_xml
+from app.rendering.render import to_xml
 
 # fmt: off
 FRAGMENTS = [

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from app.otlp.decode import decode
-from app.sessions.copies import mark_copies
-from app.sessions.spans import TurnSpan, read_turn
+from app.sessions.spans import TurnSpan, mark_copies, read_turn
 from tests.support.exports import export, span
 
 ANSWER = '[{"role": "assistant", "parts": [{"type": "text", "content": "Hello"}]}]'

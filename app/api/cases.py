@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from app.access import ByKey
-from app.api.operation import Reply, operation
+from app.api.operation import Command, Reply, operation
 from app.cursors import Page
 from app.models.api_keys import ApiKey
 from app.models.cases import TestCaseRow
 from app.schemas import cases as schemas
-from app.schemas.base import PageQuery, PageQuerySchema
+from app.schemas.base import PageQuerySchema
 from app.services.replays.cases import DOCUMENT_BYTES, CaseChange, Proposal, TestCaseService, WrittenCase
 
 # A file has the document and little else, indented.
@@ -55,10 +54,8 @@ class PromptTestCases(_Resource):
     access = ByKey({"GET": "read", "POST": "write"})
 
     @operation("The prompt's test cases, newest first", query=PageQuerySchema, answers={200: schemas.TestCases})
-    def on_get(self, key: ApiKey, prompt_id: int, command: PageQuery) -> Page[TestCaseRow]:
-        return self.cases.list(
-            project_id=key.project_id, prompt_id=prompt_id, limit=command.limit, cursor=command.cursor
-        )
+    def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> Page[TestCaseRow]:
+        return self.cases.list(project_id=key.project_id, prompt_id=prompt_id, **command)
 
     @operation(
         "Write a test case by hand",
@@ -83,7 +80,7 @@ class ImportedTestCases(_Resource):
         answer_headers=("Location",),
         location=LOCATION,
     )
-    def on_post(self, key: ApiKey, prompt_id: int, command: dict[str, Any]) -> Reply:
+    def on_post(self, key: ApiKey, prompt_id: int, command: Command) -> Reply:
         imported = self.cases.import_case(
             project_id=key.project_id,
             prompt_id=prompt_id,
@@ -120,7 +117,7 @@ class TestCaseCopy(_Resource):
         answers={201: schemas.TestCase},
         location=LOCATION,
     )
-    def on_post(self, key: ApiKey, test_case_id: int, command: dict[str, Any]) -> TestCaseRow:
+    def on_post(self, key: ApiKey, test_case_id: int, command: Command) -> TestCaseRow:
         return self.cases.copy(project_id=key.project_id, test_case_id=test_case_id, **command, actor=key.actor)
 
 

@@ -13,7 +13,7 @@ from app.models.api_keys import ApiKey
 from app.models.audit_log import AuditEntry
 from app.models.data_policies import DataPolicy
 from app.schemas import organization as schemas
-from app.schemas.base import PageQuery, PageQuerySchema
+from app.schemas.base import PageQuerySchema
 from app.services.accounts.audit import AuditService
 from app.services.accounts.keys import KeyService
 from app.services.accounts.projects import ProjectService
@@ -189,8 +189,8 @@ class AuditLog:
     audit: AuditService
 
     @operation("The organization's audit log, newest first", query=PageQuerySchema, answers={200: schemas.AuditLog})
-    def on_get(self, key: ApiKey, command: PageQuery) -> Page[AuditEntry]:
-        return self.audit.page(organization_id=key.organization_id, limit=command.limit, cursor=command.cursor)
+    def on_get(self, key: ApiKey, command: Command) -> Page[AuditEntry]:
+        return self.audit.page(organization_id=key.organization_id, **command)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from app.access import ByKey
 from app.actors.replay_delivery import ReplayDelivery
-from app.api.operation import operation
+from app.api.operation import Command, operation
 from app.cursors import Page
 from app.errors import Invalid
 from app.models.api_keys import ApiKey
@@ -37,7 +36,7 @@ class TestCaseReplays(_Starting):
         location="/api/v1/replays/{id}",
         errors=(409,),
     )
-    def on_post(self, key: ApiKey, test_case_id: int, command: dict[str, Any]) -> ReplayRow:
+    def on_post(self, key: ApiKey, test_case_id: int, command: Command) -> ReplayRow:
         row = self.replays.start(project_id=key.project_id, test_case_id=test_case_id, **command)
         self.delivery.send([row.id])
         return row
@@ -47,16 +46,11 @@ class PromptReplays(_Starting):
     access = ByKey({"GET": "read", "POST": "run"})
 
     @operation("The prompt's replays, newest first", query=schemas.ReplayQuerySchema, answers={200: schemas.Replays})
-    def on_get(self, key: ApiKey, prompt_id: int, command: schemas.ReplayQuery) -> Page[ReplayView]:
-        fingerprints = [command.fingerprint] if command.fingerprint else None
-        return self.replays.list(
-            project_id=key.project_id,
-            prompt_id=prompt_id,
-            filters=ReplayFilter(command.test_case_id, command.status, fingerprints),
-            commit_hash=command.commit_hash,
-            limit=command.limit,
-            cursor=command.cursor,
-        )
+    def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> Page[ReplayView]:
+        test_case_id, status = command.pop("test_case_id", None), command.pop("status", None)
+        fingerprint = command.pop("fingerprint", None)
+        filters = ReplayFilter(test_case_id, status, [fingerprint] if fingerprint else None)
+        return self.replays.list(project_id=key.project_id, prompt_id=prompt_id, filters=filters, **command)
 
     @operation(
         "Replay test cases of the prompt against the draft",
@@ -66,7 +60,7 @@ class PromptReplays(_Starting):
         location="/api/v1/prompts/{prompt_id}/replays",
         errors=(409,),
     )
-    def on_post(self, key: ApiKey, prompt_id: int, command: dict[str, Any]) -> list[ReplayRow]:
+    def on_post(self, key: ApiKey, prompt_id: int, command: Command) -> list[ReplayRow]:
         rows = self.replays.start_all(project_id=key.project_id, prompt_id=prompt_id, **command)
         self.delivery.send(row.id for row in rows)
         return rows
@@ -103,7 +97,7 @@ class ReplayStep(_Resource):
     @operation(
         "Decide a step that needs review", body=schemas.VerdictSchema, answers={200: schemas.Replay}, errors=(409,)
     )
-    def on_patch(self, key: ApiKey, replay_id: int, step: str, command: dict[str, Any]) -> ReplayView:
+    def on_patch(self, key: ApiKey, replay_id: int, step: str, command: Command) -> ReplayView:
         return self.replays.decide(
             project_id=key.project_id, replay_id=replay_id, step=_number(step), **command, actor=key.actor
         )
@@ -146,5 +140,5 @@ class ReplayHistoryResource:
         query=schemas.HistoryQuerySchema,
         answers={200: schemas.ReplayHistory},
     )
-    def on_get(self, key: ApiKey, prompt_id: int, command: dict[str, Any]) -> list[DraftHistory]:
+    def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> list[DraftHistory]:
         return self.history.of_prompt(project_id=key.project_id, prompt_id=prompt_id, **command)

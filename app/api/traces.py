@@ -9,7 +9,7 @@ import falcon
 
 from app.access import ByKey
 from app.actors.delivery import BatchDelivery
-from app.api.operation import Call, operation
+from app.api.operation import Call, Command, operation
 from app.cursors import Page
 from app.errors import Invalid, RepriseError, TooLarge, Unavailable, UnsupportedMediaType
 from app.http.exports import NDJSON, ExportQuery, ExportQuerySchema, records, send_lines
@@ -97,14 +97,8 @@ class PromptLogs(_Logs):
         query=schemas.LogQuerySchema,
         answers={200: schemas.Log},
     )
-    def on_get(self, key: ApiKey, command: schemas.LogQuery, prompt_id: int) -> Page[Entry]:
-        return self.logs.page(
-            project_id=key.project_id,
-            prompt_id=prompt_id,
-            wanted=command.filter,
-            limit=command.limit,
-            cursor=command.cursor,
-        )
+    def on_get(self, key: ApiKey, command: Command, prompt_id: int) -> Page[Entry]:
+        return self.logs.page(project_id=key.project_id, prompt_id=prompt_id, **command)
 
 
 class RejectedSpans(_Logs):
@@ -113,10 +107,8 @@ class RejectedSpans(_Logs):
     @operation(
         "Spans that were not stored, and why", query=schemas.RejectedQuerySchema, answers={200: schemas.RejectedSpans}
     )
-    def on_get(self, key: ApiKey, command: schemas.RejectedQuery) -> Page[RejectedSpan]:
-        return self.logs.rejected(
-            project_id=key.project_id, prompt_id=command.prompt_id, limit=command.limit, cursor=command.cursor
-        )
+    def on_get(self, key: ApiKey, command: Command) -> Page[RejectedSpan]:
+        return self.logs.rejected(project_id=key.project_id, **command)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any, ClassVar
@@ -166,16 +165,8 @@ class Identifier(fields.Integer):
         return number
 
 
-@dataclass(frozen=True, slots=True)
-class PageQuery:
-    """`cursor` is the `nextCursor` of the page before."""
-
-    limit: int = 50
-    cursor: str | None = None
-
-
 class PageQuerySchema(StrictSchema):
-    command: ClassVar = PageQuery
+    """A page of a listing; `cursor` is the `nextCursor` of the page before."""
 
     limit = fields.Integer(validate=validate.Range(1, PAGE_MAX))
     cursor = Text(maximum=1000)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, get_args
+from typing import Any, get_args
 
 import msgspec
 from marshmallow import fields, validate
@@ -27,7 +26,7 @@ from app.schemas.answer import (
     text,
     time,
 )
-from app.schemas.base import BoundedList, Identifier, PageQuery, PageQuerySchema, StrictSchema, Text
+from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSchema, Text
 from app.schemas.runs import Cost, Tokens
 from app.services.replays.service import AT_ONCE, ReplayView
 
@@ -50,19 +49,7 @@ class VerdictSchema(StrictSchema):
     verdict = fields.String(required=True, validate=validate.OneOf(("passed", "failed")))
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayQuery(PageQuery):
-    """A page of a prompt's replays; None everywhere for all of them."""
-
-    test_case_id: int | None = None
-    status: str | None = None
-    fingerprint: str | None = None
-    commit_hash: str | None = None
-
-
 class ReplayQuerySchema(PageQuerySchema):
-    command: ClassVar = ReplayQuery
-
     test_case_id = Identifier()
     status = fields.String(validate=validate.OneOf(STATUSES))
     fingerprint = Text(data_key="draftFingerprint", maximum=64)

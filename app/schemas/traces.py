@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
-from marshmallow import INCLUDE, Schema, fields, validate
+from marshmallow import INCLUDE, Schema, fields, post_load, validate
 
 from app.models import run_log
 from app.schemas.answer import Answer, anything, choice, dump, either, integer, many, mapping, number, one, text, time
-from app.schemas.base import Identifier, Moment, PageQuery, PageQuerySchema, Text
+from app.schemas.base import Identifier, Moment, PageQuerySchema, Text
 from app.schemas.runs import Tokens
 from app.services.traces.logs import LogFilter
 from app.services.traces.sessions import SessionSummary
@@ -119,39 +118,23 @@ EXCERPT = 300
 STATUSES = ("running", "ok", "nok", "failed")
 
 
-@dataclass(frozen=True, slots=True)
-class LogQuery(PageQuery):
+class LogQuerySchema(PageQuerySchema):
     """A page of the entries of a prompt's log; `status` is a run's, so it leaves out sessions."""
 
-    type: str | None = None
-    from_: datetime | None = None
-    to: datetime | None = None
-    search: str | None = None
-    status: str | None = None
-
-    @property
-    def filter(self) -> LogFilter:
-        return LogFilter(self.type, self.from_, self.to, self.search, self.status)
-
-
-class LogQuerySchema(PageQuerySchema):
-    command: ClassVar = LogQuery
-
     type = fields.String(validate=validate.OneOf(["run", "otel"]))
-    from_ = Moment()
-    to = Moment()
+    from_ = Moment(attribute="from_at")
+    to = Moment(attribute="to_at")
     search = Text(maximum=200)
     status = fields.String(validate=validate.OneOf(STATUSES))
 
-
-@dataclass(frozen=True, slots=True)
-class RejectedQuery(PageQuery):
-    prompt_id: int | None = None
+    @post_load
+    def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
+        """Return the keywords of `LogService.page`."""
+        page = {name: data.pop(name) for name in ("limit", "cursor") if name in data}
+        return page | {"wanted": LogFilter(**data)}
 
 
 class RejectedQuerySchema(PageQuerySchema):
-    command: ClassVar = RejectedQuery
-
     prompt_id = Identifier()
 
 

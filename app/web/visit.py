@@ -26,7 +26,7 @@ class Pages:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What the middleware found out about a request; templates see it as `visit`.
+    """The facts that the middleware found out about a request; templates see it as `visit`.
 
     `csrf` is the token that forms must carry. `viewer` is None where nobody is signed in. `project` is the one in the
     address; on pages without one it is the viewer's first, or None. `operators` is the organization whose admins

@@ -96,7 +96,7 @@ class TestCaseService:
         case = case_by_hand(written.question, written.expected_answer, assertion, written.placeholders)
         return self._add(head, written.name or _title(written.question, "Test case"), case, None, actor)
 
-    def list(self, *, project_id: int, prompt_id: int, limit: int, cursor: str | None) -> Page[TestCaseRow]:
+    def list(self, *, project_id: int, prompt_id: int, limit: int = 50, cursor: str | None = None) -> Page[TestCaseRow]:
         """List the prompt's test cases, the newest first."""
         with self.database.read() as connection:
             _require_prompt(connection, project_id, prompt_id)

@@ -98,8 +98,8 @@ class ReplayService:
         prompt_id: int,
         filters: ReplayFilter,
         commit_hash: str | None = None,
-        limit: int,
-        cursor: str | None,
+        limit: int = 50,
+        cursor: str | None = None,
     ) -> Page[ReplayView]:
         """Newest first; with `commit_hash` only those that were made of that version's content."""
         with self.database.read() as connection:

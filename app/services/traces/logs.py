@@ -159,7 +159,7 @@ class LogService:
     tick: Callable[[], float] = time.monotonic
 
     def page(
-        self, *, project_id: int, prompt_id: int, wanted: LogFilter, limit: int, cursor: str | None
+        self, *, project_id: int, prompt_id: int, wanted: LogFilter, limit: int = 50, cursor: str | None = None
     ) -> Page[Entry]:
         """Return runs and sessions, newest first.
 
@@ -188,7 +188,9 @@ class LogService:
             if query.after is None or len(found) >= limit or self.tick() >= until:
                 return found, query.after
 
-    def rejected(self, *, project_id: int, prompt_id: int | None, limit: int, cursor: str | None) -> Page[RejectedSpan]:
+    def rejected(
+        self, *, project_id: int, prompt_id: int | None = None, limit: int = 50, cursor: str | None = None
+    ) -> Page[RejectedSpan]:
         """Return the spans that were rejected, newest first."""
         with self.database.read() as connection:
             read = partial(rejected_spans.list_rejected, connection, project_id=project_id, prompt_id=prompt_id)

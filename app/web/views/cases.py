@@ -78,7 +78,7 @@ class WriteTestCase(PromptPage):
 
 
 class SessionTestCase(PromptPage):
-    """Which steps of a session are checked, and how."""
+    """Chooses the steps of a session that are checked, and how."""
 
     access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
     multipart = True

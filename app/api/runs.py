@@ -21,7 +21,7 @@ from app.schemas import runs as schemas
 from app.schemas.answer import dump
 from app.schemas.base import load
 from app.services.runs import Idempotency, RunService, Started
-from app.services.runs.following import BEGINNING, SILENCE, Follower, Piece, Seen
+from app.services.runs.following import BEGINNING, Follower, Piece, Seen
 from app.services.runs.outcome import raise_failure
 
 KEY_MAX = 255
@@ -170,7 +170,7 @@ def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
     finished = False
     try:
         for one in seen:
-            if one is SILENCE:
+            if one is None:
                 yield b": still in work\n\n"
             elif isinstance(one, Piece):
                 yield _event(one.kind, one.data, one.id)

@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 import redis
 import structlog
@@ -35,14 +34,8 @@ class Piece:
     data: bytes
 
 
-class Silence(Enum):
-    """Nothing has happened for a while."""
-
-    SILENCE = "silence"
-
-
-SILENCE = Silence.SILENCE
-Seen = Piece | Silence | RunRow
+Seen = Piece | RunRow | None
+"""A piece, the run that has ended or, where nothing has happened for a while, None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +65,7 @@ class Follower:
         while True:
             pieces = self._read(run_id, after, 0.0 if row.finished else min(self._pause_s(), self.wait_s), own)
             written = [piece for piece in pieces if piece.kind != END]
-            yield from (piece if piece.data else SILENCE for piece in written)
+            yield from (piece if piece.data else None for piece in written)
             after = written[-1].id if written else after
             if len(written) < len(pieces) or not pieces:
                 if row.finished:
@@ -84,7 +77,7 @@ class Follower:
                     f"The run takes longer than {self.wait_s:g} s. It goes on: see GET /api/v1/runs/{run_id}."
                 )
             if not pieces and not row.finished:
-                yield SILENCE
+                yield None
 
     def _pause_s(self) -> float:
         """Random, because a thousand followers that began together would otherwise all read their rows at once."""

@@ -11,7 +11,7 @@ from falcon.testing import TestClient
 from app.models import runs
 from app.process.application import build_app
 from app.redis_store.keys import run_events
-from app.services.runs.following import SILENCE, Piece
+from app.services.runs.following import Piece
 from app.services.runs.outcome import failed
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
@@ -218,7 +218,7 @@ def test_a_silence_is_filled_so_that_nobody_hangs_up(world, container, upstream)
     follower = replace(container.run_follower, look_s=0.05)
     seen = list(follower.follow(project_id=world.project_id, run_id=accepted.json["id"]))
 
-    assert seen[0] is SILENCE
+    assert seen[0] is None
     assert seen[-1].answer == "late"
 
 

@@ -36,7 +36,7 @@ from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.reader import PromptReader
 from app.services.replays.claims import ATTEMPTS_MAX, INTERRUPTED, REPLAY_WORK
 from app.services.replays.masking import masked_replay
-from app.services.replays.ports import Meter, MeteredModel, Progress, SnapshotDraft
+from app.services.replays.ports import MeteredModel, Progress, SnapshotDraft
 from app.timestamps import Now
 from app.work.heartbeat import Heartbeat, build_patience
 from app.work.table import Claim
@@ -110,7 +110,7 @@ class ReplayPlayer:
         except (NotFound, Invalid) as gone:
             self._store(row, claim, {"status": "error", "error": str(gone)})
             return
-        progress = Progress(Meter(row))
+        progress = Progress(row)
         heartbeat = Heartbeat(
             database=self.database, now=self.now, table=REPLAY_WORK, every_s=self.heartbeat_s, progress=progress.columns
         )
@@ -156,33 +156,34 @@ class ReplayPlayer:
             return None
 
     def _ports(self, prepared: Prepared, progress: Progress, heartbeat: Heartbeat) -> Ports:
-        organization_id, draft, meter = prepared.row.organization_id, prepared.draft, progress.meter
+        organization_id, draft = prepared.row.organization_id, prepared.draft
         return Ports(
-            model=self._metered(organization_id, draft.model, draft.config, meter),
+            model=self._metered(organization_id, draft.model, draft.config, progress),
             draft=SnapshotDraft(draft),
-            judge=self._judge(organization_id, prepared.judge, meter),
+            judge=self._judge(organization_id, prepared.judge, progress),
             progress=progress.note,
             cancelled=lambda: heartbeat.lost() or self.stopping(),
         )
 
-    def _judge(self, organization_id: int, model: LanguageModel | None, meter: Meter) -> JudgePort:
+    def _judge(self, organization_id: int, model: LanguageModel | None, progress: Progress) -> JudgePort:
         if model is None:
             return NoJudge()
-        return ModelJudge(self._metered(organization_id, model, {"temperature": 0}, meter), lambda: token_hex(16))
+        return ModelJudge(self._metered(organization_id, model, {"temperature": 0}, progress), lambda: token_hex(16))
 
     def _metered(
-        self, organization_id: int, model: LanguageModel, config: dict[str, Any], meter: Meter
+        self, organization_id: int, model: LanguageModel, config: dict[str, Any], progress: Progress
     ) -> MeteredModel:
         @cache
         def credential() -> Credential | None:
             return self.credentials.find(organization_id, model.vendor, base_url=model.base_url)
 
-        return MeteredModel(model, config, self.providers, credential, meter, self.call_timeout_s, organization_id)
+        return MeteredModel(model, config, self.providers, credential, progress, self.call_timeout_s, organization_id)
 
     def _end(self, row: ReplayRow, claim: Claim, result: ReplayResult, counted: dict[str, Any]) -> None:
         """Store the result or, where the database does not take it, that failure; `counted` in any case."""
         try:
-            self._store(row, claim, _columns(result) | counted)
+            found = {"counts": results.counts(result.turns), "result": documents.dump(result), "error": result.error}
+            self._store(row, claim, {"status": result.status, **found, **counted})
         except (*UNSTORABLE, Unavailable) as error:
             # A result that is larger than one packet of MySQL's looks like a connection that was lost.
             log.error("replay_not_stored", replay_id=row.id, error=type(error).__name__)
@@ -212,13 +213,3 @@ def _claimed(connection: Connection, claim: Claim) -> ReplayRow | None:
     if not REPLAY_WORK.claim(connection, [claim.row_id], token=claim.token, now=claim.alive_at):
         return None
     return replays.get_replays(connection, ids=[claim.row_id])[0]
-
-
-def _columns(result: ReplayResult) -> dict[str, Any]:
-    """A result as the columns of a replay."""
-    return {
-        "status": result.status,
-        "counts": results.counts(result.turns),
-        "result": documents.dump(result),
-        "error": result.error,
-    }

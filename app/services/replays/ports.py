@@ -22,21 +22,24 @@ from app.services.prompts.model_config import parse_config
 from app.services.runs.outcome import cost_of
 from app.services.runs.request import model_request
 
+_TOKENS = ("prompt", "completion", "cache_read", "cache_write", "reasoning")
 
-class Meter:
-    """Sums what the calls of a replay use; they may come from many threads. Interrupted attempts count too."""
+
+class Progress:
+    """Counts the steps that a replay has played, and sums what its calls use, which may come from many threads.
+
+    Interrupted attempts count too.
+    """
 
     def __init__(self, before: ReplayRow) -> None:
+        self._done = 0
         self._lock = threading.Lock()
-        self._tokens = Tokens(
-            before.prompt_tokens,
-            before.completion_tokens,
-            before.cache_read_tokens,
-            before.cache_write_tokens,
-            before.reasoning_tokens,
-        )
+        self._tokens = Tokens(**{name: getattr(before, f"{name}_tokens") for name in _TOKENS})
         self._prompt_usd = Decimal(before.prompt_cost_usd)
         self._completion_usd = Decimal(before.completion_cost_usd)
+
+    def note(self, done: int, _total: int, _turn: TurnResult | None) -> None:
+        self._done = done
 
     def add(self, model: LanguageModel, tokens: Tokens) -> None:
         cost = cost_of(model, tokens)
@@ -45,33 +48,12 @@ class Meter:
             self._prompt_usd += cost.prompt
             self._completion_usd += cost.completion
 
-    def spent(self) -> dict[str, Any]:
-        """As the columns of a replay."""
-        with self._lock:
-            return {
-                "prompt_tokens": min(self._tokens.prompt, TOKENS_MAX),
-                "completion_tokens": min(self._tokens.completion, TOKENS_MAX),
-                "cache_read_tokens": min(self._tokens.cache_read, TOKENS_MAX),
-                "cache_write_tokens": min(self._tokens.cache_write, TOKENS_MAX),
-                "reasoning_tokens": min(self._tokens.reasoning, TOKENS_MAX),
-                "prompt_cost_usd": float(self._prompt_usd),
-                "completion_cost_usd": float(self._completion_usd),
-            }
-
-
-@dataclass(slots=True)
-class Progress:
-    """The progress and the usage of a replay; `done` counts recorded steps."""
-
-    meter: Meter
-    done: int = 0
-
-    def note(self, done: int, _total: int, _turn: TurnResult | None) -> None:
-        self.done = done
-
     def columns(self) -> dict[str, Any]:
-        """As the columns of a replay."""
-        return {"done": self.done, **self.meter.spent()}
+        """Return the columns of a replay that hold its progress and its usage."""
+        with self._lock:
+            tokens = {f"{name}_tokens": min(getattr(self._tokens, name), TOKENS_MAX) for name in _TOKENS}
+            costs = {"prompt_cost_usd": float(self._prompt_usd), "completion_cost_usd": float(self._completion_usd)}
+            return {"done": self._done, **tokens, **costs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +67,7 @@ class MeteredModel:
     config: dict[str, Any]
     providers: ModelPort
     credential: Callable[[], Credential | None]
-    meter: Meter
+    progress: Progress
     timeout_s: float
     organization_id: int
 
@@ -100,7 +82,7 @@ class MeteredModel:
             answer = self.providers.complete(request)
         except Invalid as refused:
             raise ProviderError(str(refused)) from refused
-        self.meter.add(self.model, answer.tokens)
+        self.progress.add(self.model, answer.tokens)
         return answer
 
 

@@ -138,10 +138,10 @@ def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayR
     return list_rows(connection, ReplayRow, statement)
 
 
-def result_of(connection: Connection, *, replay_id: int, lock: bool = False) -> dict[str, Any] | None:
-    """The JSON of its `app.replay.types.ReplayResult`, None until there is one; `lock` until the commit."""
+def result_of(connection: Connection, *, replay_id: int) -> dict[str, Any] | None:
+    """The JSON of its `app.replay.types.ReplayResult`, None until there is one."""
     statement = select(replays.c.result).where(replays.c.id == replay_id)
-    found: dict[str, Any] | None = connection.execute(statement.with_for_update() if lock else statement).scalar_one()
+    found: dict[str, Any] | None = connection.execute(statement).scalar_one()
     return found
 
 

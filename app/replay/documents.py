@@ -13,13 +13,7 @@ from app.errors import Invalid
 
 Document = TypeVar("Document", bound=msgspec.Struct)
 
-_TYPES = {
-    "array": "a list",
-    "bool": "true or false",
-    "int": "a whole number",
-    "object": "an object",
-    "str": "a string",
-}
+_TYPES = {"array": "a list", "bool": "true or false", "int": "a whole number", "object": "an object", "str": "a string"}
 
 
 def dump(document: msgspec.Struct) -> dict[str, Any]:

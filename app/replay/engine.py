@@ -126,9 +126,7 @@ Play = Callable[[int], TurnResult]
 
 
 def replay(
-    case: TestCase,
-    ports: Ports,
-    side_by_side: Callable[[Play, Iterable[int]], Iterable[TurnResult]] = map,
+    case: TestCase, ports: Ports, side_by_side: Callable[[Play, Iterable[int]], Iterable[TurnResult]] = map
 ) -> ReplayResult:
     """Play all included turns. Never raises `ProviderError`, which is a result.
 

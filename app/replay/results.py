@@ -37,11 +37,7 @@ Ask = Callable[[CheckedAnswer, str], Judgement]
 
 
 def verdicts(
-    steps: Sequence[CaseStep],
-    produced: Sequence[ProducedStep],
-    order: Order,
-    ask: Ask,
-    not_reached: str | None = None,
+    steps: Sequence[CaseStep], produced: Sequence[ProducedStep], order: Order, ask: Ask, not_reached: str | None = None
 ) -> tuple[tuple[StepVerdict, ...], tuple[ProducedStep, ...]]:
     """Return the verdicts in the order of `steps`, and the produced steps paired with none.
 

@@ -79,13 +79,7 @@ class WorkTable:
         return connection.execute(self._touch, {**keys, "alive_at": now, **values}).rowcount
 
     def finish(
-        self,
-        connection: Connection,
-        claim: Claim,
-        values: Mapping[str, Any],
-        *,
-        now: datetime,
-        unmoved: bool = False,
+        self, connection: Connection, claim: Claim, values: Mapping[str, Any], *, now: datetime, unmoved: bool = False
     ) -> bool:
         """End a claimed row; False when it has ended, or another worker has it.
 

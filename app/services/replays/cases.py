@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from app.cursors import Page, page_by_id
 from app.db import Database
-from app.errors import Invalid, NotFound
+from app.errors import Invalid, NotFound, require
 from app.models import audit_log, prompts
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
@@ -192,16 +192,12 @@ class TestCaseService:
 
 def find(connection: Connection, project_id: int, test_case_id: int, *, lock: bool = False) -> TestCaseRow:
     row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id, lock=lock)
-    if row is None:
-        raise NotFound("There is no such test case.")
-    return row
+    return require(row, "There is no such test case.")
 
 
 def _require_prompt(connection: Connection, project_id: int, prompt_id: int) -> PromptHead:
     head = prompts.find_head(connection, project_id=project_id, prompt_id=prompt_id)
-    if head is None:
-        raise NotFound("There is no such prompt.")
-    return head
+    return require(head, "There is no such prompt.")
 
 
 def _columns(case: TestCase) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from app.cursors import Page, page_by_id
 from app.db import Database
-from app.errors import Conflict, Invalid, NotFound
+from app.errors import Conflict, Invalid, require
 from app.models import audit_log, draft_snapshots, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
@@ -63,9 +63,8 @@ class ReplayService:
 
         def work(connection: Connection) -> Ids:
             prompt_id = test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id)
-            if prompt_id is None:
-                raise NotFound("There is no such test case.")
-            return self._add(connection, project_id, prompt_id, [test_case_id], judge_model)
+            found = require(prompt_id, "There is no such test case.")
+            return self._add(connection, project_id, found, [test_case_id], judge_model)
 
         return self._started(work)[0]
 
@@ -87,7 +86,8 @@ class ReplayService:
 
     def get(self, *, project_id: int, replay_id: int) -> ReplayView:
         with self.database.read() as connection:
-            row = _find(connection, project_id, replay_id)
+            found = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
+            row = require(found, "There is no such replay.")
             result = replays.result_of(connection, replay_id=replay_id)
             return _views(connection, row.prompt_id, [row], result)[0]
 
@@ -210,13 +210,6 @@ def _snapshot(draft: PromptContent) -> dict[str, Any]:
         "instruction_format": draft.instruction_format,
         "fingerprint": content_hash(draft),
     }
-
-
-def _find(connection: Connection, project_id: int, replay_id: int) -> ReplayRow:
-    row = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
-    if row is None:
-        raise NotFound("There is no such replay.")
-    return row
 
 
 def _of_version(connection: Connection, prompt_id: int, filters: ReplayFilter, commit_hash: str) -> ReplayFilter:

@@ -24,7 +24,10 @@ from app.timestamps import Now
 from app.work.sweeper import BATCH, Sweeper
 from app.work.table import Claim, WorkTable
 
+log = structlog.get_logger(__name__)
+
 HEARTBEAT_S = 10.0
+KEY_TTL = timedelta(hours=24)
 RUN_WORK = WorkTable(runs.runs, waiting=runs.runs.c.status == "queued")
 ClaimedRun = tuple[RunRow, Claim]
 
@@ -72,20 +75,19 @@ class RunEnding:
 
         `contents`: whether files or sealed texts may be kept beside the run.
         """
-
-        def guarded(connection: Connection) -> bool:
-            return RUN_WORK.finish(connection, claim, end.columns(), now=self.now(), unmoved=unmoved)
-
-        return self._finish(guarded, claim.row_id, end, contents)
+        return self._finish(
+            lambda connection: RUN_WORK.finish(connection, claim, end.columns(), now=self.now(), unmoved=unmoved),
+            claim.row_id,
+            end,
+            contents,
+        )
 
     def give_up(self, run_id: int, reason: str) -> bool:
         """End a queued run as `not_started`, and notify; False when a worker has claimed it, and it goes on."""
         end = failed("not_started", reason)
-
-        def guarded(connection: Connection) -> bool:
-            return RUN_WORK.finish_waiting(connection, run_id, end.columns(), now=self.now())
-
-        ended = self._finish(guarded, run_id, end)
+        ended = self._finish(
+            lambda connection: RUN_WORK.finish_waiting(connection, run_id, end.columns(), now=self.now()), run_id, end
+        )
         if ended:
             self.notify_of(run_id)
         return ended
@@ -108,26 +110,22 @@ class RunEnding:
         self.metrics.count(RUNS, model_name, outcome)
 
     def _finish(self, guarded: Callable[[Connection], bool], run_id: int, end: RunEnd, contents: bool = True) -> bool:
+        """End a run by `guarded` and count its usage; False, and nothing has changed, where `guarded` returns False.
+
+        Deletes the run's files too, and its Idempotency-Key where the model was surely not called.
+        """
+
         def work(connection: Connection) -> bool:
-            ended = guarded(connection)
-            if ended:
-                self._clear(connection, run_id, end, contents)
-            return ended
+            if not guarded(connection):
+                return False
+            if contents:
+                runs.delete_files(connection, run_id=run_id)
+            if end.error_kind in NOT_CALLED:
+                runs.delete_key_of_run(connection, run_id=run_id)
+            usage.count_run(connection, run_id=run_id, spent=end.spent(), now=self.now())
+            return True
 
         return self.database.retrying(work)
-
-    def _clear(self, connection: Connection, run_id: int, end: RunEnd, contents: bool) -> None:
-        """Delete the run's files, and its Idempotency-Key where the model was surely not called; count its usage."""
-        if contents:
-            runs.delete_files(connection, run_id=run_id)
-        if end.error_kind in NOT_CALLED:
-            runs.delete_key_of_run(connection, run_id=run_id)
-        usage.count_run(connection, run_id=run_id, spent=end.spent(), now=self.now())
-
-
-log = structlog.get_logger(__name__)
-
-KEY_TTL = timedelta(hours=24)
 
 
 @dataclass(slots=True, kw_only=True)

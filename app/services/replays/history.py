@@ -7,8 +7,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection
-
 from app.db import Database
 from app.errors import NotFound
 from app.models import cases as test_cases
@@ -51,7 +49,9 @@ class ReplayHistory:
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if test_case_id is not None:
-                _require_case(connection, project_id, prompt_id, test_case_id)
+                owner = test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id)
+                if owner != prompt_id:
+                    raise NotFound("There is no such test case.")
             found = replays.tally(connection, prompt_id=prompt_id, test_case_id=test_case_id)
             versions = prompt_versions.hashes_by_content(
                 connection, prompt_id=prompt_id, content_hashes={entry.fingerprint for entry in found}
@@ -70,11 +70,6 @@ class ReplayHistory:
         for outcome in found:
             trends[outcome.test_case_id].append(outcome)
         return trends
-
-
-def _require_case(connection: Connection, project_id: int, prompt_id: int, test_case_id: int) -> None:
-    if test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id) != prompt_id:
-        raise NotFound("There is no such test case.")
 
 
 def _history(found: list[Tally], commit_hash: str | None) -> DraftHistory:

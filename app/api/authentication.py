@@ -62,7 +62,6 @@ class Authentication:
         resp.set_header("RateLimit-Reset", str(allowance.reset_s))
         if not allowance.allowed:
             raise RateLimited(
-                f"Over the rate limit of {allowance.limit} requests per minute and API key.",
-                max(1, allowance.reset_s),
+                f"Over the rate limit of {allowance.limit} requests per minute and API key.", max(1, allowance.reset_s)
             )
         return allowance.epoch

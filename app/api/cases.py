@@ -43,8 +43,7 @@ class TestCaseProposal(_Resource):
     access = ByKey({"GET": "read"})
 
     @operation(
-        "The test case that a session makes without changes; nothing is stored",
-        answers={200: schemas.TestCaseProposal},
+        "The test case that a session makes without changes; nothing is stored", answers={200: schemas.TestCaseProposal}
     )
     def on_get(self, key: ApiKey, session_id: str) -> Proposal:
         return self.cases.proposed(project_id=key.project_id, session_id=session_id)
@@ -58,10 +57,7 @@ class PromptTestCases(_Resource):
         return self.cases.list(project_id=key.project_id, prompt_id=prompt_id, **command)
 
     @operation(
-        "Write a test case by hand",
-        body=schemas.WrittenCaseSchema,
-        answers={201: schemas.TestCase},
-        location=LOCATION,
+        "Write a test case by hand", body=schemas.WrittenCaseSchema, answers={201: schemas.TestCase}, location=LOCATION
     )
     def on_post(self, key: ApiKey, prompt_id: int, command: WrittenCase) -> TestCaseRow:
         return self.cases.by_hand(project_id=key.project_id, prompt_id=prompt_id, written=command, actor=key.actor)

@@ -96,16 +96,6 @@ class OpenApi:
         return self.document
 
 
-def undescribed(routes: Sequence[Route]) -> list[str]:
-    """Methods of the API that have no `@operation`."""
-    return [
-        f"{name} {route.path}"
-        for route in _of_api(routes)
-        for name, method in route.responders.items()
-        if operation_of(method) is None
-    ]
-
-
 def build_document(routes: Sequence[Route]) -> Json:
     plugin = MarshmallowPlugin(schema_name_resolver=_namer(routes))
     spec = APISpec(
@@ -120,12 +110,12 @@ def build_document(routes: Sequence[Route]) -> Json:
     spec.components.security_scheme("apiKey", {"type": "http", "scheme": "bearer", "bearerFormat": "rp_…"})
     for name, header in RESPONSE_HEADERS.items():
         spec.components.header(name, header)
-    for route in _of_api(routes):
+    for route in routes:
         described = {name: operation_of(method) for name, method in route.responders.items()}
         operations = {
             name.lower(): _operation(plugin, route, name, about) for name, about in described.items() if about
         }
-        if operations:
+        if operations and route.path.startswith(API):
             spec.path(route.path, operations=operations, parameters=list(_path_parameters(route)))
     return spec.to_dict()
 
@@ -161,10 +151,6 @@ def _namer(routes: Sequence[Route]) -> Callable[[Any], str]:
         return f"{plain}Request" if plain in answered and not issubclass(found, Answer) else plain
 
     return name
-
-
-def _of_api(routes: Sequence[Route]) -> Iterator[Route]:
-    return (route for route in routes if route.path.startswith(API))
 
 
 def _path_parameters(route: Route) -> Iterator[Json]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from app.api import cases, health, language_models, organization, prompts, replays, runs, traces, usage
+from app.api import cases, health, language_models, organization, prompts, replays, runs, traces
 from app.api.openapi import ApiDocsPage, OpenApi
 from app.api.operation import Limits, bound
 from app.container import Container
@@ -97,7 +97,7 @@ def run_routes(container: Container) -> Routes:
         "/api/v1/prompts/run": runs.RunPrompt(services.runs, container.run_delivery, follower),
         run: runs.RunResource(services.runs),
         f"{run}/events": runs.RunEvents(services.runs, follower),
-        "/api/v1/usage": usage.Usage(services.usage, container.now),
+        "/api/v1/usage": runs.Usage(services.usage, container.now),
     }
 
 

@@ -1,4 +1,4 @@
-"""POST /api/v1/prompts/run, GET /api/v1/runs/{id} and its /events."""
+"""POST /api/v1/prompts/run, GET /api/v1/runs/{id} and its /events, and GET /api/v1/usage."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ from app.http.errors import bug_message, status_of
 from app.models.api_keys import ApiKey
 from app.models.runs import RunRow
 from app.schemas import runs as schemas
+from app.schemas import usage as usage_schemas
 from app.schemas.answer import dump
 from app.schemas.base import load
 from app.services.runs import Idempotency, RunService, Started
 from app.services.runs.following import BEGINNING, Follower, Piece, Seen
 from app.services.runs.outcome import raise_failure
+from app.services.runs.usage import UsageService
+from app.timestamps import Now
 
 KEY_MAX = 255
+CSV = "text/csv"
 # https://html.spec.whatwg.org/multipage/server-sent-events.html
 EVENT_STREAM = "text/event-stream"
 # The id of `done` and of a run's own `error`: after it there is nothing.
@@ -156,10 +160,7 @@ def send_events(call: Call, key: ApiKey, follower: Follower, started: Started, *
     resp.cache_control = ["no-store"]
     resp.set_header("X-Accel-Buffering", "no")  # nginx would hold events back
     seen = follower.follow(
-        project_id=started.project_id,
-        run_id=started.run_id,
-        after=after or BEGINNING,
-        api_key_id=key.id,
+        project_id=started.project_id, run_id=started.run_id, after=after or BEGINNING, api_key_id=key.id
     )
     resp.stream = _events(seen, started.run_id, call.req.path)
 
@@ -192,3 +193,26 @@ def _event(kind: str, data: bytes, event_id: str | None) -> bytes:
 
 def _error(status: str, message: str, event_id: str | None) -> bytes:
     return _event("error", orjson.dumps({"error": message, "status": int(status[:3])}), event_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    tag: ClassVar = "Usage"
+    access: ClassVar = ByKey({"GET": "read"})
+    usage: UsageService
+    now: Now
+
+    @operation(
+        "Usage by day, prompt, version, model, key, source",
+        query=usage_schemas.UsageQuery,
+        answers={200: usage_schemas.Usage},
+        texts=(CSV,),
+    )
+    def on_get(self, key: ApiKey, command: usage_schemas.UsageQuestion, call: Call) -> usage_schemas.UsageReport | None:
+        days = command.days(self.now().date())
+        rows = self.usage.read(project_id=key.project_id, filters=days, group_by=command.group_by)
+        if call.req.client_prefers((falcon.MEDIA_JSON, CSV)) != CSV:
+            return usage_schemas.UsageReport(rows, days, command.group_by)
+        call.resp.content_type = f"{CSV}; charset=utf-8; header=present"
+        call.resp.text = usage_schemas.usage_csv(rows, command.group_by)
+        return None

@@ -92,33 +92,22 @@ class Answer(Schema, metaclass=CamelCaseMeta):
     camel_case: ClassVar = True
 
 
-def text(**options: Any) -> Field:
-    return fields.String(**_options(options))
+def _field(kind: type[Field], **metadata: Any) -> Callable[..., Field]:
+    """Return the function that makes a field of a kind, with marshmallow's options and `get`."""
+    return lambda **options: kind(**_options(options, **metadata))
+
+
+text = _field(fields.String)
+integer = _field(fields.Integer)
+number = _field(fields.Float)
+boolean = _field(fields.Boolean)
+anything = _field(fields.Raw)
+# An aware datetime, as ISO 8601 UTC with milliseconds and `Z`.
+time = _field(fields.DateTime, pattern=TIME)
 
 
 def choice(*values: str, **options: Any) -> Field:
     return fields.String(validate=validate.OneOf(values), **_options(options))
-
-
-def integer(**options: Any) -> Field:
-    return fields.Integer(**_options(options))
-
-
-def number(**options: Any) -> Field:
-    return fields.Float(**_options(options))
-
-
-def boolean(**options: Any) -> Field:
-    return fields.Boolean(**_options(options))
-
-
-def time(**options: Any) -> Field:
-    """An aware datetime, as ISO 8601 UTC with milliseconds and `Z`."""
-    return fields.DateTime(**_options(options, pattern=TIME))
-
-
-def anything(**options: Any) -> Field:
-    return fields.Raw(**_options(options))
 
 
 def many(inner: Field | type[Schema], **options: Any) -> Field:
@@ -242,12 +231,12 @@ def answer_of(struct: type[msgspec.Struct], name: str = "") -> type[Schema]:
     if struct not in _answers:
         config = struct.__struct_config__
         tag = {str(config.tag_field): choice(str(config.tag))} if config.tag_field else {}
-        members = {field.name: _field(field, config.omit_defaults) for field in structs.fields(struct)}
+        members = {field.name: _member(field, config.omit_defaults) for field in structs.fields(struct)}
         _answers[struct] = Answer.from_dict({**tag, **members}, name=name or struct.__name__)
     return _answers[struct]
 
 
-def _field(field: structs.FieldInfo, omit_defaults: bool) -> Field:
+def _member(field: structs.FieldInfo, omit_defaults: bool) -> Field:
     """Return an optional field for a value which msgspec leaves out where it is the default."""
     if field.default is UNSET or (omit_defaults and not field.required):
         return _described(field.type, required=False)

@@ -10,7 +10,7 @@ import falcon
 import pytest
 
 from app.access import Public
-from app.api.openapi import Error, build_document, undescribed
+from app.api.openapi import Error, build_document
 from app.api.operation import operation
 from app.http.route_table import RoutedApp
 from app.schemas.answer import Answer, integer
@@ -44,7 +44,6 @@ def test_a_route_that_says_nothing_of_itself_is_named() -> None:
     app = RoutedApp()
     app.add_route("/api/v1/things/{thing_id:int(min=1, max=9)}", Silent())
     app.add_route("/elsewhere", Silent(), suffix=None)
-    assert undescribed(app.routes) == ["GET /api/v1/things/{thing_id}"]
     assert build_document(app.routes)["paths"] == {}
 
 

@@ -1,4 +1,4 @@
-"""Encryption with `REPRISE_SECRET_KEY`, from which each purpose derives a key of its own."""
+"""Random tokens with their digests, and encryption with `REPRISE_SECRET_KEY`, which derives a key for each purpose."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ from app.errors import Invalid, Unavailable
 _SALT_BYTES = 28
 _NONCE_BYTES = 12
 NO_KEY = "Set REPRISE_SECRET_KEY: without it nothing can be masked, as content in work can't be encrypted."
+
+
+def new_token() -> str:
+    """43 URL-safe characters, 256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
+def digest(token: str) -> bytes:
+    """SHA-256; 256 random bits need no salt and no slow hash."""
+    return sha256(token.encode(errors="surrogatepass")).digest()
 
 
 class Undecryptable(Invalid):

@@ -24,7 +24,7 @@ from app.container import Container
 from app.models import language_models
 from app.models.prompts import prompts
 from app.process.application import build_app
-from app.services.accounts.origins import Origin
+from app.services.accounts.sign_in_attempts import Origin
 from app.web.cookies import SESSION_COOKIE
 from bench.scale_rows import Maker
 from config import logging

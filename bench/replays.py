@@ -20,7 +20,7 @@ from typing import Any
 from app.chat import Message
 from app.providers.router import Providers
 from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
-from app.services.data.recorded_export import RecordedCall, RecordedTurn, export
+from app.services.operations.demo import RecordedCall, RecordedTurn, export
 from tests.fakes import wire
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Asked, Reply

@@ -12,7 +12,7 @@ from app.errors import Unavailable
 from app.redis_store.batches import Mailbox
 from app.redis_store.broker import WakingBroker
 from app.redis_store.ownership import owned
-from app.services.accounts.owners import Owners
+from app.services.accounts.projects import Owners
 from app.services.data.masking import MaskingRules
 from app.services.traces.ingest import Receipt
 

@@ -12,7 +12,7 @@ from app.actors import ReplayActor
 from app.errors import Unavailable
 from app.redis_store.broker import WakingBroker
 from app.redis_store.ownership import owned
-from app.services.accounts.owners import Owners
+from app.services.accounts.projects import Owners
 from app.services.replays.claims import ReplaySweeper
 
 log = structlog.get_logger(__name__)

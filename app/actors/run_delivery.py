@@ -15,7 +15,7 @@ from app.errors import Unavailable, WaitTimeout
 from app.models.runs import RunRow
 from app.redis_store.broker import WakingBroker
 from app.redis_store.ownership import owned
-from app.services.accounts.owners import Owners
+from app.services.accounts.projects import Owners
 from app.services.runs import RunService, Started
 from app.services.runs.outcome import NOT_SENT
 

@@ -14,9 +14,8 @@ from app.models.audit_log import AuditEntry
 from app.models.data_policies import DataPolicy
 from app.schemas import organization as schemas
 from app.schemas.base import PageQuerySchema
-from app.services.accounts.audit import AuditService
 from app.services.accounts.keys import KeyService
-from app.services.accounts.projects import ProjectService
+from app.services.accounts.projects import AuditService, ProjectService
 from app.services.accounts.service import AccountService
 from app.services.data.policies import DataPolicyService
 

@@ -24,7 +24,7 @@ from app.redis_store.middleware import QueueMetrics
 from app.redis_store.rate import lenient_limiter
 from app.redis_store.slots import ModelSlots
 from app.services import wiring
-from app.services.accounts.owners import Owners
+from app.services.accounts.projects import Owners
 from app.services.backends import Backends
 from app.services.replays.claims import ReplaySweeper
 from app.services.runs.following import Follower

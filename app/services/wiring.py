@@ -9,31 +9,24 @@ from app.redis_store.completions import RunCompletions
 from app.redis_store.epochs import Epochs
 from app.redis_store.events import LiveRuns
 from app.redis_store.rate import strict_limiter
-from app.services.accounts.audit import AuditService
 from app.services.accounts.keys import KeyService
-from app.services.accounts.origins import KnownOrigins
-from app.services.accounts.owners import Owners
-from app.services.accounts.password_checks import PasswordChecks, TryLimits
-from app.services.accounts.passwords import Passwords
-from app.services.accounts.projects import ProjectService
+from app.services.accounts.passwords import PasswordChecks, Passwords, TryLimits
+from app.services.accounts.projects import AuditService, Owners, ProjectService
 from app.services.accounts.service import AccountService
-from app.services.accounts.sign_in_journal import SignInJournal
+from app.services.accounts.sign_in_attempts import KnownOrigins, SignInJournal
 from app.services.accounts.sign_ins import SignInService
 from app.services.backends import Backends
-from app.services.data.deletion import DeletionService
+from app.services.data.deletion import DeletionService, Remover
 from app.services.data.export import ExportService
 from app.services.data.masking import MaskingRules
-from app.services.data.policies import DataPolicyService
-from app.services.data.removal import Remover
-from app.services.data.retention import RetentionService
+from app.services.data.policies import DataPolicyService, RetentionService
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.own_models import OwnModelService
 from app.services.language_models.service import ModelService
 from app.services.operations.demo import DemoSession
-from app.services.operations.doctor import Doctor
 from app.services.operations.metrics import MetricsService
 from app.services.operations.overview import OverviewService
-from app.services.operations.readiness import Readiness
+from app.services.operations.readiness import Doctor, Readiness
 from app.services.operations.setup import SetupService
 from app.services.prompts.editor import PromptEditor
 from app.services.prompts.reader import PromptReader

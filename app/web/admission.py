@@ -9,13 +9,13 @@ from urllib.parse import quote
 import falcon
 
 from app.access import Access, ByRole, Public, SignedIn, access_of
+from app.encryption import new_token
 from app.errors import Forbidden, NotFound, RateLimited
 from app.models.organizations import Project
 from app.redis_store.rate import RateLimiter
-from app.services.accounts.origins import Origin
 from app.services.accounts.projects import ProjectService
+from app.services.accounts.sign_in_attempts import Origin
 from app.services.accounts.sign_ins import SignInService, Viewer
-from app.services.accounts.tokens import new_token
 from app.web.cookies import DEVICE_COOKIE, FORM_COOKIE, SESSION_COOKIE, Cookies, read_flash
 from app.web.forms import Form, check_csrf, csrf_token, read_form
 from app.web.page import Page

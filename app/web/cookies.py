@@ -10,7 +10,7 @@ from typing import Literal
 import falcon
 import orjson
 
-from app.services.accounts.origins import REMEMBERED
+from app.services.accounts.sign_in_attempts import REMEMBERED
 from app.services.accounts.sign_ins import SESSION
 
 SESSION_COOKIE = "reprise_session"

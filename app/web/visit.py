@@ -10,7 +10,7 @@ from app.errors import Forbidden, Invalid, NotFound, RepriseError
 from app.models.audit_log import Actor
 from app.models.memberships import Role
 from app.models.organizations import Project
-from app.services.accounts.origins import Origin
+from app.services.accounts.sign_in_attempts import Origin
 from app.services.accounts.sign_ins import Viewer
 from app.web.cookies import Flash
 from app.web.forms import Form

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from app.models.usage import SUMS
-from app.services.data.recorded_export import RecordedCall, RecordedTurn, export
+from app.services.operations.demo import RecordedCall, RecordedTurn, export
 from tests.e2e.ui.conftest import sign_in
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.services.accounts.origins import Origin
 from app.services.accounts.service import NewUser
+from app.services.accounts.sign_in_attempts import Origin
 from app.timestamps import iso
 from tests.support.world import World, new_world
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.services.data.recorded_export import export
+from app.services.operations.demo import export
 from tests.support.api_routes import NOTHING, ApiRoute, api_routes
 from tests.support.everything import MARK, TURNS, everything, new_prompt, organization
 from tests.support.world import World, new_world

@@ -22,7 +22,7 @@ from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.providers.router import Providers
 from app.services.accounts.keys import SCOPES
-from app.services.accounts.origins import Origin
+from app.services.accounts.sign_in_attempts import Origin
 from config.settings import Settings
 from tests.support.checked_client import CheckedClient
 from tests.support.mariadb import MariaDB

@@ -12,12 +12,12 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from app.db import Database
+from app.encryption import digest, new_token
 from app.errors import Forbidden, Invalid, NotFound, Unauthorized, require
 from app.metrics import Metrics, cache_lookups
 from app.models import api_keys, audit_log, organizations
 from app.models.api_keys import ApiKey
 from app.models.audit_log import SYSTEM, Action, Actor
-from app.services.accounts.tokens import digest, new_token
 from app.timestamps import Now
 
 # Permits changes of the organization, which all of its projects share; so no key has this scope by default.

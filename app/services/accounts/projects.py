@@ -1,15 +1,22 @@
-"""Projects: what a viewer can see of them, and their names."""
+"""Projects of organizations, the owners of runs and replays, and the audit log."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 from dataclasses import dataclass, field
+from functools import partial
 
+from sqlalchemy import Table
+
+from app.caches import BoundedCache
+from app.cursors import Page, page_by_id
 from app.db import Database
-from app.errors import Invalid, NotFound
+from app.errors import Invalid, NotFound, require
 from app.models import audit_log, organizations
-from app.models.audit_log import Action, Actor
+from app.models.audit_log import Action, Actor, AuditEntry
 from app.models.organizations import Project
+from app.models.replays import replays
+from app.models.runs import runs
 from app.services.accounts.sign_ins import Viewer
 from app.timestamps import Now
 
@@ -78,3 +85,45 @@ def checked_name(name: str) -> str:
     if not 1 <= len(name) <= NAME_MAX or "\0" in name:
         raise Invalid(f"name: Use 1 to {NAME_MAX} characters.")
     return name
+
+
+PROJECTS_MAX = 10_000
+
+
+class Owners:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._of_projects: BoundedCache[int] = BoundedCache(PROJECTS_MAX)
+
+    def of_project(self, project_id: int) -> int:
+        """The id of the project's organization, which never changes; `NotFound` if there is no such project."""
+        known = self._of_projects.get(project_id)
+        if known is not None:
+            return known
+        with self._database.read() as connection:
+            found = require(organizations.find_organization(connection, project_id), "There is no such project.")
+        self._of_projects.put(project_id, found, weight=1)
+        return found
+
+    def of_runs(self, run_ids: Collection[int]) -> dict[int, int]:
+        """{run id: organization id} of the runs that exist."""
+        return self._of(runs, run_ids)
+
+    def of_replays(self, replay_ids: Collection[int]) -> dict[int, int]:
+        """{replay id: organization id} of the replays that exist."""
+        return self._of(replays, replay_ids)
+
+    def _of(self, table: Table, ids: Collection[int]) -> dict[int, int]:
+        with self._database.read() as connection:
+            return organizations.organizations_of(connection, table, ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditService:
+    database: Database
+
+    def page(self, *, organization_id: int, limit: int, cursor: str | None) -> Page[AuditEntry]:
+        """Newest first."""
+        with self.database.read() as connection:
+            read = partial(audit_log.list_entries, connection, organization_id=organization_id)
+            return page_by_id(read, limit=limit, cursor=cursor)

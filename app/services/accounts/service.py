@@ -11,17 +11,16 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from app.db import Database
+from app.encryption import digest, new_token
 from app.errors import Conflict, Invalid, NotFound, require
 from app.models import audit_log, invitations, memberships, organizations, sign_ins, users
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.invitations import Invitation
 from app.models.memberships import Member, Role
 from app.models.users import User
-from app.services.accounts.origins import Origin
-from app.services.accounts.password_checks import PasswordChecks, WrongPassword
-from app.services.accounts.passwords import Passwords
+from app.services.accounts.passwords import PasswordChecks, Passwords, WrongPassword
+from app.services.accounts.sign_in_attempts import Origin
 from app.services.accounts.sign_ins import SignInService, Started
-from app.services.accounts.tokens import digest, new_token
 from app.timestamps import Now
 
 INVITATION = timedelta(days=7)

@@ -9,17 +9,15 @@ from datetime import timedelta
 from sqlalchemy import Connection
 
 from app.db import Database
+from app.encryption import digest, new_token
 from app.errors import Invalid, Unauthorized
 from app.models import memberships, sign_ins, users
 from app.models.audit_log import Actor
 from app.models.base import earlier_now
 from app.models.memberships import Role
 from app.models.sign_ins import SignedIn
-from app.services.accounts.origins import KnownOrigins, Origin
-from app.services.accounts.password_checks import PasswordChecks, WrongPassword
-from app.services.accounts.passwords import Passwords
-from app.services.accounts.sign_in_journal import SignInJournal, Way
-from app.services.accounts.tokens import digest, new_token
+from app.services.accounts.passwords import PasswordChecks, Passwords, WrongPassword
+from app.services.accounts.sign_in_attempts import KnownOrigins, Origin, SignInJournal, Way
 from app.timestamps import Now
 
 SESSION = timedelta(days=30)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from typing import Protocol
+
+from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import NotFound
@@ -13,9 +17,38 @@ from app.models import audit_log, data_policies, erasures, removal, sessions
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.removal import TurnScope
 from app.redis_store.epochs import Epochs
-from app.services.data.removal import Remover, Step
 from app.services.traces.sessions import session_key_of
 from app.timestamps import Now
+
+# Rows of one transaction, which takes some tens of milliseconds.
+AT_ONCE = 500
+PAUSE_S = 0.02
+
+
+class Step(Protocol):
+    """Removes at most `limit` rows and returns their number, 0 if there are none left."""
+
+    def __call__(self, connection: Connection, *, limit: int) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remover:
+    database: Database
+    at_once: int = AT_ONCE
+    pause_s: float = PAUSE_S
+    monotonic: Callable[[], float] = time.monotonic
+
+    def exhaust(self, step: Step, *, until: float | None = None) -> int:
+        """Repeat the step until no rows are left or the monotonic time is `until`; returns the number of rows."""
+        total = 0
+        while until is None or self.monotonic() < until:
+            removed = self.database.retrying(lambda connection: step(connection, limit=self.at_once))
+            if not removed:
+                break
+            total += removed
+            time.sleep(self.pause_s)
+        return total
+
 
 # Tables of a prompt's rows, each before the tables that it refers to.
 OF_PROMPT = ("replays", "test_cases", "draft_snapshots")

@@ -1,7 +1,9 @@
-"""Checks what a process depends on: the database with a schema that it knows, Redis, and the workers."""
+"""Checks what a process depends on, for load balancers, and examines an instance for the people who run it."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import redis
@@ -9,7 +11,8 @@ import redis
 from app.db import Database
 from app.errors import Unavailable
 from app.models import schema
-from app.redis_store.broker import WakingBroker, workers_seen
+from app.redis_store.broker import QUEUES, WakingBroker, workers_seen
+from config.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,3 +51,59 @@ class Readiness:
         except redis.RedisError as error:
             return f"Redis does not answer: {error}."
         return f"No worker was seen on: {', '.join(idle)}." if idle else None
+
+
+FREE_BYTES = 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    check: str
+    ok: bool
+    found: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doctor:
+    settings: Settings
+    readiness: Readiness
+    client: redis.Redis
+
+    def examine(self) -> list[Finding]:
+        """All findings, in the order in which problems are best solved."""
+        return [self._mode(), self._secret_key(), self._database(), *self._services(), self._disk()]
+
+    def _mode(self) -> Finding:
+        mode = "embedded, all in one process" if self.settings.embedded else "MySQL and Redis"
+        return Finding("settings", True, mode, "")
+
+    def _secret_key(self) -> Finding:
+        present = bool(self.settings.secret_key) or self.settings.embedded
+        remedy = "Set REPRISE_SECRET_KEY to the same long random text for every process."
+        return Finding("secret key", present, "set" if present else "missing", remedy)
+
+    def _database(self) -> Finding:
+        problem = self.readiness.database_problem()
+        remedy = "Run `reprise db upgrade`; check DATABASE_URL and that the server takes connections from here."
+        return Finding("database", problem is None, problem or "reachable, schema up to date", remedy)
+
+    def _services(self) -> Iterator[Finding]:
+        """Redis and the workers of its queues; the embedded mode runs both inside `reprise serve`."""
+        if self.settings.embedded:
+            return
+        problem = self.readiness.redis_problem()
+        remedy = "Check REDIS_URL, that the server runs, and that it takes connections from here."
+        yield Finding("Redis", problem is None, problem or "reachable", remedy)
+        if problem is None:
+            yield from (self._workers(queue) for queue in QUEUES)
+
+    def _workers(self, queue: str) -> Finding:
+        count = workers_seen(self.client, queue)
+        remedy = f"Start the process `{queue}` of the Procfile, or look into its log."
+        return Finding(f"workers of {queue}", count > 0, str(count), remedy)
+
+    def _disk(self) -> Finding:
+        free = shutil.disk_usage(self.settings.home).free
+        remedy = f"Make room in {self.settings.home}, or set REPRISE_HOME to a folder elsewhere."
+        return Finding("disk", free >= FREE_BYTES, f"{free / 1024**3:.1f} GiB free", remedy)

@@ -19,7 +19,7 @@ from app.models.base import earlier_now
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
 from app.providers.router import Providers
-from app.services.accounts.owners import Owners
+from app.services.accounts.projects import Owners
 from app.services.prompts.service import PromptService
 from app.services.runs.claims import KEY_TTL, RunEnding, RunSweeper
 from app.services.runs.execution import Executor

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from app.services.data.recorded_export import export as conversation
+from app.services.operations.demo import export as conversation
 from app.services.traces.ingest import IngestService
 from app.services.traces.known_prompts import KnownPrompts
 from tests.support.everything import TURNS

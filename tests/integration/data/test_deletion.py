@@ -8,7 +8,7 @@ import pytest
 
 from app.errors import NotFound
 from app.models.audit_log import audit_log
-from app.services.data.recorded_export import export as conversation
+from app.services.operations.demo import export as conversation
 from app.services.traces.known_prompts import KnownPrompts
 from tests.integration.data.conftest import counts
 from tests.support.everything import MARK, TURNS, everything

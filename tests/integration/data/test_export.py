@@ -16,7 +16,7 @@ from sqlalchemy import event
 from app.errors import Unavailable
 from app.http.exports import AT_ONCE, PIECE, STALLED_S
 from app.services.data import export as service
-from app.services.data.recorded_export import export as conversation
+from app.services.operations.demo import export as conversation
 from app.services.traces.sessions import SessionService
 from app.timestamps import iso
 from tests.support.deployment import Deployment, EmbeddedServer

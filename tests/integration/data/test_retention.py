@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.models import removal
-from app.services.data.recorded_export import export as conversation
+from app.services.operations.demo import export as conversation
 from tests.integration.data.conftest import Days, counts, keep
 from tests.support.everything import TURNS, everything
 from tests.support.exports import export, span
@@ -175,8 +175,8 @@ def test_spans_that_arrive_for_turns_being_removed_leave_whole_sessions(world: W
 
 @pytest.mark.usefixtures("no_policies_of_others")
 def test_the_clock_stops_in_time_and_goes_on_where_it_stopped(world: World) -> None:
-    from app.services.data.removal import Remover
-    from app.services.data.retention import RetentionService
+    from app.services.data.deletion import Remover
+    from app.services.data.policies import RetentionService
 
     world.send(conversation(world.prompt(), "c", TURNS, start_ns=1_760_000_000_000_000_000))
     keep(world, spans_days=1)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app.services.data.recorded_export import RecordedCall, RecordedTurn, export
+from app.services.operations.demo import RecordedCall, RecordedTurn, export
 from tests.integration.replays.recording import START_NS, tool
 from tests.support.deployment import ROOT, environment
 from tests.support.http_client import Client

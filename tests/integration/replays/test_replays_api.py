@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.services.data.recorded_export import RecordedTurn
+from app.services.operations.demo import RecordedTurn
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import (

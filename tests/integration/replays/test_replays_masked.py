@@ -3,7 +3,7 @@
 import pytest
 
 from app.models.data_policies import DataPolicy
-from app.services.data.recorded_export import RecordedCall, RecordedTurn
+from app.services.operations.demo import RecordedCall, RecordedTurn
 from tests.fakes.wire import Reply
 from tests.integration.replays import recording
 from tests.support.readable import readable

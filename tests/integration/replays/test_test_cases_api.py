@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.services.data.recorded_export import RecordedTurn
+from app.services.operations.demo import RecordedTurn
 from tests.integration.replays.recording import HOT, make_case, prompt, record
 from tests.support.world import World, new_world
 

@@ -12,11 +12,9 @@ from argon2 import PasswordHasher
 from app.errors import RateLimited, RepriseError, Unauthorized, Unavailable
 from app.metrics import Metrics
 from app.redis_store.rate import strict_limiter
-from app.services.accounts.origins import KnownOrigins, Origin
-from app.services.accounts.password_checks import PasswordChecks, TryLimits
-from app.services.accounts.passwords import Passwords
+from app.services.accounts.passwords import PasswordChecks, Passwords, TryLimits
 from app.services.accounts.service import AccountService
-from app.services.accounts.sign_in_journal import SignInJournal
+from app.services.accounts.sign_in_attempts import KnownOrigins, Origin, SignInJournal
 from app.services.accounts.sign_ins import SignInService
 from tests.integration.web.conftest import PASSWORD, address, admin, member_of
 from tests.support.world import World

@@ -10,8 +10,8 @@ import structlog
 from app.metrics.registry import SIGN_INS
 from app.models.audit_log import AuditEntry
 from app.models.memberships import Role
-from app.services.accounts.origins import Origin
 from app.services.accounts.service import NewUser
+from app.services.accounts.sign_in_attempts import Origin
 from tests.integration.security.conftest import OF_ACCOUNT_AND_ORIGIN, Door, somewhere
 from tests.integration.web.conftest import Browser, address
 from tests.support.waiting import wait_until

@@ -10,7 +10,7 @@ import pytest
 
 from app.errors import Unauthorized
 from app.models.memberships import Role
-from app.services.accounts.origins import Origin
+from app.services.accounts.sign_in_attempts import Origin
 from tests.integration.security.conftest import Door
 from tests.integration.web.conftest import PASSWORD, Browser
 from tests.support.world import World

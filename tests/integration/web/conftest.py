@@ -13,8 +13,8 @@ import pytest
 from falcon.testing import Result
 
 from app.models.memberships import Role
-from app.services.accounts.origins import Origin
 from app.services.accounts.service import NewUser
+from app.services.accounts.sign_in_attempts import Origin
 from tests.support.world import World
 
 PASSWORD = "correct horse battery"

@@ -9,7 +9,7 @@ from falcon.testing import TestClient
 
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
-from app.services.accounts.origins import Origin
+from app.services.accounts.sign_in_attempts import Origin
 from app.services.accounts.sign_ins import SESSION
 from tests.integration.web.conftest import PASSWORD, Browser, address
 from tests.support.world import World

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from app.models.memberships import Role
+from app.models.organizations import Role
 
 Scope = Literal["run", "read", "write", "ingest", "admin"]
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from app.access import ByKey
 from app.api.operation import Command, operation
 from app.cursors import Page
-from app.models import invitations, memberships, organizations
+from app.models import organizations
 from app.models.api_keys import ApiKey
 from app.models.audit_log import AuditEntry
 from app.models.data_policies import DataPolicy
@@ -125,7 +125,7 @@ class Members(_Members):
     access = ByKey({"GET": "admin"})
 
     @operation("The organization's members, in the order they joined", answers={200: schemas.Members})
-    def on_get(self, key: ApiKey) -> list[memberships.Member]:
+    def on_get(self, key: ApiKey) -> list[organizations.Member]:
         return self.accounts.members(organization_id=key.organization_id)
 
 
@@ -135,11 +135,11 @@ class Member(_Members):
     access = ByKey({"GET": "admin", "PATCH": "admin", "DELETE": "admin"})
 
     @operation("One member", answers={200: schemas.Member})
-    def on_get(self, key: ApiKey, user_id: int) -> memberships.Member:
+    def on_get(self, key: ApiKey, user_id: int) -> organizations.Member:
         return self.accounts.member(organization_id=key.organization_id, user_id=user_id)
 
     @operation("Change a member's role", body=schemas.RoleSchema, answers={200: schemas.Member}, errors=(409,))
-    def on_patch(self, key: ApiKey, command: Command, user_id: int) -> memberships.Member:
+    def on_patch(self, key: ApiKey, command: Command, user_id: int) -> organizations.Member:
         organization_id = key.organization_id
         self.accounts.change_role(organization_id=organization_id, user_id=user_id, actor=key.actor, **command)
         return self.accounts.member(organization_id=organization_id, user_id=user_id)
@@ -153,7 +153,7 @@ class Invitations(_Members):
     access = ByKey({"GET": "admin", "POST": "admin"})
 
     @operation("Invitations that nobody has followed yet, newest first", answers={200: schemas.Invitations})
-    def on_get(self, key: ApiKey) -> list[invitations.Invitation]:
+    def on_get(self, key: ApiKey) -> list[organizations.Invitation]:
         return self.accounts.invitations(organization_id=key.organization_id)
 
     @operation(
@@ -171,7 +171,7 @@ class Invitation(_Members):
     access = ByKey({"GET": "admin", "DELETE": "admin"})
 
     @operation("One open invitation", answers={200: schemas.Invitation})
-    def on_get(self, key: ApiKey, invitation_id: int) -> invitations.Invitation:
+    def on_get(self, key: ApiKey, invitation_id: int) -> organizations.Invitation:
         return self.accounts.open_invitation(organization_id=key.organization_id, invitation_id=invitation_id)
 
     @operation("Withdraw an invitation", answers={204: None})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import Connection
@@ -79,3 +81,16 @@ def _by_size(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
         size += row_size
     if start < len(rows):
         yield rows[start:]
+
+
+_RANDOM_BITS = 21
+
+
+def first_batch_id(when: datetime) -> int:
+    """The lowest id of batches that were received at this time or later."""
+    return int(when.timestamp() * 1000) << _RANDOM_BITS
+
+
+def new_batch_id(now: datetime) -> int:
+    """Milliseconds since 1970 and 21 random bits, which tell the attempts of one millisecond apart."""
+    return first_batch_id(now) | secrets.randbits(_RANDOM_BITS)

@@ -1,16 +1,31 @@
-"""Organizations, and the projects that own everything else."""
+"""Organizations with their projects, which own everything else, their members and their invitations."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
-from sqlalchemy import Column, Connection, Index, String, Table, func, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    Index,
+    String,
+    Table,
+    TypeDecorator,
+    UniqueConstraint,
+    delete,
+    func,
+    select,
+    update,
+)
+from sqlalchemy.engine import Dialect
 
 from app.errors import require
 from app.models import queries
-from app.models.base import OPTIONS, Timestamp, identifier, metadata, reference
+from app.models.base import OPTIONS, BigInt, Timestamp, binary, exact, identifier, metadata, reference
+from app.models.users import users
 
 organizations = Table(
     "organizations",
@@ -91,3 +106,172 @@ def organizations_of(connection: Connection, table: Table, ids: Collection[int])
 
 def rename_project(connection: Connection, *, project_id: int, name: str) -> None:
     connection.execute(update(projects).where(projects.c.id == project_id).values(name=name))
+
+
+class Role(StrEnum):
+    """A viewer reads; a member also edits and runs; an admin also changes the settings."""
+
+    VIEWER = "viewer"
+    MEMBER = "member"
+    ADMIN = "admin"
+
+    def covers(self, needed: Role) -> bool:
+        """True if this role includes the rights of `needed`."""
+        ranked = list(Role)
+        return ranked.index(self) >= ranked.index(needed)
+
+
+class RoleType(TypeDecorator[Role]):
+    """A column of roles, as strings that are compared byte for byte."""
+
+    impl = exact(16)
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Role | None:
+        return None if value is None else Role(value)
+
+
+memberships = Table(
+    "memberships",
+    metadata,
+    identifier(),
+    reference("organization_id", "organizations"),
+    reference("user_id", "users"),
+    Column("role", RoleType, nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    UniqueConstraint("organization_id", "user_id"),
+    Index("ix_memberships_user_id", "user_id"),
+    **OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    user_id: int
+    name: str
+    email: str
+    role: Role
+    created_at: datetime
+
+
+_MEMBER = select(*queries.columns_of(Member, memberships, name=users.c.name, email=users.c.email)).join(
+    users, users.c.id == memberships.c.user_id
+)
+
+
+def add_membership(connection: Connection, *, organization_id: int, user_id: int, role: Role, now: datetime) -> None:
+    queries.insert_row(
+        connection, memberships, organization_id=organization_id, user_id=user_id, role=role, created_at=now
+    )
+
+
+def roles_of(connection: Connection, *, user_id: int) -> dict[int, Role]:
+    """The user's role in each of their organizations, by its id."""
+    statement = select(memberships.c.organization_id, memberships.c.role).where(memberships.c.user_id == user_id)
+    return {row[0]: row[1] for row in connection.execute(statement)}
+
+
+def list_members(connection: Connection, *, organization_id: int) -> list[Member]:
+    """In the order they joined."""
+    statement = _MEMBER.where(memberships.c.organization_id == organization_id).order_by(memberships.c.id)
+    return queries.list_rows(connection, Member, statement)
+
+
+def lock_roles(connection: Connection, *, organization_id: int) -> dict[int, Role]:
+    """The role of each member by user id, locked until the commit: two admins can't both step down at once."""
+    c = memberships.c
+    statement = select(c.user_id, c.role).where(c.organization_id == organization_id).order_by(c.id).with_for_update()
+    return {row[0]: row[1] for row in connection.execute(statement)}
+
+
+def set_role(connection: Connection, *, organization_id: int, user_id: int, role: Role) -> None:
+    ours = memberships.c.organization_id == organization_id, memberships.c.user_id == user_id
+    connection.execute(update(memberships).where(*ours).values(role=role))
+
+
+def remove_membership(connection: Connection, *, organization_id: int, user_id: int) -> None:
+    ours = memberships.c.organization_id == organization_id, memberships.c.user_id == user_id
+    connection.execute(delete(memberships).where(*ours))
+
+
+invitations = Table(
+    "invitations",
+    metadata,
+    identifier(),
+    reference("organization_id", "organizations"),
+    Column("email", exact(254), nullable=False),
+    Column("role", RoleType, nullable=False),
+    Column("digest", binary(32), nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    Column("expires_at", Timestamp, nullable=False),
+    Column("accepted_by", BigInt),
+    UniqueConstraint("digest"),
+    Index("ix_invitations_organization_id", "organization_id"),
+    **OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    id: int
+    organization_id: int
+    organization: str
+    email: str
+    role: Role
+    created_at: datetime
+    expires_at: datetime
+
+
+_OPEN = (
+    select(*queries.columns_of(Invitation, invitations, organization=organizations.c.name))
+    .join(organizations, organizations.c.id == invitations.c.organization_id)
+    .where(invitations.c.accepted_by.is_(None))
+)
+
+
+def add_invitation(
+    connection: Connection,
+    *,
+    organization_id: int,
+    email: str,
+    role: Role,
+    digest: bytes,
+    now: datetime,
+    expires_at: datetime,
+) -> None:
+    values = {"email": email, "role": role, "digest": digest, "created_at": now, "expires_at": expires_at}
+    queries.insert_row(connection, invitations, organization_id=organization_id, **values)
+
+
+def find_invitation(connection: Connection, *, digest: bytes, now: datetime) -> Invitation | None:
+    """The invitation, unless it was accepted or has expired."""
+    statement = _OPEN.where(invitations.c.digest == digest, invitations.c.expires_at > now)
+    return queries.find_row(connection, Invitation, statement)
+
+
+def list_invitations(connection: Connection, *, organization_id: int) -> list[Invitation]:
+    """Invitations that were not accepted, expired ones too, newest first."""
+    ours = _OPEN.where(invitations.c.organization_id == organization_id)
+    return queries.list_rows(connection, Invitation, queries.newest_first(ours, invitations.c.id))
+
+
+def accept_invitation(connection: Connection, *, invitation_id: int, user_id: int) -> bool:
+    """Mark the invitation as accepted; False if it was accepted before."""
+    c = invitations.c
+    statement = update(invitations).where(c.id == invitation_id, c.accepted_by.is_(None)).values(accepted_by=user_id)
+    return queries.changes_row(connection, statement)
+
+
+def withdraw_invitation(connection: Connection, *, organization_id: int, invitation_id: int) -> str | None:
+    """Delete an open invitation; returns its e-mail, None if there is no such invitation."""
+    c = invitations.c
+    ours = c.id == invitation_id, c.organization_id == organization_id, c.accepted_by.is_(None)
+    email = connection.scalar(select(c.email).where(*ours))
+    return email if queries.changes_row(connection, delete(invitations).where(*ours)) else None
+
+
+def withdraw_invitations(connection: Connection, *, organization_id: int, email: str) -> None:
+    """Delete the open invitations for an e-mail."""
+    c = invitations.c
+    ours = c.organization_id == organization_id, c.email == email, c.accepted_by.is_(None)
+    connection.execute(delete(invitations).where(*ours))

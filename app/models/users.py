@@ -1,14 +1,16 @@
-"""Users: people who sign in, whichever organizations they are members of."""
+"""Users, their sign-ins, and the origins that they signed in from; of tokens and origins only digests are stored."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
-from sqlalchemy import Column, Connection, String, Table, UniqueConstraint, select, update
+from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, delete, select, update
 
 from app.models import queries
-from app.models.base import OPTIONS, Timestamp, exact, identifier, metadata
+from app.models.base import OPTIONS, Timestamp, binary, exact, identifier, metadata, reference
 
 users = Table(
     "users",
@@ -51,3 +53,96 @@ def find_user(connection: Connection, user_id: int) -> User | None:
 
 def set_password(connection: Connection, *, user_id: int, password_hash: str) -> None:
     connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
+
+
+Kind = Literal["session", "link"]
+
+sign_ins = Table(
+    "sign_ins",
+    metadata,
+    identifier(),
+    reference("user_id", "users"),
+    Column("kind", exact(8), nullable=False),
+    Column("digest", binary(32), nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    Column("expires_at", Timestamp, nullable=False),
+    UniqueConstraint("digest"),
+    Index("ix_sign_ins_user_id", "user_id"),
+    Index("ix_sign_ins_expires_at", "expires_at"),
+    **OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    user_id: int
+    email: str
+    name: str
+
+
+def add_sign_in(
+    connection: Connection, *, user_id: int, kind: Kind, digest: bytes, now: datetime, expires_at: datetime
+) -> None:
+    queries.insert_row(
+        connection, sign_ins, user_id=user_id, kind=kind, digest=digest, created_at=now, expires_at=expires_at
+    )
+
+
+def find_signed_in(connection: Connection, *, kind: Kind, digest: bytes, now: datetime) -> SignedIn | None:
+    """The user of a token that has not expired."""
+    statement = (
+        select(*queries.columns_of(SignedIn, users, user_id=users.c.id))
+        .join(sign_ins, sign_ins.c.user_id == users.c.id)
+        .where(sign_ins.c.digest == digest, sign_ins.c.kind == kind, sign_ins.c.expires_at > now)
+    )
+    return queries.find_row(connection, SignedIn, statement)
+
+
+def remove_sign_in(connection: Connection, *, kind: Kind, digest: bytes) -> bool:
+    """Delete a sign-in; False if there is none."""
+    return queries.changes_row(connection, delete(sign_ins).where(sign_ins.c.kind == kind, sign_ins.c.digest == digest))
+
+
+def remove_sign_ins(connection: Connection, *, user_id: int, kind: Kind | None = None) -> None:
+    """Delete the sign-ins of a user, all or those of one kind."""
+    statement = delete(sign_ins).where(sign_ins.c.user_id == user_id)
+    connection.execute(statement.where(sign_ins.c.kind == kind) if kind else statement)
+
+
+def remove_expired_sign_ins(connection: Connection, *, now: datetime) -> None:
+    connection.execute(delete(sign_ins).where(sign_ins.c.expires_at <= now))
+
+
+known_origins = Table(
+    "known_origins",
+    metadata,
+    identifier(),
+    reference("user_id", "users"),
+    Column("digest", binary(32), nullable=False),
+    Column("used_at", Timestamp, nullable=False),
+    UniqueConstraint("user_id", "digest"),
+    Index("ix_known_origins_used_at", "used_at"),
+    **OPTIONS,
+)
+_known = known_origins.c
+
+
+def known_digests(connection: Connection, *, email: str, digests: Collection[bytes], since: datetime) -> set[bytes]:
+    """The digests from which the user of that e-mail signed in since then; none for an unknown e-mail."""
+    statement = select(_known.digest).join(users, users.c.id == _known.user_id)
+    found = connection.scalars(
+        statement.where(users.c.email == email, _known.digest.in_(digests), _known.used_at > since)
+    )
+    return {bytes(digest) for digest in found}
+
+
+def remember_origins(
+    connection: Connection, *, user_id: int, digests: Collection[bytes], now: datetime, since: datetime, most: int
+) -> None:
+    """Store the digests as used now; delete all but the user's `most` newest, and all that were used before `since`."""
+    for digest in sorted(digests):
+        queries.put_row(connection, known_origins, key={"user_id": user_id, "digest": digest}, values={"used_at": now})
+    ours = _known.user_id == user_id
+    newest = select(_known.id).where(ours).order_by(_known.used_at.desc(), _known.id.desc()).limit(most)
+    connection.execute(delete(known_origins).where(ours, _known.id.not_in(list(connection.scalars(newest)))))
+    connection.execute(delete(known_origins).where(_known.used_at <= since))

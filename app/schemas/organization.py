@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from marshmallow import fields, post_load, validate
 
-from app.models import api_keys, invitations
+from app.models import api_keys, organizations
 from app.models import data_policies as policies
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.otlp.masking import MASK, RULES_MAX
 from app.patterns import LONGEST_PATTERN
 from app.schemas.answer import Answer, choice, integer, itself, many, mapping, one, part, text, time
@@ -73,7 +73,7 @@ class Invitations(Answer):
 class NewInvitation(NamedTuple):
     """An invitation with its secret token."""
 
-    invitation: invitations.Invitation
+    invitation: organizations.Invitation
     token: str
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.web.visit import Visit
 
 # Section, label, path below the project, the role that sees it.

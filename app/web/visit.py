@@ -8,8 +8,7 @@ from urllib.parse import urlencode
 
 from app.errors import Forbidden, Invalid, NotFound, RepriseError
 from app.models.audit_log import Actor
-from app.models.memberships import Role
-from app.models.organizations import Project
+from app.models.organizations import Project, Role
 from app.services.accounts.sign_in_attempts import Origin
 from app.services.accounts.sign_ins import Viewer
 from app.web.cookies import Flash

@@ -13,7 +13,7 @@ from falcon.testing import StartResponseMock, create_environ
 from gunicorn.util import split_request_uri, unquote_to_wsgi_str
 
 from app.access import Access, ByKey, ByMetricsToken, ByRole, Public, SignedIn
-from app.models.memberships import Role
+from app.models.organizations import Role
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE")
 # Neither JSON nor a form: whoever parses it answers 400 or 415.

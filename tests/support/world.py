@@ -16,8 +16,8 @@ from falcon.testing import Result, TestClient
 from sqlalchemy import text
 
 from app.container import Container
-from app.models import language_models, memberships, organizations, prompts, schema, users
-from app.models.memberships import Role
+from app.models import language_models, organizations, prompts, schema, users
+from app.models.organizations import Role
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.providers.router import Providers
@@ -105,7 +105,7 @@ class World:
             email = f"{secrets.token_hex(6)}@example.org"
             user = users.add_user(connection, email=email, name="Ada", password_hash="none", now=now)
             organization = self.organization_id
-            memberships.add_membership(connection, organization_id=organization, user_id=user, role=role, now=now)
+            organizations.add_membership(connection, organization_id=organization, user_id=user, role=role, now=now)
         return self.container.services.sign_ins.start(user, Origin("127.0.0.1"), way="password").token
 
     def count(self, table: str) -> int:

@@ -122,7 +122,7 @@ class Owners:
 class AuditService:
     database: Database
 
-    def page(self, *, organization_id: int, limit: int, cursor: str | None) -> Page[AuditEntry]:
+    def page(self, *, organization_id: int, limit: int = 50, cursor: str | None = None) -> Page[AuditEntry]:
         """Newest first."""
         with self.database.read() as connection:
             read = partial(audit_log.list_entries, connection, organization_id=organization_id)

@@ -13,10 +13,9 @@ from sqlalchemy.exc import IntegrityError
 from app.db import Database
 from app.encryption import digest, new_token
 from app.errors import Conflict, Invalid, NotFound, require
-from app.models import audit_log, invitations, memberships, organizations, sign_ins, users
+from app.models import audit_log, organizations, users
 from app.models.audit_log import SYSTEM, Action, Actor
-from app.models.invitations import Invitation
-from app.models.memberships import Member, Role
+from app.models.organizations import Invitation, Member, Role
 from app.models.users import User
 from app.services.accounts.passwords import PasswordChecks, Passwords, WrongPassword
 from app.services.accounts.sign_in_attempts import Origin
@@ -63,7 +62,7 @@ class AccountService:
 
     def members(self, *, organization_id: int) -> list[Member]:
         with self.database.read() as connection:
-            return memberships.list_members(connection, organization_id=organization_id)
+            return organizations.list_members(connection, organization_id=organization_id)
 
     def member(self, *, organization_id: int, user_id: int) -> Member:
         members = {member.user_id: member for member in self.members(organization_id=organization_id)}
@@ -73,7 +72,7 @@ class AccountService:
         """`Conflict` if it would leave the organization without an admin."""
         with self.database.write() as connection:
             old = self._lock_member(connection, organization_id, user_id, stays_admin=role is Role.ADMIN)
-            memberships.set_role(connection, organization_id=organization_id, user_id=user_id, role=role)
+            organizations.set_role(connection, organization_id=organization_id, user_id=user_id, role=role)
             email = self._email(connection, user_id)
             self._note(connection, organization_id, actor, Action.MEMBER_ROLE_CHANGED, email, old=old, new=role)
 
@@ -82,10 +81,10 @@ class AccountService:
         with self.database.write() as connection:
             organizations.lock_organization(connection, organization_id)
             self._lock_member(connection, organization_id, user_id, stays_admin=False)
-            memberships.remove_membership(connection, organization_id=organization_id, user_id=user_id)
-            sign_ins.remove_all_of(connection, user_id=user_id)
+            organizations.remove_membership(connection, organization_id=organization_id, user_id=user_id)
+            users.remove_sign_ins(connection, user_id=user_id)
             email = self._email(connection, user_id)
-            invitations.withdraw_all(connection, organization_id=organization_id, email=email)
+            organizations.withdraw_invitations(connection, organization_id=organization_id, email=email)
             self._note(connection, organization_id, actor, Action.MEMBER_REMOVED, email)
 
     def invite(self, *, organization_id: int, email: str, role: Role, actor: Actor) -> str:
@@ -94,10 +93,10 @@ class AccountService:
         with self.database.write() as connection:
             # Two admins who invite the same person at once wait for each other; the second link is valid.
             organizations.lock_organization(connection, organization_id)
-            if email in {m.email for m in memberships.list_members(connection, organization_id=organization_id)}:
+            if email in {m.email for m in organizations.list_members(connection, organization_id=organization_id)}:
                 raise Invalid(f"email: {email} is a member already.")
-            invitations.withdraw_all(connection, organization_id=organization_id, email=email)
-            invitations.add_invitation(
+            organizations.withdraw_invitations(connection, organization_id=organization_id, email=email)
+            organizations.add_invitation(
                 connection,
                 organization_id=organization_id,
                 email=email,
@@ -111,7 +110,7 @@ class AccountService:
 
     def invitations(self, *, organization_id: int) -> list[Invitation]:
         with self.database.read() as connection:
-            return invitations.list_open(connection, organization_id=organization_id)
+            return organizations.list_invitations(connection, organization_id=organization_id)
 
     def open_invitation(self, *, organization_id: int, invitation_id: int) -> Invitation:
         invitations = {one.id: one for one in self.invitations(organization_id=organization_id)}
@@ -119,7 +118,9 @@ class AccountService:
 
     def withdraw(self, *, organization_id: int, invitation_id: int, actor: Actor) -> None:
         with self.database.write() as connection:
-            email = invitations.withdraw(connection, organization_id=organization_id, invitation_id=invitation_id)
+            email = organizations.withdraw_invitation(
+                connection, organization_id=organization_id, invitation_id=invitation_id
+            )
             email = require(email, "There is no such invitation.")
             self._note(connection, organization_id, actor, Action.INVITATION_WITHDRAWN, email)
 
@@ -148,9 +149,9 @@ class AccountService:
         organizations.lock_organization(connection, self._open(connection, token).organization_id)
         invitation = self._open(connection, token)
         user_id = known.id if known else self._add_new(connection, invitation.email, new.name, hashed)
-        if not invitations.accept(connection, invitation_id=invitation.id, user_id=user_id):
+        if not organizations.accept_invitation(connection, invitation_id=invitation.id, user_id=user_id):
             raise NotFound("This invitation has been used.")
-        if invitation.organization_id not in memberships.roles_of(connection, user_id=user_id):
+        if invitation.organization_id not in organizations.roles_of(connection, user_id=user_id):
             self._join(connection, invitation.organization_id, user_id, invitation.email, invitation.role)
         actor = Actor("user", user_id, known.name if known else new.name)
         self._note(connection, invitation.organization_id, actor, Action.MEMBER_JOINED, invitation.email)
@@ -174,17 +175,17 @@ class AccountService:
             raise Conflict("This e-mail has an account since a moment ago: send the form again.") from error
 
     def _open(self, connection: Connection, token: str) -> Invitation:
-        found = invitations.find_open(connection, digest=digest(token), now=self.now())
+        found = organizations.find_invitation(connection, digest=digest(token), now=self.now())
         gone = "This invitation was used or withdrawn, or has expired. Ask an admin for a new one."
         return require(found, gone)
 
     def _join(self, connection: Connection, organization_id: int, user_id: int, email: str, role: Role) -> None:
         now = self.now()
-        invitations.withdraw_all(connection, organization_id=organization_id, email=email)
-        memberships.add_membership(connection, organization_id=organization_id, user_id=user_id, role=role, now=now)
+        organizations.withdraw_invitations(connection, organization_id=organization_id, email=email)
+        organizations.add_membership(connection, organization_id=organization_id, user_id=user_id, role=role, now=now)
 
     def _lock_member(self, connection: Connection, organization_id: int, user_id: int, *, stays_admin: bool) -> Role:
-        roles = memberships.lock_roles(connection, organization_id=organization_id)
+        roles = organizations.lock_roles(connection, organization_id=organization_id)
         if user_id not in roles:
             raise NotFound("There is no such member.")
         if not stays_admin and [one for one, role in roles.items() if role is Role.ADMIN] == [user_id]:

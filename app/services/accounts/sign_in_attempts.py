@@ -21,7 +21,7 @@ from app.encryption import new_token
 from app.errors import RepriseError
 from app.metrics import Metrics
 from app.metrics.registry import SIGN_INS
-from app.models import audit_log, known_origins, memberships
+from app.models import audit_log, organizations, users
 from app.models.audit_log import SYSTEM, Action
 from app.models.users import User
 from app.proxies import parse_address
@@ -75,13 +75,13 @@ class KnownOrigins:
     def find(self, connection: Connection, *, email: str, origin: Origin) -> Familiarity:
         network, device = self._digests(email, origin)
         since = self.now() - REMEMBERED
-        found = known_origins.find_known(connection, email=email, digests=(network, device), since=since)
+        found = users.known_digests(connection, email=email, digests=(network, device), since=since)
         return Familiarity(network in found, bool(origin.device) and device in found)
 
     def remember(self, connection: Connection, *, user_id: int, email: str, origin: Origin) -> None:
         network, device = self._digests(email, origin)
         now = self.now()
-        known_origins.remember(
+        users.remember_origins(
             connection,
             user_id=user_id,
             digests=(network, device) if origin.device else (network,),
@@ -179,7 +179,7 @@ class SignInJournal:
         self, user_id: int, window: _Window, details: Mapping[str, str], connection: Connection
     ) -> dict[int, int]:
         written = {}
-        for organization_id in memberships.roles_of(connection, user_id=user_id):
+        for organization_id in organizations.roles_of(connection, user_id=user_id):
             if entry_id := window.entries.get(organization_id):
                 audit_log.change_details(connection, entry_id=entry_id, details=details)
             else:

@@ -11,11 +11,11 @@ from sqlalchemy import Connection
 from app.db import Database
 from app.encryption import digest, new_token
 from app.errors import Invalid, Unauthorized
-from app.models import memberships, sign_ins, users
+from app.models import organizations, users
 from app.models.audit_log import Actor
 from app.models.base import earlier_now
-from app.models.memberships import Role
-from app.models.sign_ins import SignedIn
+from app.models.organizations import Role
+from app.models.users import SignedIn
 from app.services.accounts.passwords import PasswordChecks, Passwords, WrongPassword
 from app.services.accounts.sign_in_attempts import KnownOrigins, Origin, SignInJournal, Way
 from app.timestamps import Now
@@ -75,8 +75,8 @@ class SignInService:
             user = users.find_by_email(connection, email.strip().lower())
             if user is None:
                 raise Invalid(f"email: There is no user {email}.")
-            sign_ins.remove_all_of(connection, user_id=user.id, kind="link")
-            sign_ins.add_sign_in(
+            users.remove_sign_ins(connection, user_id=user.id, kind="link")
+            users.add_sign_in(
                 connection, user_id=user.id, kind="link", digest=digest(token), now=now, expires_at=now + LINK
             )
         return token
@@ -84,7 +84,7 @@ class SignInService:
     def find_link(self, token: str) -> SignedIn:
         """The user of a sign-in link; `Unauthorized` if it was used or replaced, or has expired."""
         with self.database.read() as connection:
-            found = sign_ins.find_user(connection, kind="link", digest=digest(token), now=self.now())
+            found = users.find_signed_in(connection, kind="link", digest=digest(token), now=self.now())
         if found is None:
             raise Unauthorized("This sign-in link is not valid any more. Sign in with e-mail and password.")
         return found
@@ -94,7 +94,7 @@ class SignInService:
         found = self.find_link(token)
 
         def use_up(connection: Connection) -> None:
-            if not sign_ins.remove(connection, kind="link", digest=digest(token)):
+            if not users.remove_sign_in(connection, kind="link", digest=digest(token)):
                 raise Unauthorized("This sign-in link has been used. Sign in with e-mail and password.")
             self._replace(connection, replaced)
 
@@ -103,10 +103,10 @@ class SignInService:
     def viewer(self, token: str) -> Viewer | None:
         """The user of a session's token; None if there is no such session, or it has expired."""
         with self.database.read() as connection:
-            found = sign_ins.find_user(connection, kind="session", digest=digest(token), now=self.now())
+            found = users.find_signed_in(connection, kind="session", digest=digest(token), now=self.now())
             if found is None:
                 return None
-            return Viewer(**asdict(found), roles=memberships.roles_of(connection, user_id=found.user_id))
+            return Viewer(**asdict(found), roles=organizations.roles_of(connection, user_id=found.user_id))
 
     def sign_out(self, token: str) -> None:
         with self.database.write() as connection:
@@ -126,7 +126,7 @@ class SignInService:
 
         def change(connection: Connection) -> None:
             users.set_password(connection, user_id=user.id, password_hash=new_hash)
-            sign_ins.remove_all_of(connection, user_id=user.id)
+            users.remove_sign_ins(connection, user_id=user.id)
 
         return self._started(user.id, origin, "new password", change)
 
@@ -136,8 +136,8 @@ class SignInService:
 
         def begin(connection: Connection) -> None:
             before(connection)
-            sign_ins.remove_expired(connection, now=earlier_now(connection, now))
-            sign_ins.add_sign_in(
+            users.remove_expired_sign_ins(connection, now=earlier_now(connection, now))
+            users.add_sign_in(
                 connection, user_id=user_id, kind="session", digest=digest(token), now=now, expires_at=now + SESSION
             )
             if user := users.find_user(connection, user_id):
@@ -150,4 +150,4 @@ class SignInService:
     @staticmethod
     def _replace(connection: Connection, token: str) -> None:
         if token:
-            sign_ins.remove(connection, kind="session", digest=digest(token))
+            users.remove_sign_in(connection, kind="session", digest=digest(token))

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import NotFound
-from app.models import audit_log, data_policies, erasures, removal, sessions
+from app.models import audit_log, data_policies, removal, sessions
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.removal import TurnScope
 from app.redis_store.epochs import Epochs
@@ -80,7 +80,7 @@ class DeletionService:
         If this is interrupted, `sweep` continues.
         """
         with self.database.write() as connection:
-            if not erasures.mark_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self.now()):
+            if not removal.mark_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self.now()):
                 raise NotFound("There is no such prompt.")
             audit_log.note(connection, self.now(), actor, Action.PROMPT_ERASED, str(prompt_id), project_id=project_id)
         self.epochs.end(project_id)
@@ -90,7 +90,7 @@ class DeletionService:
         """Remove the project with its prompts and API keys; the audit log stays. `NotFound` for no project."""
         with self.database.write() as connection:
             audit_log.note(connection, self.now(), actor, Action.PROJECT_ERASED, str(project_id), project_id=project_id)
-            prompt_ids = erasures.mark_project(connection, project_id=project_id, now=self.now())
+            prompt_ids = removal.mark_project(connection, project_id=project_id, now=self.now())
         self.epochs.end(project_id)
         for prompt_id in prompt_ids or ():
             self._empty_prompt(project_id, prompt_id)
@@ -100,8 +100,8 @@ class DeletionService:
         """Finish interrupted erasures, and remove rows that were stored after an erasure began."""
         since = self.now() - AFTERMATH
         with self.database.read() as connection:
-            prompts = erasures.erased_prompts(connection, since=since)
-            projects = erasures.erased_projects(connection, since=since)
+            prompts = removal.erased_prompts(connection, since=since)
+            projects = removal.erased_projects(connection, since=since)
         until = self.remover.monotonic() + SWEEP_S
         for project_id, prompt_id in prompts:
             self._empty_prompt(project_id, prompt_id, until)

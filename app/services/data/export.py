@@ -15,7 +15,7 @@ from app.errors import NotFound
 from app.models import cases as test_cases
 from app.models import runs, sessions
 from app.models.cases import TestCaseRow
-from app.models.erasures import has_prompt
+from app.models.removal import has_prompt
 from app.models.run_log import RunEntry, RunFilter, page_of_runs
 from app.models.runs import RunRow
 from app.models.sessions import SessionRange, SessionRow

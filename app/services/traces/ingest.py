@@ -14,7 +14,7 @@ from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import rejected_spans, spans
-from app.models.batch_ids import new_batch_id
+from app.models.bulk import new_batch_id
 from app.models.rejected_spans import RejectedSpan
 from app.otlp.decode import decode
 from app.otlp.inflate import inflate

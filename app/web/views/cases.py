@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.access import ByRole
 from app.errors import Invalid
 from app.models.cases import TestCaseRow
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.models.replays import ReplayFilter
 from app.replay.cases import load_case
 from app.schemas.base import load

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.access import ByRole
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.web.page import Page, Reply, show
 from app.web.presenters.snippets import snippets
 from app.web.visit import Visit

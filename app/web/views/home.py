@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.access import ByRole, SignedIn
 from app.errors import NotFound
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.web.page import Page, Redirect, Reply, show
 from app.web.visit import Visit, project_path
 

@@ -11,7 +11,7 @@ import falcon
 from app.access import ByRole
 from app.errors import NotFound
 from app.http.exports import ExportQuery, ExportQuerySchema, records, send_lines
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.schemas.base import load
 from app.services.traces.logs import LogFilter
 from app.sessions.types import Usage

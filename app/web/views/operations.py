@@ -6,7 +6,7 @@ import redis
 
 from app.access import ByRole
 from app.errors import Unavailable
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.redis_store.queues import QueueState
 from app.services.operations.metrics import Operations
 from app.web.labels import Badge

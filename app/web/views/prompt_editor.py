@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from app.access import ByRole
 from app.errors import Conflict, Invalid, StaleDraft
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.models.runs import RunRow
 from app.schemas.base import load
 from app.schemas.prompts import CommitSchema, DraftChangeSchema

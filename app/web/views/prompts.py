@@ -6,7 +6,7 @@ from typing import Any
 
 from app.access import ByRole
 from app.errors import Invalid
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.prompts import NewPromptSchema
 from app.web import labels

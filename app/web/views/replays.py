@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from app.access import ByRole
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.replays import VerdictSchema
 from app.web.filters import pretty

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from app.access import ByRole
 from app.errors import Invalid
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.services.accounts.keys import DEFAULT_SCOPES, SCOPES
 from app.services.accounts.projects import checked_name
 from app.web.page import Redirect, Reply, SettingsPage, confirm, show

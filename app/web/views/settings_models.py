@@ -6,7 +6,7 @@ from typing import Any
 
 from app.access import ByRole
 from app.errors import Conflict, Invalid, NotFound, ProviderError
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.services.language_models.own_models import OwnModel
 from app.web.cookies import Flash
 from app.web.forms import Form

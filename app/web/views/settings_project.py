@@ -7,7 +7,7 @@ from typing import Any
 from app.access import ByRole
 from app.errors import Invalid
 from app.models.data_policies import DataPolicy
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.otlp.masking import MASK
 from app.schemas.base import load
 from app.schemas.organization import DataPolicySchema

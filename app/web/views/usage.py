@@ -10,7 +10,7 @@ import falcon
 
 from app.access import ByRole
 from app.errors import Invalid
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.models.usage import Spent, UsageFilter
 from app.schemas.usage import usage_csv
 from app.services.runs.usage import UsageRow, total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.access import ByRole
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.services.prompts.content import PromptContent, placeholders_json
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.diffs import diff_json, diff_rows

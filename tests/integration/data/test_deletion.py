@@ -120,12 +120,12 @@ def test_what_is_remembered_of_prompts_is_asked_again_after_seconds(world: World
 
 
 def test_an_erasure_that_was_interrupted_is_finished_by_the_clock(world: World) -> None:
-    from app.models import erasures
+    from app.models import removal
 
     made = everything(world)
     now = world.container.now()
     with world.container.database.write() as connection:
-        erasures.mark_prompt(connection, project_id=world.project_id, prompt_id=made["prompt_id"], now=now)
+        removal.mark_prompt(connection, project_id=world.project_id, prompt_id=made["prompt_id"], now=now)
     world.container.services.deletion.sweep()
     left = counts(world)
     assert {table for table, count in left.items() if count} <= {"rejected_spans"}

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from app.access import Access
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.services.accounts.keys import DEFAULT_SCOPES

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.access import Access, ByRole
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.services.accounts.keys import SCOPES
 from tests.support.access_walk import Caller, in_process, strangers, walk
 from tests.support.api_routes import NOTHING, accesses, filled

@@ -9,7 +9,7 @@ import structlog
 
 from app.metrics.registry import SIGN_INS
 from app.models.audit_log import AuditEntry
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.services.accounts.service import NewUser
 from app.services.accounts.sign_in_attempts import Origin
 from tests.integration.security.conftest import OF_ACCOUNT_AND_ORIGIN, Door, somewhere

@@ -7,7 +7,7 @@ from dataclasses import replace
 from falcon.testing import TestClient
 from sqlalchemy import func, select
 
-from app.models import known_origins, users
+from app.models import users
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.services.accounts.sign_in_attempts import ORIGINS_MAX, REMEMBERED, Origin
@@ -126,8 +126,8 @@ def test_only_so_many_origins_are_remembered(door: Door) -> None:
     with door.world.container.database.read() as connection:
         user = users.find_by_email(connection, email)
         assert user
-        mine = known_origins.known_origins.c.user_id == user.id
-        kept = connection.scalar(select(func.count()).select_from(known_origins.known_origins).where(mine))
+        mine = users.known_origins.c.user_id == user.id
+        kept = connection.scalar(select(func.count()).select_from(users.known_origins).where(mine))
     assert kept == ORIGINS_MAX
     hammer_from_everywhere(door, email)
     assert door.try_(email, first) == "refused"

@@ -8,7 +8,7 @@ import pytest
 from falcon.testing import Result
 
 from app.models import organizations
-from app.models.memberships import Role
+from app.models.organizations import Role
 from tests.support.world import World, new_world
 
 

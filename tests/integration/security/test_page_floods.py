@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from falcon.testing import Result, TestClient
 
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from tests.support.world import World

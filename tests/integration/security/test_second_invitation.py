@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from app.errors import Conflict, Invalid, NotFound, RateLimited, RepriseError
 from app.models.audit_log import SYSTEM
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.services.accounts.service import NewUser
 from app.services.accounts.sign_in_attempts import Origin
 from app.services.wiring import TRIES_OF_ACCOUNT_AND_ORIGIN

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from app.errors import Unauthorized
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.services.accounts.sign_in_attempts import Origin
 from tests.integration.security.conftest import Door
 from tests.integration.web.conftest import PASSWORD, Browser

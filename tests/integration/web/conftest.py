@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 from falcon.testing import Result
 
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.services.accounts.service import NewUser
 from app.services.accounts.sign_in_attempts import Origin
 from tests.support.world import World

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from app.access import ByRole, Public
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.web.routes import PROJECT, PROMPT, ROUTES, SESSION, SETTINGS
 from tests.integration.web.conftest import Browser
 from tests.support.world import World, new_world

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from falcon.testing import Result
 
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.services.prompts.service import PromptView
 from tests.integration.web.conftest import HTML, Browser
 from tests.support.waiting import wait_until

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
-from app.models.memberships import Role
+from app.models.organizations import Role
 from tests.integration.web.conftest import Browser
 from tests.support.everything import everything
 from tests.support.world import World, new_world

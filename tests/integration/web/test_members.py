@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from falcon.testing import TestClient
 
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.services.accounts.service import INVITATION

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.models.memberships import Role
+from app.models.organizations import Role
 from app.models.replays import ReplayFilter
 from tests.integration.web.conftest import Browser
 from tests.support.waiting import wait_until

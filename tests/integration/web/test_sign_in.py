@@ -107,7 +107,7 @@ def test_the_session_cookie_is_out_of_reach_for_scripts_and_other_sites(world: W
 def test_the_token_is_stored_as_a_digest(world: World, admin: Browser) -> None:
     from sqlalchemy import select
 
-    from app.models.sign_ins import sign_ins
+    from app.models.users import sign_ins
 
     token = admin.cookies["reprise_session"].encode()
     with world.container.database.read() as connection:

@@ -10,7 +10,7 @@ from falcon.testing import TestClient
 
 from app.access import Access, ByKey, ByRole, Public, SignedIn, UndeclaredAccess
 from app.http.route_table import RoutedApp
-from app.models.memberships import Role
+from app.models.organizations import Role
 
 PROJECT = "/projects/{project_id:int}"
 

@@ -17,8 +17,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Any
 
-from app.json_schema.patterns import Patterns
-from app.json_schema.references import References
+from app.json_schema.references import Patterns, References
 from app.json_schema.values import SHOWN, canonical, is_type, shown
 from app.meter import Meter
 
@@ -50,6 +49,8 @@ class Breach:
 
 
 Rule = Callable[["Checker", Any, Any, dict[str, Any], Evaluated], list[Breach]]
+Rules = dict[str, tuple[type, Rule]]
+"""The rule of each keyword, and the Python type of the values that it applies to."""
 
 
 class Checker:
@@ -58,12 +59,12 @@ class Checker:
     Raises `Unresolvable` for a reference that leads nowhere and RecursionError for one that leads to itself.
     """
 
-    def __init__(self, root: Any, meter: Meter, rules: dict[str, Rule]) -> None:
+    def __init__(self, root: Any, meter: Meter, rules: Rules) -> None:
         self.meter = meter
         self.patterns = Patterns(meter)
         self._root = root
         self._rules = rules
-        self._applied: dict[int, list[tuple[Rule, Any]]] = {}
+        self._applied: dict[int, list[tuple[type, Rule, Any]]] = {}
         self._choices: dict[int, frozenset[str]] = {}
         # Until draft 7 a reference stands for the whole schema that it is in.
         self._alone = isinstance(root, dict) and "draft-0" in str(root.get("$schema"))[:100]
@@ -79,8 +80,8 @@ class Checker:
             return [] if schema else [_forbidden(schema, value)]
         seen: Evaluated = set()
         breaches: list[Breach] = []
-        for rule, argument in self._rules_of(schema):
-            found = rule(self, argument, value, schema, seen)
+        for json_type, rule, argument in self._rules_of(schema):
+            found = rule(self, argument, value, schema, seen) if isinstance(value, json_type) else []
             self.meter.spend(1 + len(found))
             breaches += found
         if evaluated is not None and not breaches:
@@ -108,14 +109,14 @@ class Checker:
             known = self._choices[key] = frozenset([canonical(each, self.meter) for each in choices])
         return canonical(value, self.meter) in known
 
-    def _rules_of(self, schema: dict[str, Any]) -> list[tuple[Rule, Any]]:
+    def _rules_of(self, schema: dict[str, Any]) -> list[tuple[type, Rule, Any]]:
         """The rules of a schema's keywords, those that depend on others last."""
         rules = self._applied.get(id(schema))
         if rules is None:
             self.meter.spend(len(schema))
             names = ["$ref"] if self._alone and "$ref" in schema else [name for name in schema if name in self._rules]
             names.sort(key=lambda name: name.startswith("unevaluated"))
-            rules = self._applied[id(schema)] = [(self._rules[name], schema[name]) for name in names]
+            rules = self._applied[id(schema)] = [(*self._rules[name], schema[name]) for name in names]
         return rules
 
 

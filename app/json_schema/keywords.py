@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from app.json_schema.assertions import ASSERTIONS
-from app.json_schema.checker import Breach, Checker, Evaluated, Rule
+from app.json_schema.checker import Breach, Checker, Evaluated, Rule, Rules
 from app.json_schema.values import shown
 
 Schema = dict[str, Any]
@@ -59,8 +59,6 @@ def _if(check: Checker, condition: Any, value: Any, schema: Schema, seen: Evalua
 
 
 def _properties(check: Checker, inner: Schema, value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
-    if not isinstance(value, dict):
-        return []
     few, many = (inner, value) if len(inner) < len(value) else (value, inner)
     check.meter.spend(len(few))
     names = [name for name in few if name in many]
@@ -69,8 +67,6 @@ def _properties(check: Checker, inner: Schema, value: Any, _schema: Schema, seen
 
 
 def _pattern_properties(check: Checker, inner: Schema, value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
-    if not isinstance(value, dict):
-        return []
     found: list[Breach] = []
     for pattern in inner:
         names = [name for name in value if check.patterns.match(pattern, name)]
@@ -81,8 +77,6 @@ def _pattern_properties(check: Checker, inner: Schema, value: Any, _schema: Sche
 
 
 def _additional_properties(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    if not isinstance(value, dict):
-        return []
     named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     check.meter.spend(len(value))
     others = [
@@ -95,8 +89,6 @@ def _additional_properties(check: Checker, inner: Any, value: Any, schema: Schem
 
 
 def _unevaluated_properties(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    if not isinstance(value, dict):
-        return []
     check.meter.spend(len(value))
     others = [name for name in value if name not in seen]
     seen.update(others)
@@ -113,14 +105,10 @@ def _others(
 
 
 def _property_names(check: Checker, inner: Any, value: Any, _schema: Schema, _seen: Evaluated) -> list[Breach]:
-    if not isinstance(value, dict):
-        return []
     return [breach for name in value for breach in check.check(inner, name)]
 
 
 def _required(check: Checker, names: list[str], value: Any, schema: Schema, _seen: Evaluated) -> list[Breach]:
-    if not isinstance(value, dict):
-        return []
     check.meter.spend(len(names))
     return [_missing("required", name, value, schema) for name in names if name not in value]
 
@@ -131,8 +119,6 @@ def _missing(keyword: str, name: str, value: Any, schema: Schema) -> Breach:
 
 def _dependencies(check: Checker, inner: Schema, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     """Checks names that need other names, and schemas that apply where a name is there: one keyword in draft 7."""
-    if not isinstance(value, dict):
-        return []
     found: list[Breach] = []
     check.meter.spend(len(inner))
     for name, needed in inner.items():
@@ -149,8 +135,6 @@ def _dependent(name: str, of: str, value: Any, schema: Schema) -> Breach:
 
 
 def _prefix_items(check: Checker, inner: list[Any], value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
-    if not isinstance(value, list):
-        return []
     indexes = range(min(len(inner), len(value)))
     seen.update(indexes)
     return [breach for index in indexes for breach in check.inside(inner[index], value[index], index)]
@@ -169,7 +153,7 @@ def _additional_items(check: Checker, inner: Any, value: Any, schema: Schema, se
 
 
 def _rest(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated, first: int) -> list[Breach]:
-    if not isinstance(value, list) or len(value) <= first:
+    if len(value) <= first:
         return []
     if inner is False:
         message = f"Expected at most {first} items but found {len(value) - first} more"
@@ -180,8 +164,6 @@ def _rest(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluate
 
 
 def _unevaluated_items(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    if not isinstance(value, list):
-        return []
     check.meter.spend(len(value))
     others = [index for index in range(len(value)) if index not in seen]
     seen.update(others)
@@ -192,8 +174,6 @@ def _unevaluated_items(check: Checker, inner: Any, value: Any, schema: Schema, s
 
 
 def _contains(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    if not isinstance(value, list):
-        return []
     matching = [index for index, each in enumerate(value) if not check.check(inner, each)]
     seen.update(matching)
     least, most, count = schema.get("minContains", 1), schema.get("maxContains", len(value)), len(matching)
@@ -213,15 +193,7 @@ def _list(values: Iterable[Any]) -> str:
     return shown(list(values))[1:].removesuffix("]")
 
 
-KEYWORDS: dict[str, Rule] = ASSERTIONS | {
-    "$ref": _reference,
-    "$dynamicRef": _reference,
-    "$recursiveRef": _reference,
-    "allOf": _all_of,
-    "anyOf": _any_of,
-    "oneOf": _one_of,
-    "not": _not,
-    "if": _if,
+_FOR_OBJECTS: dict[str, Rule] = {
     "properties": _properties,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,
@@ -231,9 +203,27 @@ KEYWORDS: dict[str, Rule] = ASSERTIONS | {
     "dependencies": _dependencies,
     "dependentRequired": _dependencies,
     "dependentSchemas": _dependencies,
+}
+_FOR_ARRAYS: dict[str, Rule] = {
     "prefixItems": _prefix_items,
     "items": _items,
     "additionalItems": _additional_items,
     "unevaluatedItems": _unevaluated_items,
     "contains": _contains,
+}
+_FOR_ALL: dict[str, Rule] = ASSERTIONS | {
+    "$ref": _reference,
+    "$dynamicRef": _reference,
+    "$recursiveRef": _reference,
+    "allOf": _all_of,
+    "anyOf": _any_of,
+    "oneOf": _one_of,
+    "not": _not,
+    "if": _if,
+}
+
+KEYWORDS: Rules = {
+    keyword: (json_type, rule)
+    for json_type, rules in ((dict, _FOR_OBJECTS), (list, _FOR_ARRAYS), (object, _FOR_ALL))
+    for keyword, rule in rules.items()
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import msgspec
 
@@ -105,18 +106,14 @@ class BadSpan(Exception):
 class ResourceAttributes:
     """The resource of a group of spans, decoded only when a rejection has to be explained, and then once."""
 
-    __slots__ = ("_keys", "_raw")
-
     def __init__(self, raw: Raw) -> None:
         self._raw = raw
-        self._keys: frozenset[str] | None = None
 
     def __contains__(self, key: str) -> bool:
-        if self._keys is None:
-            self._keys = self._read()
         return key in self._keys
 
-    def _read(self) -> frozenset[str]:
+    @cached_property
+    def _keys(self) -> frozenset[str]:
         try:
             resource = parse_json(bytes(self._raw))
         except ValueError:

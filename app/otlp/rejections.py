@@ -53,7 +53,7 @@ def reject_unknown_prompts(spans: Iterable[Span], known: Set[int]) -> tuple[list
         if span.prompt_id in known:
             kept.append(span)
         else:
-            rejected.append(unknown_prompt(span))
+            rejected.append(_rejection(span, "unknown_prompt", unknown_prompt_reason(str(span.prompt_id))))
     return kept, rejected
 
 
@@ -63,10 +63,6 @@ def too_large(span: Span, limit: int) -> Rejection:
         "(OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT)"
     )
     return _rejection(span, "too_large", reason)
-
-
-def unknown_prompt(span: Span) -> Rejection:
-    return _rejection(span, "unknown_prompt", unknown_prompt_reason(str(span.prompt_id)))
 
 
 def _rejection(span: Span, code: Code, reason: str) -> Rejection:

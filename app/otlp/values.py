@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -201,31 +201,23 @@ def _double(value: Any, depth: int) -> Any:
     return value
 
 
-def _bool(value: Any, depth: int) -> Any:
-    return value
-
-
 def _array(value: Any, depth: int) -> Any:
-    if depth >= MAX_DEPTH:
-        return None
-    items = value.get("values") if isinstance(value, dict) else None
+    items = _items(value)
     return [any_value(item, depth + 1) for item in items] if isinstance(items, list) else []
 
 
-def _map(value: Any, depth: int) -> Any:
-    if depth >= MAX_DEPTH:
-        return None
-    return attributes(value.get("values") if isinstance(value, dict) else None, depth + 1)
+def _items(value: Any) -> Any:
+    return value.get("values") if isinstance(value, dict) else None
 
 
-_KINDS = {
+_KINDS: dict[str, Callable[[Any, int], Any]] = {
     "stringValue": _text,
     "intValue": _int,
     "doubleValue": _double,
-    "boolValue": _bool,
+    "boolValue": lambda value, depth: value,
     "bytesValue": _text,
-    "arrayValue": _array,
-    "kvlistValue": _map,
+    "arrayValue": lambda value, depth: None if depth >= MAX_DEPTH else _array(value, depth),
+    "kvlistValue": lambda value, depth: None if depth >= MAX_DEPTH else attributes(_items(value), depth + 1),
 }
 
 

@@ -92,18 +92,10 @@ def _kept(names: Iterable[str | None]) -> frozenset[str]:
     return frozenset(different if len(different) <= MAX_NAMES else nsmallest(MAX_NAMES, different))
 
 
-def dump(facts: TurnFacts) -> bytes:
-    """Facts as JSON, equal for equal facts."""
-    return _encode(facts)
-
-
-def load(stored: bytes) -> TurnFacts:
-    """The facts that `dump` wrote."""
-    return _decode(stored)
-
-
-_encode = msgspec.json.Encoder(order="deterministic").encode
-_decode = msgspec.json.Decoder(TurnFacts).decode
+dump = msgspec.json.Encoder(order="deterministic").encode
+"""Encode facts as JSON, equal for equal facts."""
+load = msgspec.json.Decoder(TurnFacts).decode
+"""Decode the facts that `dump` wrote."""
 
 
 def span_key(span: Span) -> Key:

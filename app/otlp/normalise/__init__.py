@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
@@ -34,19 +33,14 @@ MODEL_CALLS = frozenset({CHAT, "generate_content", "text_completion"})
 # What reading a shape raises that a convention was not written for.
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
-T = TypeVar("T")
-
 
 @lru_cache(maxsize=1024)
 def _matching(markers: frozenset[str]) -> tuple[Convention, ...]:
     return tuple(one for one in CONVENTIONS if not one.markers or not one.markers.isdisjoint(markers))
 
 
-def _read(convention: Convention, read: Callable[[Convention], T | None]) -> T | None:
-    try:
-        return read(convention)
-    except _UNREADABLE:
-        return None
+def _fact(name: str) -> Any:
+    return property(lambda normalised: normalised._first(name))
 
 
 class Normalised:
@@ -56,58 +50,51 @@ class Normalised:
     session from being shown.
     """
 
+    model: str | None = _fact("model")
+    provider: str | None = _fact("provider")
+    output_messages: Messages | None = _fact("output_messages")
+    definitions: list[Any] | None = _fact("definitions")
+
     def __init__(self, span: SpanView) -> None:
         self.span = span
         self._conventions = _matching(_MARKERS.intersection(span.attributes))
-        self.operation = self._first(lambda convention: convention.operation(span)) or ""
+        self.operation: str = self._first("operation") or ""
         self.is_chat = self.operation in MODEL_CALLS
         self.is_tool = self.operation == TOOL
 
-    def _first(self, read: Callable[[Convention], T | None]) -> T | None:
+    def _read(self, convention: Convention, fact: str) -> Any:
+        """The answer of a convention's method `fact`; None where it can't read the span."""
+        try:
+            return getattr(convention, fact)(self.span)
+        except _UNREADABLE:
+            return None
+
+    def _first(self, fact: str) -> Any:
         for convention in self._conventions:
-            answer = _read(convention, read)
-            if answer is not None:
-                return answer
+            if (found := self._read(convention, fact)) is not None:
+                return found
         return None
 
     @property
     def convention(self) -> str | None:
         """The name of the convention that says what the span is; None for a span of no model or tool."""
-        return self._first(lambda convention: convention.name if convention.operation(self.span) else None)
-
-    @property
-    def model(self) -> str | None:
-        return self._first(lambda convention: convention.model(self.span))
-
-    @property
-    def provider(self) -> str | None:
-        return self._first(lambda convention: convention.provider(self.span))
+        return next((one.name for one in self._conventions if self._read(one, "operation")), None)
 
     @cached_property
     def tokens(self) -> tuple[int, int]:
         """Input and output tokens."""
-        input_tokens = self._first(lambda convention: convention.input_tokens(self.span)) or 0
-        output_tokens = self._first(lambda convention: convention.output_tokens(self.span)) or 0
-        return input_tokens, output_tokens
+        return self._first("input_tokens") or 0, self._first("output_tokens") or 0
 
     @cached_property
     def input_messages(self) -> Messages | None:
         """The largest part of a span, read once: calls within the span ask for it again."""
-        return self._first(lambda convention: convention.input_messages(self.span))
-
-    @property
-    def output_messages(self) -> Messages | None:
-        return self._first(lambda convention: convention.output_messages(self.span))
-
-    @property
-    def definitions(self) -> list[Any] | None:
-        return self._first(lambda convention: convention.definitions(self.span))
+        messages: Messages | None = self._first("input_messages")
+        return messages
 
     @property
     def tool(self) -> ToolUse:
         """Name, id, arguments and result, each from the first convention that has it."""
-        read = (_read(convention, lambda convention: convention.tool(self.span)) for convention in self._conventions)
-        uses = [use for use in read if use]
+        uses = [use for convention in self._conventions if (use := self._read(convention, "tool"))]
         return ToolUse(
             next((use.name for use in uses if use.name), None),
             next((use.call_id for use in uses if use.call_id), None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -19,10 +19,17 @@ from app.schemas.runs import Run
 from app.schemas.traces import Session
 from app.services.data.export import ExportService
 
+NDJSON = "application/x-ndjson"
+# Exports of one organization at once, in each web process: a slow reader keeps a thread as long as it reads.
+AT_ONCE = 8
+# A caller that takes no piece for so long is gone. Records are cut, as one may be too long for a slow line.
+STALLED_S = 60.0
+PIECE = 64 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class ExportQuery:
-    """Only what began in [since, until)."""
+    """Selects records that began in [since, until)."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -38,7 +45,7 @@ class ExportQuerySchema(StrictSchema):
 def records(
     exports: ExportService, kind: str, *, project_id: int, prompt_id: int, query: ExportQuery
 ) -> Iterator[dict[str, Any]]:
-    """Newest first, each as the API answers it, read while they are taken.
+    """Return the records, newest first, each as the API answers it and read when it is taken.
 
     Raises at once `NotFound` for an unknown kind and for a prompt that the project does not have, and `Invalid` for
     times of test cases, which have none.
@@ -50,8 +57,7 @@ def records(
         if query != ExportQuery():
             raise Invalid("since, until: These are for sessions and runs: test cases have no time.")
         return map(dumper(TestCase), exports.of_test_cases(prompt_id=prompt_id))
-    chosen: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}
-    chosen |= {"since": query.since, "until": query.until}
+    chosen: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id, **asdict(query)}
     if kind == "runs":
         return map(dumper(Run), exports.of_runs(**chosen))
     return map(dumper(Session), exports.of_sessions(**chosen))
@@ -59,14 +65,6 @@ def records(
 
 def line(record: dict[str, Any]) -> bytes:
     return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
-
-
-NDJSON = "application/x-ndjson"
-# Exports of one organization at once, in each web process: a slow reader keeps a thread as long as it reads.
-AT_ONCE = 8
-# A caller that takes no piece for so long is gone. Records are cut, as one may be too long for a slow line.
-STALLED_S = 60.0
-PIECE = 64 * 1024
 
 
 def send_lines(req: falcon.Request, resp: falcon.Response, found: Iterable[dict[str, Any]], *, name: str) -> None:

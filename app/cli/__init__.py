@@ -1,4 +1,4 @@
-"""The command line `reprise`: one command a file, each importing what it needs when it runs."""
+"""The command line `reprise`: its commands import what they need when they run."""
 
 from __future__ import annotations
 
@@ -7,17 +7,11 @@ from typing import Any
 import click
 
 from app import __version__
-from app.cli.cases import test_cases
-from app.cli.data_policy import data_policy
-from app.cli.db import db
-from app.cli.doctor import doctor
-from app.cli.erase import erase
-from app.cli.export import export
-from app.cli.init import init
+from app.cli.data import data_policy, erase, export
+from app.cli.instance import db, doctor, init, sign_in_link
 from app.cli.keys import keys
-from app.cli.replay import replay
+from app.cli.replay import replay, test_cases
 from app.cli.serve import serve
-from app.cli.sign_in_link import sign_in_link
 from app.errors import RepriseError
 from config.settings import SettingsError
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from app.cli import context, output
+from app.cli import context
 
 SCOPES = ("run", "read", "write", "ingest", "admin")
 
@@ -54,7 +54,7 @@ def list_keys(project_id: int | None) -> None:
         )
         for key in built.services.keys.list(project_id=context.project_or_oldest(built, project_id))
     ]
-    output.table(("id", "name", "key", "scopes", "state", "last used"), rows)
+    context.table(("id", "name", "key", "scopes", "state", "last used"), rows)
 
 
 @keys.command()

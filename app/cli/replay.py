@@ -1,8 +1,11 @@
-"""`reprise replay`: a prompt's test cases against its draft, for a terminal and for CI."""
+"""`reprise replay` and `reprise test-cases`: a prompt's test cases against its draft, and as files in a repository."""
 
 from __future__ import annotations
 
+import json
+import re
 import sys
+import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +14,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.cli.remote import Remote
-    from app.cli.replay_runner import Outcome, Runner
+    from app.cli.remote import Outcome, Remote, Runner
 
 url_option = click.option("--url", envvar="REPRISE_URL", required=True, help="Base URL of the instance.")
 key_option = click.option("--api-key", envvar="REPRISE_API_KEY", default="", help="Better set as REPRISE_API_KEY.")
@@ -45,11 +47,10 @@ def replay(
     Exit code 0: all passed. 1: some failed or need a person's review. 2: some could not run, or nothing did.
     """
     from app.cli import remote, replay_report
-    from app.cli.replay_runner import Runner
 
     instance = remote.connect(url, api_key)
     cases = _select(instance, prompt_id, names)
-    outcomes = _show(Runner(remote=instance, timeout_s=timeout, judge=judge), cases, concurrency)
+    outcomes = _show(remote.Runner(remote=instance, timeout_s=timeout, judge=judge), cases, concurrency)
     order = {test_case_id: index for index, (test_case_id, _) in enumerate(cases)}
     outcomes.sort(key=lambda outcome: order[outcome.test_case_id])
     for file, text in ((junit, replay_report.junit), (json_file, replay_report.as_json)):
@@ -102,3 +103,64 @@ def _warn_of_changed_draft(outcomes: Sequence[Outcome]) -> None:
     drafts = {outcome.replay["draftFingerprint"] for outcome in outcomes if outcome.replay}
     if len(drafts) > 1:
         click.echo("The draft was changed meanwhile: these are replays of different drafts.", err=True)
+
+
+folder = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+
+
+@click.group("test-cases")
+def test_cases() -> None:
+    """Test cases of a prompt as files."""
+
+
+@test_cases.command("export")
+@folder
+@url_option
+@key_option
+@prompt_option
+def export_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
+    """Write each test case to a file of its own in FOLDER, named after it. Unchanged ones give the same bytes."""
+    from app.cli import remote
+
+    instance = remote.connect(url, api_key)
+    folder.mkdir(parents=True, exist_ok=True)
+    written: dict[str, str] = {}
+    for case in instance.pages(f"/api/v1/prompts/{prompt_id}/test-cases", "testCases"):
+        file = f"{slug(case['name'])}.json"
+        if file in written:
+            raise remote.CouldNotRun(
+                f"{written[file]!r} and {case['name']!r} would both be {file}: give one of them another name."
+            )
+        written[file] = case["name"]
+        exported = instance.get(f"/api/v1/test-cases/{case['id']}/export")
+        text = json.dumps(exported, indent=2, ensure_ascii=False) + "\n"
+        (folder / file).write_text(text, encoding="utf-8")
+        click.echo(folder / file)
+
+
+@test_cases.command("import")
+@folder
+@url_option
+@key_option
+@prompt_option
+def import_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
+    """Make the prompt's test cases what the files in FOLDER say; those of other names stay as they are."""
+    from app.cli import remote
+
+    instance = remote.connect(url, api_key)
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise remote.CouldNotRun(f"There are no test cases (*.json) in {folder}.")
+    for file in files:
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise remote.CouldNotRun(f"{file}: {error}") from error
+        case = instance.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", content)
+        click.echo(f"{case['id']}\t{case['name']}")
+
+
+def slug(name: str) -> str:
+    """A file name for every system: letters and digits of any script, and "-" for all between them."""
+    folded = unicodedata.normalize("NFC", name).casefold()
+    return re.sub(r"[\W_]+", "-", folded).strip("-")[:80] or "test-case"

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from xml.etree import ElementTree
 
-from app.cli.replay_runner import Outcome
+from app.cli.remote import Outcome
 
 EXCERPT = 2000
 # Characters that XML 1.0 has no way to write.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.init import base_url, prepare
+from app.cli.instance import base_url, prepare
 from app.process import home
 from config.settings import Settings
 

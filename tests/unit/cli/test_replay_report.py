@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from app.cli.remote import Outcome
 from app.cli.replay_report import as_json, details, exit_code, headline, junit
-from app.cli.replay_runner import Outcome
 
 COUNTS = {"passed": 0, "failed": 0, "ignored": 0, "not_run": 0, "needs_review": 0}
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import httpx
 
-from app.cli.remote import Remote
-from app.cli.replay_runner import Runner
+from app.cli.remote import Remote, Runner
 from tests.support.waiting import wait_until
 
 

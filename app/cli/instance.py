@@ -1,4 +1,4 @@
-"""`reprise init`: a usable instance on an empty database."""
+"""`reprise init`, `db`, `doctor` and `sign-in-link`: an instance and the people who run it."""
 
 from __future__ import annotations
 
@@ -63,3 +63,40 @@ def base_url(settings: Settings) -> str:
     """The base URL under which clients on this machine reach the server."""
     host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound
     return settings.public_url.rstrip("/") or f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+
+
+@click.group()
+def db() -> None:
+    """The database's schema."""
+
+
+@db.command()
+def upgrade() -> None:
+    """Bring the schema and the catalogue of models to this release."""
+    revision = context.container().services.setup.upgrade()
+    click.echo(f"The schema is at revision {revision}.")
+
+
+@click.command()
+def doctor() -> None:
+    """Check settings, database, Redis, schema, workers and disk; exit code 1 when something is wrong."""
+    built = context.container()
+    findings = built.services.doctor.examine()
+    context.table(
+        ("", "check", "found", "what to do"),
+        [("ok" if f.ok else "PROBLEM", f.check, f.found, "" if f.ok else f.remedy) for f in findings],
+    )
+    if not all(f.ok for f in findings):
+        raise SystemExit(1)
+
+
+@click.command("sign-in-link")
+@click.argument("email")
+def sign_in_link(email: str) -> None:
+    """Print a link that signs the user of EMAIL in: for a day, or until the next one is made.
+
+    Send it to nobody else: whoever has it is that user.
+    """
+    settings = context.load()
+    path = context.container(settings).services.accounts.sign_in_link(email=email)
+    click.echo(base_url(settings) + path)

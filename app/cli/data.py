@@ -1,0 +1,123 @@
+"""`reprise export`, `erase` and `data-policy`: the data of a project."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import IO
+
+import click
+
+from app.cli import context
+
+KINDS = ("sessions", "runs", "test-cases")
+
+
+@click.command("export")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.option("--prompt", "prompt_id", type=int, required=True, help="Prompt id.")
+@click.option("--since", type=click.DateTime(), help="Only what began then or later, UTC.")
+@click.option("--until", type=click.DateTime(), help="Only what began before, UTC.")
+@context.project_option
+def export(kind: str, prompt_id: int, since: datetime | None, until: datetime | None, project_id: int | None) -> None:
+    """Write a prompt's sessions, runs or test cases to standard output, newest first, one JSON object a line.
+
+    Each is as the API answers it.
+    """
+    from app.http.exports import ExportQuery, line, records
+
+    built = context.container()
+    project_id, query = context.project_or_oldest(built, project_id), ExportQuery(_utc(since), _utc(until))
+    for record in records(built.services.export, kind, project_id=project_id, prompt_id=prompt_id, query=query):
+        click.echo(line(record), nl=False)
+
+
+def _utc(when: datetime | None) -> datetime | None:
+    return when and when.replace(tzinfo=UTC)
+
+
+yes = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+@click.group()
+def erase() -> None:
+    """Remove a session, a prompt or a project for good. Backups keep it until they go."""
+
+
+@erase.command()
+@click.argument("session_id")
+@context.project_option
+@yes
+def session(session_id: str, project_id: int | None, yes: bool) -> None:
+    """Remove a session with its spans. Test cases made from it keep their copies."""
+    built = context.container()
+    project_id = context.project_or_oldest(built, project_id)
+    _confirm(f"session {session_id}", yes)
+    built.services.deletion.delete_session(project_id=project_id, session_id=session_id)
+    click.echo(f"Session {session_id} is erased.")
+
+
+@erase.command()
+@click.argument("prompt_id", type=int)
+@context.project_option
+@yes
+def prompt(prompt_id: int, project_id: int | None, yes: bool) -> None:
+    """Remove a prompt with its versions, sessions, runs, test cases and replays."""
+    built = context.container()
+    project_id = context.project_or_oldest(built, project_id)
+    _confirm(f"prompt {prompt_id} with its versions, sessions, runs, test cases and replays", yes)
+    built.services.deletion.erase_prompt(project_id=project_id, prompt_id=prompt_id)
+    context.let_server_forget(built)
+    click.echo(f"Prompt {prompt_id} is erased.")
+
+
+@erase.command("project")
+@click.argument("project_id", type=int)
+@yes
+def whole_project(project_id: int, yes: bool) -> None:
+    """Remove a project with all of its prompts and API keys. The audit log keeps who did what."""
+    built = context.container()
+    _confirm(f"project {project_id} with all of its prompts and API keys", yes)
+    built.services.deletion.erase_project(project_id=project_id)
+    context.let_server_forget(built)
+    click.echo(f"Project {project_id} is erased.")
+
+
+def _confirm(what: str, yes: bool) -> None:
+    if not yes:
+        click.confirm(f"Erase {what}? Nothing but a backup brings it back.", abort=True)
+
+
+@click.group("data-policy")
+def data_policy() -> None:
+    """What a project keeps for how long, and masks before it is stored."""
+
+
+@data_policy.command()
+@context.project_option
+def show(project_id: int | None) -> None:
+    """Print the policy as JSON."""
+    from app.schemas.answer import dump
+    from app.schemas.organization import DataPolicy
+
+    built = context.container()
+    policy = built.services.data_policies.get(project_id=context.project_or_oldest(built, project_id))
+    click.echo(json.dumps(dump(DataPolicy, policy), indent=2, ensure_ascii=False))
+
+
+@data_policy.command("set")
+@click.argument("file", type=click.File(encoding="utf-8"))
+@context.project_option
+def set_policy(file: IO[str], project_id: int | None) -> None:
+    """Make the policy what FILE (- for standard input) says, in the form that `show` prints."""
+    from app.schemas.base import load
+    from app.schemas.organization import DataPolicySchema
+
+    try:
+        content = json.load(file)
+    except ValueError as error:
+        raise click.ClickException(f"{file.name}: {error}") from error
+    built = context.container()
+    policy = load(DataPolicySchema(), content)
+    built.services.data_policies.put(project_id=context.project_or_oldest(built, project_id), policy=policy)
+    click.echo("The policy holds everywhere within 10 seconds.")

@@ -19,10 +19,8 @@ from app.rendering.render import render
 from app.replay.types import RenderedDraft, TurnResult
 from app.services.prompts.content import PromptContent
 from app.services.prompts.model_config import parse_config
-from app.services.runs.outcome import cost_of
+from app.services.runs.outcome import TOKEN_COUNTS, cost_of
 from app.services.runs.request import model_request
-
-_TOKENS = ("prompt", "completion", "cache_read", "cache_write", "reasoning")
 
 
 class Progress:
@@ -34,7 +32,7 @@ class Progress:
     def __init__(self, before: ReplayRow) -> None:
         self._done = 0
         self._lock = threading.Lock()
-        self._tokens = Tokens(**{name: getattr(before, f"{name}_tokens") for name in _TOKENS})
+        self._tokens = Tokens(**{name: getattr(before, f"{name}_tokens") for name in TOKEN_COUNTS})
         self._prompt_usd = Decimal(before.prompt_cost_usd)
         self._completion_usd = Decimal(before.completion_cost_usd)
 
@@ -51,7 +49,7 @@ class Progress:
     def columns(self) -> dict[str, Any]:
         """Return the columns of a replay that hold its progress and its usage."""
         with self._lock:
-            tokens = {f"{name}_tokens": min(getattr(self._tokens, name), TOKENS_MAX) for name in _TOKENS}
+            tokens = {f"{name}_tokens": min(getattr(self._tokens, name), TOKENS_MAX) for name in TOKEN_COUNTS}
             costs = {"prompt_cost_usd": float(self._prompt_usd), "completion_cost_usd": float(self._completion_usd)}
             return {"done": self._done, **tokens, **costs}
 
@@ -86,17 +84,17 @@ class MeteredModel:
         return answer
 
 
+@dataclass(frozen=True)
 class SnapshotDraft:
     """The engine's `DraftPort` over the content that was fixed when the replay was started."""
 
-    def __init__(self, content: PromptContent) -> None:
-        self._content = content
+    content: PromptContent
 
     @cached_property
     def tools(self) -> Sequence[ToolDefinition]:
-        return parse_config(self._content.config, self._content.model).tools
+        return parse_config(self.content.config, self.content.model).tools
 
     def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
-        content = self._content
+        content = self.content
         rendered = render(content.value, content.instruction_format, content.placeholders, placeholders)
         return RenderedDraft(rendered.instruction, tuple(rendered.ignored))

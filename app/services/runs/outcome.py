@@ -22,6 +22,8 @@ from app.providers.types import ModelConfig
 from app.storable import storable_text
 
 MESSAGE_MAX = 500
+# Each has a column with the suffix `_tokens` in the tables of replays and of usage.
+TOKEN_COUNTS = ("prompt", "completion", "cache_read", "cache_write", "reasoning")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +57,8 @@ class RunEnd:
     def spent(self) -> Spent:
         """The tokens and cost of the run: none without an answer."""
         tokens = self.outcome.tokens if self.outcome else Tokens()
-        return Spent(
-            failed=int(self.status == "failed"),
-            prompt_tokens=tokens.prompt,
-            completion_tokens=tokens.completion,
-            cache_read_tokens=tokens.cache_read,
-            cache_write_tokens=tokens.cache_write,
-            reasoning_tokens=tokens.reasoning,
-            cost_usd=self.cost_usd or 0.0,
-        )
+        counts = {f"{name}_tokens": getattr(tokens, name) for name in TOKEN_COUNTS}
+        return Spent(failed=int(self.status == "failed"), cost_usd=self.cost_usd or 0.0, **counts)
 
 
 def answered(answer: Answer, config: ModelConfig, model: LanguageModel, first_error: str | None = None) -> RunEnd:

@@ -6,8 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 
 
+@dataclass(slots=True)
 class OutageBreaker:
     """Opens after one outage; after each `cool_down_s` one call probes whether the outage is over.
 
@@ -16,24 +18,16 @@ class OutageBreaker:
     makes the error of a call that is not let through from its message, which names the server by `name`.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        is_outage: Callable[[BaseException], bool | None],
-        refusal: Callable[[str], Exception],
-        cool_down_s: float,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._name = name
-        self._is_outage = is_outage
-        self._refusal = refusal
-        self._cool_down_s = cool_down_s
-        self._monotonic = monotonic
-        self._lock = threading.Lock()
-        self._outages = 0
-        self._opened_at = 0.0
-        self._probing = False
+    name: str
+    _: KW_ONLY
+    is_outage: Callable[[BaseException], bool | None]
+    refusal: Callable[[str], Exception]
+    cool_down_s: float
+    monotonic: Callable[[], float] = time.monotonic
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _outages: int = field(default=0, init=False)
+    _opened_at: float = field(default=0.0, init=False)
+    _probing: bool = field(default=False, init=False)
 
     @contextmanager
     def guard(self) -> Iterator[None]:
@@ -42,7 +36,7 @@ class OutageBreaker:
         try:
             yield
         except BaseException as error:
-            self._leave(probe, outage=self._is_outage(error))
+            self._leave(probe, outage=self.is_outage(error))
             raise
         self._leave(probe, outage=False)
 
@@ -51,9 +45,9 @@ class OutageBreaker:
         with self._lock:
             if not self._outages:
                 return False
-            if self._probing or self._monotonic() - self._opened_at < self._cool_down_s:
-                raise self._refusal(
-                    f"{self._name} failed {self._outages} times in a row; it is not asked again for a moment."
+            if self._probing or self.monotonic() - self._opened_at < self.cool_down_s:
+                raise self.refusal(
+                    f"{self.name} failed {self._outages} times in a row; it is not asked again for a moment."
                 )
             self._probing = True
             return True
@@ -65,6 +59,6 @@ class OutageBreaker:
             elif probe or outage:
                 # A probe that shows neither has not shown that the server answers.
                 self._outages += bool(outage)
-                self._opened_at = self._monotonic()
+                self._opened_at = self.monotonic()
             if probe or outage is False:
                 self._probing = False

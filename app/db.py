@@ -60,15 +60,11 @@ class Database:
             one: OutageBreaker("The database", is_outage=_is_outage, refusal=Unavailable, cool_down_s=COOL_DOWN_S)
             for one in (self.engine, self._reader)
         }
-        self._sqlite = engine.dialect.name == "sqlite"
+        self.is_sqlite = engine.dialect.name == "sqlite"
         # SQLite has one writer: waiting in line here is fair, waiting in its busy handler is not.
         self._writer = threading.RLock()
         # Its transactions lock SQLite for writing from their start; on MySQL it is the engine itself.
         self.exclusive_engine = engine.execution_options(begin="BEGIN IMMEDIATE")
-
-    @property
-    def is_sqlite(self) -> bool:
-        return self._sqlite
 
     def connections(self) -> dict[str, int]:
         """Count the connections of this process that are in use and that are idle."""
@@ -91,7 +87,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction: committed at the end of the block, rolled back when it raises."""
-        if not self._sqlite:
+        if not self.is_sqlite:
             with translated(), self._connected(self.engine) as connection, connection.begin():
                 yield connection
             return
@@ -109,7 +105,7 @@ class Database:
     @contextmanager
     def unhurried(self) -> Iterator[Connection]:
         """A connection for changes of the schema: its statements take as long as they need, and nothing is begun."""
-        if self._sqlite:
+        if self.is_sqlite:
             with self.exclusive_engine.connect() as connection:
                 yield connection
             return

@@ -1,23 +1,37 @@
-"""Sends a batch to its actor and waits for the receipt, since 200 tells the exporter that the batch is committed."""
+"""Sends batches, runs and replays to their actors, and waits for batches and runs on behalf of their callers."""
 
 from __future__ import annotations
 
+import random
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import redis
+import structlog
+from dramatiq import Message
 from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
-from app.actors import BatchActor
-from app.errors import Unavailable
+from app.actors import BatchActor, ReplayActor, RunActor
+from app.errors import Unavailable, WaitTimeout
+from app.models.runs import RunRow
 from app.redis_store.batches import Mailbox
 from app.redis_store.broker import WakingBroker
-from app.redis_store.ownership import owned
+from app.redis_store.middleware import owned
 from app.services.accounts.projects import Owners
 from app.services.data.masking import MaskingRules
+from app.services.replays.claims import ReplaySweeper
+from app.services.runs import RunService, Started
+from app.services.runs.outcome import NOT_SENT
 from app.services.traces.ingest import Receipt
+
+log = structlog.get_logger(__name__)
 
 # A batch of another request that is not stored by then may have lost its worker, so that this request sends it again.
 JOIN_S = 2
+# The row is read this often while a caller waits: the end of a run may not be announced, when its worker died right
+# after the commit or Redis is away.
+LOOK_S = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +73,81 @@ class BatchDelivery:
             return Receipt(**backend.get_result(message, block=True, timeout=wait_s * 1000))
         except (ResultTimeout, ResultMissing, ResultFailure):
             return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayDelivery:
+    """No caller waits for a replay: the row has its progress."""
+
+    broker: WakingBroker
+    actor: ReplayActor
+    owners: Owners
+    sweeper: ReplaySweeper
+
+    def send(self, replay_ids: Iterable[int]) -> None:
+        """Send the replays' messages. While Redis or the database is away they wait for the clock's next sweep."""
+        ids = list(replay_ids)
+        try:
+            for replay_id, organization_id in self.owners.of_replays(ids).items():
+                self.broker.enqueue(owned(self.actor.message(replay_id), organization_id))
+        except (redis.RedisError, Unavailable) as error:
+            log.warning("replays_not_sent", replay_ids=ids, error=str(error))
+
+    def sweep(self) -> None:
+        """Send the replays again that were left behind; the clock calls it."""
+        self.send(self.sweeper.sweep())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDelivery:
+    """`wait_s` is how long a caller may wait for its run."""
+
+    broker: WakingBroker
+    actor: RunActor
+    runs: RunService
+    owners: Owners
+    wait_s: float
+
+    def send(self, started: Started) -> None:
+        """Send the run's message; `Unavailable` when Redis is away, and then the run will never be executed."""
+        if started.joined:
+            return
+        self.runs.ending.completions.listen()
+        try:
+            self.broker.enqueue(self._message(started.run_id, self.owners.of_project(started.project_id)))
+        except redis.RedisError as error:
+            log.warning("run_not_sent", run_id=started.run_id, error=str(error))
+            if self.runs.ending.give_up(started.run_id, NOT_SENT):
+                raise Unavailable(NOT_SENT) from error
+
+    def finished(self, started: Started) -> RunRow:
+        """Wait until the run has ended and return it; `WaitTimeout` when that takes too long, while the run goes on.
+
+        The caller that began the run gets the answer unmasked; one that repeats the request gets it as it is stored.
+        """
+        deadline = time.monotonic() + self.wait_s
+        self.runs.ending.completions.listen()
+        if not started.joined:
+            self.runs.ending.completions.wait(started.run_id, min(_look_s(), self.wait_s))
+        while not (row := self.runs.get(project_id=started.project_id, run_id=started.run_id)).finished:
+            if time.monotonic() >= deadline:
+                raise WaitTimeout(
+                    f"The run takes longer than {self.wait_s:g} s. It goes on: see GET /api/v1/runs/{row.id}."
+                )
+            self.runs.ending.completions.wait(row.id, min(_look_s(), deadline - time.monotonic()))
+        return row if started.joined else self.runs.masking.as_said(row)
+
+    def sweep(self) -> None:
+        """Send the runs again that were left behind; the clock calls it."""
+        for run_id, organization_id in self.owners.of_runs(self.runs.sweeper.sweep()).items():
+            log.info("run_sent_again", run_id=run_id)
+            self.broker.enqueue(self._message(run_id, organization_id))
+
+    def _message(self, run_id: int, organization_id: int) -> Message[None]:
+        """All messages of a run have the same id, so that one that is sent again is recognized."""
+        return owned(self.actor.message(run_id), organization_id).copy(message_id=f"run-{run_id}")
+
+
+def _look_s() -> float:
+    """Return a random time, so that a thousand runs that began together are not all read at once."""
+    return random.uniform(LOOK_S / 2, LOOK_S)  # noqa: S311 - jitter, no secret

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.access import ByKey
-from app.actors.replay_delivery import ReplayDelivery
+from app.actors.delivery import ReplayDelivery
 from app.api.operation import Command, operation
 from app.cursors import Page
 from app.errors import Invalid

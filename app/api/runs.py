@@ -11,7 +11,7 @@ import falcon
 import orjson
 
 from app.access import ByKey
-from app.actors.run_delivery import RunDelivery
+from app.actors.delivery import RunDelivery
 from app.api.operation import Call, Reply, operation
 from app.errors import Invalid, RepriseError
 from app.http.errors import bug_message, status_of

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 from app import actors
-from app.actors import Actors
-from app.actors.delivery import BatchDelivery
-from app.actors.replay_delivery import ReplayDelivery
-from app.actors.run_delivery import RunDelivery
+from app.actors.delivery import BatchDelivery, ReplayDelivery, RunDelivery
 from app.container import Container
 from app.db import Database, build_database
 from app.metrics import Metrics, provider_calls, registry
@@ -24,11 +22,8 @@ from app.redis_store.middleware import QueueMetrics
 from app.redis_store.rate import lenient_limiter
 from app.redis_store.slots import ModelSlots
 from app.services import wiring
-from app.services.accounts.projects import Owners
-from app.services.backends import Backends
-from app.services.replays.claims import ReplaySweeper
 from app.services.runs.following import Follower
-from app.services.wiring import Services
+from app.services.wiring import Backends
 from app.shares import Quota
 from app.timestamps import Now, utc_now
 from config.settings import Settings
@@ -48,16 +43,9 @@ def bootstrap(
     declared = actors.declare(backends.broker, services)
     broker, owners = backends.broker, services.owners
     return Container(
-        settings=settings,
-        now=now,
-        database=backends.database,
-        redis=backends.redis,
-        broker=broker,
+        **{field.name: getattr(backends, field.name) for field in fields(backends)},
         limiter=lenient_limiter(backends.redis.quick, settings.rate_limit, backends.metrics),
         page_limiter=lenient_limiter(backends.redis.quick, settings.page_rate_limit, backends.metrics),
-        mailbox=backends.mailbox,
-        metrics=backends.metrics,
-        providers=backends.providers,
         services=services,
         actors=declared,
         batch_delivery=BatchDelivery(
@@ -71,23 +59,16 @@ def bootstrap(
         run_delivery=RunDelivery(
             broker=broker, actor=declared.run_prompt, runs=services.runs, owners=owners, wait_s=settings.run_wait_s
         ),
-        run_follower=_follower(backends, services),
-        replay_delivery=_replay_delivery(backends, declared, owners),
+        run_follower=Follower(
+            client=backends.redis.waiting,
+            masking=services.runs.masking,
+            read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
+            wait_s=settings.run_wait_s,
+        ),
+        replay_delivery=ReplayDelivery(
+            broker=broker, actor=declared.replay, owners=owners, sweeper=services.replay_sweeper
+        ),
     )
-
-
-def _follower(backends: Backends, services: Services) -> Follower:
-    return Follower(
-        client=backends.redis.waiting,
-        masking=services.runs.masking,
-        read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
-        wait_s=backends.settings.run_wait_s,
-    )
-
-
-def _replay_delivery(backends: Backends, declared: Actors, owners: Owners) -> ReplayDelivery:
-    sweeper = ReplaySweeper(database=backends.database, now=backends.now, metrics=backends.metrics)
-    return ReplayDelivery(broker=backends.broker, actor=declared.replay, owners=owners, sweeper=sweeper)
 
 
 def _backends(

@@ -24,9 +24,8 @@ from dramatiq.results.backends import RedisBackend
 from app.coalesce import Coalescer
 from app.errors import Unavailable
 from app.redis_store import keys
-from app.redis_store.middleware import HandBack
+from app.redis_store.middleware import HandBack, HeldMessages, Ownership
 from app.redis_store.organization_queue import OrganizationQueue
-from app.redis_store.ownership import HeldMessages, Ownership
 from app.shares import Quota
 
 QUEUES = ("runs", "spans", "replays")
@@ -42,7 +41,6 @@ REPORT_S = 5
 FETCH_S = 0.005
 # Percent of a process' threads that are an organization's own.
 SHARE = 25
-
 
 OnDeferred = Callable[[str], None]
 
@@ -104,7 +102,7 @@ class WakingBroker(RedisBroker):
         self.on_deferred = on_deferred
         self._queues: dict[str, OrganizationQueue] = {}
         # Work goes on, and its messages stay held, when a consumer loses its connection.
-        self._held: defaultdict[str, HeldMessages] = defaultdict(HeldMessages)
+        self.held: defaultdict[str, HeldMessages] = defaultdict(HeldMessages)
 
     def consume(self, queue_name: str, prefetch: int = 1, timeout: int = 5000) -> Any:
         """Prefetch one message per thread; Dramatiq asks for two."""
@@ -116,9 +114,6 @@ class WakingBroker(RedisBroker):
         if name not in self._queues:
             self._queues[name] = OrganizationQueue(self.client, queue=name, consumer=self.broker_id)
         return self._queues[name]
-
-    def held(self, queue_name: str) -> HeldMessages:
-        return self._held[queue_name]
 
     def do_enqueue(self, queue_name: str, message_id: str, data: bytes) -> None:
         if queue_name.endswith(".DQ"):
@@ -138,7 +133,7 @@ class _WakingConsumer(_RedisConsumer):
         super().__init__(broker, queue_name, prefetch, timeout)  # type: ignore[no-untyped-call]
         self._client: redis.Redis = broker.client
         self._quota = Quota.within(prefetch, broker.organization_share)
-        self._queue, self._held = broker.queue(queue_name), broker.held(queue_name)
+        self._queue, self._held = broker.queue(queue_name), broker.held[queue_name]
         self._fetched: list[Message[object]] = []
         self._freed = threading.Event()
         self._next_report = self._next_fetch = self._next_heartbeat = 0.0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import redis
 import structlog
@@ -28,10 +29,10 @@ def new_epoch() -> bytes:
     return secrets.token_bytes(8)
 
 
+@dataclass(frozen=True, slots=True)
 class Epochs:
-    def __init__(self, client: redis.Redis, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._client = client
-        self._sleep = sleep
+    client: redis.Redis
+    sleep: Callable[[float], None] = time.sleep
 
     def end(self, project_id: int) -> None:
         """Replace the project's epoch; call it after the commit of a change of its prompts.
@@ -39,7 +40,7 @@ class Epochs:
         When this process can't reach Redis, it waits until the other processes have dropped what they read before.
         """
         try:
-            self._client.set(keys.epoch(project_id), new_epoch(), ex=EPOCH_S)
+            self.client.set(keys.epoch(project_id), new_epoch(), ex=EPOCH_S)
         except redis.RedisError:
             log.warning("epoch_not_ended", project_id=project_id)
-            self._sleep(REMEMBERED_S)
+            self.sleep(REMEMBERED_S)

@@ -50,19 +50,19 @@ class _Feed:
         return self.numbered
 
 
+@dataclass(slots=True)
 class LiveRuns:
     """Sends the events of all runs of this process together, at most every `every_s`, so that tokens do not become as
     many commands. Its thread exists only while there are runs.
     """
 
-    def __init__(self, client: redis.Redis, *, every_s: float = FLUSH_S) -> None:
-        self._client = client
-        self._every_s = every_s
-        self._lock = threading.Lock()
-        self._sending = threading.Lock()
-        self._wake = threading.Event()
-        self._feeds: dict[str, _Feed] = {}
-        self._thread: threading.Thread | None = None
+    client: redis.Redis
+    every_s: float = FLUSH_S
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _sending: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _wake: threading.Event = field(default_factory=threading.Event, init=False)
+    _feeds: dict[str, _Feed] = field(default_factory=dict, init=False)
+    _thread: threading.Thread | None = field(default=None, init=False)
 
     @contextmanager
     def of(self, run_id: int, encrypt: Callable[[bytes], bytes] | None = None) -> Iterator[OnEvent]:
@@ -91,7 +91,7 @@ class LiveRuns:
         """Add the last entry of a run's stream; the id that Redis gives it is higher than every number of an event."""
         key = keys.run_events(run_id)
         try:
-            with self._client.pipeline(transaction=False) as pipe:
+            with self.client.pipeline(transaction=False) as pipe:
                 pipe.xadd(key, {KIND: END, DATA: b""})
                 pipe.expire(key, TTL_ENDED_S)
                 pipe.execute()
@@ -108,7 +108,7 @@ class LiveRuns:
                     return
             if not self._send():
                 self._wake.set()
-            time.sleep(self._every_s)
+            time.sleep(self.every_s)
 
     def _send(self) -> bool:
         """Return False when Redis is away: the events stay, and are sent with the next ones."""
@@ -118,7 +118,7 @@ class LiveRuns:
             if not due:
                 return True
             try:
-                with self._client.pipeline(transaction=False) as pipe:
+                with self.client.pipeline(transaction=False) as pipe:
                     for feed, entries in due:
                         for number, fields in entries:
                             pipe.xadd(feed.key, fields, id=number, maxlen=ENTRIES_MAX, approximate=True)  # type: ignore[arg-type]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 METRICS_TOTAL = "reprise:metrics:total"
 METRICS_GAUGES = "reprise:metrics:gauges"
 RUNS_ENDED = "reprise:runs:ended"
@@ -60,50 +58,31 @@ def workers(queue: str) -> str:
     return f"reprise:workers:{queue}"
 
 
-@dataclass(frozen=True, slots=True)
 class QueueKeys:
     """The keys of one of Dramatiq's queues: its own, and those by which organizations get their turns."""
 
-    queue: str
-
-    @property
-    def arrived(self) -> str:
-        """The list of the ids of messages that no process has looked at yet."""
-        return f"{NAMESPACE}:{self.queue}"
-
-    @property
-    def messages(self) -> str:
-        """The hash of all messages by their ids."""
-        return f"{self.arrived}.msgs"
-
-    @property
-    def delayed_messages(self) -> str:
-        """The hash of the messages that wait for their time."""
-        return f"{self.arrived}.DQ.msgs"
-
-    @property
-    def dead(self) -> str:
-        """The sorted set of the messages that were given up."""
-        return f"{self.arrived}.XQ"
-
-    @property
-    def organizations(self) -> str:
-        """The list of the organizations that have messages."""
-        return f"{self.arrived}:organizations"
+    def __init__(self, queue: str) -> None:
+        self.queue = queue
+        # A list of the ids of messages that no process has looked at yet.
+        self.arrived = f"{NAMESPACE}:{queue}"
+        # Hashes by ids: of all messages, and of those that wait for their time.
+        self.messages = f"{self.arrived}.msgs"
+        self.delayed_messages = f"{self.arrived}.DQ.msgs"
+        # A sorted set of the messages that were given up.
+        self.dead = f"{self.arrived}.XQ"
+        # A list of the organizations that have messages.
+        self.organizations = f"{self.arrived}:organizations"
+        # A hash of the processes that wait for messages.
+        self.idle = f"{self.arrived}:idle"
 
     def of_organization(self, organization_id: str) -> str:
-        """The list of an organization's messages."""
+        """Return the list of an organization's messages."""
         return f"{self.arrived}{OF_ORGANIZATION}{organization_id}"
 
-    @property
-    def idle(self) -> str:
-        """The hash of the processes that wait for messages."""
-        return f"{self.arrived}:idle"
-
     def wake(self, consumer: str) -> str:
-        """The list that the process waits on."""
+        """Return the list that the process waits on."""
         return f"{self.arrived}{WAKE}{consumer}"
 
     def fetched(self, consumer: str) -> str:
-        """The set of the messages that the process has fetched and not acknowledged."""
+        """Return the set of the messages that the process has fetched and not acknowledged."""
         return f"{NAMESPACE}:__acks__.{consumer}.{self.queue}"

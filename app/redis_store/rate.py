@@ -6,6 +6,9 @@ The same round trip brings the epoch of the key's project along (see `app/redis_
 from __future__ import annotations
 
 import math
+import threading
+import time
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,10 +22,11 @@ from app.metrics import Metrics
 from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
 from app.redis_store import keys
 from app.redis_store.epochs import EPOCH_S, new_epoch
-from app.redis_store.local import LocalWindow
 
 log = structlog.get_logger(__name__)
 WINDOW_S = 60
+# Keys that a process counts by itself.
+LOCAL_KEYS_MAX = 10_000
 
 # The log of a key is a list of the times (µs) of the requests that were let through, newest first and never longer
 # than the limit: so its last entry decides. What has left the window goes from the end, each entry once. Redis' own
@@ -73,6 +77,40 @@ class Allowance:
     epoch: bytes = b""
 
 
+class LocalWindow:
+    """Counts in this process alone, for requests that must be counted while Redis is away.
+
+    Lets `limit` requests of a key through in any `window_s` seconds, and keeps the keys that were used last.
+    """
+
+    def __init__(self, limit: int, window_s: int, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._limit = limit
+        self._window_s = window_s
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._times: OrderedDict[int | str, deque[float]] = OrderedDict()
+
+    def hit(self, key: int | str) -> tuple[bool, int]:
+        """Return whether one more goes through, and in how many seconds the oldest one leaves the window."""
+        now = self._monotonic()
+        with self._lock:
+            times = self._times.setdefault(key, deque())
+            self._times.move_to_end(key)
+            if len(self._times) > LOCAL_KEYS_MAX:
+                self._times.popitem(last=False)
+            while times and times[0] <= now - self._window_s:
+                times.popleft()
+            allowed = len(times) < self._limit
+            if allowed:
+                times.append(now)
+            return allowed, math.ceil(times[0] + self._window_s - now)
+
+    def give_back(self, key: int | str) -> None:
+        with self._lock:
+            if times := self._times.get(key):
+                times.pop()
+
+
 class _Question(NamedTuple):
     key: int | str
     project_id: int | None
@@ -102,7 +140,14 @@ class RateLimiter:
 
     def hit(self, key: int | str, *, project_id: int | None = None) -> Allowance:
         """Count one request of the key (an API key's id, or another name); the answer tells whether it is allowed."""
-        return self._answer(_Question(key, project_id))
+        try:
+            return self._ask(_Question(key, project_id))
+        except (redis.RedisError, Unavailable):
+            self._on_unavailable()
+            if self._local:
+                allowed, reset_s = self._local.hit(key)
+                return Allowance(allowed, self._limit, 0, reset_s)
+            return Allowance(allowed=True, limit=self._limit, remaining=self._limit, reset_s=0)
 
     def give_back(self, key: int | str) -> None:
         """Take back one counted request of the key."""
@@ -112,16 +157,6 @@ class RateLimiter:
             self._on_unavailable()
         if self._local:
             self._local.give_back(key)
-
-    def _answer(self, question: _Question) -> Allowance:
-        try:
-            return self._ask(question)
-        except (redis.RedisError, Unavailable):
-            self._on_unavailable()
-            if self._local:
-                allowed, reset_s = self._local.hit(question.key)
-                return Allowance(allowed, self._limit, 0, reset_s)
-            return Allowance(allowed=True, limit=self._limit, remaining=self._limit, reset_s=0)
 
     def _ask_redis(self, questions: Sequence[_Question]) -> list[Allowance]:
         logs = [keys.rate(one.key) for one in questions]

@@ -64,11 +64,6 @@ class _Slot:
     holder: str
     lease_ms: int
 
-    @classmethod
-    def of(cls, name: str, organization_id: int, lease_s: float) -> _Slot:
-        all_, own = keys.model_slots(name), keys.model_slots_of(name, organization_id)
-        return cls(all_, own, uuid4().hex, round(lease_s * 1000))
-
 
 class ModelSlots:
     """For `Providers(slot=…)`. `quota` says how many calls a model gets from one organization and from all.
@@ -102,7 +97,8 @@ class ModelSlots:
         model of the same name and address.
         """
         name = f"{organization_id} {model}" if own else model
-        slot = _Slot.of(name, organization_id, timeout_s + GRACE_S)
+        lease_ms = round((timeout_s + GRACE_S) * 1000)
+        slot = _Slot(keys.model_slots(name), keys.model_slots_of(name, organization_id), uuid4().hex, lease_ms)
         self._wait(slot, model, timeout_s)
         try:
             yield

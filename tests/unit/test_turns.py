@@ -9,8 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from app.errors import Unavailable
-from app.shares import Quota
-from app.turns import Turns
+from app.shares import Quota, Turns
 from tests.support.waiting import wait_until
 
 GREEDY, OTHER, THIRD = 1, 2, 3

@@ -25,8 +25,8 @@ from app.services.runs.claims import KEY_TTL, RunEnding, RunSweeper
 from app.services.runs.execution import Executor
 from app.services.runs.masking import RunMasking
 from app.services.runs.request import RunCommand, model_request, snapshot
+from app.shares import Turns
 from app.timestamps import Now
-from app.turns import Turns
 
 # Runs that one process accepts at a time: of a thousand that arrive together, more would only make every request wait
 # for the interpreter and for a connection.

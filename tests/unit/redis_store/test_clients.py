@@ -121,7 +121,7 @@ def test_an_error_is_an_answer_of_a_redis_that_is_back(redis_server: RedisServer
     client = guarded(connect(redis_server.url(), waiters=1, longest_wait_s=1).quick)
     client.breaker = OutageBreaker(
         "Redis",
-        is_outage=client.breaker._is_outage,
+        is_outage=client.breaker.is_outage,
         refusal=redis.ConnectionError,
         cool_down_s=1,
         monotonic=lambda: now[0],

@@ -4,9 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import fakeredis
 
-from app.redis_store import local
-from app.redis_store.local import LocalWindow
-from app.redis_store.rate import RateLimiter
+from app.redis_store.rate import LOCAL_KEYS_MAX, LocalWindow, RateLimiter
 
 
 class Clock:
@@ -40,10 +38,10 @@ def test_what_is_given_back_makes_room() -> None:
 
 def test_its_memory_is_bounded() -> None:
     window = LocalWindow(1, 60)
-    for number in range(local.KEYS_MAX + 1):
+    for number in range(LOCAL_KEYS_MAX + 1):
         window.hit(number)
 
-    assert len(window._times) == local.KEYS_MAX
+    assert len(window._times) == LOCAL_KEYS_MAX
 
 
 def test_a_strict_limiter_counts_without_redis() -> None:

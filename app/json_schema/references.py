@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
@@ -108,12 +109,12 @@ def _compiled(pattern: str) -> Any:
         return None
 
 
+@dataclass(frozen=True, slots=True)
 class Patterns:
     """Each pattern is compiled once a check."""
 
-    def __init__(self, meter: Meter) -> None:
-        self._meter = meter
-        self._known: dict[str, Any] = {}
+    _meter: Meter
+    _known: dict[str, Any] = field(default_factory=dict)
 
     def knows(self, pattern: str) -> bool:
         return self._compiled(pattern) is not None

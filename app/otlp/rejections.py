@@ -85,17 +85,17 @@ def explain(rejections: Sequence[Rejection]) -> str:
     parts = [_explain_group(reason, members) for reason, members in ranked[:_MAX_GROUPS]]
     if len(ranked) > _MAX_GROUPS:
         rest = sum(len(members) for _, members in ranked[_MAX_GROUPS:])
-        parts.append(f"{_count(rest)} for other reasons")
+        parts.append(f"{span_count(rest)} for other reasons")
     return "; ".join(parts)
 
 
 def _explain_group(reason: str, members: list[Rejection]) -> str:
     names = ", ".join(f'"{one.name}" ({one.span_id or "no id"})' for one in members[:_MAX_NAMED])
     more = f" and {len(members) - _MAX_NAMED} more" if len(members) > _MAX_NAMED else ""
-    return f"{_count(len(members))} rejected: {reason} [{names}{more}]"
+    return f"{span_count(len(members))} rejected: {reason} [{names}{more}]"
 
 
-def _count(number: int) -> str:
+def span_count(number: int) -> str:
     return "1 span" if number == 1 else f"{number} spans"
 
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from app.chat import ToolCall
+from app.otlp.decode import CONVERSATION_ID
 from app.otlp.normalise.messages import first_user_text, last_user_text
+from app.otlp.rejections import span_count
 from app.otlp.values import json_container, json_or_text
 from app.sessions.facts import PROMPT_VERSION
 from app.sessions.spans import StoredSpan, TurnSpan, mark_copies, read_turn
 from app.sessions.steps import in_step_order, shown, step_of
 from app.sessions.types import Turn, Usage
-
-CONVERSATION_ID = "gen_ai.conversation.id"
 
 
 def build_session(turns: Iterable[Sequence[StoredSpan]]) -> tuple[Turn, ...]:
@@ -152,13 +152,13 @@ def warnings_of(
     chats = [span for span in spans if span.is_chat]
     cut = sum(any(_is_cut(span.full.attributes.get(key)) for key in _CUT_KEYS) for span in spans)
     if cut:
-        yield f"JSON is cut off in {_spans(cut)}: raise the SDK's attribute length limit to see all that was said."
+        yield f"JSON is cut off in {span_count(cut)}: raise the SDK's attribute length limit to see all that was said."
     elif chats and user is None and not any(message.text for span in chats for message in span.outputs or ()):
         yield "No message content was recorded: turn on content capture in the instrumentation."
     if names := [call.name for call in _without_span(spans, chats)]:
         yield f"Tool calls without a span of their own can't be checked: {_listed(names)}."
     if copies := sum(span.is_copy for span in spans):
-        yield f"{_spans(copies)} repeat another instrumentation's span of the same call and are no steps."
+        yield f"{span_count(copies)} repeat another instrumentation's span of the same call and are no steps."
     if len(versions) > 1:
         yield f"Spans name several prompt versions: {_listed(versions)}."
     if len(conversations) > 1:
@@ -195,7 +195,3 @@ def _listed(names: list[str]) -> str:
     counted = [name if times == 1 else f"{name} ({times} times)" for name, times in Counter(names).items()]
     more = f" and {len(counted) - _MAX_NAMED} more" if len(counted) > _MAX_NAMED else ""
     return ", ".join(counted[:_MAX_NAMED]) + more
-
-
-def _spans(number: int) -> str:
-    return "1 span" if number == 1 else f"{number} spans"

@@ -39,11 +39,11 @@ def read_span(raw: bytes) -> FullSpan:
         fields = _readable_fields(raw)
     status = fields.get("status")
     status = status if isinstance(status, dict) else {}
-    message = status.get("message")
+    name, message = fields.get("name"), status.get("message")
     start_ns = time_ns(fields.get("startTimeUnixNano"))
     return FullSpan(
         _parent(fields.get("parentSpanId")),
-        _text(fields.get("name")) or "",
+        name if isinstance(name, str) else "",
         start_ns,
         max(start_ns, time_ns(fields.get("endTimeUnixNano"))),
         attributes(fields.get("attributes")),
@@ -70,10 +70,6 @@ def _readable_fields(raw: bytes) -> dict[str, Any]:
 
 def _parent(value: Any) -> str | None:
     return value.lower() if isinstance(value, str) and value.strip("0") else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _events(fields: dict[str, Any]) -> list[Event]:

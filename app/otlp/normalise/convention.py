@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.otlp.normalise.messages import Messages, read_messages, read_text
@@ -17,23 +17,15 @@ Event = tuple[str, dict[str, Any]]
 """A span event: its name and attributes."""
 
 
+@dataclass(slots=True)
 class SpanView:
     """A span as the conventions see it. Events are read only when one asks for them."""
 
-    __slots__ = ("_events", "attributes", "name", "read_events", "scope")
-
-    def __init__(
-        self,
-        name: str,
-        scope: str,
-        attributes: Mapping[str, Any],
-        read_events: Callable[[], list[Event]] = list,
-    ) -> None:
-        self.name = name
-        self.scope = scope
-        self.attributes = attributes
-        self.read_events = read_events
-        self._events: list[Event] | None = None
+    name: str
+    scope: str
+    attributes: Mapping[str, Any]
+    read_events: Callable[[], list[Event]] = list
+    _events: list[Event] | None = field(default=None, init=False)
 
     @property
     def events(self) -> list[Event]:

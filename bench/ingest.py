@@ -22,7 +22,7 @@ from sqlalchemy import Connection, text
 from app.db import Database, build_engine
 from app.models import bulk, spans
 from app.otlp.decode import decode
-from app.services.traces.turn_parts import add_to_turns, parts_of
+from app.services.traces.ingest import add_to_turns, parts_of
 from bench.load import memory_mb
 from bench.spans import batch
 from tests.support.deployment import Deployment, EmbeddedServer

@@ -13,8 +13,7 @@ from app.schemas import language_models as schemas
 from app.schemas.answer import Json, dump
 from app.services.accounts.keys import ADMIN
 from app.services.language_models.credentials import CredentialService, StoredCredential
-from app.services.language_models.own_models import OwnModel, OwnModelService
-from app.services.language_models.service import ModelService
+from app.services.language_models.service import ModelService, OwnModel, OwnModelService
 
 
 @dataclass(frozen=True, slots=True)

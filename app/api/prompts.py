@@ -10,11 +10,10 @@ from app.api.operation import Call, Command, operation
 from app.models.api_keys import ApiKey
 from app.models.prompt_versions import VersionHead
 from app.schemas import prompts as schemas
-from app.services.prompts.changes import DraftChange, NewPrompt
 from app.services.prompts.content import PromptContent
-from app.services.prompts.editor import PromptEditor
+from app.services.prompts.drafts import DraftChange, NewPrompt
+from app.services.prompts.editor import PromptEditor, VersionService, VersionView
 from app.services.prompts.service import PromptService, RenderedPrompt
-from app.services.prompts.versions import VersionService, VersionView
 
 
 @dataclass(frozen=True, slots=True)

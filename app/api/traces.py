@@ -14,14 +14,13 @@ from app.cursors import Page
 from app.errors import Invalid, RepriseError, TooLarge, Unavailable, UnsupportedMediaType
 from app.http.exports import NDJSON, ExportQuery, ExportQuerySchema, records, send_lines
 from app.models.api_keys import ApiKey
-from app.models.rejected_spans import RejectedSpan
+from app.models.spans import RejectedSpan
 from app.otlp.inflate import ENCODINGS
 from app.schemas import traces as schemas
 from app.services.data.deletion import DeletionService
 from app.services.data.export import ExportService
 from app.services.traces.ingest import Receipt
-from app.services.traces.logs import Entry, LogService
-from app.services.traces.sessions import Session, SessionService
+from app.services.traces.logs import Entry, LogService, Session, SessionService
 
 ERRORS: dict[str, type[RepriseError]] = {
     "invalid": Invalid,

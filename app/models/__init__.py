@@ -7,12 +7,10 @@ from app.models import (
     audit_log,
     cases,
     data_policies,
-    draft_snapshots,
     language_models,
     organizations,
     prompt_versions,
     prompts,
-    rejected_spans,
     replays,
     runs,
     sessions,
@@ -20,6 +18,5 @@ from app.models import (
     turns,
     usage,
     users,
-    vendor_credentials,
 )
 from app.models.base import metadata as metadata

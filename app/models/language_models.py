@@ -1,7 +1,8 @@
-"""Language models: the shared catalogue, models of an organization's own, and the choices of organizations."""
+"""Language models: the shared catalogue, organizations' own ones and their choices; and vendors' encrypted keys."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,8 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
     and_,
+    bindparam,
+    delete,
     func,
     select,
     update,
@@ -166,3 +169,58 @@ def put_choice(connection: Connection, *, organization_id: int, model_id: int, v
         connection.execute(own.values(is_default=False))
     key = {"organization_id": organization_id, "language_model_id": model_id}
     queries.put_row(connection, model_choices, key=key, values=values)
+
+
+vendor_credentials = Table(
+    "vendor_credentials",
+    metadata,
+    identifier(),
+    reference("organization_id", "organizations"),
+    Column("vendor", exact(64), nullable=False),
+    Column("encrypted_key", MediumText, nullable=False),
+    Column("base_url", String(512), nullable=False, server_default=""),
+    Column("created_at", Timestamp, nullable=False),
+    UniqueConstraint("organization_id", "vendor"),
+    **OPTIONS,
+)
+
+
+_KEY = vendor_credentials.c
+# Built once, since every run executes it.
+_FIND_CREDENTIALS = select(_KEY.organization_id, _KEY.vendor, _KEY.encrypted_key, _KEY.base_url).where(
+    _KEY.organization_id.in_(bindparam("organization_ids", expanding=True)),
+    _KEY.vendor.in_(bindparam("vendors", expanding=True)),
+)
+
+
+def find_credentials(
+    connection: Connection, *, keys: Collection[tuple[int, str]]
+) -> dict[tuple[int, str], tuple[str, str]]:
+    """Return {(organization id, vendor): (encrypted key, base URL)} of those `keys` that are stored.
+
+    Credentials of other combinations of these organizations and vendors may be among them.
+    """
+    organization_ids, vendors = zip(*keys, strict=True)
+    rows = connection.execute(_FIND_CREDENTIALS, {"organization_ids": organization_ids, "vendors": vendors})
+    return {(row[0], row[1]): (row[2], row[3]) for row in rows}
+
+
+def list_credentials(connection: Connection, *, organization_id: int) -> list[tuple[str, str, str, datetime]]:
+    """List (vendor, encrypted key, base URL, created at) of an organization's credentials."""
+    statement = select(_KEY.vendor, _KEY.encrypted_key, _KEY.base_url, _KEY.created_at)
+    rows = connection.execute(statement.where(_KEY.organization_id == organization_id))
+    return [(row[0], row[1], row[2], row[3]) for row in rows]
+
+
+def put_credential(
+    connection: Connection, *, organization_id: int, vendor: str, encrypted_key: str, base_url: str, now: datetime
+) -> None:
+    """Store the organization's credential for the vendor, in place of an older one."""
+    key = {"organization_id": organization_id, "vendor": vendor}
+    values = {"encrypted_key": encrypted_key, "base_url": base_url, "created_at": now}
+    queries.put_row(connection, vendor_credentials, key=key, values=values)
+
+
+def delete_credential(connection: Connection, *, organization_id: int, vendor: str) -> bool:
+    statement = delete(vendor_credentials).where(_KEY.organization_id == organization_id, _KEY.vendor == vendor)
+    return queries.changes_row(connection, statement)

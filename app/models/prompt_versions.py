@@ -1,4 +1,7 @@
-"""Prompt versions: committed content, which never changes, so that caches can keep what is derived from it."""
+"""Content of prompts that never changes, so that caches can keep what is derived from it.
+
+A version is committed by a person or a key; a snapshot is taken of a draft that a replay plays.
+"""
 
 from __future__ import annotations
 
@@ -97,3 +100,48 @@ def hashes_by_content(connection: Connection, *, prompt_id: int, content_hashes:
 def content_hash_of(connection: Connection, *, prompt_id: int, commit_hash: str) -> str | None:
     statement = select(_C.content_hash).where(_C.prompt_id == prompt_id, _C.commit_hash == commit_hash)
     return connection.scalar(statement)
+
+
+draft_snapshots = Table(
+    "draft_snapshots",
+    metadata,
+    identifier(),
+    reference("prompt_id", "prompts"),
+    Column("fingerprint", exact(64), nullable=False),
+    Column("value", MediumText, nullable=False),
+    reference("language_model_id", "language_models"),
+    Column("config", Json, nullable=False),
+    Column("placeholders", Json, nullable=False),
+    Column("instruction_format", exact(8), nullable=False),
+    UniqueConstraint("prompt_id", "fingerprint"),
+    Index("ix_draft_snapshots_language_model_id", "language_model_id"),
+    **OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRow:
+    """The content of a draft; `config` and `placeholders` are stored as in `prompts`."""
+
+    id: int
+    prompt_id: int
+    fingerprint: str
+    value: str
+    language_model_id: int
+    config: dict[str, Any]
+    placeholders: list[dict[str, Any]]
+    instruction_format: Any
+
+
+_SNAPSHOT = select(*queries.columns_of(SnapshotRow, draft_snapshots))
+
+
+def put_snapshot(connection: Connection, *, values: dict[str, Any]) -> int:
+    """Store the content unless it is stored already; returns its id."""
+    key = {name: values[name] for name in ("prompt_id", "fingerprint")}
+    queries.put_row(connection, draft_snapshots, key=key, new=values)
+    return int(connection.scalars(select(draft_snapshots.c.id).filter_by(**key)).one())
+
+
+def get_snapshot(connection: Connection, *, snapshot_id: int) -> SnapshotRow:
+    return SnapshotRow(*connection.execute(_SNAPSHOT.where(draft_snapshots.c.id == snapshot_id)).one())

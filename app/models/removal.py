@@ -19,13 +19,12 @@ from app.models.base import metadata
 from app.models.bulk import first_batch_id, pieces
 from app.models.organizations import projects
 from app.models.prompts import prompts
-from app.models.rejected_spans import rejected_spans
 from app.models.replays import UNFINISHED as UNFINISHED_REPLAYS
 from app.models.replays import replays
 from app.models.runs import UNFINISHED as UNFINISHED_RUNS
 from app.models.runs import idempotency_keys, run_file_chunks, runs
 from app.models.sessions import settle
-from app.models.spans import spans
+from app.models.spans import rejected_spans, spans
 from app.models.turns import turns
 
 TURNS_AT_ONCE = 100

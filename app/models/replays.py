@@ -21,8 +21,8 @@ from app.models.base import (
     metadata,
     reference,
 )
-from app.models.draft_snapshots import draft_snapshots
 from app.models.organizations import projects
+from app.models.prompt_versions import draft_snapshots
 from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
 
 replays = Table(

@@ -26,8 +26,8 @@ from sqlalchemy.dialects.mysql import insert as mysql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from app.models.base import OPTIONS, BigInt, exact, identifier, metadata
-from app.models.draft_snapshots import draft_snapshots
 from app.models.language_models import language_models
+from app.models.prompt_versions import draft_snapshots
 from app.models.replays import replays
 from app.models.runs import runs
 

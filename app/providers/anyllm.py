@@ -1,4 +1,4 @@
-"""The vendors' models, called through any-llm on one event loop per process."""
+"""The vendors' models, called through any-llm on one event loop per process, which runs in a thread of its own."""
 
 from __future__ import annotations
 
@@ -6,20 +6,61 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.chat import Answer, OnEvent, StreamEvent
 from app.errors import Invalid, ProviderTimeout, RepriseError
-from app.providers.bounded import ANSWER_BYTES
 from app.providers.clients import Clients
 from app.providers.decoding import AnswerBuilder
 from app.providers.encoding import encode
 from app.providers.failures import failure, scrub
-from app.providers.loop import LoopThread
+from app.providers.transport import ANSWER_BYTES
 from app.providers.types import ModelRequest
 
 if TYPE_CHECKING:
     from any_llm import AnyLLM
+
+
+T = TypeVar("T")
+E = TypeVar("E")
+
+
+class LoopThread:
+    """Runs until it is closed. A coroutine is cancelled when the thread that waits for it is interrupted."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="providers", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Return or raise the coroutine's result in the calling thread."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        finally:
+            future.cancel()  # changes nothing once it is done
+
+    def drain(
+        self, produce: Callable[[Callable[[E], None]], Coroutine[Any, Any, T]], consume: Callable[[E], None]
+    ) -> T:
+        """Do as `run`, and consume each thing that `produce` emits, in order, in the calling thread."""
+        emitted: SimpleQueue[E | None] = SimpleQueue()
+        future = asyncio.run_coroutine_threadsafe(produce(emitted.put), self._loop)
+        future.add_done_callback(lambda _: emitted.put(None))
+        try:
+            while (event := emitted.get()) is not None:
+                consume(event)
+            return future.result()
+        finally:
+            future.cancel()
+
+    def close(self) -> None:
+        """Stop the loop and wait for its thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 class AnyLlmModels:

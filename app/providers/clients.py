@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from app.errors import ProviderError
-from app.providers.addresses import GuardedBackend
-from app.providers.bounded import ANSWER_BYTES, BoundedTransport
+from app.providers.transport import ANSWER_BYTES, BoundedTransport, GuardedBackend
 from app.providers.types import Credential, ModelRef, Vendor
 
 if TYPE_CHECKING:

@@ -24,12 +24,7 @@ class ProviderFailure(ProviderError):
     """A failed attempt to call a model. An `outage` is not the request's fault, and counts for the circuit breaker."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        retryable: bool = False,
-        outage: bool = False,
-        retry_after_s: float | None = None,
+        self, message: str, *, retryable: bool = False, outage: bool = False, retry_after_s: float | None = None
     ) -> None:
         super().__init__(message)
         self.retryable = retryable

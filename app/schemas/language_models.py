@@ -12,7 +12,7 @@ from app.schemas.base import BoundedList, JsonNumber, StrictBoolean, StrictSchem
 from app.schemas.json_schemas import JsonSchemaObject, check_size
 from app.schemas.placeholders import repeated
 from app.services.language_models.credentials import BASE_URL_MAX
-from app.services.language_models.own_models import NAME_MAX, PRICE_MAX, TOKENS_MAX, OwnModel
+from app.services.language_models.service import NAME_MAX, PRICE_MAX, TOKENS_MAX, OwnModel
 from config.settings import VENDOR_VARIABLES
 
 

@@ -12,9 +12,8 @@ from app.schemas.answer import Answer, boolean, choice, integer, itself, many, o
 from app.schemas.base import Identifier, QueryBoolean, StrictBoolean, StrictSchema, Text
 from app.schemas.language_models import LanguageModel, ModelConfigSchema, ModelName
 from app.schemas.placeholders import Placeholders, PlaceholderSchema, PlaceholdersUsed, Selections
-from app.services.prompts.changes import DraftChange, NewPrompt
-from app.services.prompts.content import PromptContent
-from app.services.prompts.model_config import with_defaults
+from app.services.prompts.content import PromptContent, with_defaults
+from app.services.prompts.drafts import DraftChange, NewPrompt
 from app.services.prompts.service import PromptPage, PromptView
 
 NAME = 128

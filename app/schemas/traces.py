@@ -11,8 +11,7 @@ from app.models import run_log
 from app.schemas.answer import Answer, anything, choice, dump, either, integer, many, mapping, number, one, text, time
 from app.schemas.base import Identifier, Moment, PageQuerySchema, Text
 from app.schemas.runs import Tokens
-from app.services.traces.logs import LogFilter
-from app.services.traces.sessions import SessionSummary
+from app.services.traces.logs import LogFilter, SessionSummary
 from app.sessions import types
 from app.timestamps import of_unix_ns
 

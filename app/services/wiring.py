@@ -34,15 +34,13 @@ from app.services.data.export import ExportService
 from app.services.data.masking import MaskingRules
 from app.services.data.policies import DataPolicyService, RetentionService
 from app.services.language_models.credentials import CredentialService
-from app.services.language_models.own_models import OwnModelService
-from app.services.language_models.service import ModelService
+from app.services.language_models.service import ModelService, OwnModelService
 from app.services.operations.metrics import MetricsService
 from app.services.operations.overview import OverviewService
 from app.services.operations.readiness import Doctor, Readiness
 from app.services.operations.setup import SetupService
-from app.services.prompts.editor import PromptEditor
+from app.services.prompts.editor import PromptEditor, VersionService
 from app.services.prompts.service import PromptService
-from app.services.prompts.versions import VersionService
 from app.services.replays.cases import TestCaseService
 from app.services.replays.claims import ReplaySweeper
 from app.services.replays.history import ReplayHistory
@@ -53,8 +51,7 @@ from app.services.runs.execution import Caller
 from app.services.runs.service import ACCEPTED_AT_ONCE, TURN_S, RunService
 from app.services.runs.usage import UsageService
 from app.services.traces.ingest import IngestService
-from app.services.traces.logs import LogService
-from app.services.traces.sessions import SessionService
+from app.services.traces.logs import LogService, SessionService
 from app.shares import Quota, Turns
 from app.timestamps import Now
 from app.work.heartbeat import Heartbeat

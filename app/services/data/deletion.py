@@ -17,7 +17,7 @@ from app.models import audit_log, data_policies, removal, sessions
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.removal import TurnScope
 from app.redis_store.epochs import Epochs
-from app.services.traces.sessions import session_key_of
+from app.services.traces.logs import session_key_of
 from app.timestamps import Now
 
 # Rows of one transaction, which takes some tens of milliseconds.

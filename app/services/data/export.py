@@ -19,8 +19,7 @@ from app.models.removal import has_prompt
 from app.models.run_log import RunEntry, RunFilter, page_of_runs
 from app.models.runs import RunRow
 from app.models.sessions import SessionRange, SessionRow
-from app.services.traces.logs import ns_of
-from app.services.traces.sessions import Session, SessionService
+from app.services.traces.logs import Session, SessionService, ns_of
 
 Row = TypeVar("Row")
 PAGE = 100

@@ -12,10 +12,10 @@ from app.coalesce import Coalescer
 from app.db import Database
 from app.encryption import CredentialCipher, Undecryptable
 from app.errors import Invalid, NotFound, ProviderError
-from app.models import audit_log, vendor_credentials
+from app.models import audit_log, language_models
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
-from app.providers.addresses import FORBIDDEN, is_forbidden_host
+from app.providers.transport import FORBIDDEN, is_forbidden_host
 from app.providers.types import Credential, ModelConfig, ModelPort, ModelRef, ModelRequest
 from app.timestamps import Now
 from config.settings import VENDOR_VARIABLES
@@ -77,13 +77,13 @@ class CredentialService:
     def find_stored(self, keys: Sequence[tuple[int, str]]) -> Sequence[tuple[str, str] | None]:
         """Return the stored (encrypted key, base URL) of each (organization id, vendor)."""
         with self.database.read() as connection:
-            found = vendor_credentials.find_credentials(connection, keys=set(keys))
+            found = language_models.find_credentials(connection, keys=set(keys))
         return [found.get(key) for key in keys]
 
     def list(self, organization_id: int) -> list[StoredCredential]:
         """List the credentials of the vendors that can be called, by name."""
         with self.database.read() as connection:
-            own = vendor_credentials.list_credentials(connection, organization_id=organization_id)
+            own = language_models.list_credentials(connection, organization_id=organization_id)
         known = {vendor: StoredCredential(vendor, url, None) for vendor, (_, url) in self.from_settings.items()}
         for vendor, encrypted, url, set_at in own:
             known[vendor] = StoredCredential(vendor, url, set_at, self._last_four(vendor, encrypted))
@@ -109,7 +109,7 @@ class CredentialService:
         check_base_url(base_url)
         encrypted = self._cipher.encrypt(api_key)
         with self.database.write() as connection:
-            vendor_credentials.put_credential(
+            language_models.put_credential(
                 connection,
                 organization_id=organization_id,
                 vendor=vendor,
@@ -129,7 +129,7 @@ class CredentialService:
 
     def clear(self, organization_id: int, vendor: str, *, actor: Actor = SYSTEM) -> None:
         with self.database.write() as connection:
-            if not vendor_credentials.delete_credential(connection, organization_id=organization_id, vendor=vendor):
+            if not language_models.delete_credential(connection, organization_id=organization_id, vendor=vendor):
                 raise NotFound("There is no such credential.")
             action = Action.CREDENTIAL_CLEARED
             audit_log.note(connection, self.now(), actor, action, vendor, organization_id=organization_id)

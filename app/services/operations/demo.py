@@ -15,7 +15,7 @@ from app.errors import Unavailable
 from app.models import sessions
 from app.models.replays import ReplayFilter
 from app.rendering.placeholders import Placeholder, PlaceholderValue
-from app.services.prompts.changes import NewPrompt
+from app.services.prompts.drafts import NewPrompt
 from app.services.replays.cases import CaseChange, TestCaseService
 from app.services.replays.service import ReplayService
 from app.services.traces.ingest import IngestService

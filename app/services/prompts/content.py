@@ -1,15 +1,19 @@
-"""The content of a prompt, in a version or in its draft, and the JSON of its placeholders."""
+"""The content of a prompt, in a version or in its draft: its placeholders, model configuration and hash."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import orjson
 
+from app.errors import Invalid
 from app.models.language_models import LanguageModel
 from app.models.prompt_versions import VersionRow
 from app.models.prompts import PromptHead, PromptRow
+from app.providers.types import ModelConfig
 from app.rendering.placeholders import Placeholder
 from app.rendering.render import InstructionFormat
 
@@ -18,8 +22,8 @@ from app.rendering.render import InstructionFormat
 class PromptContent:
     """The content that runs and renders. `commit_hash` is None for the draft.
 
-    `config` has just the keys that differ from the model's defaults: `model_config.with_defaults` adds the others,
-    and `model_config.parse_config` makes it ready for a call. `fallback` is called when `model` fails.
+    `config` has just the keys that differ from the model's defaults: `with_defaults` adds the others,
+    and `parse_config` makes it ready for a call. `fallback` is called when `model` fails.
     """
 
     prompt_id: int
@@ -75,3 +79,77 @@ def parse_placeholders(stored: list[dict[str, Any]]) -> tuple[Placeholder, ...]:
 def placeholders_json(placeholders: tuple[Placeholder, ...]) -> list[dict[str, Any]]:
     """Return the JSON that is stored, hashed and shown: the inverse of `parse_placeholders`."""
     return [msgspec.to_builtins(placeholder) for placeholder in placeholders]
+
+
+def commit_hash(content: PromptContent, *, parent: str | None) -> str:
+    """Return the SHA-256, as 64 hex digits, of the canonical JSON: sorted keys, no spaces, UTF-8.
+
+    It covers the parent's hash and all content but the prompt's name and id; placeholders are sorted by key.
+    """
+    placeholders = sorted(content.placeholders, key=lambda placeholder: placeholder.key)
+    canonical: dict[str, Any] = {
+        "parent": parent,
+        "value": content.value,
+        "model": {"vendor": content.model.vendor, "name": content.model.name},
+        "languageModelConfig": content.config,
+        "instructionFormat": content.instruction_format,
+        "placeholders": placeholders_json(tuple(placeholders)),
+    }
+    if content.fallback:
+        # Versions without a fallback model keep the hash that they had before there were such models.
+        canonical["fallbackModel"] = {"vendor": content.fallback.vendor, "name": content.fallback.name}
+    return hashlib.sha256(orjson.dumps(canonical, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def content_hash(content: PromptContent) -> str:
+    """Return the commit hash without a parent, which identifies the content wherever it stands in the history."""
+    return commit_hash(content, parent=None)
+
+
+Config = dict[str, Any]
+
+
+def defaults(model: LanguageModel) -> Config:
+    """Return the values that stand for missing keys."""
+    return {"tools": [], "temperature": 1, "max_tokens": model.completion_tokens_max, "response_format": "text"}
+
+
+def with_defaults(config: Config, model: LanguageModel) -> Config:
+    """Return the config as the API shows it."""
+    return defaults(model) | config
+
+
+def without_defaults(config: Config, model: LanguageModel) -> Config:
+    """Return the config as it is stored: equal configs have equal forms, and defaults follow a change of the model."""
+    known = defaults(model)
+    return {key: value for key, value in config.items() if key not in known or known[key] != value}
+
+
+def check_ranges(config: Config, model: LanguageModel) -> None:
+    """Raise `Invalid`, naming the key, for a value that the model does not take."""
+    low, high = temperature_range(model)
+    temperature = config.get("temperature", 1)
+    if "temperature" in config and not low <= temperature <= high:
+        takes = f"only {low:g}" if low == high else f"{low:g} to {high:g}"
+        raise Invalid(f"languageModelConfig.temperature: {model.name} takes {takes}.")
+    if config.get("max_tokens", 1) > model.completion_tokens_max:
+        raise Invalid(f"languageModelConfig.max_tokens: {model.name} takes 1 to {model.completion_tokens_max}.")
+
+
+def temperature_range(model: LanguageModel) -> tuple[float, float]:
+    low, high = model.details.get("temperature") or (0.0, 2.0)
+    return float(low), float(high)
+
+
+def parse_config(config: Config, model: LanguageModel) -> ModelConfig:
+    """Return the parameters of a call, from a config as it is stored or shown.
+
+    `max_tokens` at the model's maximum is not sent, since the vendor knows how much room the prompt leaves;
+    `temperature` is not sent where the model takes no other, or where `top_p` replaces it.
+    """
+    low, high = temperature_range(model)
+    differing = without_defaults(config, model)
+    values = {"temperature": 1, "response_format": "text"} | differing
+    if low == high or ("top_p" in differing and "temperature" not in differing):
+        del values["temperature"]
+    return msgspec.convert(values, ModelConfig)

@@ -21,7 +21,7 @@ from app.models.prompts import PromptHead
 from app.replay.cases import accept_step, case_by_hand, case_from_turns, change_case, load_case
 from app.replay.documents import dump
 from app.replay.types import AssertionType, TestCase
-from app.services.traces.sessions import SessionService
+from app.services.traces.logs import SessionService
 from app.timestamps import Now
 
 NAME_MAX = 128

@@ -20,7 +20,7 @@ from app.errors import Invalid, NotFound, ProviderError, Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import REPLAYS
 from app.models import cases as test_cases
-from app.models import draft_snapshots, replays
+from app.models import prompt_versions, replays
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
 from app.providers.types import Credential, ModelPort
@@ -33,7 +33,7 @@ from app.services.data.masking import MaskingRules, MessageMasking
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import PromptContent, parse_placeholders
-from app.services.prompts.reader import PromptReader
+from app.services.prompts.service import PromptReader
 from app.services.replays.claims import ATTEMPTS_MAX, INTERRUPTED, REPLAY_WORK
 from app.services.replays.masking import masked_replay
 from app.services.replays.ports import MeteredModel, Progress, SnapshotDraft
@@ -131,7 +131,7 @@ class ReplayPlayer:
         case = load_case(found.document)
         if case.assertion_value is None:
             case = msgspec.structs.replace(case, assertion_value=head.assertion_value)
-        kept = draft_snapshots.get_snapshot(connection, snapshot_id=row.draft_snapshot_id)
+        kept = prompt_versions.get_snapshot(connection, snapshot_id=row.draft_snapshot_id)
         draft = PromptContent(
             row.prompt_id,
             head.name,

@@ -17,8 +17,7 @@ from app.providers.decoding import TOKENS_MAX
 from app.providers.types import Credential, ModelPort
 from app.rendering.render import render
 from app.replay.types import RenderedDraft, TurnResult
-from app.services.prompts.content import PromptContent
-from app.services.prompts.model_config import parse_config
+from app.services.prompts.content import PromptContent, parse_config
 from app.services.runs.outcome import TOKEN_COUNTS, cost_of
 from app.services.runs.request import model_request
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import Conflict, Invalid, require
-from app.models import audit_log, draft_snapshots, prompt_versions, replays
+from app.models import audit_log, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.replays import ReplayFilter, ReplayRow
@@ -20,9 +20,8 @@ from app.replay import documents, results
 from app.replay.types import ReplayResult
 from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
-from app.services.prompts.commit_hash import content_hash
-from app.services.prompts.content import PromptContent
-from app.services.prompts.reader import PromptReader
+from app.services.prompts.content import PromptContent, content_hash
+from app.services.prompts.service import PromptReader
 from app.timestamps import Now
 
 AT_ONCE = 1000
@@ -183,7 +182,7 @@ class ReplayService:
         shared = {
             "project_id": project_id,
             "prompt_id": prompt_id,
-            "draft_snapshot_id": draft_snapshots.put_snapshot(connection, values=_snapshot(draft)),
+            "draft_snapshot_id": prompt_versions.put_snapshot(connection, values=_snapshot(draft)),
             "judge_model_id": judge,
         }
         values = [shared | {"test_case_id": test_case_id, "total": total} for test_case_id, total in steps.items()]

@@ -20,7 +20,7 @@ from app.providers.types import Credential, ModelConfig, ModelPort
 from app.redis_store.events import LiveRuns
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
-from app.services.prompts.model_config import Config
+from app.services.prompts.content import Config
 from app.services.runs.claims import RunClaims, RunEnding
 from app.services.runs.masking import RunMasking, has_contents
 from app.services.runs.outcome import INTERNAL, NOT_STORED, RunEnd, answered, failed, failed_by

@@ -15,9 +15,8 @@ from app.models.runs import StoredFile, StoredRequest
 from app.providers.types import Credential, ModelRef, ModelRequest
 from app.rendering.placeholders import Placeholder, fill
 from app.rendering.render import to_xml
-from app.services.prompts.changes import check_filled_length
-from app.services.prompts.content import PromptContent
-from app.services.prompts.model_config import parse_config
+from app.services.prompts.content import PromptContent, parse_config
+from app.services.prompts.drafts import check_filled_length
 
 
 @dataclass(frozen=True, slots=True)

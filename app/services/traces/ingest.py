@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
+from itertools import groupby
+from operator import attrgetter
 from typing import Literal
 
 import structlog
@@ -13,18 +17,42 @@ from app.db import Database
 from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
-from app.models import rejected_spans, spans
+from app.models import prompts, sessions, spans, turns
 from app.models.bulk import new_batch_id
-from app.models.rejected_spans import RejectedSpan
+from app.models.sessions import SessionRow
+from app.models.spans import RejectedSpan
+from app.models.turns import TurnRow
 from app.otlp.decode import decode
 from app.otlp.inflate import inflate
 from app.otlp.rejections import Rejection, explain, reject_unknown_prompts, too_large
 from app.otlp.span import Span
 from app.redis_store.batches import Mailbox
 from app.services.data.masking import MaskingRules
-from app.services.traces.known_prompts import KnownPrompts
-from app.services.traces.turn_parts import add_to_turns, parts_of
+from app.sessions.facts import TurnFacts, dump, load, merge
 from app.timestamps import Now
+
+# The seconds for which an erased prompt may still take spans.
+REMEMBERED_S = 5.0
+
+
+@dataclass(slots=True)
+class KnownPrompts:
+    database: Database
+    monotonic: Callable[[], float] = time.monotonic
+    _known: dict[int, set[int]] = field(default_factory=dict, init=False)
+    _expires: float = field(default=0.0, init=False)
+
+    def among(self, project_id: int, prompt_ids: set[int]) -> set[int]:
+        """Return the project's prompts that are known, with all of `prompt_ids` that are its prompts."""
+        now = self.monotonic()
+        if now > self._expires:
+            self._known, self._expires = {}, now + REMEMBERED_S
+        known = self._known.setdefault(project_id, set())
+        if unknown := prompt_ids - known:
+            with self.database.read() as connection:
+                known |= prompts.known_prompts(connection, project_id=project_id, prompt_ids=unknown)
+        return known
+
 
 log = structlog.get_logger(__name__)
 
@@ -163,8 +191,8 @@ class IngestService:
         ]
 
         def work(connection: Connection) -> None:
-            rejected_spans.add_rejected(connection, rows)
-            rejected_spans.forget_old(connection, project_id=project_id)
+            spans.add_rejected(connection, rows)
+            spans.forget_old(connection, project_id=project_id)
 
         self.database.retrying(work)
 
@@ -177,3 +205,71 @@ def _outcome(error: RepriseError) -> Outcome:
     if isinstance(error, TooLarge):
         return "too_large"
     return "unsupported" if isinstance(error, UnsupportedMediaType) else "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPart:
+    """The facts that the spans of a batch tell about one turn."""
+
+    prompt_id: int
+    trace_id: bytes
+    facts: TurnFacts
+
+    @property
+    def session_key(self) -> bytes:
+        return session_key(self.prompt_id, self.trace_id, self.facts)
+
+
+def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:
+    """Return 16 bytes that the turns of a conversation share; a turn without a conversation has its own."""
+    named = f"c{facts.conversation[1]}".encode() if facts.conversation else b"t" + trace_id
+    return blake2b(named, key=str(prompt_id).encode(), digest_size=16).digest()
+
+
+def parts_of(ordered: Sequence[Span]) -> list[TurnPart]:
+    """Return the turns of spans, in key order."""
+    key = attrgetter("prompt_id", "trace_id")
+    return [TurnPart(*turn, TurnFacts.of(group)) for turn, group in groupby(sorted(ordered, key=key), key=key)]
+
+
+def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: Sequence[TurnPart]) -> None:
+    """Add the new spans' facts to their turns, and the turns to their sessions."""
+    rows = [_turn_row(project_id, batch_id, turn) for turn in fresh]
+    left: set[bytes] = set()
+    if turns.insert_new(connection, rows) < len(rows):
+        by_key = {(turn.prompt_id, turn.trace_id): turn for turn in fresh}
+        stored = turns.lock_existing(connection, keys=list(by_key), batch_id=batch_id)
+        merged = {
+            row.key: replace(by_key[row.key], facts=merge(load(row.facts), by_key[row.key].facts)) for row in stored
+        }
+        turns.replace(connection, [_turn_row(project_id, batch_id, turn) for turn in merged.values()])
+        left = {row.session_key for row in stored if row.session_key != merged[row.key].session_key}
+        fresh = list((by_key | merged).values())
+    sessions.put(connection, _session_rows(project_id, fresh))
+    sessions.settle(connection, session_keys=left)
+
+
+def _session_rows(project_id: int, fresh: Sequence[TurnPart]) -> list[SessionRow]:
+    rows: dict[bytes, SessionRow] = {}
+    for turn in fresh:
+        facts = turn.facts
+        conversation_id = facts.conversation[1] if facts.conversation else None
+        row = SessionRow(turn.session_key, project_id, turn.prompt_id, conversation_id, facts.start_ns, facts.end_ns)
+        if known := rows.get(row.session_key):
+            row = replace(row, start_ns=min(known.start_ns, row.start_ns), last_ns=max(known.last_ns, row.last_ns))
+        rows[row.session_key] = row
+    return [rows[key] for key in sorted(rows)]
+
+
+def _turn_row(project_id: int, batch_id: int, turn: TurnPart) -> TurnRow:
+    return TurnRow(
+        project_id,
+        turn.prompt_id,
+        turn.trace_id,
+        turn.session_key,
+        turn.facts.start_ns,
+        turn.facts.end_ns,
+        turn.facts.opening[1] if turn.facts.opening else None,
+        dump(turn.facts),
+        batch_id,
+    )

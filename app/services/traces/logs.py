@@ -1,9 +1,14 @@
-"""A prompt's log: its runs and its sessions in one list, newest first; and the spans that were rejected."""
+"""Sessions as people read them, built from the stored spans for each request, and a prompt's log.
+
+The log is a list of a prompt's runs and its sessions, newest first; rejected spans have a list of their own.
+"""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,11 +19,97 @@ from app import cursors
 from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import NotFound
-from app.models import prompts, rejected_spans, sessions
-from app.models.rejected_spans import RejectedSpan
+from app.models import prompts, sessions, spans, turns
 from app.models.run_log import RunEntry, RunFilter, nth_created_at, page_of_runs
-from app.models.sessions import SessionRange
-from app.services.traces.sessions import SessionSummary, summarise
+from app.models.sessions import SessionRange, SessionRow
+from app.models.spans import RejectedSpan, StoredSpan
+from app.models.turns import TurnRow
+from app.sessions.build import build_session
+from app.sessions.facts import TurnFacts, load
+from app.sessions.types import Turn, Usage
+
+_SESSION_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session with its turns, in order."""
+
+    id: str
+    prompt_id: int
+    conversation_id: str | None
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session as a log lists it, made from the facts of its turns without reading any span."""
+
+    id: str
+    row_id: int
+    conversation_id: str | None
+    start_ns: int
+    last_ns: int
+    turns: int
+    preview: str | None
+    models: tuple[str, ...]
+    prompt_versions: tuple[str, ...]
+    usage: Usage
+    errors: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionService:
+    database: Database
+
+    def get(self, *, project_id: int, session_id: str) -> Session:
+        """Return a session; `NotFound` in another project, or when all of its turns have joined another session."""
+        key = session_key_of(session_id)
+        with self.database.read() as connection:
+            row = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
+            if row is None:
+                raise NotFound("There is no such session.")
+            found = turns.list_turns(connection, session_keys=[row.session_key])
+            stored = spans.spans_of(
+                connection, project_id=project_id, prompt_id=row.prompt_id, trace_ids=[turn.trace_id for turn in found]
+            )
+        traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
+        for span in stored:
+            traces[span.trace_id].append(span)
+        return Session(session_id, row.prompt_id, row.conversation_id, build_session(traces.values()))
+
+
+def session_key_of(session_id: str) -> bytes | None:
+    """Return the key of a session's id, 32 lower-case hex digits; None for any other text."""
+    return bytes.fromhex(session_id) if _SESSION_ID.fullmatch(session_id) else None
+
+
+def summarise(connection: Connection, rows: Sequence[SessionRow]) -> list[SessionSummary]:
+    """Return the summaries of sessions, in their order, by one query."""
+    if not rows:
+        return []
+    by_session: dict[bytes, list[TurnRow]] = defaultdict(list)
+    for turn in turns.list_turns(connection, session_keys=[row.session_key for row in rows]):
+        by_session[turn.session_key].append(turn)
+    return [_summary(row, [load(turn.facts) for turn in by_session[row.session_key]]) for row in rows]
+
+
+def _summary(row: SessionRow, facts: Sequence[TurnFacts]) -> SessionSummary:
+    opening = next((one.opening for one in facts if one.opening), None)
+    return SessionSummary(
+        id=row.session_key.hex(),
+        row_id=row.id,
+        conversation_id=row.conversation_id,
+        start_ns=row.start_ns,
+        last_ns=row.last_ns,
+        turns=len(facts),
+        preview=opening[1] if opening else None,
+        models=tuple(sorted(frozenset().union(*(one.models for one in facts)))),
+        prompt_versions=tuple(sorted(frozenset().union(*(one.prompt_versions for one in facts)))),
+        usage=sum((one.usage for one in facts), Usage()),
+        errors=sum(one.errors for one in facts),
+    )
+
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_MS = 1_000_000
@@ -133,11 +224,7 @@ class _Query:
         if self.filter.has_runs:
             starts.append(
                 nth_created_at(
-                    connection,
-                    prompt_id=self.prompt_id,
-                    nth=window,
-                    filters=self.filter.runs,
-                    before=self.before_runs,
+                    connection, prompt_id=self.prompt_id, nth=window, filters=self.filter.runs, before=self.before_runs
                 )
             )
         if self.filter.has_sessions:
@@ -193,7 +280,7 @@ class LogService:
     ) -> Page[RejectedSpan]:
         """Return the spans that were rejected, newest first."""
         with self.database.read() as connection:
-            read = partial(rejected_spans.list_rejected, connection, project_id=project_id, prompt_id=prompt_id)
+            read = partial(spans.list_rejected, connection, project_id=project_id, prompt_id=prompt_id)
             return page_by_id(read, limit=limit, cursor=cursor)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from app.access import ByRole
 from app.errors import Conflict, Invalid, NotFound, ProviderError
 from app.models.organizations import Role
-from app.services.language_models.own_models import OwnModel
+from app.services.language_models.service import OwnModel
 from app.web.cookies import Flash
 from app.web.forms import Form
 from app.web.labels import VENDORS

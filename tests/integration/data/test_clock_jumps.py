@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from app.services.operations.demo import export as conversation
-from app.services.traces.ingest import IngestService
-from app.services.traces.known_prompts import KnownPrompts
+from app.services.traces.ingest import IngestService, KnownPrompts
 from tests.support.everything import TURNS
 from tests.support.world import World
 

@@ -9,7 +9,7 @@ import pytest
 from app.errors import NotFound
 from app.models.audit_log import audit_log
 from app.services.operations.demo import export as conversation
-from app.services.traces.known_prompts import KnownPrompts
+from app.services.traces.ingest import KnownPrompts
 from tests.integration.data.conftest import counts
 from tests.support.everything import MARK, TURNS, everything
 from tests.support.exports import export, span

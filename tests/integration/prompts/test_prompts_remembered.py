@@ -19,9 +19,8 @@ from app.providers import catalogue
 from app.redis_store import keys
 from app.redis_store.epochs import REMEMBERED_S, Epochs
 from app.services.language_models.service import ModelService
-from app.services.prompts.reader import PromptReader
-from app.services.prompts.service import PromptService
-from app.services.prompts.versions import VersionService
+from app.services.prompts.editor import VersionService
+from app.services.prompts.service import PromptReader, PromptService
 from tests.support.waiting import free_port
 from tests.support.world import World, new_world
 

@@ -5,8 +5,7 @@ from contextlib import closing
 import pytest
 
 from app.providers.anyllm import AnyLlmModels
-from app.providers.retry import Retry
-from app.providers.router import Providers
+from app.providers.router import Providers, Retry
 from tests.fakes.models import VENDORS
 from tests.fakes.upstream import Upstream
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.models.audit_log import SYSTEM, Action
-from app.services.language_models.own_models import OwnModel
+from app.services.language_models.service import OwnModel
 from tests.integration.web.conftest import Browser
 from tests.support.world import World
 

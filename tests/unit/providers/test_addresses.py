@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from app.providers.addresses import GuardedBackend, is_forbidden_host
 from app.providers.clients import SharedTransport
 from app.providers.failures import ProviderFailure
+from app.providers.transport import GuardedBackend, is_forbidden_host
 from tests.fakes.upstream import Upstream
 from tests.support.coroutines import run_coroutine
 
@@ -69,7 +69,7 @@ def test_a_spelling_that_was_stored_before_is_refused_when_it_is_called(host):
 
 
 def test_a_name_that_leads_elsewhere_by_the_time_it_is_connected_gets_nothing(monkeypatch):
-    monkeypatch.setattr("app.providers.addresses.is_forbidden_host", lambda host: host == "127.0.0.1")
+    monkeypatch.setattr("app.providers.transport.is_forbidden_host", lambda host: host == "127.0.0.1")
     with Upstream() as upstream:
         with pytest.raises(ProviderFailure):
             fetched(upstream.url, "10.0.0.1")

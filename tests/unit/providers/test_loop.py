@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from app.providers.loop import LoopThread
+from app.providers.anyllm import LoopThread
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.errors import ProviderError, ProviderTimeout
 from app.providers.failures import ProviderFailure
-from app.providers.retry import Retry
+from app.providers.router import Retry
 
 
 class Clock:

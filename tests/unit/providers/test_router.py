@@ -8,8 +8,7 @@ from app.chat import Answer, File, Message, StreamEvent
 from app.errors import Invalid, ProviderError
 from app.providers import catalogue
 from app.providers.failures import ProviderFailure
-from app.providers.retry import Retry
-from app.providers.router import Providers
+from app.providers.router import Providers, Retry
 from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
 
 PNG = File("dot.png", "image/png", b"x")

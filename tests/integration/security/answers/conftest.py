@@ -8,8 +8,7 @@ import pytest
 from app.container import Container
 from app.providers import catalogue
 from app.providers.breaker import CallBreaker
-from app.providers.retry import Retry
-from app.providers.router import Providers
+from app.providers.router import Providers, Retry
 from tests.fakes.upstream import PATHS, Upstream
 from tests.integration.web.conftest import PASSWORD, Browser, address
 from tests.support.world import World, new_world, running_on, settings_for

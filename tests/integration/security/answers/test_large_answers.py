@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from app.providers.bounded import ANSWER_BYTES
+from app.providers.transport import ANSWER_BYTES
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import THANKS, make_case, replayed

@@ -8,8 +8,7 @@ import pytest
 from msgspec import structs
 
 from app.rendering.placeholders import Placeholder, PlaceholderValue
-from app.services.prompts.commit_hash import commit_hash
-from app.services.prompts.content import PromptContent
+from app.services.prompts.content import PromptContent, commit_hash
 from tests.unit.services.contents import MODEL, content
 
 A = Placeholder("a", (PlaceholderValue("one", "1", True), PlaceholderValue("two", "2")))

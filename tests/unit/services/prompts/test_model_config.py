@@ -8,7 +8,7 @@ import pytest
 from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.providers.types import ModelConfig
-from app.services.prompts.model_config import check_ranges, parse_config, with_defaults, without_defaults
+from app.services.prompts.content import check_ranges, parse_config, with_defaults, without_defaults
 from tests.unit.services.contents import MODEL
 
 ONE_TEMPERATURE = replace(MODEL, details={"temperature": [1.0, 1.0]})

@@ -12,6 +12,8 @@ from app.otlp.values import integer
 CHAT = "chat"
 TOOL = "execute_tool"
 AGENT = "invoke_agent"
+# Tokens of a call beyond any model's. The sum over all spans of a session then fits 64 bits, as JSON and columns need.
+COUNT_MAX = 10**12
 
 Event = tuple[str, dict[str, Any]]
 """A span event: its name and attributes."""
@@ -50,10 +52,10 @@ class SpanView:
         return None
 
     def count(self, *keys: str) -> int | None:
-        """The first of these attributes that is a whole number, never below zero."""
+        """The first of these attributes that is a whole number of at most `COUNT_MAX`, never below zero."""
         for key in keys:
             number = integer(self.attributes.get(key))
-            if number is not None:
+            if number is not None and number <= COUNT_MAX:
                 return max(number, 0)
         return None
 

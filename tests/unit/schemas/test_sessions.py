@@ -31,6 +31,15 @@ def test_times_are_iso_with_milliseconds(ns: int, text: str) -> None:
     assert iso(of_unix_ns(ns)) == text
 
 
+@pytest.mark.parametrize("count", [10**12 + 1, 2**63 - 1, 2**70, "9" * 25, 1e300])
+def test_a_count_of_tokens_beyond_any_models_is_none(count: Any) -> None:
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": count, "service.prompt.id": 7}
+    (stored,) = decode(export(span(attributes))).spans
+    session = dump(schemas.Session, Session("s", 7, stored.conversation_id, build_session([[stored]])))
+
+    assert orjson.loads(orjson.dumps(session))["usage"] == {"inputTokens": 0, "outputTokens": 0}
+
+
 def test_a_session_has_its_times_usage_and_turns() -> None:
     attributes = {
         "gen_ai.operation.name": "chat",

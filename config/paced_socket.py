@@ -68,7 +68,7 @@ class PacedSocket(socket.socket):
         self._has_head = HEAD_END.search(self._ahead) is not None
 
     def take_ahead(self) -> bytes:
-        """What was gathered and not read yet."""
+        """The bytes that were gathered and not read yet."""
         taken = bytes(self._ahead)
         self._ahead.clear()
         return taken

@@ -90,7 +90,7 @@ def _confirm(what: str, yes: bool) -> None:
 
 @click.group("data-policy")
 def data_policy() -> None:
-    """What a project keeps for how long, and masks before it is stored."""
+    """Show or change how long a project keeps its data, and what is masked before it is stored."""
 
 
 @data_policy.command()

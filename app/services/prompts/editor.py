@@ -209,7 +209,7 @@ class VersionService:
     def get(self, *, project_id: int, prompt_id: int, commit_hash: str) -> VersionView:
         with self.database.read() as connection:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
-            version = self.reader.pinned(connection, head.id, commit_hash)
+            version = self.reader.pinned(connection, head, commit_hash)
             return VersionView(version.row, self.reader.content_of(connection, head, version))
 
     def restore(
@@ -226,7 +226,7 @@ class VersionService:
         def work(connection: Connection) -> PromptView:
             prompt, _ = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
             drafts.check_unchanged(prompt, if_match)
-            version = self.reader.pinned(connection, prompt_id, commit_hash)
+            version = self.reader.pinned(connection, prompt, commit_hash)
             draft = replace(self.reader.content_of(connection, prompt, version), commit_hash=None)
             committed = drafts.equals(draft, self.reader.newest(connection, prompt))
             values = {**drafts.columns(draft), "committed": committed}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -47,7 +47,7 @@ class PromptReader:
         if productive or commit_hash is not None:
             head = self.head(connection, project_id=project_id, prompt_id=prompt_id)
             version = (
-                self.newest(connection, head) if commit_hash is None else self.pinned(connection, head.id, commit_hash)
+                self.newest(connection, head) if commit_hash is None else self.pinned(connection, head, commit_hash)
             )
             if version is not None:
                 return head, self.content_of(connection, head, version)
@@ -56,7 +56,7 @@ class PromptReader:
     def remembered(self, head: PromptHead, commit_hash: str | None) -> PromptContent | None:
         """Return what `read` finds for a productive use; None if that takes more of the database than the head."""
         key = (head.id, commit_hash) if commit_hash is not None else head.newest_version_id
-        version = self._versions.get(key, last_try=False)
+        version = self._cached(head, key, last_try=False)
         if version is None:
             return None
         known = partial(self._models.known, organization_id=head.organization_id)
@@ -85,16 +85,23 @@ class PromptReader:
         """Return the newest version; None for a prompt that was never committed."""
         if head.newest_version_id is None:
             return None
-        if cached := self._versions.get(head.newest_version_id):
+        if cached := self._cached(head, head.newest_version_id):
             return cached
         return self._keep(prompt_versions.find_version_by_id(connection, version_id=head.newest_version_id))
 
-    def pinned(self, connection: Connection, prompt_id: int, commit_hash: str) -> Version:
-        if cached := self._versions.get((prompt_id, commit_hash)):
+    def pinned(self, connection: Connection, head: PromptHead, commit_hash: str) -> Version:
+        if cached := self._cached(head, (head.id, commit_hash)):
             return cached
         if not _HASH.fullmatch(commit_hash):
             return self._keep(None)
-        return self._keep(prompt_versions.find_version(connection, prompt_id=prompt_id, commit_hash=commit_hash))
+        return self._keep(prompt_versions.find_version(connection, prompt_id=head.id, commit_hash=commit_hash))
+
+    def _cached(self, head: PromptHead, key: Hashable, *, last_try: bool = True) -> Version | None:
+        """Return a remembered version; None for one older than its prompt: SQLite gives ids of erased rows again."""
+        version = self._versions.get(key, last_try=last_try)
+        if version is None or version.row.prompt_id != head.id or version.row.created_at < head.created_at:
+            return None
+        return version
 
     def content_of(self, connection: Connection, head: PromptHead, version: Version) -> PromptContent:
         return self._content(connection, head, version.row, version.placeholders)

@@ -14,7 +14,7 @@ from tests.integration.data.conftest import counts
 from tests.support.everything import MARK, TURNS, everything
 from tests.support.exports import export, span
 from tests.support.readable import tables_with
-from tests.support.world import World
+from tests.support.world import World, new_world
 
 
 def mine(world: World, word: str) -> str:
@@ -72,6 +72,23 @@ def test_nothing_of_an_erased_prompt_is_left_in_any_table(world: World) -> None:
     assert tables_with(world, word) == []
     assert world.get(f"/api/v1/prompts/{prompt_id}").status_code == 404
     assert world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": "?"}).status_code == 404
+
+
+def test_a_new_prompt_shows_nothing_of_an_erased_one_whose_ids_it_was_given(world: World) -> None:
+    """SQLite gives the highest ids again, to whoever comes next, and every process remembers versions by their ids."""
+    other = new_world(world.container)
+    erased = world.post("/api/v1/prompts", json={"name": "A", "value": "Only ours."}).json["prompt"]["id"]
+    assert world.get(f"/api/v1/prompts/{erased}").json["value"] == "Only ours."
+    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=erased)
+
+    made = other.post("/api/v1/prompts", json={"name": "B", "value": "Theirs."}).json["prompt"]["id"]
+
+    prompt = f"/api/v1/prompts/{made}"
+    assert [other.get(prompt).json["value"] for _ in range(2)] == ["Theirs.", "Theirs."]
+    assert other.post(f"{prompt}/render", json={}).json["instruction"] == "<instructions>\nTheirs.\n</instructions>"
+    assert other.post(f"{prompt}/commit", json={}).status_code == 409
+    (version,) = other.get(f"{prompt}/versions").json["versions"]
+    assert other.post(f"{prompt}/versions/{version['commitHash']}/restore", json={}).status_code == 200
 
 
 def test_an_archived_prompt_can_be_erased_and_an_erased_one_not_again(world: World) -> None:

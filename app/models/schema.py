@@ -32,16 +32,29 @@ def upgrade(database: Database, revision: str = "head") -> None:
     """Upgrade the schema to `revision`; two processes that do so at the same time wait for each other."""
     from alembic import command
 
-    with database.unhurried() as connection, exclusive(connection):
+    with _migrating(database) as connection:
         command.upgrade(_config(connection), revision)
-        connection.commit()
 
 
 def downgrade(database: Database, revision: str = "base") -> None:
     from alembic import command
 
-    with database.unhurried() as connection, exclusive(connection):
+    with _migrating(database) as connection:
         command.downgrade(_config(connection), revision)
+
+
+@contextmanager
+def _migrating(database: Database) -> Iterator[Connection]:
+    """Lets one process at a time change the schema, and commits the change.
+
+    On SQLite all migrations are one transaction, which locks the file before Alembic reads the revision: with one
+    for each migration, another process could run the next one in between. MySQL commits every statement that
+    changes the schema, so there it is `exclusive` that keeps others out.
+    """
+    with database.unhurried() as connection, exclusive(connection):
+        if database.is_sqlite:
+            connection.begin()
+        yield connection
         connection.commit()
 
 
@@ -67,7 +80,7 @@ def current_revision(database: Database) -> str:
 
 @contextmanager
 def exclusive(connection: Connection) -> Iterator[None]:
-    """Lets one process at a time change the schema, by MySQL's advisory lock; SQLite's writer lock is enough."""
+    """Keeps out other processes that change the schema or seed it, by MySQL's advisory lock; SQLite has none."""
     if connection.dialect.name != "mysql":
         yield
         return

@@ -100,14 +100,14 @@ class RunEnding:
             self.notify(row, row.model_name, row.error_kind or "")
 
     def notify(self, row: RunRow, model_name: str, outcome: str) -> None:
-        """Tell the followers and waiters that the run has ended, and count it.
+        """Count the run that has ended, then tell its followers and waiters, who find it counted.
 
         `row` is the run as it was accepted, `model_name` the model that answered, or was to.
         """
+        self.metrics.count(RUNS, model_name, outcome)
         if row.request.stream:
             self.live.end(row.id)
         self.completions.announce(row.id)
-        self.metrics.count(RUNS, model_name, outcome)
 
     def _finish(self, guarded: Callable[[Connection], bool], run_id: int, end: RunEnd, contents: bool = True) -> bool:
         """End a run by `guarded` and count its usage; False, and nothing has changed, where `guarded` returns False.

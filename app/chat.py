@@ -55,6 +55,10 @@ class Message:
     vendor_state: VendorState | None = field(default=None, compare=False, repr=False)
 
 
+# The counts of `Tokens`, each of which has a column with the suffix `_tokens` in the tables of replays and of usage.
+TOKEN_COUNTS = ("prompt", "completion", "cache_read", "cache_write", "reasoning")
+
+
 class Tokens(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Counts as the vendor reports them; `cache_*` and `reasoning` are parts of `prompt` and `completion`.
 
@@ -72,13 +76,7 @@ class Tokens(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         msgspec.structs.force_setattr(self, "total", self.prompt + self.completion)
 
     def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(
-            self.prompt + other.prompt,
-            self.completion + other.completion,
-            self.cache_read + other.cache_read,
-            self.cache_write + other.cache_write,
-            self.reasoning + other.reasoning,
-        )
+        return Tokens(*(getattr(self, name) + getattr(other, name) for name in TOKEN_COUNTS))
 
 
 FinishReason = Literal["stop", "tool_calls", "length", "refused"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Index, String, Table, TypeDecorator, UniqueConstraint, select, update
+from sqlalchemy import Column, Connection, Index, String, TypeDecorator, UniqueConstraint, select, update
 from sqlalchemy.engine import Dialect
 
 from app.models import queries
 from app.models.audit_log import Actor
-from app.models.base import OPTIONS, Timestamp, binary, identifier, metadata, reference
+from app.models.base import Timestamp, binary, new_table, reference
 from app.models.organizations import projects
 
 
@@ -27,10 +27,8 @@ class Scopes(TypeDecorator[frozenset[str]]):
         return None if value is None else frozenset(value.split(","))
 
 
-api_keys = Table(
+api_keys = new_table(
     "api_keys",
-    metadata,
-    identifier(),
     reference("project_id", "projects"),
     Column("name", String(128), nullable=False),
     Column("digest", binary(32), nullable=False),
@@ -42,7 +40,6 @@ api_keys = Table(
     Column("last_used_at", Timestamp),
     UniqueConstraint("digest"),
     Index("ix_api_keys_project_id", "project_id"),
-    **OPTIONS,
 )
 
 

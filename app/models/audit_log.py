@@ -8,15 +8,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from sqlalchemy import Column, Connection, Index, String, Table, select, update
+from sqlalchemy import Column, Connection, Index, String, select, update
 
 from app.models import organizations, queries
-from app.models.base import OPTIONS, BigInt, Json, Timestamp, exact, identifier, metadata
+from app.models.base import BigInt, Json, Timestamp, exact, new_table
 
-audit_log = Table(
+audit_log = new_table(
     "audit_log",
-    metadata,
-    identifier(),
     # No foreign keys: an entry outlives the rows that it refers to.
     Column("organization_id", BigInt, nullable=False),
     Column("project_id", BigInt),
@@ -28,7 +26,6 @@ audit_log = Table(
     Column("details", Json, nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Index("ix_audit_log_organization_id_id", "organization_id", "id"),
-    **OPTIONS,
 )
 
 

@@ -16,6 +16,7 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     String,
+    Table,
     Text,
     TypeDecorator,
     func,
@@ -23,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Connection, Dialect
+from sqlalchemy.schema import SchemaItem
 
 metadata = MetaData(
     naming_convention={
@@ -32,6 +34,8 @@ metadata = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
+
+OPTIONS: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_row_format": "DYNAMIC"}
 
 # SQLite gives rowids only to INTEGER; MySQL wants BIGINT.
 BigInt = BigInteger().with_variant(Integer(), "sqlite")
@@ -104,8 +108,9 @@ class LongJson(Json):
     cache_ok = True
 
 
-def identifier() -> Column[int]:
-    return Column("id", BigInt, primary_key=True, autoincrement=True)
+def new_table(name: str, *parts: SchemaItem) -> Table:
+    """A table with these columns and indexes, after the column `id`, which the database counts up."""
+    return Table(name, metadata, Column("id", BigInt, primary_key=True, autoincrement=True), *parts, **OPTIONS)
 
 
 def reference(name: str, target: str, *, nullable: bool = False) -> Column[Any]:
@@ -119,6 +124,3 @@ def earlier_now(connection: Connection, now: datetime) -> datetime:
         return min(now, datetime.now(UTC))
     of_database: datetime = connection.execute(select(func.utc_timestamp(3, type_=DateTime))).scalar_one()
     return min(now, of_database.replace(tzinfo=UTC))
-
-
-OPTIONS: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_row_format": "DYNAMIC"}

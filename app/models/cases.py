@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, Index, Integer, String, Table, delete, select, update
+from sqlalchemy import Column, Connection, Index, Integer, String, delete, select, update
 
-from app.models.base import OPTIONS, Json, Timestamp, exact, identifier, metadata, reference
+from app.models.base import Json, Timestamp, exact, new_table, reference
 from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
 
-test_cases = Table(
+test_cases = new_table(
     "test_cases",
-    metadata,
-    identifier(),
     reference("project_id", "projects"),
     reference("prompt_id", "prompts"),
     Column("name", String(128), nullable=False),
@@ -28,7 +26,6 @@ test_cases = Table(
     Column("updated_at", Timestamp, nullable=False),
     Index("ix_test_cases_prompt_id_id", "prompt_id", "id"),
     Index("ix_test_cases_project_id", "project_id"),
-    **OPTIONS,
 )
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sqlalchemy import Column, Connection, Integer, Table, UniqueConstraint, delete, select
+from sqlalchemy import Column, Connection, Integer, UniqueConstraint, delete, select
 
 from app.models import queries
-from app.models.base import OPTIONS, Json, identifier, metadata, reference
+from app.models.base import Json, new_table, reference
 
-data_policies = Table(
+data_policies = new_table(
     "data_policies",
-    metadata,
-    identifier(),
     reference("project_id", "projects"),
     # Days; null keeps for ever.
     Column("spans_days", Integer),
@@ -23,7 +21,6 @@ data_policies = Table(
     # The JSON of `app/otlp/masking.py`.
     Column("masking", Json, nullable=False),
     UniqueConstraint("project_id"),
-    **OPTIONS,
 )
 
 

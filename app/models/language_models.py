@@ -16,7 +16,6 @@ from sqlalchemy import (
     Integer,
     Select,
     String,
-    Table,
     UniqueConstraint,
     and_,
     bindparam,
@@ -27,12 +26,10 @@ from sqlalchemy import (
 )
 
 from app.models import queries
-from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
+from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table, reference
 
-language_models = Table(
+language_models = new_table(
     "language_models",
-    metadata,
-    identifier(),
     # 0 for models of the catalogue, since NULLs would escape the unique key.
     Column("organization_id", BigInt, nullable=False, server_default="0"),
     Column("vendor", exact(64), nullable=False),
@@ -48,21 +45,17 @@ language_models = Table(
     Column("created_at", Timestamp, nullable=False),
     Column("updated_at", Timestamp, nullable=False),
     UniqueConstraint("organization_id", "vendor", "name"),
-    **OPTIONS,
 )
 
 # Models are enabled unless an organization disables them; it has at most one default.
-model_choices = Table(
+model_choices = new_table(
     "model_choices",
-    metadata,
-    identifier(),
     reference("organization_id", "organizations"),
     reference("language_model_id", "language_models"),
     Column("disabled", Boolean(create_constraint=False), nullable=False, server_default="0"),
     Column("is_default", Boolean(create_constraint=False), nullable=False, server_default="0"),
     UniqueConstraint("organization_id", "language_model_id"),
     Index("ix_model_choices_language_model_id", "language_model_id"),
-    **OPTIONS,
 )
 
 
@@ -171,17 +164,14 @@ def put_choice(connection: Connection, *, organization_id: int, model_id: int, v
     queries.put_row(connection, model_choices, key=key, values=values)
 
 
-vendor_credentials = Table(
+vendor_credentials = new_table(
     "vendor_credentials",
-    metadata,
-    identifier(),
     reference("organization_id", "organizations"),
     Column("vendor", exact(64), nullable=False),
     Column("encrypted_key", MediumText, nullable=False),
     Column("base_url", String(512), nullable=False, server_default=""),
     Column("created_at", Timestamp, nullable=False),
     UniqueConstraint("organization_id", "vendor"),
-    **OPTIONS,
 )
 
 

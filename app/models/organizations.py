@@ -24,28 +24,22 @@ from sqlalchemy.engine import Dialect
 
 from app.errors import require
 from app.models import queries
-from app.models.base import OPTIONS, BigInt, Timestamp, binary, exact, identifier, metadata, reference
+from app.models.base import BigInt, Timestamp, binary, exact, new_table, reference
 from app.models.users import users
 
-organizations = Table(
+organizations = new_table(
     "organizations",
-    metadata,
-    identifier(),
     Column("name", String(128), nullable=False),
     Column("created_at", Timestamp, nullable=False),
-    **OPTIONS,
 )
 
-projects = Table(
+projects = new_table(
     "projects",
-    metadata,
-    identifier(),
     reference("organization_id", "organizations"),
     Column("name", String(128), nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("erased_at", Timestamp),
     Index("ix_projects_organization_id", "organization_id"),
-    **OPTIONS,
 )
 
 
@@ -131,17 +125,14 @@ class RoleType(TypeDecorator[Role]):
         return None if value is None else Role(value)
 
 
-memberships = Table(
+memberships = new_table(
     "memberships",
-    metadata,
-    identifier(),
     reference("organization_id", "organizations"),
     reference("user_id", "users"),
     Column("role", RoleType, nullable=False),
     Column("created_at", Timestamp, nullable=False),
     UniqueConstraint("organization_id", "user_id"),
     Index("ix_memberships_user_id", "user_id"),
-    **OPTIONS,
 )
 
 
@@ -194,10 +185,8 @@ def remove_membership(connection: Connection, *, organization_id: int, user_id: 
     connection.execute(delete(memberships).where(*ours))
 
 
-invitations = Table(
+invitations = new_table(
     "invitations",
-    metadata,
-    identifier(),
     reference("organization_id", "organizations"),
     Column("email", exact(254), nullable=False),
     Column("role", RoleType, nullable=False),
@@ -207,7 +196,6 @@ invitations = Table(
     Column("accepted_by", BigInt),
     UniqueConstraint("digest"),
     Index("ix_invitations_organization_id", "organization_id"),
-    **OPTIONS,
 )
 
 

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, select
+from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, select
 
 from app.models import queries
-from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
+from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table, reference
 
-prompt_versions = Table(
+prompt_versions = new_table(
     "prompt_versions",
-    metadata,
-    identifier(),
     reference("prompt_id", "prompts"),
     Column("commit_hash", exact(64), nullable=False),
     Column("parent_hash", exact(64)),
@@ -36,7 +34,6 @@ prompt_versions = Table(
     Column("created_at", Timestamp, nullable=False),
     UniqueConstraint("prompt_id", "commit_hash"),
     Index("ix_prompt_versions_language_model_id", "language_model_id"),
-    **OPTIONS,
 )
 
 
@@ -102,10 +99,8 @@ def content_hash_of(connection: Connection, *, prompt_id: int, commit_hash: str)
     return connection.scalar(statement)
 
 
-draft_snapshots = Table(
+draft_snapshots = new_table(
     "draft_snapshots",
-    metadata,
-    identifier(),
     reference("prompt_id", "prompts"),
     Column("fingerprint", exact(64), nullable=False),
     Column("value", MediumText, nullable=False),
@@ -115,7 +110,6 @@ draft_snapshots = Table(
     Column("instruction_format", exact(8), nullable=False),
     UniqueConstraint("prompt_id", "fingerprint"),
     Index("ix_draft_snapshots_language_model_id", "language_model_id"),
-    **OPTIONS,
 )
 
 

@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import Boolean, Column, Connection, Index, Integer, String, Table, bindparam, func, select, update
+from sqlalchemy import Boolean, Column, Connection, Index, Integer, String, bindparam, func, select, update
 
 from app.models import bulk, queries
-from app.models.base import OPTIONS, BigInt, Json, MediumText, Timestamp, exact, identifier, metadata, reference
+from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table, reference
 from app.models.cases import test_cases
 from app.models.organizations import projects
 from app.models.prompt_versions import VERSION_HEAD, VersionHead, prompt_versions
 from app.rendering.render import InstructionFormat
 
-prompts = Table(
+prompts = new_table(
     "prompts",
-    metadata,
-    identifier(),
     reference("project_id", "projects"),
     Column("name", String(128), nullable=False),
     Column("instruction_format", exact(8), nullable=False),
@@ -41,7 +39,6 @@ prompts = Table(
     Column("updated_at", Timestamp, nullable=False),
     Index("ix_prompts_project_id_archived_at", "project_id", "archived_at"),
     Index("ix_prompts_language_model_id", "language_model_id"),
-    **OPTIONS,
 )
 
 

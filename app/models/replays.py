@@ -7,28 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Column, Connection, Float, Index, Integer, Table, func, select, update
+from sqlalchemy import Column, Connection, Float, Index, Integer, func, select, update
 
-from app.models.base import (
-    OPTIONS,
-    BigInt,
-    Json,
-    LongJson,
-    MediumText,
-    Timestamp,
-    exact,
-    identifier,
-    metadata,
-    reference,
-)
+from app.chat import TOKEN_COUNTS
+from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table, reference
 from app.models.organizations import projects
 from app.models.prompt_versions import draft_snapshots
 from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
 
-replays = Table(
+replays = new_table(
     "replays",
-    metadata,
-    identifier(),
     reference("project_id", "projects"),
     reference("prompt_id", "prompts"),
     # No foreign key: what was found outlives its test case.
@@ -43,11 +31,7 @@ replays = Table(
     Column("result", LongJson),
     Column("error", MediumText),
     # All that its calls have used, the judge's and those of interrupted attempts included.
-    Column("prompt_tokens", Integer, nullable=False, server_default="0"),
-    Column("completion_tokens", Integer, nullable=False, server_default="0"),
-    Column("cache_read_tokens", Integer, nullable=False, server_default="0"),
-    Column("cache_write_tokens", Integer, nullable=False, server_default="0"),
-    Column("reasoning_tokens", Integer, nullable=False, server_default="0"),
+    *(Column(f"{count}_tokens", Integer, nullable=False, server_default="0") for count in TOKEN_COUNTS),
     Column("prompt_cost_usd", Float, nullable=False, server_default="0"),
     Column("completion_cost_usd", Float, nullable=False, server_default="0"),
     # The worker's claim, the number of claims so far, and the worker's last heartbeat.
@@ -62,7 +46,6 @@ replays = Table(
     Index("ix_replays_project_id_created_at", "project_id", "created_at"),
     Index("ix_replays_status_created_at", "status", "created_at"),
     Index("ix_replays_draft_snapshot_id", "draft_snapshot_id"),
-    **OPTIONS,
 )
 
 Status = Literal["queued", "running", "passed", "failed", "needs_review", "error", "cancelled"]
@@ -71,20 +54,31 @@ UNFINISHED = ("queued", "running")
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayRow:
-    """A replay without its turns; `counts` is {result: steps}, None until it is known."""
+class Outcome:
+    """The outcome of a replay; `done` of `total` steps are played."""
 
-    id: int
-    project_id: int
-    organization_id: int
-    prompt_id: int
     test_case_id: int
-    draft_snapshot_id: int
-    fingerprint: str
-    judge_model_id: int | None
+    id: int
     status: Status
     done: int
     total: int
+    created_at: datetime
+
+    @property
+    def finished(self) -> bool:
+        return self.status not in UNFINISHED
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRow(Outcome):
+    """A replay without its turns; `counts` is {result: steps}, None until it is known."""
+
+    project_id: int
+    organization_id: int
+    prompt_id: int
+    draft_snapshot_id: int
+    fingerprint: str
+    judge_model_id: int | None
     counts: dict[str, int] | None
     error: str | None
     prompt_tokens: int
@@ -97,13 +91,8 @@ class ReplayRow:
     claim: str | None
     attempts: int
     alive_at: datetime | None
-    created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-
-    @property
-    def finished(self) -> bool:
-        return self.status not in UNFINISHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,22 +194,6 @@ def put_verdict(connection: Connection, *, before: ReplayRow, values: dict[str, 
     c = replays.c
     unchanged = update(replays).where(c.id == before.id, c.status == before.status, c.counts == before.counts)
     return changes_row(connection, unchanged.values(values))
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The outcome of a replay; `done` of `total` steps are played."""
-
-    test_case_id: int
-    id: int
-    status: Status
-    done: int
-    total: int
-    created_at: datetime
-
-    @property
-    def finished(self) -> bool:
-        return self.status not in UNFINISHED
 
 
 def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], each: int) -> list[Outcome]:

@@ -9,32 +9,18 @@ from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, func, or_,
 
 from app.models.language_models import language_models
 from app.models.queries import columns_of, list_rows
-from app.models.runs import RunStatus, runs
+from app.models.runs import RunSummary, runs
 
 EXCERPT = 500
 
 
 @dataclass(frozen=True, slots=True)
-class RunEntry:
+class RunEntry(RunSummary):
     """One line of the log; `question` and `answer` are their first `EXCERPT` characters."""
 
-    id: int
-    created_at: datetime
-    finished_at: datetime | None
-    source: str
-    status: RunStatus
-    nok: str | None
-    error: str | None
-    error_kind: str | None
-    commit_hash: str | None
-    model_name: str
-    vendor: str
-    question: str
-    answer: str | None
     prompt_tokens: int
     completion_tokens: int
     cost_usd: float
-    response_time_ms: int | None
 
     @property
     def outcome(self) -> str:

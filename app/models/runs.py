@@ -9,34 +9,10 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from sqlalchemy import (
-    Column,
-    Connection,
-    Float,
-    Index,
-    Integer,
-    Table,
-    UniqueConstraint,
-    bindparam,
-    delete,
-    insert,
-    select,
-)
+from sqlalchemy import Column, Connection, Float, Index, Integer, UniqueConstraint, bindparam, delete, insert, select
 
 from app.chat import Tokens
-from app.models.base import (
-    OPTIONS,
-    BigInt,
-    JsonStruct,
-    MediumBlob,
-    MediumText,
-    Timestamp,
-    binary,
-    exact,
-    identifier,
-    metadata,
-    reference,
-)
+from app.models.base import BigInt, JsonStruct, MediumBlob, MediumText, Timestamp, binary, exact, new_table, reference
 from app.models.language_models import language_models
 from app.models.organizations import projects
 from app.models.queries import columns_of, find_row, insert_row, list_rows
@@ -96,10 +72,8 @@ class StoredOutcome(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     masked: bool = False
 
 
-runs = Table(
+runs = new_table(
     "runs",
-    metadata,
-    identifier(),
     reference("project_id", "projects"),
     reference("prompt_id", "prompts"),
     Column("api_key_id", BigInt),
@@ -130,7 +104,6 @@ runs = Table(
     Index("ix_runs_prompt_id_created_at_id", "prompt_id", "created_at", "id"),
     Index("ix_runs_project_id_created_at", "project_id", "created_at"),
     Index("ix_runs_status_created_at", "status", "created_at"),
-    **OPTIONS,
 )
 
 RunStatus = Literal["queued", "running", "done", "failed"]
@@ -138,32 +111,38 @@ UNFINISHED = ("queued", "running")
 
 
 @dataclass(frozen=True, slots=True)
-class RunRow:
-    """A run with the names of its model, which is the one that answered or is to answer."""
+class RunSummary:
+    """The columns of a run that lists show too; its model is the one that answered or is to answer."""
 
     id: int
+    created_at: datetime
+    finished_at: datetime | None
+    source: str
+    status: RunStatus
+    nok: str | None
+    error: str | None
+    error_kind: str | None
+    commit_hash: str | None
+    model_name: str
+    vendor: str
+    question: str
+    answer: str | None
+    response_time_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow(RunSummary):
+    """A run with its request and outcome."""
+
     project_id: int
     organization_id: int
     prompt_id: int
     api_key_id: int | None
-    source: str
-    status: RunStatus
-    commit_hash: str | None
     request: StoredRequest
-    question: str
     language_model_id: int
-    model_name: str
-    vendor: str
     instruction: str | None
-    answer: str | None
     outcome: StoredOutcome | None
-    nok: str | None
-    error: str | None
-    error_kind: str | None
-    response_time_ms: int | None
-    created_at: datetime
     started_at: datetime | None
-    finished_at: datetime | None
 
     @property
     def finished(self) -> bool:
@@ -209,16 +188,13 @@ def find_claimed(connection: Connection, *, run_ids: Collection[int], token: str
 
 CHUNK_BYTES = 4 * 1024 * 1024
 
-run_file_chunks = Table(
+run_file_chunks = new_table(
     "run_file_chunks",
-    metadata,
-    identifier(),
     reference("run_id", "runs"),
     Column("position", Integer, nullable=False),
     Column("chunk", Integer, nullable=False),
     Column("content", MediumBlob, nullable=False),
     UniqueConstraint("run_id", "position", "chunk"),
-    **OPTIONS,
 )
 
 
@@ -246,10 +222,8 @@ def delete_files(connection: Connection, *, run_id: int) -> None:
     connection.execute(delete(run_file_chunks).where(run_file_chunks.c.run_id == run_id))
 
 
-idempotency_keys = Table(
+idempotency_keys = new_table(
     "idempotency_keys",
-    metadata,
-    identifier(),
     reference("api_key_id", "api_keys"),
     Column("key_digest", binary(32), nullable=False),
     Column("body_digest", binary(32), nullable=False),
@@ -258,7 +232,6 @@ idempotency_keys = Table(
     UniqueConstraint("api_key_id", "key_digest"),
     Index("ix_idempotency_keys_run_id", "run_id"),
     Index("ix_idempotency_keys_created_at", "created_at"),
-    **OPTIONS,
 )
 
 

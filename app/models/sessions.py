@@ -6,16 +6,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Column, Connection, Index, Select, Table, UniqueConstraint, and_, delete, literal, or_, select
+from sqlalchemy import Column, Connection, Index, Select, UniqueConstraint, and_, delete, literal, or_, select
 
 from app.models import bulk, queries
-from app.models.base import OPTIONS, BigInt, binary, exact, identifier, metadata
+from app.models.base import BigInt, binary, exact, new_table
 from app.models.turns import extents, turns
 
-sessions = Table(
+sessions = new_table(
     "sessions",
-    metadata,
-    identifier(),
     Column("session_key", binary(16), nullable=False),
     Column("project_id", BigInt, nullable=False),
     Column("prompt_id", BigInt, nullable=False),
@@ -24,7 +22,6 @@ sessions = Table(
     Column("last_ns", BigInt, nullable=False),
     UniqueConstraint("session_key"),
     Index("ix_sessions_prompt_id_start_ns_id", "prompt_id", "start_ns", "id"),
-    **OPTIONS,
 )
 
 

@@ -6,16 +6,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, delete, insert, select
+from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, delete, insert, select
 
 from app.models import bulk, queries
-from app.models.base import OPTIONS, BigInt, MediumBlob, Timestamp, binary, exact, identifier, metadata
+from app.models.base import BigInt, MediumBlob, Timestamp, binary, exact, new_table
 
 # Without foreign keys, whose checks per row would slow ingest down; prompts are checked once per batch.
-spans = Table(
+spans = new_table(
     "spans",
-    metadata,
-    identifier(),
     Column("project_id", BigInt, nullable=False),
     Column("trace_id", binary(16), nullable=False),
     Column("span_id", binary(8), nullable=False),
@@ -25,7 +23,6 @@ spans = Table(
     Column("scope", String(255), nullable=False),
     Column("body", MediumBlob, nullable=False),
     UniqueConstraint("project_id", "trace_id", "span_id"),
-    **OPTIONS,
 )
 
 COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
@@ -78,10 +75,8 @@ def spans_of(
     return found
 
 
-rejected_spans = Table(
+rejected_spans = new_table(
     "rejected_spans",
-    metadata,
-    identifier(),
     Column("project_id", BigInt, nullable=False),
     Column("prompt_id", BigInt),
     Column("trace_id", String(64), nullable=False),
@@ -91,7 +86,6 @@ rejected_spans = Table(
     Column("reason", String(1000), nullable=False),
     Column("received_at", Timestamp, nullable=False),
     Index("ix_rejected_spans_project_id_id", "project_id", "id"),
-    **OPTIONS,
 )
 
 KEPT = 1000

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
-from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, func, select
+from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, func, select
 
 from app.models import bulk, queries
-from app.models.base import OPTIONS, BigInt, MediumBlob, binary, identifier, metadata
+from app.models.base import BigInt, MediumBlob, binary, new_table
 
-turns = Table(
+turns = new_table(
     "turns",
-    metadata,
-    identifier(),
     Column("project_id", BigInt, nullable=False),
     Column("prompt_id", BigInt, nullable=False),
     Column("trace_id", binary(16), nullable=False),
@@ -31,7 +29,6 @@ turns = Table(
     Index("ix_turns_session_key_start_ns", "session_key", "start_ns"),
     # For retention: the turns of a project by when spans were last added to them.
     Index("ix_turns_project_id_batch_id", "project_id", "batch_id"),
-    **OPTIONS,
 )
 
 TurnKey = tuple[int, bytes]

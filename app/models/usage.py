@@ -15,7 +15,6 @@ from sqlalchemy import (
     Double,
     Integer,
     Select,
-    Table,
     UniqueConstraint,
     bindparam,
     case,
@@ -25,7 +24,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.mysql import insert as mysql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from app.models.base import OPTIONS, BigInt, exact, identifier, metadata
+from app.chat import TOKEN_COUNTS
+from app.models.base import BigInt, exact, new_table
 from app.models.language_models import language_models
 from app.models.prompt_versions import draft_snapshots
 from app.models.replays import replays
@@ -36,10 +36,8 @@ SLOTS = 8
 _KEY = ("project_id", "day", "prompt_id", "commit_hash", "language_model_id", "api_key_id", "source", "slot")
 
 # No foreign keys: what was spent outlives what it was spent on. No NULLs: they would escape the unique key.
-usage_daily = Table(
+usage_daily = new_table(
     "usage_daily",
-    metadata,
-    identifier(),
     Column("project_id", BigInt, nullable=False),
     Column("day", Date, nullable=False),
     Column("prompt_id", BigInt, nullable=False),
@@ -50,14 +48,9 @@ usage_daily = Table(
     Column("slot", Integer, nullable=False),
     Column("runs", Integer, nullable=False),
     Column("failed", Integer, nullable=False),
-    Column("prompt_tokens", BigInt, nullable=False),
-    Column("completion_tokens", BigInt, nullable=False),
-    Column("cache_read_tokens", BigInt, nullable=False),
-    Column("cache_write_tokens", BigInt, nullable=False),
-    Column("reasoning_tokens", BigInt, nullable=False),
+    *(Column(f"{count}_tokens", BigInt, nullable=False) for count in TOKEN_COUNTS),
     Column("cost_usd", Double, nullable=False),
     UniqueConstraint(*_KEY, name="uq_usage_daily"),
-    **OPTIONS,
 )
 
 

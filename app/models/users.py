@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, delete, select, update
+from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, delete, select, update
 
 from app.models import queries
-from app.models.base import OPTIONS, Timestamp, binary, exact, identifier, metadata, reference
+from app.models.base import Timestamp, binary, exact, new_table, reference
 
-users = Table(
+users = new_table(
     "users",
-    metadata,
-    identifier(),
     Column("email", exact(254), nullable=False),
     Column("name", String(128), nullable=False),
     Column("password_hash", String(255), nullable=False),
     Column("created_at", Timestamp, nullable=False),
     UniqueConstraint("email"),
-    **OPTIONS,
 )
 
 
@@ -57,10 +54,8 @@ def set_password(connection: Connection, *, user_id: int, password_hash: str) ->
 
 Kind = Literal["session", "link"]
 
-sign_ins = Table(
+sign_ins = new_table(
     "sign_ins",
-    metadata,
-    identifier(),
     reference("user_id", "users"),
     Column("kind", exact(8), nullable=False),
     Column("digest", binary(32), nullable=False),
@@ -69,7 +64,6 @@ sign_ins = Table(
     UniqueConstraint("digest"),
     Index("ix_sign_ins_user_id", "user_id"),
     Index("ix_sign_ins_expires_at", "expires_at"),
-    **OPTIONS,
 )
 
 
@@ -113,16 +107,13 @@ def remove_expired_sign_ins(connection: Connection, *, now: datetime) -> None:
     connection.execute(delete(sign_ins).where(sign_ins.c.expires_at <= now))
 
 
-known_origins = Table(
+known_origins = new_table(
     "known_origins",
-    metadata,
-    identifier(),
     reference("user_id", "users"),
     Column("digest", binary(32), nullable=False),
     Column("used_at", Timestamp, nullable=False),
     UniqueConstraint("user_id", "digest"),
     Index("ix_known_origins_used_at", "used_at"),
-    **OPTIONS,
 )
 _known = known_origins.c
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from app.chat import Answer, Message, Tokens, ToolDefinition
+from app.chat import TOKEN_COUNTS, Answer, Message, Tokens, ToolDefinition
 from app.errors import Invalid, ProviderError
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
@@ -18,7 +18,7 @@ from app.providers.types import Credential, ModelPort
 from app.rendering.render import render
 from app.replay.types import RenderedDraft, TurnResult
 from app.services.prompts.content import PromptContent, parse_config
-from app.services.runs.outcome import TOKEN_COUNTS, cost_of
+from app.services.runs.outcome import cost_of
 from app.services.runs.request import model_request
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from app.chat import Answer, Tokens
+from app.chat import TOKEN_COUNTS, Answer, Tokens
 from app.errors import Invalid, NotFound, ProviderError, ProviderTimeout, RepriseError, Unavailable
 from app.json_schema.check import STEPS_MAX, breach_of, schema_breach
 from app.json_schema.references import Unresolvable
@@ -22,8 +22,6 @@ from app.providers.types import ModelConfig
 from app.storable import storable_text
 
 MESSAGE_MAX = 500
-# Each has a column with the suffix `_tokens` in the tables of replays and of usage.
-TOKEN_COUNTS = ("prompt", "completion", "cache_read", "cache_write", "reasoning")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

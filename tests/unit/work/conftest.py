@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, insert
 
 from app.db import Database, build_database
-from app.models.base import OPTIONS, Timestamp, exact, identifier
+from app.models.base import OPTIONS, BigInt, Timestamp, exact
 from app.work.table import WorkTable
 from tests.support.mariadb import MariaDB
 
@@ -17,7 +17,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 JOBS = Table(
     "jobs",
     MetaData(),
-    identifier(),
+    Column("id", BigInt, primary_key=True, autoincrement=True),
     Column("status", exact(16), nullable=False),
     Column("claim", exact(36)),
     Column("attempts", Integer, nullable=False, server_default="0"),

@@ -9,10 +9,10 @@ To add a page:
    every time goes through `ui.time`.
 2. `views/<noun>.py`: a `Page` whose `get` calls services and returns `show(template, **values)` with their rows. A
    form's `post` reads `visit.form`, calls a service with `visit.actor`, and returns `Redirect(path, flash)`. An error
-   in `refusals` shows the form again: `visit.problem` is the error, `visit.sent` the form. `access` declares who may
-   call each method (see `app/access.py`), `section` names the entry of the navigation that is marked. A page that asks
-   before something is lost returns `confirm(…)`. Calculations longer than a few lines belong in `presenters/`:
-   functions without framework, queries or clock.
+   in `refusals` shows the form again: `visit.problem` is the error, `visit.sent` the form. `reads` and `changes` are
+   the roles that `get` and `post` take, where not those of its base; `section` names the entry of the navigation that
+   is marked. A page that asks before something is lost returns `confirm(…)`. Calculations longer than a few lines
+   belong in `presenters/`: functions without framework, queries or clock.
 3. `routes.py`: one line. In the navigation: `NAVIGATION` in `navigation.py`.
 4. `tests/e2e/ui/`: add its address to `PAGES`; it is then opened light and dark, wide and narrow, and checked for
    errors, policy violations, foreign requests and accessibility.

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import falcon
 
-from app.access import Access
+from app.access import Access, ByRole
 from app.container import Container
 from app.errors import RateLimited, RepriseError
 from app.http.errors import status_of
+from app.models.organizations import Role
 from app.models.prompts import PromptHead
 from app.services.accounts.sign_ins import Started
 from app.web.cookies import FLASH_COOKIE, SESSION_COOKIE, Cookies, Flash
@@ -74,11 +75,14 @@ def confirm(visit: Visit, *, title: str, text: str, button: str, back: str, **fi
 class Page:
     """A resource with `get` and `post`, which take the visit and the parameters of the address but `project_id`.
 
-    `access` says who may call its methods. `section` is the entry of the navigation that is marked. With `multipart`
-    its form may bring files, and thousands of fields. After an error in `refusals` the form is shown again.
+    `reads` and `changes` are the roles that its `get` and `post` take; a page outside projects declares its `access`.
+    `section` is the entry of the navigation that is marked. With `multipart` its form may bring files, and thousands
+    of fields. After an error in `refusals` the form is shown again.
     """
 
     access: ClassVar[Access]
+    reads: ClassVar[Role] = Role.VIEWER
+    changes: ClassVar[Role] = Role.MEMBER
     multipart: ClassVar[bool] = False
     section: ClassVar[str] = ""
     refusals: ClassVar[tuple[type[RepriseError], ...]] = ()
@@ -86,10 +90,15 @@ class Page:
     post: ClassVar[Callable[..., Reply]]
 
     def __init_subclass__(cls) -> None:
-        """Add Falcon's `on_get` and `on_post` where the page has `get` and `post`."""
+        """Add Falcon's `on_get` and `on_post` where the page has `get` and `post`, and the access to them."""
         for method in ("get", "post"):
             if hasattr(cls, method):
                 setattr(cls, f"on_{method}", getattr(cls, f"_on_{method}"))
+        if "access" not in vars(cls):
+            roles = {"GET": cls.reads, "POST": cls.changes}
+            cls.access = ByRole(
+                {method: role for method, role in roles.items() if hasattr(cls, f"on_{method.lower()}")}
+            )
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -157,6 +166,7 @@ class PromptPage(Page):
 
 
 class SettingsPage(Page):
-    """A page of the settings, which are for admins alone; most have a form that is shown again when it is wrong."""
+    """A page of the settings, which are for admins alone."""
 
+    reads = changes = Role.ADMIN
     section = "settings"

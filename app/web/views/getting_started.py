@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from app.access import ByRole
 from app.models.organizations import Role
 from app.web.page import Page, Reply, show
 from app.web.presenters.snippets import snippets
@@ -32,7 +31,7 @@ LINKS = {"run": "See the log", "trace": "See the sessions"}
 
 
 class GettingStarted(Page):
-    access = ByRole({"GET": Role.VIEWER, "POST": Role.ADMIN})
+    changes = Role.ADMIN
     section = "start"
 
     def get(self, visit: Visit, secret: str | None = None) -> Reply:

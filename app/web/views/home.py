@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from app.access import ByRole, SignedIn
+from app.access import SignedIn
 from app.errors import NotFound
-from app.models.organizations import Role
 from app.web.page import Page, Redirect, Reply, show
 from app.web.visit import Visit, project_path
 
@@ -19,8 +18,6 @@ class Home(Page):
 class ProjectHome(Page):
     """A project opens with its prompts once it has runs and traces, with the first steps before that."""
 
-    access = ByRole({"GET": Role.VIEWER})
-
     def get(self, visit: Visit) -> Reply:
         progress = self.services.overview.progress(project_id=visit.project_id)
         begun = progress.has_run and progress.has_trace
@@ -28,8 +25,6 @@ class ProjectHome(Page):
 
 
 class PromptHome(Page):
-    access = ByRole({"GET": Role.VIEWER})
-
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         return Redirect(f"{visit.base}/prompts/{prompt_id}/edit")
 

@@ -8,10 +8,8 @@ from urllib.parse import urlencode
 
 import falcon
 
-from app.access import ByRole
 from app.errors import NotFound
 from app.http.exports import ExportQuery, ExportQuerySchema, records, send_lines
-from app.models.organizations import Role
 from app.schemas.base import load
 from app.services.traces.logs import LogFilter
 from app.sessions.types import Usage
@@ -29,8 +27,6 @@ PERIODS = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(da
 
 class PromptLogs(PromptPage):
     """Runs and recorded sessions in one table."""
-
-    access = ByRole({"GET": Role.VIEWER})
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         chosen = log_filter(visit.query, self.container.now())
@@ -71,7 +67,6 @@ def log_filter(query: Mapping[str, str], now: datetime) -> LogFilter:
 class Export(PromptPage):
     """A prompt's sessions, runs or test cases as a file of JSON lines, as the API exports them."""
 
-    access = ByRole({"GET": Role.VIEWER})
     exports = frozenset({"GET"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int, kind: str) -> None:
@@ -81,8 +76,6 @@ class Export(PromptPage):
 
 
 class RunView(PromptPage):
-    access = ByRole({"GET": Role.VIEWER})
-
     def get(self, visit: Visit, run_id: int) -> Reply:
         row = self.services.runs.get(project_id=visit.project_id, run_id=run_id)
         return show("run.html", run=row, head=self.head(visit, row.prompt_id))
@@ -90,8 +83,6 @@ class RunView(PromptPage):
 
 class SessionView(PromptPage):
     """A session as a conversation, each turn with a timeline of its spans."""
-
-    access = ByRole({"GET": Role.VIEWER})
 
     def get(self, visit: Visit, session_id: str) -> Reply:
         session = self.services.sessions.get(project_id=visit.project_id, session_id=session_id)
@@ -108,8 +99,6 @@ class SessionView(PromptPage):
 class SpanView(PromptPage):
     """A span with all that it carried."""
 
-    access = ByRole({"GET": Role.VIEWER})
-
     def get(self, visit: Visit, session_id: str, span_id: str) -> Reply:
         session = self.services.sessions.get(project_id=visit.project_id, session_id=session_id)
         found = next((span for turn in session.turns for span in turn.spans if span.span_id == span_id), None)
@@ -121,7 +110,6 @@ class SpanView(PromptPage):
 class RejectedSpans(Page):
     """Spans that were not stored, each with what to change so that the next one is."""
 
-    access = ByRole({"GET": Role.VIEWER})
     section = "rejected"
 
     def get(self, visit: Visit) -> Reply:

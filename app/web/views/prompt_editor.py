@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.access import ByRole
 from app.errors import Conflict, Invalid, StaleDraft
 from app.models.organizations import Role
 from app.models.runs import RunRow
@@ -44,7 +43,7 @@ class _Editing(PromptPage):
 class PromptPreview(_Editing):
     """The instruction of the text in the editor, for its script; nothing is stored."""
 
-    access = ByRole({"POST": Role.VIEWER})
+    changes = Role.VIEWER
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
         draft, form = self.draft(visit, prompt_id), visit.form
@@ -52,7 +51,6 @@ class PromptPreview(_Editing):
 
 
 class PromptEditorView(_Editing):
-    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
     refusals = (StaleDraft, Conflict, Invalid)
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:

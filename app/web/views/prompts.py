@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.access import ByRole
 from app.errors import Invalid
 from app.models.organizations import Role
 from app.schemas.base import load
@@ -16,8 +15,6 @@ from app.web.visit import Visit
 
 
 class Prompts(PromptPage):
-    access = ByRole({"GET": Role.VIEWER})
-
     def get(self, visit: Visit) -> Reply:
         search, before_id = visit.query.get("search", ""), visit.identifier("cursor")
         found = self.services.prompts.list(
@@ -35,7 +32,7 @@ class Prompts(PromptPage):
 
 
 class NewPrompt(PromptPage):
-    access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
+    reads = Role.MEMBER
     refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:
@@ -66,8 +63,6 @@ def new_prompt_body(form: Form) -> dict[str, Any]:
 
 
 class Archive(PromptPage):
-    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
-
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         head = self.head(visit, prompt_id)
         return confirm(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from app.access import ByRole
 from app.errors import Invalid
 from app.models.organizations import Role
 from app.services.accounts.keys import DEFAULT_SCOPES, SCOPES
@@ -21,7 +20,6 @@ ROLES = [
 
 
 class Keys(SettingsPage):
-    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
     refusals = (Invalid,)
 
     def get(self, visit: Visit, secret: str = "") -> Reply:
@@ -44,8 +42,6 @@ class Keys(SettingsPage):
 
 
 class RevokeKey(SettingsPage):
-    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
-
     def get(self, visit: Visit, key_id: int) -> Reply:
         key = self.services.keys.get(project_id=visit.project_id, key_id=key_id)
         return confirm(
@@ -62,7 +58,6 @@ class RevokeKey(SettingsPage):
 
 
 class Members(SettingsPage):
-    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
     refusals = (Invalid,)
 
     def get(self, visit: Visit, link: str = "") -> Reply:
@@ -88,8 +83,6 @@ class Members(SettingsPage):
 
 
 class Member(SettingsPage):
-    access = ByRole({"POST": Role.ADMIN})
-
     def post(self, visit: Visit, user_id: int) -> Reply:
         self.services.accounts.change_role(
             organization_id=visit.organization_id, user_id=user_id, role=_role(visit), actor=visit.actor
@@ -98,8 +91,6 @@ class Member(SettingsPage):
 
 
 class RemoveMember(SettingsPage):
-    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
-
     def get(self, visit: Visit, user_id: int) -> Reply:
         member = self.services.accounts.member(organization_id=visit.organization_id, user_id=user_id)
         return confirm(
@@ -116,8 +107,6 @@ class RemoveMember(SettingsPage):
 
 
 class WithdrawInvitation(SettingsPage):
-    access = ByRole({"POST": Role.ADMIN})
-
     def post(self, visit: Visit, invitation_id: int) -> Reply:
         self.services.accounts.withdraw(
             organization_id=visit.organization_id, invitation_id=invitation_id, actor=visit.actor

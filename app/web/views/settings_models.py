@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.access import ByRole
 from app.errors import Conflict, Invalid, NotFound, ProviderError
-from app.models.organizations import Role
 from app.services.language_models.service import OwnModel
 from app.web.cookies import Flash
 from app.web.forms import Form
@@ -23,7 +21,6 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 class Models(SettingsPage):
-    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
     refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:
@@ -39,8 +36,6 @@ class Models(SettingsPage):
 
 
 class Model(SettingsPage):
-    access = ByRole({"POST": Role.ADMIN})
-
     def post(self, visit: Visit, model_id: int) -> Reply:
         change = CHANGES[visit.form.choice("do", CHANGES)]
         self.services.models.choose(
@@ -51,8 +46,6 @@ class Model(SettingsPage):
 
 class RemoveModel(SettingsPage):
     """Removes a model of the organization's own; those of the catalogue stay."""
-
-    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
 
     def get(self, visit: Visit, model_id: int) -> Reply:
         models = self.services.models.list(organization_id=visit.organization_id)
@@ -97,7 +90,6 @@ def _number(form: Form, name: str, label: str) -> float:
 class Credentials(SettingsPage):
     """The keys with which vendors are called; stored ones are never shown again."""
 
-    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
     refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:
@@ -120,8 +112,6 @@ class Credentials(SettingsPage):
 class CheckCredential(SettingsPage):
     """Asks the vendor's cheapest model for a word."""
 
-    access = ByRole({"POST": Role.ADMIN})
-
     def post(self, visit: Visit, vendor: str) -> Reply:
         try:
             model = self.services.models.cheapest(organization_id=visit.organization_id, vendor=vendor)
@@ -132,8 +122,6 @@ class CheckCredential(SettingsPage):
 
 
 class ClearCredential(SettingsPage):
-    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
-
     def get(self, visit: Visit, vendor: str) -> Reply:
         if vendor not in VENDORS:
             raise NotFound("There is no such vendor.")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.access import ByRole
 from app.errors import Invalid
 from app.models.data_policies import DataPolicy
-from app.models.organizations import Role
 from app.otlp.masking import MASK
 from app.schemas.base import load
 from app.schemas.organization import DataPolicySchema
@@ -17,7 +15,6 @@ from app.web.visit import Visit
 
 
 class ProjectSettings(SettingsPage):
-    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
     refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:
@@ -45,7 +42,6 @@ SPARE_RULES = 3
 class DataPolicySettings(SettingsPage):
     """The days that the project keeps its data, and the rules that mask it before it is stored."""
 
-    access = ByRole({"GET": Role.ADMIN, "POST": Role.ADMIN})
     refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:
@@ -95,8 +91,6 @@ def _labelled(problem: str) -> str:
 
 
 class Audit(SettingsPage):
-    access = ByRole({"GET": Role.ADMIN})
-
     def get(self, visit: Visit) -> Reply:
         found = self.services.audit.page(
             organization_id=visit.organization_id, limit=PAGE_SIZE, cursor=visit.query.get("cursor")

@@ -8,9 +8,7 @@ from datetime import date, timedelta
 
 import falcon
 
-from app.access import ByRole
 from app.errors import Invalid
-from app.models.organizations import Role
 from app.models.usage import Spent, UsageFilter
 from app.schemas.usage import usage_csv
 from app.services.runs.usage import UsageRow, total
@@ -53,8 +51,6 @@ class _Usage(Page):
 
 
 class UsageView(_Usage):
-    access = ByRole({"GET": Role.VIEWER})
-
     def get(self, visit: Visit) -> Reply:
         query = self.query(visit.query)
         by_day = self.rows(visit.project_id, query, "day")
@@ -108,8 +104,6 @@ class _Names:
 
 class UsageCsv(_Usage):
     """The sums of each group on each day."""
-
-    access = ByRole({"GET": Role.VIEWER})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
         query = self.query(req.context.visit.query)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from app.access import ByRole
-from app.models.organizations import Role
 from app.services.prompts.content import PromptContent, placeholders_json
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.diffs import diff_json, diff_rows
@@ -13,8 +11,6 @@ DRAFT = "draft"
 
 
 class Versions(PromptPage):
-    access = ByRole({"GET": Role.VIEWER})
-
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         """The versions with how each did, newest first, and before them the draft if it is not committed."""
         history = self.services.replay_history.of_prompt(project_id=visit.project_id, prompt_id=prompt_id)
@@ -28,8 +24,6 @@ class Versions(PromptPage):
 
 
 class Version(PromptPage):
-    access = ByRole({"GET": Role.VIEWER})
-
     def get(self, visit: Visit, prompt_id: int, commit_hash: str) -> Reply:
         view = self.services.versions.get(project_id=visit.project_id, prompt_id=prompt_id, commit_hash=commit_hash)
         return show("version.html", head=view.head, content=view.content)
@@ -37,8 +31,6 @@ class Version(PromptPage):
 
 class Compare(PromptPage):
     """Two versions, `from` and `to`: hashes, or "draft"; without `to` it is the draft."""
-
-    access = ByRole({"GET": Role.VIEWER})
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         left = self._content(visit, prompt_id, visit.query.get("from", DRAFT))
@@ -84,8 +76,6 @@ def _parameters(content: PromptContent) -> dict[str, object]:
 
 class Restore(PromptPage):
     """Puts a version into the draft, after asking: the draft is overwritten."""
-
-    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
 
     def get(self, visit: Visit, prompt_id: int, commit_hash: str) -> Reply:
         draft = self.services.prompts.get(project_id=visit.project_id, prompt_id=prompt_id, productive=False)

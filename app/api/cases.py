@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from app.access import ByKey
-from app.api.operation import Command, Reply, operation
+from app.api.operation import Command, Reply, Resource, operation
 from app.cursors import Page
 from app.models.api_keys import ApiKey
 from app.models.cases import TestCaseRow
 from app.schemas import cases as schemas
 from app.schemas.base import PageQuerySchema
-from app.services.replays.cases import DOCUMENT_BYTES, CaseChange, Proposal, TestCaseService, WrittenCase
+from app.services.replays.cases import DOCUMENT_BYTES, CaseChange, Proposal, WrittenCase
 
 # A file has the document and little else, indented.
 IMPORT_BYTES = 4 * DOCUMENT_BYTES
 LOCATION = "/api/v1/test-cases/{id}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Resource:
-    cases: TestCaseService
-
-
-class SessionTestCases(_Resource):
-    access = ByKey({"POST": "write"})
-
+class SessionTestCases(Resource, POST="write"):
     @operation(
         "Make a test case of a session",
         body=schemas.CaseChangeSchema,
@@ -34,39 +24,35 @@ class SessionTestCases(_Resource):
         location=LOCATION,
     )
     def on_post(self, key: ApiKey, session_id: str, command: CaseChange) -> TestCaseRow:
-        return self.cases.from_session(
+        return self.services.test_cases.from_session(
             project_id=key.project_id, session_id=session_id, change=command, actor=key.actor
         )
 
 
-class TestCaseProposal(_Resource):
-    access = ByKey({"GET": "read"})
-
+class TestCaseProposal(Resource, GET="read"):
     @operation(
         "The test case that a session makes without changes; nothing is stored", answers={200: schemas.TestCaseProposal}
     )
     def on_get(self, key: ApiKey, session_id: str) -> Proposal:
-        return self.cases.proposed(project_id=key.project_id, session_id=session_id)
+        return self.services.test_cases.proposed(project_id=key.project_id, session_id=session_id)
 
 
-class PromptTestCases(_Resource):
-    access = ByKey({"GET": "read", "POST": "write"})
-
+class PromptTestCases(Resource, GET="read", POST="write"):
     @operation("The prompt's test cases, newest first", query=PageQuerySchema, answers={200: schemas.TestCases})
     def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> Page[TestCaseRow]:
-        return self.cases.list(project_id=key.project_id, prompt_id=prompt_id, **command)
+        return self.services.test_cases.list(project_id=key.project_id, prompt_id=prompt_id, **command)
 
     @operation(
         "Write a test case by hand", body=schemas.WrittenCaseSchema, answers={201: schemas.TestCase}, location=LOCATION
     )
     def on_post(self, key: ApiKey, prompt_id: int, command: WrittenCase) -> TestCaseRow:
-        return self.cases.by_hand(project_id=key.project_id, prompt_id=prompt_id, written=command, actor=key.actor)
+        return self.services.test_cases.by_hand(
+            project_id=key.project_id, prompt_id=prompt_id, written=command, actor=key.actor
+        )
 
 
-class ImportedTestCases(_Resource):
+class ImportedTestCases(Resource, POST="write"):
     """Takes an exported file, in place of a test case of the same name (200), else as a new one (201)."""
-
-    access = ByKey({"POST": "write"})
 
     @operation(
         "Import a test case",
@@ -77,7 +63,7 @@ class ImportedTestCases(_Resource):
         location=LOCATION,
     )
     def on_post(self, key: ApiKey, prompt_id: int, command: Command) -> Reply:
-        imported = self.cases.import_case(
+        imported = self.services.test_cases.import_case(
             project_id=key.project_id,
             prompt_id=prompt_id,
             name=command["name"],
@@ -87,25 +73,23 @@ class ImportedTestCases(_Resource):
         return Reply(201 if imported.created else 200, imported.row)
 
 
-class TestCaseResource(_Resource):
-    access = ByKey({"GET": "read", "PATCH": "write", "DELETE": "write"})
-
+class TestCaseResource(Resource, GET="read", PATCH="write", DELETE="write"):
     @operation("One test case", answers={200: schemas.TestCase})
     def on_get(self, key: ApiKey, test_case_id: int) -> TestCaseRow:
-        return self.cases.get(project_id=key.project_id, test_case_id=test_case_id)
+        return self.services.test_cases.get(project_id=key.project_id, test_case_id=test_case_id)
 
     @operation("Change what a test case checks", body=schemas.CaseChangeSchema, answers={200: schemas.TestCase})
     def on_patch(self, key: ApiKey, test_case_id: int, command: CaseChange) -> TestCaseRow:
-        return self.cases.change(project_id=key.project_id, test_case_id=test_case_id, change=command, actor=key.actor)
+        return self.services.test_cases.change(
+            project_id=key.project_id, test_case_id=test_case_id, change=command, actor=key.actor
+        )
 
     @operation("Delete a test case; what its replays found stays", answers={204: None})
     def on_delete(self, key: ApiKey, test_case_id: int) -> None:
-        self.cases.delete(project_id=key.project_id, test_case_id=test_case_id, actor=key.actor)
+        self.services.test_cases.delete(project_id=key.project_id, test_case_id=test_case_id, actor=key.actor)
 
 
-class TestCaseCopy(_Resource):
-    access = ByKey({"POST": "write"})
-
+class TestCaseCopy(Resource, POST="write"):
     @operation(
         "Copy a test case",
         body=schemas.CopySchema,
@@ -114,12 +98,12 @@ class TestCaseCopy(_Resource):
         location=LOCATION,
     )
     def on_post(self, key: ApiKey, test_case_id: int, command: Command) -> TestCaseRow:
-        return self.cases.copy(project_id=key.project_id, test_case_id=test_case_id, **command, actor=key.actor)
+        return self.services.test_cases.copy(
+            project_id=key.project_id, test_case_id=test_case_id, **command, actor=key.actor
+        )
 
 
-class TestCaseExport(_Resource):
-    access = ByKey({"GET": "read"})
-
+class TestCaseExport(Resource, GET="read"):
     @operation("A test case as a file for a repository", answers={200: schemas.TestCaseExport})
     def on_get(self, key: ApiKey, test_case_id: int) -> TestCaseRow:
-        return self.cases.get(project_id=key.project_id, test_case_id=test_case_id)
+        return self.services.test_cases.get(project_id=key.project_id, test_case_id=test_case_id)

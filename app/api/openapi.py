@@ -84,6 +84,7 @@ class Document(Answer):
 class OpenApi:
     """The document at /api/openapi.json, made when it is first requested: then all routes are known."""
 
+    tag: ClassVar = "Openapi"
     access: ClassVar = Public({"GET"})
     app: RoutedApp
 
@@ -162,12 +163,15 @@ def _path_parameters(route: Route) -> Iterator[Json]:
 
 def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Operation) -> Json:
     scope = route.access.scope(method) if isinstance(route.access, ByKey) else None
-    paragraphs = [_description(type(route.resource)), scope and f"Takes a key with the scope `{scope}`."]
+    paragraphs = [
+        inspect.cleandoc(vars(type(route.resource)).get("__doc__") or ""),
+        scope and f"Takes a key with the scope `{scope}`.",
+    ]
     found: Json = {
         "operationId": f"{method.lower()}{_camel(route.path)}",
         "summary": about.summary,
         "description": "\n\n".join(filter(None, paragraphs)),
-        "tags": [_tag(type(route.resource))],
+        "tags": [getattr(route.resource, "tag", "")],
         "parameters": list(_parameters(plugin, about)),
         "responses": _responses(route, about),
     }
@@ -175,18 +179,6 @@ def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Oper
         content = {falcon.MEDIA_JSON: {"schema": about.body}}
         found["requestBody"] = {"required": not about.body_optional, "content": content}
     return found | ({"security": []} if isinstance(route.access, Public) else {})
-
-
-def _description(resource: type) -> str:
-    """Return a class's own docstring; "" for the signature that a dataclass has where nobody wrote one."""
-    found = inspect.cleandoc(vars(resource).get("__doc__") or "")
-    return "" if found.startswith(f"{resource.__name__}(") else found
-
-
-def _tag(resource: type) -> str:
-    """Return the class's `tag`, by default the noun of its module."""
-    tag: str = getattr(resource, "tag", resource.__module__.rpartition(".")[2].capitalize())
-    return tag
 
 
 def _camel(path: str) -> str:

@@ -1,7 +1,8 @@
-"""Operations of the API: the methods of resources, each with one description of its request and its answer.
+"""Resources of the API and their operations, each with one description of its request and its answer.
 
-    @operation("Make an API key", body=NewKeySchema, answers={201: CreatedApiKey}, location="/api/v1/api-keys/{id}")
-    def on_post(self, key: ApiKey, command: NewKey) -> NewKeyView: ...
+    class Projects(Resource, tag="Projects", GET="admin", POST="admin"):
+        @operation("Make a project", body=ProjectSchema, answers={201: Project}, location="/api/v1/projects/{id}")
+        def on_post(self, key: ApiKey, command: Command) -> ProjectRow: ...
 
 The method takes by name what it needs: `key`, the caller's API key; `command`, what the schema of `body` or of
 `query` loaded; `call` (a `Call`), where the request's headers matter or the answer is not JSON; and the parameters
@@ -16,12 +17,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import falcon
 import orjson
 from marshmallow import Schema
 
+from app.access import Access, ByKey, Scope
+from app.container import Container
 from app.http.bodies import read_capped, read_json
 from app.schemas.answer import Dump, dumper
 from app.schemas.base import load
@@ -108,6 +111,24 @@ class Call:
     def read_json(self) -> Any:
         """The body as JSON, within the operation's limit."""
         return read_json(self.req, self.body_bytes)
+
+
+class Resource:
+    """The base of the API's resources. The class's keywords name the scope of an API key that each method takes.
+
+    `tag` is the resource's group in the document, by default the noun of its module.
+    """
+
+    access: ClassVar[Access]
+    tag: ClassVar[str]
+
+    def __init_subclass__(cls, tag: str = "", **scopes: Scope) -> None:
+        cls.access = vars(cls).get("access", ByKey(scopes))
+        cls.tag = tag or cls.__module__.rpartition(".")[2].capitalize()
+
+    def __init__(self, container: Container) -> None:
+        self.container = container
+        self.services = container.services
 
 
 class Responder:

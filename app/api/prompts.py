@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from app.access import ByKey
-from app.api.operation import Call, Command, operation
+from app.api.operation import Call, Command, Resource, operation
 from app.models.api_keys import ApiKey
 from app.models.prompt_versions import VersionHead
 from app.schemas import prompts as schemas
 from app.services.prompts.content import PromptContent
 from app.services.prompts.drafts import DraftChange, NewPrompt
-from app.services.prompts.editor import PromptEditor, VersionService, VersionView
-from app.services.prompts.service import PromptService, RenderedPrompt
+from app.services.prompts.editor import VersionView
+from app.services.prompts.service import RenderedPrompt
 
 
-@dataclass(frozen=True, slots=True)
-class _Edited:
-    """`base` is the public address of the pages, "" where there is none."""
-
-    prompts: PromptService
-    editor: PromptEditor
-    base: str
-
-
-class Prompts(_Edited):
-    access = ByKey({"GET": "read", "POST": "write"})
-
+class Prompts(Resource, GET="read", POST="write"):
     @operation("All prompts of the project, newest first", query=schemas.PageQuery, answers={200: schemas.PromptList})
     def on_get(self, key: ApiKey, command: Command) -> schemas.ListedPrompts:
-        page = self.prompts.list(project_id=key.project_id, **command)
-        return schemas.ListedPrompts(page, [schemas.Published.at(self.base, prompt) for prompt in page.prompts])
+        page = self.services.prompts.list(project_id=key.project_id, **command)
+        return schemas.ListedPrompts(
+            page, [schemas.Published.at(self.container.settings.public_url, prompt) for prompt in page.prompts]
+        )
 
     @operation(
         "Create a prompt and commit it, or with `commit` false leave it a draft",
@@ -40,18 +27,16 @@ class Prompts(_Edited):
         location="/api/v1/prompts/{prompt[id]}",
     )
     def on_post(self, key: ApiKey, command: NewPrompt) -> PromptContent:
-        return self.editor.create(
+        return self.services.prompt_editor.create(
             project_id=key.project_id, organization_id=key.organization_id, new=command, actor=key.actor
         )
 
 
-class Prompt(_Edited):
-    access = ByKey({"GET": "read", "PATCH": "write", "DELETE": "write"})
-
+class Prompt(Resource, GET="read", PATCH="write", DELETE="write"):
     @operation("One prompt", query=schemas.WhichVersionQuery, answers={200: schemas.Prompt}, answer_headers=("ETag",))
     def on_get(self, key: ApiKey, command: Command, call: Call, prompt_id: int) -> schemas.Published:
-        view = self.prompts.get(project_id=key.project_id, prompt_id=prompt_id, epoch=call.epoch, **command)
-        return schemas.Published.at(self.base, view)
+        view = self.services.prompts.get(project_id=key.project_id, prompt_id=prompt_id, epoch=call.epoch, **command)
+        return schemas.Published.at(self.container.settings.public_url, view)
 
     @operation(
         "Edit the draft",
@@ -62,22 +47,18 @@ class Prompt(_Edited):
         errors=(412,),
     )
     def on_patch(self, key: ApiKey, command: DraftChange, call: Call, prompt_id: int) -> schemas.Published:
-        view = self.editor.change(
+        view = self.services.prompt_editor.change(
             project_id=key.project_id, prompt_id=prompt_id, change=command, if_match=call.if_match, actor=key.actor
         )
-        return schemas.Published.at(self.base, view)
+        return schemas.Published.at(self.container.settings.public_url, view)
 
     @operation("Archive the prompt", answers={204: None})
     def on_delete(self, key: ApiKey, prompt_id: int) -> None:
-        self.editor.archive(project_id=key.project_id, prompt_id=prompt_id, actor=key.actor)
+        self.services.prompt_editor.archive(project_id=key.project_id, prompt_id=prompt_id, actor=key.actor)
 
 
-@dataclass(frozen=True, slots=True)
-class Render:
+class Render(Resource, POST="read"):
     """Rendering changes nothing, so that a key that may read may render."""
-
-    access: ClassVar = ByKey({"POST": "read"})
-    prompts: PromptService
 
     @operation(
         "The instruction that the model would receive",
@@ -86,15 +67,11 @@ class Render:
         answers={200: schemas.RenderedPrompt},
     )
     def on_post(self, key: ApiKey, command: Command, call: Call, prompt_id: int) -> RenderedPrompt:
-        return self.prompts.render(project_id=key.project_id, prompt_id=prompt_id, epoch=call.epoch, **command)
+        return self.services.prompts.render(project_id=key.project_id, prompt_id=prompt_id, epoch=call.epoch, **command)
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Resource, POST="read"):
     """The text that an editor shows during an edit. Nothing is stored, so that a key that may read may preview."""
-
-    access: ClassVar = ByKey({"POST": "read"})
-    editor: PromptEditor
 
     @operation(
         "The instruction that the draft would give after an edit",
@@ -102,18 +79,10 @@ class Preview:
         answers={200: schemas.RenderedPrompt},
     )
     def on_post(self, key: ApiKey, command: Command, prompt_id: int) -> RenderedPrompt:
-        return self.editor.preview(project_id=key.project_id, prompt_id=prompt_id, **command)
+        return self.services.prompt_editor.preview(project_id=key.project_id, prompt_id=prompt_id, **command)
 
 
-@dataclass(frozen=True, slots=True)
-class _Versions:
-    tag: ClassVar = "Versions"
-    versions: VersionService
-
-
-class Commit(_Versions):
-    access = ByKey({"POST": "write"})
-
+class Commit(Resource, tag="Versions", POST="write"):
     @operation(
         "Commit the draft",
         body=schemas.CommitSchema,
@@ -124,30 +93,24 @@ class Commit(_Versions):
         errors=(409, 412),
     )
     def on_post(self, key: ApiKey, command: Command, call: Call, prompt_id: int) -> VersionView:
-        return self.versions.commit(
+        return self.services.versions.commit(
             project_id=key.project_id, prompt_id=prompt_id, if_match=call.if_match, actor=key.actor, **command
         )
 
 
-class Versions(_Versions):
-    access = ByKey({"GET": "read"})
-
+class Versions(Resource, tag="Versions", GET="read"):
     @operation("The prompt's versions, newest first", answers={200: schemas.Versions})
     def on_get(self, key: ApiKey, prompt_id: int) -> list[VersionHead]:
-        return self.versions.list(project_id=key.project_id, prompt_id=prompt_id)
+        return self.services.versions.list(project_id=key.project_id, prompt_id=prompt_id)
 
 
-class Version(_Versions):
-    access = ByKey({"GET": "read"})
-
+class Version(Resource, tag="Versions", GET="read"):
     @operation("One version", answers={200: schemas.Version})
     def on_get(self, key: ApiKey, prompt_id: int, commit_hash: str) -> VersionView:
-        return self.versions.get(project_id=key.project_id, prompt_id=prompt_id, commit_hash=commit_hash)
+        return self.services.versions.get(project_id=key.project_id, prompt_id=prompt_id, commit_hash=commit_hash)
 
 
-@dataclass(frozen=True, slots=True)
-class Restore(_Versions):
-    access: ClassVar = ByKey({"POST": "write"})
+class Restore(Resource, tag="Versions", POST="write"):
     base: str
 
     @operation(
@@ -158,11 +121,11 @@ class Restore(_Versions):
         errors=(412,),
     )
     def on_post(self, key: ApiKey, call: Call, prompt_id: int, commit_hash: str) -> schemas.Published:
-        view = self.versions.restore(
+        view = self.services.versions.restore(
             project_id=key.project_id,
             prompt_id=prompt_id,
             commit_hash=commit_hash,
             if_match=call.if_match,
             actor=key.actor,
         )
-        return schemas.Published.at(self.base, view)
+        return schemas.Published.at(self.container.settings.public_url, view)

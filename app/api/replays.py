@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from app.access import ByKey
-from app.actors.delivery import ReplayDelivery
-from app.api.operation import Command, operation
+from app.api.operation import Command, Resource, operation
 from app.cursors import Page
 from app.errors import Invalid
 from app.models.api_keys import ApiKey
@@ -14,20 +10,11 @@ from app.models.cases import TestCaseRow
 from app.models.replays import ReplayFilter, ReplayRow
 from app.schemas import replays as schemas
 from app.schemas.cases import TestCase
-from app.services.replays.cases import TestCaseService
-from app.services.replays.history import DraftHistory, ReplayHistory
-from app.services.replays.service import ReplayService, ReplayView
+from app.services.replays.history import DraftHistory
+from app.services.replays.service import ReplayView
 
 
-@dataclass(frozen=True, slots=True)
-class _Starting:
-    replays: ReplayService
-    delivery: ReplayDelivery
-
-
-class TestCaseReplays(_Starting):
-    access = ByKey({"POST": "run"})
-
+class TestCaseReplays(Resource, POST="run"):
     @operation(
         "Replay a test case against the draft",
         body=schemas.StartSchema,
@@ -37,20 +24,18 @@ class TestCaseReplays(_Starting):
         errors=(409,),
     )
     def on_post(self, key: ApiKey, test_case_id: int, command: Command) -> ReplayRow:
-        row = self.replays.start(project_id=key.project_id, test_case_id=test_case_id, **command)
-        self.delivery.send([row.id])
+        row = self.services.replays.start(project_id=key.project_id, test_case_id=test_case_id, **command)
+        self.container.replay_delivery.send([row.id])
         return row
 
 
-class PromptReplays(_Starting):
-    access = ByKey({"GET": "read", "POST": "run"})
-
+class PromptReplays(Resource, GET="read", POST="run"):
     @operation("The prompt's replays, newest first", query=schemas.ReplayQuerySchema, answers={200: schemas.Replays})
     def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> Page[ReplayView]:
         test_case_id, status = command.pop("test_case_id", None), command.pop("status", None)
         fingerprint = command.pop("fingerprint", None)
         filters = ReplayFilter(test_case_id, status, [fingerprint] if fingerprint else None)
-        return self.replays.list(project_id=key.project_id, prompt_id=prompt_id, filters=filters, **command)
+        return self.services.replays.list(project_id=key.project_id, prompt_id=prompt_id, filters=filters, **command)
 
     @operation(
         "Replay test cases of the prompt against the draft",
@@ -61,60 +46,44 @@ class PromptReplays(_Starting):
         errors=(409,),
     )
     def on_post(self, key: ApiKey, prompt_id: int, command: Command) -> list[ReplayRow]:
-        rows = self.replays.start_all(project_id=key.project_id, prompt_id=prompt_id, **command)
-        self.delivery.send(row.id for row in rows)
+        rows = self.services.replays.start_all(project_id=key.project_id, prompt_id=prompt_id, **command)
+        self.container.replay_delivery.send(row.id for row in rows)
         return rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Resource:
-    replays: ReplayService
-
-
-class ReplayResource(_Resource):
-    access = ByKey({"GET": "read"})
-
+class ReplayResource(Resource, GET="read"):
     @operation("One replay with the verdict on each step", answers={200: schemas.Replay})
     def on_get(self, key: ApiKey, replay_id: int) -> ReplayView:
-        return self.replays.get(project_id=key.project_id, replay_id=replay_id)
+        return self.services.replays.get(project_id=key.project_id, replay_id=replay_id)
 
 
-class ReplayCancellation(_Resource):
+class ReplayCancellation(Resource, POST="run"):
     """A key that may start replays may cancel them."""
-
-    access = ByKey({"POST": "run"})
 
     @operation("Cancel a replay", answers={200: schemas.Replay}, errors=(409,))
     def on_post(self, key: ApiKey, replay_id: int) -> ReplayView:
-        return self.replays.cancel(project_id=key.project_id, replay_id=replay_id)
+        return self.services.replays.cancel(project_id=key.project_id, replay_id=replay_id)
 
 
-class ReplayStep(_Resource):
+class ReplayStep(Resource, PATCH="write"):
     """A person's verdict; steps count over all turns, from 0."""
-
-    access = ByKey({"PATCH": "write"})
 
     @operation(
         "Decide a step that needs review", body=schemas.VerdictSchema, answers={200: schemas.Replay}, errors=(409,)
     )
     def on_patch(self, key: ApiKey, replay_id: int, step: str, command: Command) -> ReplayView:
-        return self.replays.decide(
+        return self.services.replays.decide(
             project_id=key.project_id, replay_id=replay_id, step=_number(step), **command, actor=key.actor
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedStep:
+class AcceptedStep(Resource, POST="write"):
     """The test case expects from now on what the draft produced; the replay keeps its verdict."""
-
-    access = ByKey({"POST": "write"})
-    replays: ReplayService
-    cases: TestCaseService
 
     @operation("Accept what a step produced as expected", answers={200: TestCase})
     def on_post(self, key: ApiKey, replay_id: int, step: str) -> TestCaseRow:
-        produced = self.replays.produced(project_id=key.project_id, replay_id=replay_id, step=_number(step))
-        return self.cases.accept(
+        produced = self.services.replays.produced(project_id=key.project_id, replay_id=replay_id, step=_number(step))
+        return self.services.test_cases.accept(
             project_id=key.project_id,
             test_case_id=produced.test_case_id,
             turn=produced.turn,
@@ -130,15 +99,11 @@ def _number(step: str) -> int:
     return int(step)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayHistoryResource:
-    access = ByKey({"GET": "read"})
-    history: ReplayHistory
-
+class ReplayHistoryResource(Resource, GET="read"):
     @operation(
         "How often the replays of each draft and version passed",
         query=schemas.HistoryQuerySchema,
         answers={200: schemas.ReplayHistory},
     )
     def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> list[DraftHistory]:
-        return self.history.of_prompt(project_id=key.project_id, prompt_id=prompt_id, **command)
+        return self.services.replay_history.of_prompt(project_id=key.project_id, prompt_id=prompt_id, **command)

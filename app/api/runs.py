@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import falcon
 import orjson
 
-from app.access import ByKey
-from app.actors.delivery import RunDelivery
-from app.api.operation import Call, Reply, operation
+from app.api.operation import Call, Reply, Resource, operation
 from app.errors import Invalid, RepriseError
 from app.http.errors import bug_message, status_of
 from app.models.api_keys import ApiKey
@@ -21,11 +19,9 @@ from app.schemas import runs as schemas
 from app.schemas import usage as usage_schemas
 from app.schemas.answer import dump
 from app.schemas.base import load
-from app.services.runs import Idempotency, RunService, Started
+from app.services.runs import Idempotency, Started
 from app.services.runs.following import BEGINNING, Follower, Piece, Seen
 from app.services.runs.outcome import raise_failure
-from app.services.runs.usage import UsageService
-from app.timestamps import Now
 
 KEY_MAX = 255
 CSV = "text/csv"
@@ -37,15 +33,10 @@ _ID = re.compile(r"\d{1,19}-\d{1,19}", re.ASCII)
 _REQUEST = schemas.RunRequest()
 
 
-@dataclass(frozen=True, slots=True)
-class RunPrompt:
+class RunPrompt(Resource, POST="run"):
     """Answers with the model's answer: whole, as events while it is written, or with the accepted run (202)."""
 
-    access: ClassVar = ByKey({"POST": "run"})
-    waits: ClassVar = frozenset({"POST"})
-    runs: RunService
-    delivery: RunDelivery
-    follower: Follower
+    waits = frozenset({"POST"})
 
     @operation(
         "Run a prompt",
@@ -61,16 +52,18 @@ class RunPrompt:
         req, resp = call.req, call.resp
         started = self._start(key, call)
         resp.set_header("X-Run-Id", str(started.run_id))
-        self.delivery.send(started)
+        self.container.run_delivery.send(started)
         if _prefers_async(req):
             resp.location = f"/api/v1/runs/{started.run_id}"
             resp.set_header("Preference-Applied", "respond-async")
-            return Reply(202, self.runs.get(project_id=started.project_id, run_id=started.run_id))
+            return Reply(202, self.services.runs.get(project_id=started.project_id, run_id=started.run_id))
         if wants_events(req):
             # An event of another run means nothing for a run that begins here.
-            send_events(call, key, self.follower, started, after=last_seen(req) if started.joined else None)
+            send_events(
+                call, key, self.container.run_follower, started, after=last_seen(req) if started.joined else None
+            )
             return None
-        row = self.delivery.finished(started)
+        row = self.container.run_delivery.finished(started)
         raise_failure(row)
         return row
 
@@ -80,7 +73,7 @@ class RunPrompt:
         Decoded, files are smaller than the body that brings them: its limit holds for both.
         """
         body = call.read_json()
-        return self.runs.start(
+        return self.services.runs.start(
             replace(load(_REQUEST, body), stream=wants_events(call.req)),
             project_id=key.project_id,
             api_key_id=key.id,
@@ -89,24 +82,16 @@ class RunPrompt:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RunResource:
-    access: ClassVar = ByKey({"GET": "read"})
-    runs: RunService
-
+class RunResource(Resource, GET="read"):
     @operation("One run with all that is known of it", answers={200: schemas.Run})
     def on_get(self, key: ApiKey, run_id: int) -> RunRow:
-        return self.runs.get(project_id=key.project_id, run_id=run_id)
+        return self.services.runs.get(project_id=key.project_id, run_id=run_id)
 
 
-@dataclass(frozen=True, slots=True)
-class RunEvents:
+class RunEvents(Resource, GET="read"):
     """The events of a run that an earlier request began."""
 
-    access: ClassVar = ByKey({"GET": "read"})
-    waits: ClassVar = frozenset({"GET"})
-    runs: RunService
-    follower: Follower
+    waits = frozenset({"GET"})
 
     @operation(
         "The events of a run, from its beginning or after the last one seen",
@@ -116,10 +101,10 @@ class RunEvents:
         answer_headers=("X-Run-Id",),
     )
     def on_get(self, key: ApiKey, call: Call, run_id: int) -> None:
-        row = self.runs.get(project_id=key.project_id, run_id=run_id)
+        row = self.services.runs.get(project_id=key.project_id, run_id=run_id)
         call.resp.set_header("X-Run-Id", str(row.id))
         started = Started(row.id, row.project_id, joined=True)
-        send_events(call, key, self.follower, started, after=last_seen(call.req))
+        send_events(call, key, self.container.run_follower, started, after=last_seen(call.req))
 
 
 def _prefers_async(req: falcon.Request) -> bool:
@@ -195,13 +180,7 @@ def _error(status: str, message: str, event_id: str | None) -> bytes:
     return _event("error", orjson.dumps({"error": message, "status": int(status[:3])}), event_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    tag: ClassVar = "Usage"
-    access: ClassVar = ByKey({"GET": "read"})
-    usage: UsageService
-    now: Now
-
+class Usage(Resource, tag="Usage", GET="read"):
     @operation(
         "Usage by day, prompt, version, model, key, source",
         query=usage_schemas.UsageQuery,
@@ -209,8 +188,8 @@ class Usage:
         texts=(CSV,),
     )
     def on_get(self, key: ApiKey, command: usage_schemas.UsageQuestion, call: Call) -> usage_schemas.UsageReport | None:
-        days = command.days(self.now().date())
-        rows = self.usage.read(project_id=key.project_id, filters=days, group_by=command.group_by)
+        days = command.days(self.container.now().date())
+        rows = self.services.usage.read(project_id=key.project_id, filters=days, group_by=command.group_by)
         if call.req.client_prefers((falcon.MEDIA_JSON, CSV)) != CSV:
             return usage_schemas.UsageReport(rows, days, command.group_by)
         call.resp.content_type = f"{CSV}; charset=utf-8; header=present"

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import falcon
 
-from app.access import ByKey
-from app.actors.delivery import BatchDelivery
-from app.api.operation import Call, Command, operation
+from app.api.operation import Call, Command, Resource, operation
 from app.cursors import Page
 from app.errors import Invalid, RepriseError, TooLarge, Unavailable, UnsupportedMediaType
 from app.http.exports import NDJSON, ExportQuery, ExportQuerySchema, records, send_lines
@@ -17,10 +12,8 @@ from app.models.api_keys import ApiKey
 from app.models.spans import RejectedSpan
 from app.otlp.inflate import ENCODINGS
 from app.schemas import traces as schemas
-from app.services.data.deletion import DeletionService
-from app.services.data.export import ExportService
 from app.services.traces.ingest import Receipt
-from app.services.traces.logs import Entry, LogService, Session, SessionService
+from app.services.traces.logs import Entry, Session
 
 ERRORS: dict[str, type[RepriseError]] = {
     "invalid": Invalid,
@@ -30,13 +23,10 @@ ERRORS: dict[str, type[RepriseError]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Traces:
+class Traces(Resource, POST="ingest"):
     """Answers 200 when the batch is committed: what is acknowledged is stored."""
 
-    access: ClassVar = ByKey({"POST": "ingest"})
-    stores: ClassVar = frozenset({"POST"})
-    delivery: BatchDelivery
+    stores = frozenset({"POST"})
 
     @operation(
         "Take in a batch of spans (OTLP over HTTP with JSON)",
@@ -46,7 +36,7 @@ class Traces:
     )
     def on_post(self, key: ApiKey, call: Call) -> Receipt:
         encoding = _encoding(call.req)
-        receipt = self.delivery.deliver(key.project_id, call.read_bytes(), encoding)
+        receipt = self.container.batch_delivery.deliver(key.project_id, call.read_bytes(), encoding)
         if error := ERRORS.get(receipt.outcome):
             raise error(receipt.message)
         return receipt
@@ -66,66 +56,46 @@ def _encoding(req: falcon.Request) -> str:
     return "" if encoding == "identity" else encoding
 
 
-@dataclass(frozen=True, slots=True)
-class SessionResource:
-    tag: ClassVar = "Sessions"
-    access: ClassVar = ByKey({"GET": "read", "DELETE": "write"})
-    sessions: SessionService
-    deletion: DeletionService
-
+class SessionResource(Resource, tag="Sessions", GET="read", DELETE="write"):
     @operation("One session with its turns, steps and spans", answers={200: schemas.Session})
     def on_get(self, key: ApiKey, session_id: str) -> Session:
-        return self.sessions.get(project_id=key.project_id, session_id=session_id)
+        return self.services.sessions.get(project_id=key.project_id, session_id=session_id)
 
     @operation("Delete a session with its spans; test cases made from it stay", answers={204: None})
     def on_delete(self, key: ApiKey, session_id: str) -> None:
-        self.deletion.delete_session(project_id=key.project_id, session_id=session_id, actor=key.actor)
+        self.services.deletion.delete_session(project_id=key.project_id, session_id=session_id, actor=key.actor)
 
 
-@dataclass(frozen=True, slots=True)
-class _Logs:
-    tag: ClassVar = "Logs"
-    logs: LogService
-
-
-class PromptLogs(_Logs):
-    access = ByKey({"GET": "read"})
-
+class PromptLogs(Resource, tag="Logs", GET="read"):
     @operation(
         "The prompt's log, newest first; a search that takes too long ends its page early: go on with nextCursor",
         query=schemas.LogQuerySchema,
         answers={200: schemas.Log},
     )
     def on_get(self, key: ApiKey, command: Command, prompt_id: int) -> Page[Entry]:
-        return self.logs.page(project_id=key.project_id, prompt_id=prompt_id, **command)
+        return self.services.logs.page(project_id=key.project_id, prompt_id=prompt_id, **command)
 
 
-class RejectedSpans(_Logs):
-    access = ByKey({"GET": "read"})
-
+class RejectedSpans(Resource, tag="Logs", GET="read"):
     @operation(
         "Spans that were not stored, and why", query=schemas.RejectedQuerySchema, answers={200: schemas.RejectedSpans}
     )
     def on_get(self, key: ApiKey, command: Command) -> Page[RejectedSpan]:
-        return self.logs.rejected(project_id=key.project_id, **command)
+        return self.services.logs.rejected(project_id=key.project_id, **command)
 
 
-@dataclass(frozen=True, slots=True)
-class Exports:
+class Exports(Resource, tag="Exports", GET="read"):
     """`kind` is sessions, runs or test-cases: one JSON object a line, newest first, each as its own address answers.
 
     It is one request to the rate limit. A body that ends without its last chunk was cut off: ask again, from the
     last record's time on.
     """
 
-    tag: ClassVar = "Exports"
-    access: ClassVar = ByKey({"GET": "read"})
-    exports: ClassVar = frozenset({"GET"})
-    service: ExportService
+    exports = frozenset({"GET"})
 
     @operation(
         "Export a prompt's sessions, runs or test cases", query=ExportQuerySchema, answers={200: None}, texts=(NDJSON,)
     )
     def on_get(self, key: ApiKey, command: ExportQuery, call: Call, prompt_id: int, kind: str) -> None:
-        found = records(self.service, kind, project_id=key.project_id, prompt_id=prompt_id, query=command)
+        found = records(self.services.export, kind, project_id=key.project_id, prompt_id=prompt_id, query=command)
         send_lines(call.req, call.resp, found, name=f"{kind}-{prompt_id}")

@@ -1,9 +1,7 @@
 """Answers: one class per noun names the fields of its JSON, to dump them and to describe them.
 
     class ApiKey(Answer):
-        id = integer()
-        last_four = text()  # "lastFour" in JSON
-        expires_at = time(allow_none=True)
+        row = fields_of(api_keys.ApiKey, "id", "last_four", "expires_at")  # as its dataclass annotates them
         scopes = many(choice("read", "write"), get=lambda key: sorted(key.scopes))
 
     dump(ApiKey, key)  # {"id": 1, "lastFour": "9fQ2", "expiresAt": None, "scopes": ["read"]}
@@ -19,14 +17,16 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from marshmallow import RAISE, Schema, fields, missing, validate
 from marshmallow.schema import SchemaMeta
-from msgspec import UNSET, structs
+from msgspec import NODEFAULT, UNSET, structs
 
 from app.timestamps import iso
 
@@ -37,20 +37,20 @@ TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
 
 
 class Part(fields.Field[Any]):
-    """Stands for the fields of another answer; see `part`."""
+    """Stands for several fields, read from the attribute `path`; see `part` and `fields_of`."""
 
-    def __init__(self, schema: type[Schema], path: str, stored: bool) -> None:
+    def __init__(self, members: Mapping[str, Field], path: str, stored: bool) -> None:
         super().__init__()
         self.stored = stored
-        self.fields: Mapping[str, Field] = schema._declared_fields
+        self.members = members
         self.path = path
 
     def expand(self) -> list[tuple[str, Field]]:
-        return [(name, self._moved(name, field)) for name, field in self.fields.items()]
+        return [(name, self._moved(name, field)) for name, field in self.members.items()]
 
     def _moved(self, name: str, field: Field) -> Field:
         moved = copy.copy(field)
-        path = f"{self.path}.{field.metadata['of']}" if "of" in field.metadata else self.path
+        path = ".".join(filter(None, (self.path, field.metadata.get("of"))))
         moved.metadata = {**field.metadata, "of": path, "stored": self.stored}
         moved.attribute = field.attribute or name
         return moved
@@ -125,7 +125,21 @@ def one(inner: type[Schema], **options: Any) -> Field:
 
 def part(schema: type[Schema], path: str, *, stored: bool = False) -> Field:
     """Include the fields of `schema` here, read from the attribute `path`, which is JSON already if `stored`."""
-    return Part(schema, path, stored)
+    return Part(schema._declared_fields, path, stored)
+
+
+def fields_of(kind: type, *names: str, path: str = "") -> Field:
+    """Include here the named fields of a dataclass or struct, which the answer is made of or has at `path`."""
+    hints = get_type_hints(kind)
+    members = {name: _described(hints[name], allow_none=NoneType in get_args(hints[name])) for name in names}
+    return Part(members, path, stored=False)
+
+
+def listing(key: str, entry: type[Schema] | Field, *, name: str = "", paged: bool = False) -> type[Schema]:
+    """Return the answer, called `name` or as `key`, for a list of entries; for a `Page` of them if `paged`."""
+    listed = many(entry, attribute="entries") if paged else many(entry, get=itself)
+    cursor = {"next_cursor": text(allow_none=True)} if paged else {}
+    return Answer.from_dict({key: listed, **cursor}, name=name or key.title().replace("_", ""))
 
 
 class Either(fields.Field[Any]):
@@ -181,7 +195,7 @@ def dumper(schema: type[Schema]) -> Dump:
 
 def _expression(name: str, field: Field, names: Json, number: int) -> str:
     """The expression of a field's value in the object `one`; what it calls is added to `names`."""
-    owner = f"one.{field.metadata['of']}" if "of" in field.metadata else "one"
+    owner = ".".join(filter(None, ("one", field.metadata.get("of"))))
     value = f"{owner}.{field.attribute or name}"
     if field.metadata.get("stored"):
         return f"{owner}[{field.data_key!r}]"
@@ -237,8 +251,8 @@ def answer_of(struct: type[msgspec.Struct], name: str = "") -> type[Schema]:
 
 
 def _member(field: structs.FieldInfo, omit_defaults: bool) -> Field:
-    """Return an optional field for a value which msgspec leaves out where it is the default."""
-    if field.default is UNSET or (omit_defaults and not field.required):
+    """Return an optional field for a value which msgspec leaves out where it is the default; not for a factory's."""
+    if field.default is UNSET or (omit_defaults and field.default is not NODEFAULT):
         return _described(field.type, required=False)
     return _described(field.type, allow_none=NoneType in get_args(field.type))
 
@@ -248,7 +262,7 @@ def _described(kind: Any, **options: Any) -> Field:
         return _described(get_args(kind)[0], **options)
     if get_origin(kind) is Literal:
         return choice(*get_args(kind), **options)
-    if get_origin(kind) is tuple:
+    if get_origin(kind) in (list, tuple):
         return many(_described(get_args(kind)[0]), **options)
     if get_origin(kind) is dict:
         return mapping(_described(get_args(kind)[1]), **options)
@@ -257,6 +271,9 @@ def _described(kind: Any, **options: Any) -> Field:
         return _described(alternatives[0], **options)
     if alternatives and all(isinstance(each, type) and issubclass(each, msgspec.Struct) for each in alternatives):
         return either(*map(answer_of, alternatives), **options)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return choice(*kind, **options)
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return one(answer_of(kind), **options)
-    return {str: text, int: integer, bool: boolean}.get(kind, anything)(**options)
+    kinds = {str: text, int: integer, float: number, bool: boolean, datetime: time}
+    return kinds.get(kind, anything)(**options)

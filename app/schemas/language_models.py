@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from app.schemas.answer import Answer, boolean, choice, integer, itself, many, number, text, time
+from app.models import language_models
+from app.schemas.answer import Answer, boolean, choice, fields_of, listing, text
 from app.schemas.base import BoundedList, JsonNumber, StrictBoolean, StrictSchema, Text
 from app.schemas.json_schemas import JsonSchemaObject, check_size
 from app.schemas.placeholders import repeated
+from app.services.language_models import credentials
 from app.services.language_models.credentials import BASE_URL_MAX
 from app.services.language_models.service import NAME_MAX, PRICE_MAX, TOKENS_MAX, OwnModel
 from config.settings import VENDOR_VARIABLES
@@ -52,24 +54,15 @@ class ModelChangeSchema(StrictSchema):
 
 
 class ModelName(Answer):
-    id = integer()
-    name = text()
-    vendor = text()
+    model = fields_of(language_models.LanguageModel, "id", "name", "vendor")
 
 
-class LanguageModel(Answer):
+class LanguageModel(ModelName):
     """Prices in US dollars per million tokens."""
 
-    id = integer()
-    name = text()
-    vendor = text()
-    prompt_price = number()
-    completion_price = number()
-    context_tokens_max = integer()
-    completion_tokens_max = integer()
-    description = text()
-    created_at = time()
-    updated_at = time()
+    prices = fields_of(language_models.LanguageModel, "prompt_price", "completion_price")
+    limits = fields_of(language_models.LanguageModel, "context_tokens_max", "completion_tokens_max")
+    about = fields_of(language_models.LanguageModel, "description", "created_at", "updated_at")
 
 
 class Model(LanguageModel):
@@ -81,8 +74,7 @@ class Model(LanguageModel):
     base_url = text(required=False)
 
 
-class Models(Answer):
-    models = many(Model, get=itself)
+Models = listing("models", Model)
 
 
 KEY_MAX = 4096
@@ -98,13 +90,10 @@ class CredentialSchema(StrictSchema):
 class StoredCredential(Answer):
     vendor = choice(*VENDOR_VARIABLES)
     source = choice("organization", "instance", get=lambda stored: "organization" if stored.set_at else "instance")
-    last_four = text()
-    base_url = text()
-    set_at = time(allow_none=True)
+    stored = fields_of(credentials.StoredCredential, "last_four", "base_url", "set_at")
 
 
-class Credentials(Answer):
-    credentials = many(StoredCredential, get=itself)
+Credentials = listing("credentials", StoredCredential)
 
 
 class CheckedCredential(Answer):

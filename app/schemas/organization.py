@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from marshmallow import fields, post_load, validate
 
-from app.models import api_keys, organizations
+from app.models import api_keys, audit_log, organizations
 from app.models import data_policies as policies
 from app.models.organizations import Role
 from app.otlp.masking import MASK, RULES_MAX
 from app.patterns import LONGEST_PATTERN
-from app.schemas.answer import Answer, choice, integer, itself, many, mapping, one, part, text, time
+from app.schemas.answer import Answer, choice, fields_of, integer, itself, listing, many, mapping, one, part, text, time
 from app.schemas.base import BoundedList, Moment, StrictSchema, Text
 from app.services.accounts.keys import SCOPES
 from app.services.accounts.projects import NAME_MAX
@@ -37,37 +37,20 @@ class NewInvitationSchema(RoleSchema):
 
 
 class Project(Answer):
-    id = integer()
-    name = text()
-    created_at = time()
-
-
-class Projects(Answer):
-    projects = many(Project, get=itself)
+    row = fields_of(organizations.Project, "id", "name", "created_at")
 
 
 class Member(Answer):
-    user_id = integer()
-    name = text()
-    email = text()
-    role = choice(*ROLES)
-    created_at = time()
-
-
-class Members(Answer):
-    members = many(Member, get=itself)
+    row = fields_of(organizations.Member, "user_id", "name", "email", "role", "created_at")
 
 
 class Invitation(Answer):
-    id = integer()
-    email = text()
-    role = choice(*ROLES)
-    created_at = time()
-    expires_at = time()
+    row = fields_of(organizations.Invitation, "id", "email", "role", "created_at", "expires_at")
 
 
-class Invitations(Answer):
-    invitations = many(Invitation, get=itself)
+Projects = listing("projects", Project)
+Members = listing("members", Member)
+Invitations = listing("invitations", Invitation)
 
 
 class NewInvitation(NamedTuple):
@@ -88,18 +71,14 @@ class AuditActor(Answer):
 
 
 class AuditEntry(Answer):
-    id = integer()
-    project_id = integer(allow_none=True)
+    head = fields_of(audit_log.AuditEntry, "id", "project_id")
     actor = one(AuditActor, get=itself)
-    action = text()
-    subject = text()
+    deed = fields_of(audit_log.AuditEntry, "action", "subject")
     details = mapping()
     created_at = time()
 
 
-class AuditLog(Answer):
-    entries = many(AuditEntry)
-    next_cursor = text(allow_none=True)
+AuditLog = listing("entries", AuditEntry, name="AuditLog", paged=True)
 
 
 class NewKeySchema(StrictSchema):
@@ -113,14 +92,9 @@ class NewKeySchema(StrictSchema):
 
 
 class ApiKey(Answer):
-    id = integer()
-    name = text()
-    last_four = text()
+    row = fields_of(api_keys.ApiKey, "id", "name", "last_four")
     scopes = many(choice(*sorted(SCOPES)), get=lambda key: sorted(key.scopes))
-    created_at = time()
-    expires_at = time(allow_none=True)
-    revoked_at = time(allow_none=True)
-    last_used_at = time(allow_none=True)
+    times = fields_of(api_keys.ApiKey, "created_at", "expires_at", "revoked_at", "last_used_at")
 
 
 class MadeKey(NamedTuple):
@@ -135,8 +109,7 @@ class CreatedApiKey(Answer):
     key = text(attribute="secret")
 
 
-class ApiKeys(Answer):
-    api_keys = many(ApiKey, get=itself)
+ApiKeys = listing("api_keys", ApiKey)
 
 
 DAYS_MAX = 36_500

@@ -6,9 +6,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from marshmallow import fields, missing, post_load, validate
 
-from app.models.prompts import PromptListing
+from app.models.prompt_versions import VersionHead
+from app.models.prompts import PromptHead, PromptListing
 from app.rendering.placeholders import keys_in
-from app.schemas.answer import Answer, boolean, choice, integer, itself, many, one, part, text, time
+from app.schemas.answer import Answer, boolean, choice, fields_of, integer, itself, listing, many, one, part, text
 from app.schemas.base import Identifier, QueryBoolean, StrictBoolean, StrictSchema, Text
 from app.schemas.language_models import LanguageModel, ModelConfigSchema, ModelName
 from app.schemas.placeholders import Placeholders, PlaceholderSchema, PlaceholdersUsed, Selections
@@ -115,15 +116,12 @@ class Content(Answer):
 
 
 class Prompt(Answer):
-    id = integer(attribute="prompt.head.id")
-    name = text(attribute="prompt.head.name")
+    head = fields_of(PromptHead, "id", "name", path="prompt.head")
     public_url = text()
     assertion_type = choice(*ASSERTION_TYPES, attribute="prompt.head.assertion_type")
     assertion_value = text(attribute="prompt.head.assertion_value")
     commited = boolean(attribute="prompt.head.committed")
-    project_id = integer(attribute="prompt.head.project_id")
-    created_at = time(attribute="prompt.head.created_at")
-    updated_at = time(attribute="prompt.head.updated_at")
+    origin = fields_of(PromptHead, "project_id", "created_at", "updated_at", path="prompt.head")
     commit_hash = text(attribute="prompt.content.commit_hash", allow_none=True)
     content = part(Content, "prompt.content")
 
@@ -134,9 +132,7 @@ class Author(Answer):
 
 
 class VersionEntry(Answer):
-    commit_hash = text()
-    created_at = time()
-    message = text()
+    head = fields_of(VersionHead, "commit_hash", "created_at", "message")
     author = one(Author, allow_none=True, get=lambda version: None if version.author_id is None else version)
 
 
@@ -146,8 +142,7 @@ class Version(Answer):
     content = part(Content, "content")
 
 
-class Versions(Answer):
-    versions = many(VersionEntry, get=itself)
+Versions = listing("versions", VersionEntry)
 
 
 class Branch(Answer):
@@ -162,13 +157,10 @@ class PromptCounts(Answer):
 
 
 class PromptListItem(Answer):
-    id = integer(attribute="prompt.id")
-    name = text(attribute="prompt.name")
+    row = fields_of(PromptListing, "id", "name", path="prompt")
     public_url = text()
     assertion_type = choice(*ASSERTION_TYPES, attribute="prompt.assertion_type")
-    language_model_id = integer(attribute="prompt.language_model_id")
-    created_at = time(attribute="prompt.created_at")
-    updated_at = time(attribute="prompt.updated_at")
+    about = fields_of(PromptListing, "language_model_id", "created_at", "updated_at", path="prompt")
     commited = boolean(attribute="prompt.committed")
     count = one(PromptCounts, attribute="prompt", data_key="_count")
     branches = many(Branch, get=lambda listed: [listed.prompt.newest] if listed.prompt.newest else [])

@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 from marshmallow import ValidationError, fields, post_load, validates
 
+from app import chat
 from app.chat import File
-from app.models.runs import RunRow
-from app.schemas.answer import Answer, anything, boolean, choice, integer, many, mapping, number, one, text, time
+from app.models.runs import RunRow, StoredCost, StoredFile, StoredToolCall
+from app.schemas.answer import Answer, answer_of, boolean, fields_of, integer, many, mapping, one, text
 from app.schemas.base import BoundedList, Identifier, StrictBoolean, StrictSchema, Text
 from app.schemas.language_models import ModelName
 from app.schemas.placeholders import PlaceholdersUsed, Selections
@@ -90,29 +91,10 @@ def _decode(text: str) -> tuple[str, bytes]:
     return media_type, content
 
 
-class Tokens(Answer):
-    """`cacheRead`, `cacheWrite` and `reasoning` are parts of the others."""
-
-    prompt = integer()
-    completion = integer()
-    total = integer()
-    cache_read = integer(required=False)
-    cache_write = integer(required=False)
-    reasoning = integer(required=False)
-
-
-class Cost(Answer):
-    """US dollars."""
-
-    prompt = number()
-    completion = number()
-    total = number()
-
-
-class ToolCall(Answer):
-    id = text()
-    name = text()
-    arguments = anything()
+Tokens = answer_of(chat.Tokens)
+Cost = answer_of(StoredCost, "Cost")
+ToolCall = answer_of(StoredToolCall, "ToolCall")
+RunFile = answer_of(StoredFile, "RunFile")
 
 
 def _outcome(name: str) -> Callable[[RunRow], Any]:
@@ -154,12 +136,6 @@ class RunAnswer(Answer):
     tool_calls = many(ToolCall, required=False, get=_outcome("tool_calls"))
 
 
-class RunFile(Answer):
-    file_name = text()
-    content_type = text()
-    size = integer()
-
-
 class Fallback(Answer):
     first_error = text()
 
@@ -172,19 +148,13 @@ class RunError(Answer):
 class Run(Answer):
     """The record of a run; `nok` is the `status` of Run Prompt's answer."""
 
-    id = integer()
-    prompt_id = integer()
-    commit_hash = text(allow_none=True)
-    source = text()
-    status = choice("queued", "running", "done", "failed")
-    question = text()
+    row = fields_of(RunRow, "id", "prompt_id", "commit_hash", "source", "status", "question")
     files = many(RunFile, attribute="request.files")
     placeholders = one(PlaceholdersUsed, attribute="request")
     language_model = one(ModelName, get=_model)
     fallback = one(Fallback, allow_none=True, get=_fallback)
     language_model_config = mapping(attribute="request.config")
-    instruction = text(allow_none=True)
-    answer = text(allow_none=True)
+    result = fields_of(RunRow, "instruction", "answer")
     tool_calls = many(ToolCall, get=lambda row: _outcome("tool_calls")(row) or [])
     chain_of_thoughts = text(allow_none=True, get=_outcome("chain_of_thoughts"))
     nok = text(allow_none=True)
@@ -192,6 +162,4 @@ class Run(Answer):
     tokens = one(Tokens, allow_none=True, get=_tokens)
     cost = one(Cost, allow_none=True, get=_outcome("cost"))
     response_time_ms = integer(data_key="response_time_ms", allow_none=True)
-    created_at = time()
-    started_at = time(allow_none=True)
-    finished_at = time(allow_none=True)
+    times = fields_of(RunRow, "created_at", "started_at", "finished_at")

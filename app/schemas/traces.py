@@ -7,11 +7,25 @@ from typing import Any
 
 from marshmallow import INCLUDE, Schema, fields, post_load, validate
 
-from app.models import run_log
-from app.schemas.answer import Answer, anything, choice, dump, either, integer, many, mapping, number, one, text, time
+from app.models import run_log, spans
+from app.schemas.answer import (
+    Answer,
+    choice,
+    dump,
+    either,
+    fields_of,
+    integer,
+    listing,
+    many,
+    mapping,
+    number,
+    one,
+    text,
+    time,
+)
 from app.schemas.base import Identifier, Moment, PageQuerySchema, Text
 from app.schemas.runs import Tokens
-from app.services.traces.logs import LogFilter, SessionSummary
+from app.services.traces import logs
 from app.sessions import types
 from app.timestamps import of_unix_ns
 
@@ -37,23 +51,17 @@ class TracesStored(Answer):
 
 
 class TokenUsage(Answer):
-    input_tokens = integer()
-    output_tokens = integer()
+    usage = fields_of(types.Usage, "input_tokens", "output_tokens")
 
 
 class AnswerStep(Answer):
     kind = choice("answer")
-    span_id = text()
-    text = text()
+    step = fields_of(types.Step, "span_id", "text")
 
 
 class ToolCallStep(Answer):
     kind = choice("tool_call")
-    span_id = text()
-    name = text()
-    arguments = anything()
-    result = anything()
-    error = text(allow_none=True)
+    step = fields_of(types.Step, "span_id", "name", "arguments", "result", "error")
 
 
 _STEPS = {"answer": AnswerStep, "tool_call": ToolCallStep}
@@ -66,13 +74,8 @@ def _steps(turn: types.Turn) -> list[Any]:
 class Span(Answer):
     """`convention` is the one by which the span was understood; `attributes` are complete, as they came."""
 
-    span_id = text()
-    parent_span_id = text(allow_none=True)
-    name = text()
-    operation = text()
-    convention = text(allow_none=True)
-    provider = text(allow_none=True)
-    model = text(allow_none=True)
+    head = fields_of(types.ShownSpan, "span_id", "parent_span_id", "name", "operation")
+    origin = fields_of(types.ShownSpan, "convention", "provider", "model")
     usage = one(TokenUsage)
     started_at = time(get=lambda span: of_unix_ns(span.start_ns))
     duration_ms = number(get=lambda span: round((span.end_ns - span.start_ns) / 1e6, 3))
@@ -86,9 +89,7 @@ class Turn(Answer):
     ended_at = time(get=lambda turn: of_unix_ns(turn.end_ns))
     user = text(allow_none=True)
     steps = many(either(AnswerStep, ToolCallStep), get=_steps)
-    placeholders = mapping(text(), allow_none=True)
-    offered_tools = many(anything(), allow_none=True)
-    prompt_version = text(allow_none=True)
+    request = fields_of(types.Turn, "placeholders", "offered_tools", "prompt_version")
     usage = one(TokenUsage)
     warnings = many(text())
     spans = many(Span)
@@ -103,9 +104,7 @@ def _last_activity_at(session: Any) -> datetime | None:
 
 
 class Session(Answer):
-    id = text()
-    prompt_id = integer()
-    conversation_id = text(allow_none=True)
+    session = fields_of(logs.Session, "id", "prompt_id", "conversation_id")
     started_at = time(allow_none=True, get=_started_at)
     last_activity_at = time(allow_none=True, get=_last_activity_at)
     turns = many(Turn)
@@ -130,7 +129,7 @@ class LogQuerySchema(PageQuerySchema):
     def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
         """Return the keywords of `LogService.page`."""
         page = {name: data.pop(name) for name in ("limit", "cursor") if name in data}
-        return page | {"wanted": LogFilter(**data)}
+        return page | {"filters": logs.LogFilter(**data)}
 
 
 class RejectedQuerySchema(PageQuerySchema):
@@ -139,14 +138,10 @@ class RejectedQuerySchema(PageQuerySchema):
 
 class SessionEntry(Answer):
     type = choice("otel", get=lambda _: "otel")
-    id = text()
-    conversation_id = text(allow_none=True)
+    session = fields_of(logs.SessionSummary, "id", "conversation_id")
     started_at = time(get=lambda session: of_unix_ns(session.start_ns))
     last_activity_at = time(get=lambda session: of_unix_ns(session.last_ns))
-    turns = integer()
-    preview = text(allow_none=True)
-    models = many(text())
-    prompt_versions = many(text())
+    about = fields_of(logs.SessionSummary, "turns", "preview", "models", "prompt_versions")
     usage = one(TokenUsage)
     errors = integer()
 
@@ -173,22 +168,13 @@ class RunEntry(Answer):
     preview = text(allow_none=True, get=lambda run: run.question[:EXCERPT])
 
 
-class Log(Answer):
-    entries = many(either(by_type={run_log.RunEntry: RunEntry, SessionSummary: SessionEntry}))
-    next_cursor = text(allow_none=True)
+LogEntry = either(by_type={run_log.RunEntry: RunEntry, logs.SessionSummary: SessionEntry})
+Log = listing("entries", LogEntry, name="Log", paged=True)
 
 
 class RejectedSpan(Answer):
-    id = integer()
-    prompt_id = integer(allow_none=True)
-    trace_id = text()
-    span_id = text()
-    name = text()
-    code = text()
-    reason = text()
-    received_at = time()
+    span = fields_of(spans.RejectedSpan, "id", "prompt_id", "trace_id", "span_id", "name")
+    rejection = fields_of(spans.RejectedSpan, "code", "reason", "received_at")
 
 
-class RejectedSpans(Answer):
-    rejected_spans = many(RejectedSpan, attribute="entries")
-    next_cursor = text(allow_none=True)
+RejectedSpans = listing("rejected_spans", RejectedSpan, paged=True)

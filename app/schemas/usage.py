@@ -13,7 +13,7 @@ from marshmallow import ValidationError, fields, missing
 
 from app.errors import Invalid
 from app.models.usage import GROUPS, Spent, UsageFilter
-from app.schemas.answer import Answer, dump, integer, itself, many, number, one, part, text
+from app.schemas.answer import Answer, dump, fields_of, integer, itself, many, number, one, part, text
 from app.schemas.base import Day, Identifier, StrictSchema
 from app.schemas.language_models import ModelName
 from app.services.runs import usage
@@ -88,8 +88,7 @@ class UsageTokens(Answer):
 
 
 class UsageSums(Answer):
-    runs = integer()
-    failed = integer()
+    counts = fields_of(Spent, "runs", "failed")
     tokens = one(UsageTokens, get=itself)
     cost = number(attribute="cost_usd")
 

@@ -128,7 +128,7 @@ def test_filters_pick_entries(world: World, query: dict[str, str], found: int) -
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "filters",
     [
         LogFilter(search="n"),
         LogFilter(search="opening 2"),
@@ -139,7 +139,7 @@ def test_filters_pick_entries(world: World, query: dict[str, str], found: int) -
     ],
     ids=str,
 )
-def test_a_search_in_pieces_finds_what_a_search_at_once_finds(filled_world, wanted) -> None:
+def test_a_search_in_pieces_finds_what_a_search_at_once_finds(filled_world, filters) -> None:
     world, prompt_id = filled_world
     # Time is always up: each page is the least that is looked at.
     clock = itertools.count(step=SEARCH_S)
@@ -150,7 +150,7 @@ def test_a_search_in_pieces_finds_what_a_search_at_once_finds(filled_world, want
         cursor = None
         while True:
             page = service.page(
-                project_id=world.project_id, prompt_id=prompt_id, wanted=wanted, limit=limit, cursor=cursor
+                project_id=world.project_id, prompt_id=prompt_id, filters=filters, limit=limit, cursor=cursor
             )
             assert len(page.entries) <= limit
             entries += page.entries
@@ -167,9 +167,9 @@ def test_a_search_ends_early_where_it_takes_too_long_and_says_where_to_go_on(fil
     clock = itertools.count(step=SEARCH_S / 2)
     service = LogService(database=world.container.database, window=1, tick=lambda: next(clock))
     asked: dict[str, Any] = {"project_id": world.project_id, "prompt_id": prompt_id, "limit": 50}
-    first = service.page(**asked, wanted=LogFilter(search="opening 0"), cursor=None)
+    first = service.page(**asked, filters=LogFilter(search="opening 0"), cursor=None)
     patient = LogService(database=world.container.database)
-    rest = patient.page(**asked, wanted=LogFilter(search="opening 0"), cursor=first.next_cursor)
+    rest = patient.page(**asked, filters=LogFilter(search="opening 0"), cursor=first.next_cursor)
 
     assert first.entries == []
     assert [entry.preview for entry in rest.entries] == ["Opening 0"]

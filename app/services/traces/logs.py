@@ -246,7 +246,7 @@ class LogService:
     tick: Callable[[], float] = time.monotonic
 
     def page(
-        self, *, project_id: int, prompt_id: int, wanted: LogFilter, limit: int = 50, cursor: str | None = None
+        self, *, project_id: int, prompt_id: int, filters: LogFilter, limit: int = 50, cursor: str | None = None
     ) -> Page[Entry]:
         """Return runs and sessions, newest first.
 
@@ -256,8 +256,8 @@ class LogService:
         with self.database.read() as connection:
             if prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id) is None:
                 raise NotFound("There is no such prompt.")
-            query = _Query(project_id, prompt_id, wanted, after)
-            read = self._search if wanted.sparse else _read
+            query = _Query(project_id, prompt_id, filters, after)
+            read = self._search if filters.sparse else _read
             found, last = read(connection, query, limit + 1)
         if len(found) > limit:
             last = _Position.of(found[limit - 1])

@@ -34,7 +34,7 @@ class PromptLogs(PromptPage):
         found = self.services.logs.page(
             project_id=visit.project_id,
             prompt_id=prompt_id,
-            wanted=chosen,
+            filters=chosen,
             limit=PAGE_SIZE,
             cursor=visit.query.get("cursor"),
         )

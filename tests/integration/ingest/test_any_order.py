@@ -68,7 +68,7 @@ def shown(world: World, prompts: list[int]) -> list[Any]:
     found: list[Any] = []
     for place, prompt_id in enumerate(prompts):
         page = services.logs.page(
-            project_id=world.project_id, prompt_id=prompt_id, wanted=LogFilter(type="otel"), limit=200, cursor=None
+            project_id=world.project_id, prompt_id=prompt_id, filters=LogFilter(type="otel"), limit=200, cursor=None
         )
         for summary in page.entries:
             session = services.sessions.get(project_id=world.project_id, session_id=summary.id)

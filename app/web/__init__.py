@@ -13,7 +13,7 @@ To add a page:
    the roles that `get` and `post` take, where not those of its base; `section` names the entry of the navigation that
    is marked. A page that asks before something is lost returns `confirm(…)`. Calculations longer than a few lines
    belong in `presenters/`: functions without framework, queries or clock.
-3. `routes.py`: one line. In the navigation: `NAVIGATION` in `navigation.py`.
+3. `routes.py`: one line. In the navigation: `NAVIGATION` in `templating.py`.
 4. `tests/e2e/ui/`: add its address to `PAGES`; it is then opened light and dark, wide and narrow, and checked for
    errors, policy violations, foreign requests and accessibility.
 

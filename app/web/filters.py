@@ -114,18 +114,5 @@ def tool_name(tool: str | Mapping[str, object]) -> str:
     return tool if isinstance(tool, str) else str(tool.get("name", ""))
 
 
-FILTERS: dict[str, Callable[..., Any]] = {
-    "duration": duration,
-    "exact": exact,
-    "from_ns": from_ns,
-    "iso": iso,
-    "model": model,
-    "number": number,
-    "percent": percent,
-    "plural": plural,
-    "pretty": pretty,
-    "short": short,
-    "size": size,
-    "tool_name": tool_name,
-    "usd": usd,
-}
+_ALL = (duration, exact, from_ns, iso, model, number, percent, plural, pretty, short, size, tool_name, usd)
+FILTERS: dict[str, Callable[..., Any]] = {each.__name__: each for each in _ALL}

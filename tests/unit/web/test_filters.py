@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.web import filters
-from app.web.charts import bars, share
+from app.web.templating import bars, share
 
 NOW = datetime(2026, 3, 12, 12, 0, tzinfo=UTC)
 

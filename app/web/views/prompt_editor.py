@@ -14,9 +14,8 @@ from app.services.prompts.service import PromptView
 from app.services.runs import RunCommand
 from app.web.forms import Form
 from app.web.page import PromptPage, Redirect, Reply, show
+from app.web.presenters import prompt_editor as editor
 from app.web.presenters.diffs import diff_rows
-from app.web.presenters.prompt_editor import CHOICES, Preview, draft_state, model_choices, other_changes, preview_of
-from app.web.presenters.prompt_form import PromptFields, change_body, fields_of, fields_sent
 from app.web.visit import Visit
 
 
@@ -26,18 +25,20 @@ class _Editing(PromptPage):
     def draft(self, visit: Visit, prompt_id: int) -> PromptView:
         return self.services.prompts.get(project_id=visit.project_id, prompt_id=prompt_id, productive=False)
 
-    def preview(self, visit: Visit, draft: PromptView, fields: PromptFields, selections: dict[str, str]) -> Preview:
+    def preview(
+        self, visit: Visit, draft: PromptView, fields: editor.PromptFields, selections: dict[str, str]
+    ) -> editor.Preview:
         """The instruction that the fields render to, or why they can't."""
         try:
             rendered = self.services.prompt_editor.preview(
                 project_id=visit.project_id,
                 prompt_id=draft.head.id,
-                change=load(DraftChangeSchema(), change_body(fields, fields_of(draft))),
+                change=load(DraftChangeSchema(), editor.change_body(fields, editor.fields_of(draft))),
                 selections=selections,
             )
         except Invalid as error:
-            return preview_of(None, fields, selections, str(error))
-        return preview_of(rendered, fields, selections)
+            return editor.preview_of(None, fields, selections, str(error))
+        return editor.preview_of(rendered, fields, selections)
 
 
 class PromptPreview(_Editing):
@@ -47,7 +48,9 @@ class PromptPreview(_Editing):
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
         draft, form = self.draft(visit, prompt_id), visit.form
-        return show("prompt_preview.html", preview=self.preview(visit, draft, fields_sent(form), form.selections()))
+        return show(
+            "prompt_preview.html", preview=self.preview(visit, draft, editor.fields_sent(form), form.selections())
+        )
 
 
 class PromptEditorView(_Editing):
@@ -57,8 +60,8 @@ class PromptEditorView(_Editing):
         """The draft as it is stored, or the form as it was sent; beside it the run in the query."""
         draft, run_id, sent = self.draft(visit, prompt_id), visit.identifier("run"), bool(visit.form.fields)
         run = self.services.runs.get(project_id=visit.project_id, run_id=run_id) if run_id else None
-        stored = fields_of(draft)
-        fields = fields_sent(visit.form) if sent else stored
+        stored = editor.fields_of(draft)
+        fields = editor.fields_sent(visit.form) if sent else stored
         stale = isinstance(visit.problem, StaleDraft)
         newest = self.services.prompts.get(project_id=visit.project_id, prompt_id=prompt_id, productive=True)
         models = self.services.models.list(organization_id=visit.organization_id)
@@ -67,16 +70,16 @@ class PromptEditorView(_Editing):
             head=draft.head,
             etag=draft.etag,
             commit_hash=newest.content.commit_hash,
-            state=draft_state(newest.content.commit_hash, committed=draft.head.committed),
+            state=editor.draft_state(newest.content.commit_hash, committed=draft.head.committed),
             fields=fields.with_blanks(),
             unsaved=fields != stored,
-            models=model_choices(models, fields.model),
-            fallbacks=[("", "None: the run fails"), *model_choices(models, fields.fallback)],
-            choices=CHOICES,
+            models=editor.model_choices(models, fields.model),
+            fallbacks=[("", "None: the run fails"), *editor.model_choices(models, fields.fallback)],
+            choices=editor.CHOICES,
             preview=self.preview(visit, draft, fields, visit.form.selections() if sent else _selections(run)),
             question=visit.form.text("question") if sent else run.question if run else "",
             run=run,
-            newer=(diff_rows(stored.value, fields.value), other_changes(stored, fields)) if stale else None,
+            newer=(diff_rows(stored.value, fields.value), editor.other_changes(stored, fields)) if stale else None,
         )
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
@@ -94,14 +97,14 @@ class PromptEditorView(_Editing):
 
     def _save(self, visit: Visit, prompt_id: int) -> PromptView:
         """Store the draft as it was sent; a form that changes nothing writes nothing."""
-        draft, fields, etag = self.draft(visit, prompt_id), fields_sent(visit.form), visit.form.text("etag")
-        stored = fields_of(draft)
+        draft, fields, etag = self.draft(visit, prompt_id), editor.fields_sent(visit.form), visit.form.text("etag")
+        stored = editor.fields_of(draft)
         if fields == stored and etag == draft.etag:
             return draft
         return self.services.prompt_editor.change(
             project_id=visit.project_id,
             prompt_id=prompt_id,
-            change=load(DraftChangeSchema(), change_body(fields, stored)),
+            change=load(DraftChangeSchema(), editor.change_body(fields, stored)),
             if_match=[etag],
             actor=visit.actor,
         )

@@ -16,7 +16,7 @@ from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.service import PromptView
 from app.web.filters import percent
 from app.web.forms import Form
-from app.web.presenters.prompt_form import PromptFields, change_body, fields_of, fields_sent
+from app.web.presenters.prompt_editor import PromptFields, change_body, fields_of, fields_sent
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 CONFIG: dict[str, Any] = {

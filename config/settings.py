@@ -10,16 +10,9 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-MIB = 1024 * 1024
+from app.providers.vendors import VENDORS
 
-# The usual variables of each vendor: they serve every organization that has no credential of its own.
-VENDOR_VARIABLES: dict[str, tuple[str, str]] = {
-    "OPENAI": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    "ANTHROPIC": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
-    "GOOGLE": ("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
-    "DEEPSEEK": ("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL"),
-    "CUSTOM_OPENAI_COMPATIBLE": ("CUSTOM_OPENAI_API_KEY", "CUSTOM_OPENAI_BASE_URL"),
-}
+MIB = 1024 * 1024
 
 
 class SettingsError(Exception):
@@ -220,8 +213,8 @@ class Settings:
         """Read every setting; raises `SettingsError` naming the variable that can't be used."""
         values = {f.name: _read(f, environ) for f in declared()}
         credentials = {
-            vendor: (_text(environ, key) or "", _text(environ, url) or "")
-            for vendor, (key, url) in VENDOR_VARIABLES.items()
+            name: (_text(environ, key) or "", _text(environ, url) or "")
+            for name, (key, url) in ((name, vendor.variables) for name, vendor in VENDORS.items())
             if _text(environ, key) or _text(environ, url)
         }
         loaded = cls(**values, vendor_credentials=credentials)

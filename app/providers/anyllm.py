@@ -17,6 +17,7 @@ from app.providers.encoding import encode
 from app.providers.failures import failure, scrub
 from app.providers.transport import ANSWER_BYTES
 from app.providers.types import ModelRequest
+from app.providers.vendors import VENDORS
 
 if TYPE_CHECKING:
     from any_llm import AnyLLM
@@ -90,7 +91,7 @@ class AnyLlmModels:
     def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
         loop, client, arguments = self._prepare(request, streamed=True)
         arguments |= {"stream": True}
-        if request.model.vendor not in {"ANTHROPIC", "GOOGLE"}:
+        if VENDORS[request.model.vendor].wire == "openai":
             arguments |= {"stream_options": {"include_usage": True}}
 
         async def call(emit: OnEvent) -> Answer:

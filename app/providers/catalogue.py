@@ -14,7 +14,7 @@ import msgspec
 
 from app.chat import Tokens
 from app.errors import Invalid
-from app.providers.types import Vendor
+from app.providers.vendors import Vendor
 
 SHIPPED = Path(__file__).with_name("catalogue.toml")
 

@@ -11,20 +11,12 @@ import httpx
 
 from app.errors import ProviderError
 from app.providers.transport import ANSWER_BYTES, BoundedTransport, GuardedBackend
-from app.providers.types import Credential, ModelRef, Vendor
+from app.providers.types import Credential, ModelRef
+from app.providers.vendors import VENDORS, VendorProfile
 
 if TYPE_CHECKING:
     from any_llm import AnyLLM
 
-_ANY_LLM_NAMES = {"OPENAI": "openai", "ANTHROPIC": "anthropic", "GOOGLE": "gemini", "DEEPSEEK": "deepseek"}
-_BASE_URLS = {
-    "OPENAI": "https://api.openai.com/v1",
-    "ANTHROPIC": "https://api.anthropic.com",
-    "GOOGLE": "https://generativelanguage.googleapis.com",
-    "DEEPSEEK": "https://api.deepseek.com",
-}
-# The others take the key as a bearer token.
-_KEY_HEADERS = {"ANTHROPIC": "x-api-key", "GOOGLE": "x-goog-api-key"}
 _AUTHENTICATION = (
     "authorization",
     "x-api-key",
@@ -58,15 +50,16 @@ class Clients:
         """Return a client; `ProviderError` where the vendor needs a key, or the endpoint a base URL, and has none."""
         credential = credential or Credential()
         api_key = credential.api_key or None
-        base_url = model.base_url or credential.base_url or _BASE_URLS.get(model.vendor)
+        vendor = VENDORS[model.vendor]
+        base_url = model.base_url or credential.base_url or vendor.base_url
         if not base_url:
             raise ProviderError(f"There is no base URL for {model.vendor}; set one with its credential.")
-        if not api_key and model.vendor in _BASE_URLS:
+        if not api_key and vendor.base_url:
             raise ProviderError(f"There is no credential for {model.vendor}.")
         key = (model.vendor, base_url, api_key, streamed)
         with self._lock:
             if key not in self._open:
-                self._open[key] = _open(model.vendor, base_url, api_key, self._bounded[streamed])
+                self._open[key] = _open(vendor, base_url, api_key, self._bounded[streamed])
             self._open.move_to_end(key)
             while len(self._open) > _CLIENTS_MAX:
                 self._open.popitem(last=False)
@@ -109,36 +102,29 @@ class SharedTransport(httpx.AsyncBaseTransport):
             await pool.aclose()
 
 
-def _open(vendor: Vendor, base_url: str, api_key: str | None, transport: httpx.AsyncBaseTransport) -> AnyLLM:
+def _open(vendor: VendorProfile, base_url: str, api_key: str | None, transport: httpx.AsyncBaseTransport) -> AnyLLM:
     from any_llm import AnyLLM  # takes seconds: only for a process that calls a model
     from any_llm.exceptions import ProviderError as AnyProviderError
 
     http = httpx.AsyncClient(
         transport=transport,  # one of our own, so none through the environment's proxies
         follow_redirects=False,
-        event_hooks={"request": [_authenticate(_headers(vendor, api_key))]},
+        event_hooks={"request": [_authenticate(vendor.headers(api_key) if api_key else {})]},
     )
     options: dict[str, Any] = {"api_key": api_key or "none", "max_retries": 0, "unified_exceptions": True}
-    if vendor == "GOOGLE":
+    if vendor.wire == "google":
         google = {"base_url": base_url, "api_version": "v1beta", "httpx_async_client": http}
         options |= {"vertexai": False, "http_options": google}
     else:
         options |= {"http_client": http}
-    if vendor == "CUSTOM_OPENAI_COMPATIBLE":
-        client = AnyLLM.create_openai_compatible("custom", base_url, **options)
+    if vendor.base_url is None:
+        client = AnyLLM.create_openai_compatible(vendor.any_llm_name, base_url, **options)
     else:
-        client = AnyLLM.create(_ANY_LLM_NAMES[vendor], api_base=base_url, **options)
+        client = AnyLLM.create(vendor.any_llm_name, api_base=base_url, **options)
     # any-llm would search the whole text of each error with patterns that take quadratic time, and blame the request
     # for an answer whose error says "invalid".
     client._classify_exception = lambda exception: AnyProviderError  # type: ignore[method-assign]
     return client
-
-
-def _headers(vendor: Vendor, api_key: str | None) -> dict[str, str]:
-    if not api_key:
-        return {}
-    header = _KEY_HEADERS.get(vendor)
-    return {header: api_key} if header else {"authorization": f"Bearer {api_key}"}
 
 
 def _authenticate(headers: dict[str, str]) -> Callable[[httpx.Request], Awaitable[None]]:

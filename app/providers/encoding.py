@@ -10,20 +10,10 @@ from typing import Any
 
 from app.chat import File, Message, ToolCall, ToolDefinition, VendorState
 from app.errors import Invalid
-from app.providers.types import ModelConfig, ModelRequest, Vendor
+from app.providers.types import ModelConfig, ModelRequest
+from app.providers.vendors import CUSTOM, VENDORS, Vendor, VendorProfile
 
-_PNG_JPEG_WEBP = frozenset({"image/png", "image/jpeg", "image/webp"})
-_IMAGES: dict[Vendor, frozenset[str]] = {
-    "OPENAI": _PNG_JPEG_WEBP | {"image/gif"},
-    "ANTHROPIC": _PNG_JPEG_WEBP | {"image/gif"},
-    "GOOGLE": _PNG_JPEG_WEBP | {"image/heic", "image/heif"},
-    "DEEPSEEK": _PNG_JPEG_WEBP,
-    "CUSTOM_OPENAI_COMPATIBLE": _PNG_JPEG_WEBP | {"image/gif"},
-}
-_READS_PDF = frozenset({"OPENAI", "ANTHROPIC", "GOOGLE", "CUSTOM_OPENAI_COMPATIBLE"})
 _TEXTUAL = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
-_NO_SEED = frozenset({"ANTHROPIC", "DEEPSEEK"})
-_STATE_OF: dict[Vendor, str] = {"ANTHROPIC": "anthropic", "GOOGLE": "google", "DEEPSEEK": "deepseek"}
 _JSON_ONLY = "Answer with one JSON object and nothing else."
 
 
@@ -46,25 +36,26 @@ def encode(request: ModelRequest) -> dict[str, Any]:
 
 def _token_limit(vendor: Vendor, config: ModelConfig) -> dict[str, Any]:
     """any-llm sends `max_completion_tokens` to endpoints in OpenAI's format, which many self-hosted servers ignore."""
-    if vendor == "CUSTOM_OPENAI_COMPATIBLE" and config.max_tokens is not None:
+    if vendor == CUSTOM and config.max_tokens is not None:
         return {"extra_body": {"max_tokens": config.max_tokens}}
     return {"max_tokens": config.max_tokens}
 
 
 def _sampling(vendor: Vendor, config: ModelConfig) -> dict[str, Any]:
-    if config.seed is not None and vendor in _NO_SEED:
+    if config.seed is not None and not VENDORS[vendor].takes_seed:
         raise Invalid(f"{vendor} models take no seed.")
     # 1 is the default of every vendor's models, and models that reason refuse a request that contains it.
-    is_default = config.temperature == 1 and vendor != "CUSTOM_OPENAI_COMPATIBLE"
+    is_default = config.temperature == 1 and vendor != CUSTOM
     return {"seed": config.seed, "temperature": None if is_default else config.temperature}
 
 
 def _response_format(vendor: Vendor, config: ModelConfig) -> dict[str, Any] | None:
+    formats = VENDORS[vendor].formats
     match config.response_format:
-        case "json_schema" if vendor != "DEEPSEEK":
+        case "json_schema" if "json_schema" in formats:
             schema = config.json_schema or {"type": "object"}
             return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-        case "json_schema" | "json_object" if vendor != "ANTHROPIC":
+        case "json_schema" | "json_object" if "json_object" in formats:
             return {"type": "json_object"}
         case _:
             return None
@@ -76,17 +67,22 @@ def _with_json_instruction(vendor: Vendor, config: ModelConfig, messages: tuple[
     Anthropic has no JSON mode, DeepSeek's takes no schema, and OpenAI's refuses a conversation that does not mention
     JSON.
     """
-    needed_by = {"json_object": ("ANTHROPIC", "DEEPSEEK"), "json_schema": ("DEEPSEEK",)}
-    mode = config.response_format or "text"
-    unmentioned = mode == "json_object" and not any("json" in message.text.lower() for message in messages)
-    if vendor not in needed_by.get(mode, ()) and (not unmentioned or vendor == "GOOGLE"):
+    if not _needs_json_instruction(VENDORS[vendor], config, messages):
         return messages
     instruction = _JSON_ONLY
-    if mode == "json_schema":
+    if config.response_format == "json_schema":
         instruction += f" It must be valid against this JSON Schema: {json.dumps(config.json_schema)}"
     if messages and messages[0].role == "system":
         return (replace(messages[0], text=f"{messages[0].text}\n\n{instruction}"), *messages[1:])
     return (Message("system", instruction), *messages)
+
+
+def _needs_json_instruction(vendor: VendorProfile, config: ModelConfig, messages: tuple[Message, ...]) -> bool:
+    if config.response_format != "json_object":
+        return config.response_format == "json_schema" and "json_schema" not in vendor.formats
+    if vendor.json_instruction == "unmentioned":
+        return not any("json" in message.text.lower() for message in messages)
+    return vendor.json_instruction == "always"
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
@@ -127,7 +123,7 @@ def _tool_call(call: ToolCall) -> dict[str, Any]:
 
 def _state(vendor: Vendor, state: VendorState | None) -> dict[str, Any]:
     """Return the vendor's state of a message or tool call, which is sent back to this vendor only."""
-    own = _STATE_OF.get(vendor)
+    own = VENDORS[vendor].state_key
     if not state or own not in state:
         return {}
     encoded = {"extra_content": {own: state[own]}}
@@ -136,9 +132,9 @@ def _state(vendor: Vendor, state: VendorState | None) -> dict[str, Any]:
 
 def _part(vendor: Vendor, file: File) -> dict[str, Any]:
     media_type = file.media_type.partition(";")[0].strip().lower()
-    if media_type in _IMAGES[vendor]:
+    if media_type in VENDORS[vendor].images:
         return {"type": "image_url", "image_url": {"url": _data_url(media_type, file.content)}}
-    if media_type == "application/pdf" and vendor in _READS_PDF:
+    if media_type == "application/pdf" and VENDORS[vendor].reads_pdf:
         return _document(media_type, file)
     if media_type.startswith("text/") or media_type in _TEXTUAL:
         return _text(vendor, file)
@@ -151,11 +147,11 @@ def _text(vendor: Vendor, file: File) -> dict[str, Any]:
         text = file.content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Invalid(f"{file.name} is sent as text, but it is not UTF-8.") from error
-    match vendor:
-        case "ANTHROPIC":
+    match VENDORS[vendor].wire:
+        case "anthropic":
             source = {"type": "text", "media_type": "text/plain", "data": text}
             return {"type": "document", "source": source, "title": file.name}
-        case "GOOGLE":
+        case "google":
             return _document("text/plain", replace(file, content=text.encode()))
         case _:
             return {"type": "text", "text": f"{file.name}:\n\n{text}"}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from app.chat import Answer, Message, OnEvent, ToolDefinition
-
-Vendor = Literal["OPENAI", "ANTHROPIC", "GOOGLE", "DEEPSEEK", "CUSTOM_OPENAI_COMPATIBLE", "BUILTIN"]
-ResponseFormat = Literal["text", "json_object", "json_schema"]
+from app.providers.vendors import ResponseFormat, Vendor
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from app.models import language_models
+from app.providers.vendors import VENDORS
 from app.schemas.answer import Answer, boolean, choice, fields_of, listing, text
 from app.schemas.base import BoundedList, JsonNumber, StrictBoolean, StrictSchema, Text
 from app.schemas.json_schemas import JsonSchemaObject, check_size
@@ -15,7 +16,6 @@ from app.schemas.placeholders import repeated
 from app.services.language_models import credentials
 from app.services.language_models.credentials import BASE_URL_MAX
 from app.services.language_models.service import NAME_MAX, PRICE_MAX, TOKENS_MAX, OwnModel
-from config.settings import VENDOR_VARIABLES
 
 
 class OwnModelSchema(StrictSchema):
@@ -88,7 +88,7 @@ class CredentialSchema(StrictSchema):
 
 
 class StoredCredential(Answer):
-    vendor = choice(*VENDOR_VARIABLES)
+    vendor = choice(*VENDORS)
     source = choice("organization", "instance", get=lambda stored: "organization" if stored.set_at else "instance")
     stored = fields_of(credentials.StoredCredential, "last_four", "base_url", "set_at")
 

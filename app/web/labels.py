@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from app.providers import vendors
+
 # Text and kind of a badge: ok, bad, warn, accent or "".
 Badge = tuple[str, str]
 
@@ -66,14 +68,7 @@ REJECTED_SPANS = {
     "bad_prompt_id": "Set service.prompt.id to a prompt's number",
     "unknown_prompt": "Use the id of a prompt in the API key's project",
 }
-VENDORS = {
-    "ANTHROPIC": "Anthropic",
-    "BUILTIN": "Built in",
-    "CUSTOM_OPENAI_COMPATIBLE": "OpenAI-compatible endpoints",
-    "DEEPSEEK": "DeepSeek",
-    "GOOGLE": "Google",
-    "OPENAI": "OpenAI",
-}
+VENDORS = {"BUILTIN": "Built in"} | {name: profile.title for name, profile in vendors.VENDORS.items()}
 
 AUDIT_DETAILS = {
     "baseUrl": "base URL",

@@ -17,10 +17,9 @@ from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.providers.transport import FORBIDDEN, is_forbidden_host
 from app.providers.types import Credential, ModelConfig, ModelPort, ModelRef, ModelRequest
+from app.providers.vendors import CUSTOM, VENDORS
 from app.timestamps import Now
-from config.settings import VENDOR_VARIABLES
 
-CUSTOM = "CUSTOM_OPENAI_COMPATIBLE"
 CHECK_TIMEOUT_S = 20.0
 BASE_URL_MAX = 512
 # The last four characters of a shorter key would reveal too much of it.
@@ -100,8 +99,8 @@ class CredentialService:
         self, organization_id: int, vendor: str, *, api_key: str, base_url: str = "", actor: Actor = SYSTEM
     ) -> None:
         """Store a credential in place of an older one; only custom endpoints may have no key."""
-        if vendor not in VENDOR_VARIABLES:
-            raise Invalid(f"vendor: Use one of {', '.join(VENDOR_VARIABLES)}.")
+        if vendor not in VENDORS:
+            raise Invalid(f"vendor: Use one of {', '.join(VENDORS)}.")
         if not api_key and vendor != CUSTOM:
             raise Invalid("apiKey: Must not be empty.")
         if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
@@ -184,6 +183,6 @@ def check_base_url(base_url: str) -> None:
 
 
 def _nothing_set(vendor: str) -> str:
-    key, url = VENDOR_VARIABLES.get(vendor, ("", ""))
+    key, url = VENDORS[vendor].variables
     variable = url if vendor == CUSTOM else key
     return f"There is no credential for {vendor}: set {variable}, or store one in the organization's settings."

@@ -16,7 +16,8 @@ from app.models import audit_log, language_models
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.providers.catalogue import Catalogue, ModelEntry
-from app.services.language_models.credentials import CUSTOM, address_details, check_base_url
+from app.providers.vendors import CUSTOM
+from app.services.language_models.credentials import address_details, check_base_url
 from app.timestamps import Now
 
 # The seconds for which a process may use a model that another process has changed.

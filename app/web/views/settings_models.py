@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from app.errors import Conflict, Invalid, NotFound, ProviderError
+from app.providers.vendors import VENDORS
 from app.services.language_models.service import OwnModel
+from app.web import labels
 from app.web.cookies import Flash
 from app.web.forms import Form
-from app.web.labels import VENDORS
 from app.web.page import Redirect, Reply, SettingsPage, confirm, show
 from app.web.visit import Visit
-from config.settings import VENDOR_VARIABLES
 
 CHANGES: dict[str, dict[str, Any]] = {
     "enable": {"disabled": False},
@@ -95,10 +95,8 @@ class Credentials(SettingsPage):
     def get(self, visit: Visit) -> Reply:
         stored = {credential.vendor: credential for credential in self.services.credentials.list(visit.organization_id)}
         chosen = visit.sent.text("vendor", visit.query.get("vendor", ""))
-        vendors = [(vendor, VENDORS[vendor]) for vendor in VENDOR_VARIABLES]
-        return show(
-            "settings_credentials.html", stored=stored, variables=VENDOR_VARIABLES, vendors=vendors, vendor=chosen
-        )
+        choices = [(name, vendor.title) for name, vendor in VENDORS.items()]
+        return show("settings_credentials.html", stored=stored, vendors=VENDORS, choices=choices, vendor=chosen)
 
     def post(self, visit: Visit) -> Reply:
         form = visit.form
@@ -123,11 +121,11 @@ class CheckCredential(SettingsPage):
 
 class ClearCredential(SettingsPage):
     def get(self, visit: Visit, vendor: str) -> Reply:
-        if vendor not in VENDORS:
+        if vendor not in labels.VENDORS:
             raise NotFound("There is no such vendor.")
         return confirm(
             visit,
-            title=f"Remove the credential for {VENDORS[vendor]}?",
+            title=f"Remove the credential for {labels.VENDORS[vendor]}?",
             text="The key is lost here. Prompts on this vendor's models fail until another one is stored, unless the "
             "instance's own settings hold one.",
             button="Remove the credential",

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from config.settings import VENDOR_VARIABLES, declared
+from app.providers.vendors import VENDORS
+from config.settings import declared
 
 PAGE = (Path(__file__).parents[3] / "docs/configuration.md").read_text()
 
@@ -28,7 +29,7 @@ def test_no_setting_is_documented_that_does_not_exist() -> None:
     assert rows == {field.metadata["env"] for field in declared()}
 
 
-@pytest.mark.parametrize("vendor", VENDOR_VARIABLES)
+@pytest.mark.parametrize("vendor", VENDORS)
 def test_a_vendors_variables_are_documented(vendor: str) -> None:
-    key, url = VENDOR_VARIABLES[vendor]
+    key, url = VENDORS[vendor].variables
     assert f"| {vendor} | `{key}` | `{url}` |" in PAGE.splitlines()

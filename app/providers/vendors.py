@@ -1,0 +1,92 @@
+"""The vendors whose models are called over HTTP: all that tells one from another, besides its models and prices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Vendor = Literal["OPENAI", "ANTHROPIC", "GOOGLE", "DEEPSEEK", "CUSTOM_OPENAI_COMPATIBLE", "BUILTIN"]
+ResponseFormat = Literal["text", "json_object", "json_schema"]
+WireFormat = Literal["openai", "anthropic", "google"]
+
+CUSTOM: Vendor = "CUSTOM_OPENAI_COMPATIBLE"
+_PNG_JPEG_WEBP = frozenset({"image/png", "image/jpeg", "image/webp"})
+_KEY_HEADERS: dict[WireFormat, str] = {"anthropic": "x-api-key", "google": "x-goog-api-key"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VendorProfile:
+    """A vendor's names, address and format. Without a `base_url` each endpoint has one of its own.
+
+    `variables` name the environment variables of its key and its base URL. `formats` are those that its API has
+    a parameter for; with `json_instruction` a prompt must ask for JSON nevertheless, if it does not mention it or
+    always. `state_key` is the key of what its messages and tool calls must be sent back with.
+    """
+
+    title: str
+    any_llm_name: str
+    base_url: str | None
+    variables: tuple[str, str]
+    wire: WireFormat = "openai"
+    images: frozenset[str] = _PNG_JPEG_WEBP
+    reads_pdf: bool = True
+    takes_seed: bool = True
+    formats: frozenset[ResponseFormat] = frozenset({"json_object", "json_schema"})
+    json_instruction: Literal["never", "unmentioned", "always"] = "unmentioned"
+    state_key: str | None = None
+
+    def headers(self, api_key: str) -> dict[str, str]:
+        """Return the header that authenticates a request."""
+        header = _KEY_HEADERS.get(self.wire)
+        return {header: api_key} if header else {"authorization": f"Bearer {api_key}"}
+
+
+VENDORS: dict[str, VendorProfile] = {
+    "OPENAI": VendorProfile(
+        title="OpenAI",
+        any_llm_name="openai",
+        base_url="https://api.openai.com/v1",
+        variables=("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        images=_PNG_JPEG_WEBP | {"image/gif"},
+    ),
+    "ANTHROPIC": VendorProfile(
+        title="Anthropic",
+        any_llm_name="anthropic",
+        base_url="https://api.anthropic.com",
+        variables=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+        wire="anthropic",
+        images=_PNG_JPEG_WEBP | {"image/gif"},
+        takes_seed=False,
+        formats=frozenset({"json_schema"}),
+        json_instruction="always",
+        state_key="anthropic",
+    ),
+    "GOOGLE": VendorProfile(
+        title="Google",
+        any_llm_name="gemini",
+        base_url="https://generativelanguage.googleapis.com",
+        variables=("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
+        wire="google",
+        images=_PNG_JPEG_WEBP | {"image/heic", "image/heif"},
+        json_instruction="never",
+        state_key="google",
+    ),
+    "DEEPSEEK": VendorProfile(
+        title="DeepSeek",
+        any_llm_name="deepseek",
+        base_url="https://api.deepseek.com",
+        variables=("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL"),
+        reads_pdf=False,
+        takes_seed=False,
+        formats=frozenset({"json_object"}),
+        json_instruction="always",
+        state_key="deepseek",
+    ),
+    CUSTOM: VendorProfile(
+        title="OpenAI-compatible endpoints",
+        any_llm_name="custom",
+        base_url=None,
+        variables=("CUSTOM_OPENAI_API_KEY", "CUSTOM_OPENAI_BASE_URL"),
+        images=_PNG_JPEG_WEBP | {"image/gif"},
+    ),
+}

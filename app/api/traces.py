@@ -7,7 +7,7 @@ import falcon
 from app.api.operation import Call, Command, Resource, operation
 from app.cursors import Page
 from app.errors import Invalid, RepriseError, TooLarge, Unavailable, UnsupportedMediaType
-from app.http.exports import NDJSON, ExportQuery, ExportQuerySchema, records, send_lines
+from app.http.exports import NDJSON, ExportQuerySchema, records, send_lines
 from app.models.api_keys import ApiKey
 from app.models.spans import RejectedSpan
 from app.otlp.inflate import ENCODINGS
@@ -96,6 +96,6 @@ class Exports(Resource, tag="Exports", GET="read"):
     @operation(
         "Export a prompt's sessions, runs or test cases", query=ExportQuerySchema, answers={200: None}, texts=(NDJSON,)
     )
-    def on_get(self, key: ApiKey, command: ExportQuery, call: Call, prompt_id: int, kind: str) -> None:
-        found = records(self.services.export, kind, project_id=key.project_id, prompt_id=prompt_id, query=command)
+    def on_get(self, key: ApiKey, command: Command, call: Call, prompt_id: int, kind: str) -> None:
+        found = records(self.services.export, kind, project_id=key.project_id, prompt_id=prompt_id, **command)
         send_lines(call.req, call.resp, found, name=f"{kind}-{prompt_id}")

@@ -24,11 +24,11 @@ def export(kind: str, prompt_id: int, since: datetime | None, until: datetime | 
 
     Each is as the API answers it.
     """
-    from app.http.exports import ExportQuery, line, records
+    from app.http.exports import line, records
 
     built = context.container()
-    project_id, query = context.project_or_oldest(built, project_id), ExportQuery(_utc(since), _utc(until))
-    for record in records(built.services.export, kind, project_id=project_id, prompt_id=prompt_id, query=query):
+    owner = {"project_id": context.project_or_oldest(built, project_id), "prompt_id": prompt_id}
+    for record in records(built.services.export, kind, **owner, since=_utc(since), until=_utc(until)):
         click.echo(line(record), nl=False)
 
 

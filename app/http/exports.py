@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 import falcon
 import orjson
@@ -27,23 +26,21 @@ STALLED_S = 60.0
 PIECE = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ExportQuery:
-    """Selects records that began in [since, until)."""
-
-    since: datetime | None = None
-    until: datetime | None = None
-
-
 class ExportQuerySchema(StrictSchema):
-    command: ClassVar[type] = ExportQuery
+    """Selects records that began in [since, until)."""
 
     since = Moment()
     until = Moment()
 
 
 def records(
-    exports: ExportService, kind: str, *, project_id: int, prompt_id: int, query: ExportQuery
+    exports: ExportService,
+    kind: str,
+    *,
+    project_id: int,
+    prompt_id: int,
+    since: datetime | None = None,
+    until: datetime | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Return the records, newest first, each as the API answers it and read when it is taken.
 
@@ -54,10 +51,10 @@ def records(
         raise NotFound("There is no such export: it is of sessions, runs or test-cases.")
     exports.check(project_id=project_id, prompt_id=prompt_id)
     if kind == "test-cases":
-        if query != ExportQuery():
+        if since or until:
             raise Invalid("since, until: These are for sessions and runs: test cases have no time.")
         return map(dumper(TestCase), exports.of_test_cases(prompt_id=prompt_id))
-    chosen: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id, **asdict(query)}
+    chosen: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id, "since": since, "until": until}
     if kind == "runs":
         return map(dumper(Run), exports.of_runs(**chosen))
     return map(dumper(Session), exports.of_sessions(**chosen))

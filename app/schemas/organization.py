@@ -8,7 +8,6 @@ from marshmallow import fields, post_load, validate
 
 from app.models import api_keys, audit_log, organizations
 from app.models import data_policies as policies
-from app.models.organizations import Role
 from app.otlp.masking import MASK, RULES_MAX
 from app.patterns import LONGEST_PATTERN
 from app.schemas.answer import Answer, choice, fields_of, integer, itself, listing, many, mapping, one, part, text, time
@@ -17,19 +16,13 @@ from app.services.accounts.keys import SCOPES
 from app.services.accounts.projects import NAME_MAX
 from app.services.accounts.service import EMAIL_MAX
 
-ROLES = tuple(role.value for role in Role)
-
 
 class ProjectSchema(StrictSchema):
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
 
 
 class RoleSchema(StrictSchema):
-    role = fields.String(required=True, validate=validate.OneOf(ROLES))
-
-    @post_load
-    def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-        return data | {"role": Role(data["role"])}
+    role = fields.Enum(organizations.Role, by_value=fields.String, required=True)
 
 
 class NewInvitationSchema(RoleSchema):

@@ -49,10 +49,10 @@ class FileSchema(StrictSchema):
 class RunRequest(StrictSchema):
     """The body of Run Prompt; loads to `RunCommand`."""
 
-    id = Identifier(required=True)
+    prompt_id = Identifier(data_key="id", required=True)
     question = Text(required=True)
-    files = BoundedList(fields.Nested(FileSchema), maximum=FILES_MAX, load_default=list)
-    placeholders = Selections(load_default=dict)
+    files = BoundedList(fields.Nested(FileSchema), maximum=FILES_MAX, into=tuple, load_default=tuple)
+    selections = Selections(data_key="placeholders", load_default=dict)
     productive = StrictBoolean(load_default=True)
     commit_hash = Text(load_default=None)
     memory_key = Text(load_default=None)
@@ -64,15 +64,9 @@ class RunRequest(StrictSchema):
 
     @post_load
     def _command(self, data: dict[str, Any], **_: Any) -> RunCommand:
-        remembered = {} if data["memory_key"] is None else {"memory_key": data["memory_key"]}
-        return RunCommand(
-            prompt_id=data["id"],
-            question=data["question"],
-            files=tuple(data["files"]),
-            selections=remembered | data["placeholders"],
-            productive=data["productive"],
-            commit_hash=data["commit_hash"],
-        )
+        memory_key = data.pop("memory_key")
+        remembered = {} if memory_key is None else {"memory_key": memory_key}
+        return RunCommand(**data | {"selections": remembered | data["selections"]})
 
 
 def _decode(text: str) -> tuple[str, bytes]:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import falcon
 
 from app.errors import NotFound
-from app.http.exports import ExportQuery, ExportQuerySchema, records, send_lines
+from app.http.exports import ExportQuerySchema, records, send_lines
 from app.schemas.base import load
 from app.services.traces.logs import LogFilter
 from app.sessions.types import Usage
@@ -70,8 +70,8 @@ class Export(PromptPage):
     exports = frozenset({"GET"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int, kind: str) -> None:
-        query: ExportQuery = load(ExportQuerySchema(), req.params)
-        found = records(self.services.export, kind, project_id=project_id, prompt_id=prompt_id, query=query)
+        times = load(ExportQuerySchema(), req.params)
+        found = records(self.services.export, kind, project_id=project_id, prompt_id=prompt_id, **times)
         send_lines(req, resp, found, name=f"{kind}-{prompt_id}")
 
 

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import dramatiq
 import pytest
+from argon2 import PasswordHasher
 from falcon.testing import Result, TestClient
 from sqlalchemy import text
 
@@ -126,12 +128,20 @@ def settings_for(home: Path, *, mysql_url: str = "", redis_url: str = "") -> Set
     )
 
 
+class QuickHasher(PasswordHasher):
+    """Hashes by the same algorithm at its lowest cost, as most tests of pages sign in several people."""
+
+    def __init__(self) -> None:
+        super().__init__(time_cost=1, memory_cost=8, parallelism=1)
+
+
 @contextmanager
 def running(
     settings: Settings, *, queues: Sequence[str] = (), providers: Providers | None = None
 ) -> Iterator[Container]:
-    """A container on an upgraded database with a Dramatiq worker in this process."""
-    container = bootstrap(settings, providers=providers)
+    """A container on an upgraded database with a Dramatiq worker in this process, which hashes passwords quickly."""
+    with patch("app.services.accounts.passwords.PasswordHasher", QuickHasher):
+        container = bootstrap(settings, providers=providers)
     schema.upgrade(container.database)
     with container.database.write() as connection:
         language_models.put_catalogue(connection, entries=[ECHO], now=container.now())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,6 +27,8 @@ ARGUMENTS = (
     "--disable-sync",
 )
 GRAVE = {"serious", "critical"}
+# All of axe-core's that look at colors.
+RULES_OF_COLORS = ("color-contrast", "link-in-text-block")
 
 
 def missing() -> str | None:
@@ -58,6 +60,14 @@ class Visit:
     def open(self, path: str) -> None:
         self.page.goto(self.url + path)
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """For tests that share a window: nothing goes wrong in the block, which begins on a wide screen in light."""
+        self.wrong.clear()
+        self.screen("light", 1280)
+        yield
+        assert self.wrong == []
+
     def says(self, words: str) -> bool:
         return words in self.page.inner_text("body")
 
@@ -69,11 +79,12 @@ class Visit:
     def wider_than_the_screen(self) -> bool:
         return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
 
-    def accessibility_problems(self) -> list[str]:
-        """axe-core's serious findings, each with the element."""
+    def accessibility_problems(self, rules: Sequence[str] = ()) -> list[str]:
+        """axe-core's serious findings, each with the element; of some rules or of all."""
         if self.page.evaluate("typeof axe") == "undefined":
             self.page.evaluate(f"() => {{ {_axe()} }}")
-        found: Any = self.page.evaluate("axe.run()")
+        only = {"runOnly": {"type": "rule", "values": rules}} if rules else {}
+        found: Any = self.page.evaluate("options => axe.run(options)", {"resultTypes": ["violations"], **only})
         return [
             f"{rule['id']}: {node['html'][:200]}"
             for rule in found["violations"]

@@ -67,15 +67,21 @@ def site(chromium: support.Browser, tmp_path_factory: pytest.TempPathFactory) ->
         yield Site(server, client, known, signed_in, base, prompt_id, session_id, work)
 
 
-@pytest.fixture
-def look(chromium: support.Browser, site: Site) -> Look:
-    """Opens a signed-in window; `look(color_scheme="dark", width=360)`."""
+@pytest.fixture(scope="session")
+def shared_look(chromium: support.Browser, site: Site) -> Look:
+    """Opens a signed-in window; `shared_look(color_scheme="dark", width=360)`."""
 
     def opened(width: int = 1280, **options: Any) -> AbstractContextManager[Visit]:
         view = {"viewport": {"width": width, "height": 800}, "storage_state": site.signed_in}
         return support.visit(chromium, site.server.url, **(view | options))
 
     return opened
+
+
+@pytest.fixture
+def look(shared_look: Look) -> Look:
+    """Opens a signed-in window for one test."""
+    return shared_look
 
 
 def sign_in(visit: Visit, known: dict[str, str]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.e2e.ui.conftest import Look, Site
-from tests.support.browser import Visit
+from tests.support.browser import RULES_OF_COLORS, Visit
 
 PAGES = {
     "getting started": "{base}/start",
@@ -43,7 +45,26 @@ PAGES = {
     "audit log": "{base}/settings/audit",
     "account": "/account",
 }
-SCREENS = [("light", 1280), ("dark", 1280), ("dark", 360), ("light", 360)]
+# All rules hold each width in light colors. Dark ones change colors alone, so that only rules about these look at them
+# again: tests/unit/web/test_colors.py holds the style sheets to it.
+SCREENS: list[tuple[str, int, tuple[str, ...]]] = [
+    ("light", 1280, ()),
+    ("dark", 1280, RULES_OF_COLORS),
+    ("dark", 360, RULES_OF_COLORS),
+    ("light", 360, ()),
+]
+
+
+@pytest.fixture(scope="module")
+def window(shared_look: Look) -> Iterator[Visit]:
+    with shared_look() as visit:
+        yield visit
+
+
+@pytest.fixture(scope="module")
+def window_without_scripts(shared_look: Look) -> Iterator[Visit]:
+    with shared_look(java_script_enabled=False) as visit:
+        yield visit
 
 
 def address(site: Site, page: str) -> str:
@@ -52,11 +73,11 @@ def address(site: Site, page: str) -> str:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_is_whole_and_open_to_everyone(site: Site, look: Look, page: str) -> None:
-    with look() as visit:
-        visit.open(address(site, page))
+def test_a_page_is_whole_and_open_to_everyone(site: Site, window: Visit, page: str) -> None:
+    with window.alone():
+        window.open(address(site, page))
 
-        assert problems(visit) == {}
+        assert problems(window) == {}
 
 
 @pytest.mark.browser
@@ -70,9 +91,9 @@ def test_the_sign_in_is_whole_and_open_to_everyone(site: Site, look: Look) -> No
 def problems(visit: Visit) -> dict[tuple[str, int], list[str]]:
     """What is wrong with the page by color scheme and width."""
     found = {}
-    for scheme, width in SCREENS:
+    for scheme, width, rules in SCREENS:
         visit.screen(scheme, width)
-        found[scheme, width] = visit.accessibility_problems() + ["too wide"] * visit.wider_than_the_screen()
+        found[scheme, width] = visit.accessibility_problems(rules) + ["too wide"] * visit.wider_than_the_screen()
     return {screen: messages for screen, messages in found.items() if messages}
 
 
@@ -104,19 +125,19 @@ SAY_IT = frozenset(
 
 @pytest.mark.browser
 @pytest.mark.parametrize("page", PAGES)
-def test_markup_from_outside_is_text(site: Site, look: Look, page: str) -> None:
-    with look() as visit:
-        visit.open(address(site, page))
+def test_markup_from_outside_is_text(site: Site, window: Visit, page: str) -> None:
+    with window.alone():
+        window.open(address(site, page))
 
-        assert visit.says("<script>document.title='owned'</script>") or page not in SAY_IT
-        assert "owned" not in visit.page.title().replace("document.title='owned'", "")
-        assert visit.page.locator("main img, main script").count() == 0
+        assert window.says("<script>document.title='owned'</script>") or page not in SAY_IT
+        assert "owned" not in window.page.title().replace("document.title='owned'", "")
+        assert window.page.locator("main img, main script").count() == 0
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("page", PAGES)
-def test_pages_work_without_scripts(site: Site, look: Look, page: str) -> None:
-    with look(java_script_enabled=False) as visit:
-        visit.open(address(site, page))
+def test_pages_work_without_scripts(site: Site, window_without_scripts: Visit, page: str) -> None:
+    with window_without_scripts.alone():
+        window_without_scripts.open(address(site, page))
 
-        assert visit.page.locator("h1").count() == 1
+        assert window_without_scripts.page.locator("h1").count() == 1

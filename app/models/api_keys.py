@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
-from sqlalchemy import Column, Connection, Index, String, TypeDecorator, UniqueConstraint, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    DefaultClause,
+    ForeignKey,
+    Index,
+    String,
+    TypeDecorator,
+    UniqueConstraint,
+    select,
+    update,
+)
 from sqlalchemy.engine import Dialect
 
 from app.models import queries
 from app.models.audit_log import Actor
-from app.models.base import Timestamp, binary, new_table, reference
+from app.models.base import BigInt, Timestamp, binary, new_table
 from app.models.organizations import projects
 
 
@@ -27,36 +39,20 @@ class Scopes(TypeDecorator[frozenset[str]]):
         return None if value is None else frozenset(value.split(","))
 
 
-api_keys = new_table(
-    "api_keys",
-    reference("project_id", "projects"),
-    Column("name", String(128), nullable=False),
-    Column("digest", binary(32), nullable=False),
-    Column("last_four", String(4), nullable=False),
-    Column("scopes", Scopes, nullable=False, server_default="run,read,write,ingest"),
-    Column("created_at", Timestamp, nullable=False),
-    Column("expires_at", Timestamp),
-    Column("revoked_at", Timestamp),
-    Column("last_used_at", Timestamp),
-    UniqueConstraint("digest"),
-    Index("ix_api_keys_project_id", "project_id"),
-)
-
-
 @dataclass(frozen=True, slots=True)
 class ApiKey:
     """`scopes` is a set of run, read, write, ingest, admin."""
 
     id: int
-    project_id: int
+    project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
     organization_id: int
-    name: str
-    last_four: str
-    scopes: frozenset[str]
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    last_used_at: datetime | None
+    name: Annotated[str, String(128)]
+    last_four: Annotated[str, String(4)]
+    scopes: Annotated[frozenset[str], Scopes, DefaultClause("run,read,write,ingest")]
+    created_at: Annotated[datetime, Timestamp]
+    expires_at: Annotated[datetime | None, Timestamp]
+    revoked_at: Annotated[datetime | None, Timestamp]
+    last_used_at: Annotated[datetime | None, Timestamp]
 
     @property
     def actor(self) -> Actor:
@@ -65,6 +61,15 @@ class ApiKey:
 
     def valid_at(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)
+
+
+api_keys = new_table(
+    "api_keys",
+    ApiKey,
+    Column("digest", binary(32), nullable=False),
+    UniqueConstraint("digest"),
+    Index("ix_api_keys_project_id", "project_id"),
+)
 
 
 _KEYS = select(*queries.columns_of(ApiKey, api_keys, organization_id=projects.c.organization_id)).join(

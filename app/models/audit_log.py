@@ -6,27 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from sqlalchemy import Column, Connection, Index, String, select, update
 
 from app.models import organizations, queries
 from app.models.base import BigInt, Json, Timestamp, exact, new_table
-
-audit_log = new_table(
-    "audit_log",
-    # No foreign keys: an entry outlives the rows that it refers to.
-    Column("organization_id", BigInt, nullable=False),
-    Column("project_id", BigInt),
-    Column("actor_kind", exact(16), nullable=False),
-    Column("actor_id", BigInt),
-    Column("actor_name", String(254), nullable=False),
-    Column("action", exact(64), nullable=False),
-    Column("subject", String(254), nullable=False),
-    Column("details", Json, nullable=False),
-    Column("created_at", Timestamp, nullable=False),
-    Index("ix_audit_log_organization_id_id", "organization_id", "id"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +74,29 @@ class AuditEntry:
     """`action` is an `Action`, or the name of one that a later release writes; `subject` names what it was done to."""
 
     id: int
-    project_id: int | None
-    actor_kind: str
-    actor_name: str
-    action: str
-    subject: str
-    details: dict[str, Any]
-    created_at: datetime
+    project_id: Annotated[int | None, BigInt]
+    actor_kind: Annotated[str, exact(16)]
+    actor_name: Annotated[str, String(254)]
+    action: Annotated[str, exact(64)]
+    subject: Annotated[str, String(254)]
+    details: Annotated[dict[str, Any], Json]
+    created_at: Annotated[datetime, Timestamp]
 
     @property
     def label(self) -> str:
         """The action in words, in front of the subject."""
         known = _ACTIONS.get(self.action)
         return known.label if known else self.action.replace(".", " ").replace("_", " ").capitalize()
+
+
+audit_log = new_table(
+    "audit_log",
+    AuditEntry,
+    # No foreign keys: an entry outlives the rows that it refers to.
+    Column("organization_id", BigInt, nullable=False),
+    Column("actor_id", BigInt),
+    Index("ix_audit_log_organization_id_id", "organization_id", "id"),
+)
 
 
 def note(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 import orjson
@@ -108,9 +110,20 @@ class LongJson(Json):
     cache_ok = True
 
 
-def new_table(name: str, *parts: SchemaItem) -> Table:
-    """A table with these columns and indexes, after the column `id`, which the database counts up."""
-    return Table(name, metadata, Column("id", BigInt, primary_key=True, autoincrement=True), *parts, **OPTIONS)
+def new_table(name: str, *parts: SchemaItem | type[Any]) -> Table:
+    """A table with these columns and indexes, after the column `id`, which the database counts up.
+
+    A dataclass stands for the columns of its fields that are `Annotated` with a column's type, foreign key and default.
+    """
+    items = [item for part in parts for item in (_columns(part) if isinstance(part, type) else (part,))]
+    return Table(name, metadata, Column("id", BigInt, primary_key=True, autoincrement=True), *items, **OPTIONS)
+
+
+def _columns(row_type: type[Any]) -> Iterator[Column[Any]]:
+    """Yield a column for each annotated field, which takes NULL if the field may be None."""
+    for name, hint in get_type_hints(row_type, include_extras=True).items():
+        if get_origin(hint) is Annotated:
+            yield Column(name, *hint.__metadata__, nullable=NoneType in get_args(hint.__origin__))
 
 
 def reference(name: str, target: str, *, nullable: bool = False) -> Column[Any]:

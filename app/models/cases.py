@@ -5,28 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from sqlalchemy import Column, Connection, Index, Integer, String, delete, select, update
+from sqlalchemy import Column, Connection, ForeignKey, Index, Integer, String, delete, select, update
 
-from app.models.base import Json, Timestamp, exact, new_table, reference
+from app.models.base import BigInt, Json, Timestamp, exact, new_table
 from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
-
-test_cases = new_table(
-    "test_cases",
-    reference("project_id", "projects"),
-    reference("prompt_id", "prompts"),
-    Column("name", String(128), nullable=False),
-    # Where it was taken from; the session itself may be gone.
-    Column("session_id", exact(32)),
-    Column("document", Json, nullable=False),
-    # Recorded steps of the turns that a replay plays.
-    Column("steps", Integer, nullable=False),
-    Column("created_at", Timestamp, nullable=False),
-    Column("updated_at", Timestamp, nullable=False),
-    Index("ix_test_cases_prompt_id_id", "prompt_id", "id"),
-    Index("ix_test_cases_project_id", "project_id"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +18,24 @@ class TestCaseRow:
     """A test case as stored; `document` is the JSON of `app.replay.types.TestCase`."""
 
     id: int
-    project_id: int
-    prompt_id: int
-    name: str
-    session_id: str | None
-    document: dict[str, Any]
-    created_at: datetime
-    updated_at: datetime
+    project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
+    prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
+    name: Annotated[str, String(128)]
+    # Where it was taken from; the session itself may be gone.
+    session_id: Annotated[str | None, exact(32)]
+    document: Annotated[dict[str, Any], Json]
+    created_at: Annotated[datetime, Timestamp]
+    updated_at: Annotated[datetime, Timestamp]
+
+
+test_cases = new_table(
+    "test_cases",
+    TestCaseRow,
+    # Recorded steps of the turns that a replay plays.
+    Column("steps", Integer, nullable=False),
+    Index("ix_test_cases_prompt_id_id", "prompt_id", "id"),
+    Index("ix_test_cases_project_id", "project_id"),
+)
 
 
 _ROW = select(*columns_of(TestCaseRow, test_cases))

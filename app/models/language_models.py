@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from sqlalchemy import (
     Boolean,
     Column,
     Connection,
+    DefaultClause,
     Float,
     Index,
     Integer,
@@ -27,25 +28,6 @@ from sqlalchemy import (
 
 from app.models import queries
 from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table, reference
-
-language_models = new_table(
-    "language_models",
-    # 0 for models of the catalogue, since NULLs would escape the unique key.
-    Column("organization_id", BigInt, nullable=False, server_default="0"),
-    Column("vendor", exact(64), nullable=False),
-    Column("name", exact(128), nullable=False),
-    Column("base_url", String(512), nullable=False, server_default=""),
-    Column("prompt_price", Float, nullable=False),
-    Column("completion_price", Float, nullable=False),
-    Column("context_tokens_max", Integer, nullable=False),
-    Column("completion_tokens_max", Integer, nullable=False),
-    Column("description", MediumText, nullable=False),
-    Column("details", Json, nullable=False),
-    Column("retired", Boolean(create_constraint=False), nullable=False, server_default="0"),
-    Column("created_at", Timestamp, nullable=False),
-    Column("updated_at", Timestamp, nullable=False),
-    UniqueConstraint("organization_id", "vendor", "name"),
-)
 
 # Models are enabled unless an organization disables them; it has at most one default.
 model_choices = new_table(
@@ -64,25 +46,29 @@ class LanguageModel:
     """Prices in USD per million tokens; `details` holds the catalogue's further fields of the model."""
 
     id: int
-    organization_id: int
-    vendor: str
-    name: str
-    base_url: str
-    prompt_price: float
-    completion_price: float
-    context_tokens_max: int
-    completion_tokens_max: int
-    description: str
-    details: dict[str, Any]
-    retired: bool
-    created_at: datetime
-    updated_at: datetime
+    # 0 for models of the catalogue, since NULLs would escape the unique key.
+    organization_id: Annotated[int, BigInt, DefaultClause("0")]
+    vendor: Annotated[str, exact(64)]
+    name: Annotated[str, exact(128)]
+    base_url: Annotated[str, String(512), DefaultClause("")]
+    prompt_price: Annotated[float, Float]
+    completion_price: Annotated[float, Float]
+    context_tokens_max: Annotated[int, Integer]
+    completion_tokens_max: Annotated[int, Integer]
+    description: Annotated[str, MediumText]
+    details: Annotated[dict[str, Any], Json]
+    retired: Annotated[bool, Boolean(create_constraint=False), DefaultClause("0")]
+    created_at: Annotated[datetime, Timestamp]
+    updated_at: Annotated[datetime, Timestamp]
     disabled: bool = False
     is_default: bool = False
 
     @property
     def usable(self) -> bool:
         return not (self.retired or self.disabled)
+
+
+language_models = new_table("language_models", LanguageModel, UniqueConstraint("organization_id", "vendor", "name"))
 
 
 _COLUMNS = queries.columns_of(

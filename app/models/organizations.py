@@ -6,10 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
 from sqlalchemy import (
     Column,
     Connection,
+    ForeignKey,
     Index,
     String,
     Table,
@@ -33,22 +35,21 @@ organizations = new_table(
     Column("created_at", Timestamp, nullable=False),
 )
 
-projects = new_table(
-    "projects",
-    reference("organization_id", "organizations"),
-    Column("name", String(128), nullable=False),
-    Column("created_at", Timestamp, nullable=False),
-    Column("erased_at", Timestamp),
-    Index("ix_projects_organization_id", "organization_id"),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Project:
     id: int
-    organization_id: int
-    name: str
-    created_at: datetime
+    organization_id: Annotated[int, BigInt, ForeignKey("organizations.id")]
+    name: Annotated[str, String(128)]
+    created_at: Annotated[datetime, Timestamp]
+
+
+projects = new_table(
+    "projects",
+    Project,
+    Column("erased_at", Timestamp),
+    Index("ix_projects_organization_id", "organization_id"),
+)
 
 
 _PROJECT = select(*queries.columns_of(Project, projects)).where(projects.c.erased_at.is_(None))
@@ -185,29 +186,25 @@ def remove_membership(connection: Connection, *, organization_id: int, user_id: 
     connection.execute(delete(memberships).where(*ours))
 
 
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    id: int
+    organization_id: Annotated[int, BigInt, ForeignKey("organizations.id")]
+    organization: str
+    email: Annotated[str, exact(254)]
+    role: Annotated[Role, RoleType]
+    created_at: Annotated[datetime, Timestamp]
+    expires_at: Annotated[datetime, Timestamp]
+
+
 invitations = new_table(
     "invitations",
-    reference("organization_id", "organizations"),
-    Column("email", exact(254), nullable=False),
-    Column("role", RoleType, nullable=False),
+    Invitation,
     Column("digest", binary(32), nullable=False),
-    Column("created_at", Timestamp, nullable=False),
-    Column("expires_at", Timestamp, nullable=False),
     Column("accepted_by", BigInt),
     UniqueConstraint("digest"),
     Index("ix_invitations_organization_id", "organization_id"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Invitation:
-    id: int
-    organization_id: int
-    organization: str
-    email: str
-    role: Role
-    created_at: datetime
-    expires_at: datetime
 
 
 _OPEN = (

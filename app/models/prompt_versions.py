@@ -8,33 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, select
+from sqlalchemy import Column, Connection, ForeignKey, Index, String, UniqueConstraint, select
 
 from app.models import queries
-from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table, reference
-
-prompt_versions = new_table(
-    "prompt_versions",
-    reference("prompt_id", "prompts"),
-    Column("commit_hash", exact(64), nullable=False),
-    Column("parent_hash", exact(64)),
-    # The commit hash without a parent, which equal contents share in all versions and drafts.
-    Column("content_hash", exact(64), nullable=False, server_default=""),
-    Column("value", MediumText, nullable=False),
-    reference("language_model_id", "language_models"),
-    Column("fallback_model_id", BigInt),
-    Column("config", Json, nullable=False),
-    Column("placeholders", Json, nullable=False),
-    Column("message", String(500), nullable=False),
-    # A member of the organization; NULL for a commit with an API key.
-    Column("author_id", BigInt),
-    Column("author_name", String(128)),
-    Column("created_at", Timestamp, nullable=False),
-    UniqueConstraint("prompt_id", "commit_hash"),
-    Index("ix_prompt_versions_language_model_id", "language_model_id"),
-)
+from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +21,35 @@ class VersionHead:
     """A version as lists show it; the author is None for a commit by an API key."""
 
     id: int
-    prompt_id: int
-    commit_hash: str
-    parent_hash: str | None
-    message: str
-    author_id: int | None
-    author_name: str | None
-    created_at: datetime
+    prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
+    commit_hash: Annotated[str, exact(64)]
+    parent_hash: Annotated[str | None, exact(64)]
+    message: Annotated[str, String(500)]
+    # A member of the organization; NULL for a commit with an API key.
+    author_id: Annotated[int | None, BigInt]
+    author_name: Annotated[str | None, String(128)]
+    created_at: Annotated[datetime, Timestamp]
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRow(VersionHead):
     """A version with its content. `config` and `placeholders` are as in a draft."""
 
-    value: str
-    language_model_id: int
-    fallback_model_id: int | None
-    config: dict[str, Any]
-    placeholders: list[dict[str, Any]]
+    value: Annotated[str, MediumText]
+    language_model_id: Annotated[int, BigInt, ForeignKey("language_models.id")]
+    fallback_model_id: Annotated[int | None, BigInt]
+    config: Annotated[dict[str, Any], Json]
+    placeholders: Annotated[list[dict[str, Any]], Json]
+
+
+prompt_versions = new_table(
+    "prompt_versions",
+    VersionRow,
+    # The commit hash without a parent, which equal contents share in all versions and drafts.
+    Column("content_hash", exact(64), nullable=False, server_default=""),
+    UniqueConstraint("prompt_id", "commit_hash"),
+    Index("ix_prompt_versions_language_model_id", "language_model_id"),
+)
 
 
 VERSION_HEAD = queries.columns_of(VersionHead, prompt_versions)
@@ -99,32 +89,26 @@ def content_hash_of(connection: Connection, *, prompt_id: int, commit_hash: str)
     return connection.scalar(statement)
 
 
-draft_snapshots = new_table(
-    "draft_snapshots",
-    reference("prompt_id", "prompts"),
-    Column("fingerprint", exact(64), nullable=False),
-    Column("value", MediumText, nullable=False),
-    reference("language_model_id", "language_models"),
-    Column("config", Json, nullable=False),
-    Column("placeholders", Json, nullable=False),
-    Column("instruction_format", exact(8), nullable=False),
-    UniqueConstraint("prompt_id", "fingerprint"),
-    Index("ix_draft_snapshots_language_model_id", "language_model_id"),
-)
-
-
 @dataclass(frozen=True, slots=True)
 class SnapshotRow:
     """The content of a draft; `config` and `placeholders` are stored as in `prompts`."""
 
     id: int
-    prompt_id: int
-    fingerprint: str
-    value: str
-    language_model_id: int
-    config: dict[str, Any]
-    placeholders: list[dict[str, Any]]
-    instruction_format: Any
+    prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
+    fingerprint: Annotated[str, exact(64)]
+    value: Annotated[str, MediumText]
+    language_model_id: Annotated[int, BigInt, ForeignKey("language_models.id")]
+    config: Annotated[dict[str, Any], Json]
+    placeholders: Annotated[list[dict[str, Any]], Json]
+    instruction_format: Annotated[Any, exact(8)]
+
+
+draft_snapshots = new_table(
+    "draft_snapshots",
+    SnapshotRow,
+    UniqueConstraint("prompt_id", "fingerprint"),
+    Index("ix_draft_snapshots_language_model_id", "language_model_id"),
+)
 
 
 _SNAPSHOT = select(*queries.columns_of(SnapshotRow, draft_snapshots))

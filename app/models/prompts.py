@@ -4,42 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from sqlalchemy import Boolean, Column, Connection, Index, Integer, String, bindparam, func, select, update
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    DefaultClause,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    bindparam,
+    func,
+    select,
+    update,
+)
 
 from app.models import bulk, queries
-from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table, reference
+from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table
 from app.models.cases import test_cases
 from app.models.organizations import projects
 from app.models.prompt_versions import VERSION_HEAD, VersionHead, prompt_versions
 from app.rendering.render import InstructionFormat
-
-prompts = new_table(
-    "prompts",
-    reference("project_id", "projects"),
-    Column("name", String(128), nullable=False),
-    Column("instruction_format", exact(8), nullable=False),
-    Column("assertion_type", exact(16), nullable=False, server_default="STRICT"),
-    Column("assertion_value", MediumText, nullable=False),
-    Column("value", MediumText, nullable=False),
-    reference("language_model_id", "language_models"),
-    Column("fallback_model_id", BigInt),
-    Column("config", Json, nullable=False),
-    Column("placeholders", Json, nullable=False),
-    Column("revision", Integer, nullable=False, server_default="1"),
-    # No foreign key: versions refer to their prompt, and the circle would need deferred constraints.
-    Column("newest_version_id", BigInt),
-    # True while the draft equals the newest version; written with every change, so that no read has to compare.
-    Column("committed", Boolean(create_constraint=False), nullable=False, server_default="0"),
-    Column("archived_at", Timestamp),
-    # An erased prompt stays as a row without content, so that nothing is stored for it while processes remember it.
-    Column("erased_at", Timestamp),
-    Column("created_at", Timestamp, nullable=False),
-    Column("updated_at", Timestamp, nullable=False),
-    Index("ix_prompts_project_id_archived_at", "project_id", "archived_at"),
-    Index("ix_prompts_language_model_id", "language_model_id"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +34,20 @@ class PromptHead:
     """A prompt without its content. `language_model_id` is the draft's."""
 
     id: int
-    project_id: int
+    project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
     organization_id: int
-    name: str
-    instruction_format: InstructionFormat
-    assertion_type: str
-    assertion_value: str
-    language_model_id: int
-    revision: int
-    newest_version_id: int | None
-    committed: bool
-    created_at: datetime
-    updated_at: datetime
+    name: Annotated[str, String(128)]
+    instruction_format: Annotated[InstructionFormat, exact(8)]
+    assertion_type: Annotated[str, exact(16), DefaultClause("STRICT")]
+    assertion_value: Annotated[str, MediumText]
+    language_model_id: Annotated[int, BigInt, ForeignKey("language_models.id")]
+    revision: Annotated[int, Integer, DefaultClause("1")]
+    # No foreign key: versions refer to their prompt, and the circle would need deferred constraints.
+    newest_version_id: Annotated[int | None, BigInt]
+    # True while the draft equals the newest version; written with every change, so that no read has to compare.
+    committed: Annotated[bool, Boolean(create_constraint=False), DefaultClause("0")]
+    created_at: Annotated[datetime, Timestamp]
+    updated_at: Annotated[datetime, Timestamp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +55,21 @@ class PromptRow(PromptHead):
     """A prompt with its draft. `config` and `placeholders` are the JSON of `app/services/prompts/content.py`."""
 
     commit_hash: ClassVar[None] = None
-    value: str
-    fallback_model_id: int | None
-    config: dict[str, Any]
-    placeholders: list[dict[str, Any]]
+    value: Annotated[str, MediumText]
+    fallback_model_id: Annotated[int | None, BigInt]
+    config: Annotated[dict[str, Any], Json]
+    placeholders: Annotated[list[dict[str, Any]], Json]
+
+
+prompts = new_table(
+    "prompts",
+    PromptRow,
+    Column("archived_at", Timestamp),
+    # An erased prompt stays as a row without content, so that nothing is stored for it while processes remember it.
+    Column("erased_at", Timestamp),
+    Index("ix_prompts_project_id_archived_at", "project_id", "archived_at"),
+    Index("ix_prompts_language_model_id", "language_model_id"),
+)
 
 
 _C = prompts.c

@@ -5,48 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from sqlalchemy import Column, Connection, Float, Index, Integer, func, select, update
+from sqlalchemy import Column, Connection, DefaultClause, Float, ForeignKey, Index, Integer, func, select, update
 
 from app.chat import TOKEN_COUNTS
-from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table, reference
+from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
 from app.models.organizations import projects
 from app.models.prompt_versions import draft_snapshots
 from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
-
-replays = new_table(
-    "replays",
-    reference("project_id", "projects"),
-    reference("prompt_id", "prompts"),
-    # No foreign key: what was found outlives its test case.
-    Column("test_case_id", BigInt, nullable=False),
-    reference("draft_snapshot_id", "draft_snapshots"),
-    # The judge of `ai` checks; the organization's default where it is null.
-    Column("judge_model_id", BigInt),
-    Column("status", exact(16), nullable=False),
-    Column("done", Integer, nullable=False, server_default="0"),
-    Column("total", Integer, nullable=False),
-    Column("counts", Json),
-    Column("result", LongJson),
-    Column("error", MediumText),
-    # All that its calls have used, the judge's and those of interrupted attempts included.
-    *(Column(f"{count}_tokens", Integer, nullable=False, server_default="0") for count in TOKEN_COUNTS),
-    Column("prompt_cost_usd", Float, nullable=False, server_default="0"),
-    Column("completion_cost_usd", Float, nullable=False, server_default="0"),
-    # The worker's claim, the number of claims so far, and the worker's last heartbeat.
-    Column("claim", exact(36)),
-    Column("attempts", Integer, nullable=False, server_default="0"),
-    Column("alive_at", Timestamp),
-    Column("created_at", Timestamp, nullable=False),
-    Column("started_at", Timestamp),
-    Column("finished_at", Timestamp),
-    Index("ix_replays_prompt_id_id", "prompt_id", "id"),
-    Index("ix_replays_test_case_id_id", "test_case_id", "id"),
-    Index("ix_replays_project_id_created_at", "project_id", "created_at"),
-    Index("ix_replays_status_created_at", "status", "created_at"),
-    Index("ix_replays_draft_snapshot_id", "draft_snapshot_id"),
-)
 
 Status = Literal["queued", "running", "passed", "failed", "needs_review", "error", "cancelled"]
 STATUSES = ("queued", "running", "passed", "failed", "needs_review", "error", "cancelled")
@@ -57,12 +24,13 @@ UNFINISHED = ("queued", "running")
 class Outcome:
     """The outcome of a replay; `done` of `total` steps are played."""
 
-    test_case_id: int
+    # No foreign key: what was found outlives its test case.
+    test_case_id: Annotated[int, BigInt]
     id: int
-    status: Status
-    done: int
-    total: int
-    created_at: datetime
+    status: Annotated[Status, exact(16)]
+    done: Annotated[int, Integer, DefaultClause("0")]
+    total: Annotated[int, Integer]
+    created_at: Annotated[datetime, Timestamp]
 
     @property
     def finished(self) -> bool:
@@ -73,26 +41,42 @@ class Outcome:
 class ReplayRow(Outcome):
     """A replay without its turns; `counts` is {result: steps}, None until it is known."""
 
-    project_id: int
+    project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
     organization_id: int
-    prompt_id: int
-    draft_snapshot_id: int
+    prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
+    draft_snapshot_id: Annotated[int, BigInt, ForeignKey("draft_snapshots.id")]
     fingerprint: str
-    judge_model_id: int | None
-    counts: dict[str, int] | None
-    error: str | None
+    # The judge of `ai` checks; the organization's default where it is null.
+    judge_model_id: Annotated[int | None, BigInt]
+    counts: Annotated[dict[str, int] | None, Json]
+    error: Annotated[str | None, MediumText]
     prompt_tokens: int
     completion_tokens: int
     cache_read_tokens: int
     cache_write_tokens: int
     reasoning_tokens: int
-    prompt_cost_usd: float
-    completion_cost_usd: float
-    claim: str | None
-    attempts: int
-    alive_at: datetime | None
-    started_at: datetime | None
-    finished_at: datetime | None
+    prompt_cost_usd: Annotated[float, Float, DefaultClause("0")]
+    completion_cost_usd: Annotated[float, Float, DefaultClause("0")]
+    # The worker's claim, the number of claims so far, and the worker's last heartbeat.
+    claim: Annotated[str | None, exact(36)]
+    attempts: Annotated[int, Integer, DefaultClause("0")]
+    alive_at: Annotated[datetime | None, Timestamp]
+    started_at: Annotated[datetime | None, Timestamp]
+    finished_at: Annotated[datetime | None, Timestamp]
+
+
+replays = new_table(
+    "replays",
+    ReplayRow,
+    Column("result", LongJson),
+    # All that its calls have used, the judge's and those of interrupted attempts included.
+    *(Column(f"{count}_tokens", Integer, nullable=False, server_default="0") for count in TOKEN_COUNTS),
+    Index("ix_replays_prompt_id_id", "prompt_id", "id"),
+    Index("ix_replays_test_case_id_id", "test_case_id", "id"),
+    Index("ix_replays_project_id_created_at", "project_id", "created_at"),
+    Index("ix_replays_status_created_at", "status", "created_at"),
+    Index("ix_replays_draft_snapshot_id", "draft_snapshot_id"),
+)
 
 
 @dataclass(frozen=True, slots=True)

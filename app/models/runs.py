@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from sqlalchemy import Column, Connection, Float, Index, Integer, UniqueConstraint, bindparam, delete, insert, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    UniqueConstraint,
+    bindparam,
+    delete,
+    insert,
+    select,
+)
 
 from app.chat import Tokens
 from app.models.base import BigInt, JsonStruct, MediumBlob, MediumText, Timestamp, binary, exact, new_table, reference
@@ -72,40 +84,6 @@ class StoredOutcome(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     masked: bool = False
 
 
-runs = new_table(
-    "runs",
-    reference("project_id", "projects"),
-    reference("prompt_id", "prompts"),
-    Column("api_key_id", BigInt),
-    Column("source", exact(8), nullable=False),
-    Column("status", exact(16), nullable=False),
-    # The request, fixed when the run is accepted, a draft's text included.
-    Column("commit_hash", exact(64)),
-    Column("request", JsonStruct(StoredRequest), nullable=False),
-    Column("question", MediumText, nullable=False),
-    Column("language_model_id", BigInt, nullable=False),
-    # The outcome.
-    Column("instruction", MediumText),
-    Column("answer", MediumText),
-    Column("outcome", JsonStruct(StoredOutcome)),
-    Column("nok", MediumText),
-    Column("error", MediumText),
-    Column("error_kind", exact(32)),
-    Column("prompt_tokens", Integer, nullable=False, server_default="0"),
-    Column("completion_tokens", Integer, nullable=False, server_default="0"),
-    Column("cost_usd", Float, nullable=False, server_default="0"),
-    Column("response_time_ms", Integer),
-    # The worker's claim, and its last heartbeat.
-    Column("claim", exact(36)),
-    Column("alive_at", Timestamp),
-    Column("created_at", Timestamp, nullable=False),
-    Column("started_at", Timestamp),
-    Column("finished_at", Timestamp),
-    Index("ix_runs_prompt_id_created_at_id", "prompt_id", "created_at", "id"),
-    Index("ix_runs_project_id_created_at", "project_id", "created_at"),
-    Index("ix_runs_status_created_at", "status", "created_at"),
-)
-
 RunStatus = Literal["queued", "running", "done", "failed"]
 UNFINISHED = ("queued", "running")
 
@@ -115,38 +93,53 @@ class RunSummary:
     """The columns of a run that lists show too; its model is the one that answered or is to answer."""
 
     id: int
-    created_at: datetime
-    finished_at: datetime | None
-    source: str
-    status: RunStatus
-    nok: str | None
-    error: str | None
-    error_kind: str | None
-    commit_hash: str | None
+    created_at: Annotated[datetime, Timestamp]
+    finished_at: Annotated[datetime | None, Timestamp]
+    source: Annotated[str, exact(8)]
+    status: Annotated[RunStatus, exact(16)]
+    nok: Annotated[str | None, MediumText]
+    error: Annotated[str | None, MediumText]
+    error_kind: Annotated[str | None, exact(32)]
+    commit_hash: Annotated[str | None, exact(64)]
     model_name: str
     vendor: str
-    question: str
-    answer: str | None
-    response_time_ms: int | None
+    question: Annotated[str, MediumText]
+    answer: Annotated[str | None, MediumText]
+    response_time_ms: Annotated[int | None, Integer]
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow(RunSummary):
     """A run with its request and outcome."""
 
-    project_id: int
+    project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
     organization_id: int
-    prompt_id: int
-    api_key_id: int | None
-    request: StoredRequest
-    language_model_id: int
-    instruction: str | None
-    outcome: StoredOutcome | None
-    started_at: datetime | None
+    prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
+    api_key_id: Annotated[int | None, BigInt]
+    request: Annotated[StoredRequest, JsonStruct(StoredRequest)]
+    language_model_id: Annotated[int, BigInt]
+    instruction: Annotated[str | None, MediumText]
+    outcome: Annotated[StoredOutcome | None, JsonStruct(StoredOutcome)]
+    started_at: Annotated[datetime | None, Timestamp]
 
     @property
     def finished(self) -> bool:
         return self.status not in UNFINISHED
+
+
+runs = new_table(
+    "runs",
+    RunRow,
+    Column("prompt_tokens", Integer, nullable=False, server_default="0"),
+    Column("completion_tokens", Integer, nullable=False, server_default="0"),
+    Column("cost_usd", Float, nullable=False, server_default="0"),
+    # The worker's claim, and its last heartbeat.
+    Column("claim", exact(36)),
+    Column("alive_at", Timestamp),
+    Index("ix_runs_prompt_id_created_at_id", "prompt_id", "created_at", "id"),
+    Index("ix_runs_project_id_created_at", "project_id", "created_at"),
+    Index("ix_runs_status_created_at", "status", "created_at"),
+)
 
 
 _OF_MODEL = {"model_name": language_models.c.name, "vendor": language_models.c.vendor}

@@ -4,38 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
-from sqlalchemy import Column, Connection, Index, Select, UniqueConstraint, and_, delete, literal, or_, select
+from sqlalchemy import Connection, Index, Select, UniqueConstraint, and_, delete, literal, or_, select
 
 from app.models import bulk, queries
 from app.models.base import BigInt, binary, exact, new_table
 from app.models.turns import extents, turns
-
-sessions = new_table(
-    "sessions",
-    Column("session_key", binary(16), nullable=False),
-    Column("project_id", BigInt, nullable=False),
-    Column("prompt_id", BigInt, nullable=False),
-    Column("conversation_id", exact(512)),
-    Column("start_ns", BigInt, nullable=False),
-    Column("last_ns", BigInt, nullable=False),
-    UniqueConstraint("session_key"),
-    Index("ix_sessions_prompt_id_start_ns_id", "prompt_id", "start_ns", "id"),
-)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
     """`conversation_id` is None for a turn that is a session of its own."""
 
-    session_key: bytes
-    project_id: int
-    prompt_id: int
-    conversation_id: str | None
-    start_ns: int
-    last_ns: int
+    session_key: Annotated[bytes, binary(16)]
+    project_id: Annotated[int, BigInt]
+    prompt_id: Annotated[int, BigInt]
+    conversation_id: Annotated[str | None, exact(512)]
+    start_ns: Annotated[int, BigInt]
+    last_ns: Annotated[int, BigInt]
     id: int = 0
+
+
+sessions = new_table(
+    "sessions",
+    SessionRow,
+    UniqueConstraint("session_key"),
+    Index("ix_sessions_prompt_id_start_ns_id", "prompt_id", "start_ns", "id"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
 from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, delete, insert, select
 
@@ -75,19 +76,6 @@ def spans_of(
     return found
 
 
-rejected_spans = new_table(
-    "rejected_spans",
-    Column("project_id", BigInt, nullable=False),
-    Column("prompt_id", BigInt),
-    Column("trace_id", String(64), nullable=False),
-    Column("span_id", String(64), nullable=False),
-    Column("name", String(255), nullable=False),
-    Column("code", exact(32), nullable=False),
-    Column("reason", String(1000), nullable=False),
-    Column("received_at", Timestamp, nullable=False),
-    Index("ix_rejected_spans_project_id_id", "project_id", "id"),
-)
-
 KEPT = 1000
 """The number of rejected spans kept for a project."""
 
@@ -96,15 +84,18 @@ KEPT = 1000
 class RejectedSpan:
     """A span that was not stored; `prompt_id` is None where the span named no prompt."""
 
-    project_id: int
-    prompt_id: int | None
-    trace_id: str
-    span_id: str
-    name: str
-    code: str
-    reason: str
-    received_at: datetime
+    project_id: Annotated[int, BigInt]
+    prompt_id: Annotated[int | None, BigInt]
+    trace_id: Annotated[str, String(64)]
+    span_id: Annotated[str, String(64)]
+    name: Annotated[str, String(255)]
+    code: Annotated[str, exact(32)]
+    reason: Annotated[str, String(1000)]
+    received_at: Annotated[datetime, Timestamp]
     id: int = 0
+
+
+rejected_spans = new_table("rejected_spans", RejectedSpan, Index("ix_rejected_spans_project_id_id", "project_id", "id"))
 
 
 _REJECTED = queries.columns_of(RejectedSpan, rejected_spans)

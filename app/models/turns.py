@@ -6,30 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from typing import Annotated
 
-from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, func, select
+from sqlalchemy import Connection, Index, String, UniqueConstraint, func, select
 
 from app.models import bulk, queries
 from app.models.base import BigInt, MediumBlob, binary, new_table
-
-turns = new_table(
-    "turns",
-    Column("project_id", BigInt, nullable=False),
-    Column("prompt_id", BigInt, nullable=False),
-    Column("trace_id", binary(16), nullable=False),
-    Column("session_key", binary(16), nullable=False),
-    Column("start_ns", BigInt, nullable=False),
-    Column("end_ns", BigInt, nullable=False),
-    # The text that opened it, which searches read.
-    Column("opening", String(300)),
-    # The facts of app/sessions/facts.py, merged over batches.
-    Column("facts", MediumBlob, nullable=False),
-    Column("batch_id", BigInt, nullable=False),
-    UniqueConstraint("prompt_id", "trace_id"),
-    Index("ix_turns_session_key_start_ns", "session_key", "start_ns"),
-    # For retention: the turns of a project by when spans were last added to them.
-    Index("ix_turns_project_id_batch_id", "project_id", "batch_id"),
-)
 
 TurnKey = tuple[int, bytes]
 """Prompt id and trace id."""
@@ -37,19 +19,31 @@ TurnKey = tuple[int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
-    project_id: int
-    prompt_id: int
-    trace_id: bytes
-    session_key: bytes
-    start_ns: int
-    end_ns: int
-    opening: str | None
-    facts: bytes
-    batch_id: int
+    project_id: Annotated[int, BigInt]
+    prompt_id: Annotated[int, BigInt]
+    trace_id: Annotated[bytes, binary(16)]
+    session_key: Annotated[bytes, binary(16)]
+    start_ns: Annotated[int, BigInt]
+    end_ns: Annotated[int, BigInt]
+    # The text that opened it, which searches read.
+    opening: Annotated[str | None, String(300)]
+    # The facts of app/sessions/facts.py, merged over batches.
+    facts: Annotated[bytes, MediumBlob]
+    batch_id: Annotated[int, BigInt]
 
     @property
     def key(self) -> TurnKey:
         return (self.prompt_id, self.trace_id)
+
+
+turns = new_table(
+    "turns",
+    TurnRow,
+    UniqueConstraint("prompt_id", "trace_id"),
+    Index("ix_turns_session_key_start_ns", "session_key", "start_ns"),
+    # For retention: the turns of a project by when spans were last added to them.
+    Index("ix_turns_project_id_batch_id", "project_id", "batch_id"),
+)
 
 
 COLUMNS = tuple(TurnRow.__dataclass_fields__)

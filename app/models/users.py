@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, delete, select, update
 
 from app.models import queries
 from app.models.base import Timestamp, binary, exact, new_table, reference
-
-users = new_table(
-    "users",
-    Column("email", exact(254), nullable=False),
-    Column("name", String(128), nullable=False),
-    Column("password_hash", String(255), nullable=False),
-    Column("created_at", Timestamp, nullable=False),
-    UniqueConstraint("email"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +18,13 @@ class User:
     """`email` is in lower case; `password_hash` is argon2's own encoding, parameters and salt included."""
 
     id: int
-    email: str
-    name: str
-    password_hash: str
-    created_at: datetime
+    email: Annotated[str, exact(254)]
+    name: Annotated[str, String(128)]
+    password_hash: Annotated[str, String(255)]
+    created_at: Annotated[datetime, Timestamp]
+
+
+users = new_table("users", User, UniqueConstraint("email"))
 
 
 _SELECT = select(*queries.columns_of(User, users))

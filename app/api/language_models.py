@@ -56,7 +56,7 @@ class Model(Resource, tag="Models", GET="read", PATCH="admin", DELETE="admin"):
 
 
 def _shown(model: LanguageModel, key: ApiKey) -> Json:
-    """The model's JSON; without its base URL, unless the key may change models."""
+    """Return the model's JSON, without its base URL unless the key may change models."""
     shown = dump(schemas.Model, model)
     return shown if ADMIN in key.scopes else {name: value for name, value in shown.items() if name != "baseUrl"}
 

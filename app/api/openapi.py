@@ -26,7 +26,7 @@ from app.schemas.base import BIGINT_MAX
 API = "/api/"
 TRACES = "/api/public/otel/"
 DESCRIPTION = "Run, render and manage versioned prompts; take in agents' traces and replay them."
-ALWAYS, WITH_BODY, WITH_KEY = (400, 500, 503), (413, 415), (401, 403, 429)
+ERRORS, BODY_ERRORS, KEY_ERRORS = (400, 500, 503), (413, 415), (401, 403, 429)
 
 
 def _header(description: str, **schema: Any) -> Json:
@@ -59,8 +59,8 @@ RESPONSE_HEADERS = {
     "Retry-After": _count("Seconds to wait before the next try."),
     "WWW-Authenticate": _header("Bearer."),
 }
-WITH_A_KEY = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-BY_STATUS = {201: ("Location",), 202: ("Location",), 401: ("WWW-Authenticate",), 429: ("Retry-After",)}
+RATE_HEADERS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+STATUS_HEADERS = {201: ("Location",), 202: ("Location",), 401: ("WWW-Authenticate",), 429: ("Retry-After",)}
 
 
 class Error(Answer):
@@ -142,7 +142,7 @@ def _describe_fields(converter: Any) -> None:
 
 
 def _namer(routes: Sequence[Route]) -> Callable[[Any], str]:
-    """Answers have the names of their classes; a request that would have the same name is called `…Request`."""
+    """Return the function that names schemas: by their classes, and `…Request` where an answer has the same name."""
     described = (operation_of(method) for route in routes for method in route.responders.values())
     answered = {schema.__name__ for about in described if about for schema in about.answers.values() if schema}
 
@@ -196,12 +196,12 @@ def _parameters(plugin: MarshmallowPlugin, about: Operation) -> Iterator[Json]:
 
 def _responses(route: Route, about: Operation) -> Json:
     public = isinstance(route.access, Public)
-    errors = {*ALWAYS, *about.errors} | (set() if public else set(WITH_KEY))
-    errors |= set(WITH_BODY) if about.body else set()
+    errors = {*ERRORS, *about.errors} | (set() if public else set(KEY_ERRORS))
+    errors |= set(BODY_ERRORS) if about.body else set()
     errors |= {404} if route.parameters else set()
     error = TraceError if route.path.startswith(TRACES) else Error
     texts = {media_type: {"schema": {"type": "string"}} for media_type in about.texts}
-    always = ("X-Request-Id",) if public else ("X-Request-Id", *WITH_A_KEY)
+    always = ("X-Request-Id",) if public else ("X-Request-Id", *RATE_HEADERS)
     answers = {
         str(status): _answer(status, schema, {*always, *about.answer_headers}, texts if status == HTTPStatus.OK else {})
         for status, schema in about.answers.items()
@@ -211,7 +211,9 @@ def _responses(route: Route, about: Operation) -> Json:
 
 def _answer(status: int, schema: type[Schema] | None, headers: set[str], texts: Json) -> Json:
     content: Json = ({falcon.MEDIA_JSON: {"schema": schema}} if schema else {}) | texts
-    named = {name: {"$ref": f"#/components/headers/{name}"} for name in sorted({*headers, *BY_STATUS.get(status, ())})}
+    named = {
+        name: {"$ref": f"#/components/headers/{name}"} for name in sorted({*headers, *STATUS_HEADERS.get(status, ())})
+    }
     return {"description": HTTPStatus(status).phrase, "headers": named} | ({"content": content} if content else {})
 
 

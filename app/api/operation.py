@@ -105,11 +105,11 @@ class Call:
         return None if tags is None else frozenset(str(tag) for tag in tags if not getattr(tag, "is_weak", False))
 
     def read_bytes(self) -> bytes:
-        """The body as it was sent, within the operation's limit."""
+        """Return the body as it was sent, within the operation's limit."""
         return read_capped(self.req, self.body_bytes)
 
     def read_json(self) -> Any:
-        """The body as JSON, within the operation's limit."""
+        """Return the body as JSON, within the operation's limit."""
         return read_json(self.req, self.body_bytes)
 
 

@@ -43,7 +43,7 @@ class Traces(Resource, POST="ingest"):
 
 
 def _encoding(req: falcon.Request) -> str:
-    """The content encoding, after the headers were found acceptable."""
+    """Return the content encoding; raises `UnsupportedMediaType` for another media type or encoding."""
     media_type = (req.content_type or "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise UnsupportedMediaType(

@@ -21,7 +21,7 @@ class Readable(Protocol):
 
 
 def read_capped(req: falcon.Request, limit: int) -> bytes:
-    """The whole body; `TooLarge` as soon as it is known to pass `limit` bytes. Chunked bodies have no length."""
+    """Return the whole body. Raises `TooLarge` once it is known to exceed `limit` bytes; chunks announce no length."""
     if (req.content_length or 0) > limit:
         raise TooLarge(f"The body is over the limit of {limit} bytes.")
     stream = _stream(req)
@@ -38,14 +38,14 @@ def read_capped(req: falcon.Request, limit: int) -> bytes:
 
 
 def _stream(req: falcon.Request) -> Readable:
-    """Chunked bodies have no length, and end where the server says so."""
+    """Return the stream of the body: the server ends a chunked one, Content-Length any other."""
     if req.content_length is None and req.env.get("wsgi.input_terminated"):
         return req.stream
     return req.bounded_stream
 
 
 def _read(stream: Readable) -> bytes:
-    """The next bytes, b"" at the end; `Invalid` when the connection or its chunks break before."""
+    """Return the next bytes, b"" at the end; raises `Invalid` when the connection or its chunks break before."""
     try:
         return stream.read(CHUNK)
     except (OSError, ParseException) as error:
@@ -53,7 +53,7 @@ def _read(stream: Readable) -> bytes:
 
 
 def read_json(req: falcon.Request, limit: int, *, optional: bool = False) -> Any:
-    """The body as JSON; `optional` makes an empty one `{}`. `Invalid` for one of more than `ELEMENTS_MAX` elements."""
+    """Return the body as JSON, `{}` for an empty one if `optional`; raises `Invalid` beyond `ELEMENTS_MAX` elements."""
     body = read_capped(req, limit)
     if optional and not body.strip():
         return {}

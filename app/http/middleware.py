@@ -44,9 +44,9 @@ _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
 class Forwarded:
-    """After it `req.remote_addr` and `req.scheme` are the client's, and the headers that say so are gone.
+    """Sets `req.remote_addr` and `req.scheme` to the client's, and removes the headers that name them.
 
-    It comes first, so that nothing reads them.
+    It comes first, so that nothing else reads those headers.
     """
 
     def __init__(self, proxies: TrustedProxies) -> None:

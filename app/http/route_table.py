@@ -28,7 +28,7 @@ class Route:
 
 
 class Digits(IntConverter):
-    """Falcon's own takes "1_0", "+1" and the digits of every script, too: all further addresses of one thing."""
+    """Takes ASCII digits alone: of "1_0", "+1" and other scripts' digits each would be one more address of a thing."""
 
     def convert(self, value: str) -> int | None:
         return super().convert(value) if value.isascii() and value.isdigit() else None

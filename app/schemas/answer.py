@@ -170,7 +170,7 @@ def _options(options: Json, **metadata: Any) -> Json:
 
 
 def dump(schema: type[Schema], value: Any) -> Json:
-    """The JSON of `value`, as `schema` names its fields."""
+    """Return the JSON of `value`, as `schema` names its fields."""
     dumped: Json = dumper(schema)(value)
     return dumped
 
@@ -194,7 +194,7 @@ def dumper(schema: type[Schema]) -> Dump:
 
 
 def _expression(name: str, field: Field, names: Json, number: int) -> str:
-    """The expression of a field's value in the object `one`; what it calls is added to `names`."""
+    """Return the expression of a field's value in the object `one`; add to `names` the functions that it calls."""
     owner = ".".join(filter(None, ("one", field.metadata.get("of"))))
     value = f"{owner}.{field.attribute or name}"
     if field.metadata.get("stored"):

@@ -49,7 +49,7 @@ def _check_schema(value: dict[str, Any]) -> None:
 
 
 def check_size(value: Any, maximum: int) -> None:
-    """At most `maximum` values and keys, the value itself and all in it counted."""
+    """Raise `ValidationError` for more than `maximum` values and keys, counting the value itself and all in it."""
     count, to_do = 1, [value]
     while to_do:
         inside = list(_inside(to_do.pop()))
@@ -60,7 +60,7 @@ def check_size(value: Any, maximum: int) -> None:
 
 
 def check_values(value: Any) -> None:
-    """No NUL in any text, and no deeper than what every reader of it can walk."""
+    """Raise `ValidationError` for a NUL in any text, and for more levels than every reader of the value can walk."""
     level = [value]
     for _ in range(MAX_DEPTH):
         if any(isinstance(each, str) and "\0" in each for each in level):

@@ -66,7 +66,7 @@ class AuditActor(Answer):
 class AuditEntry(Answer):
     head = fields_of(audit_log.AuditEntry, "id", "project_id")
     actor = one(AuditActor, get=itself)
-    deed = fields_of(audit_log.AuditEntry, "action", "subject")
+    event = fields_of(audit_log.AuditEntry, "action", "subject")
     details = mapping()
     created_at = time()
 

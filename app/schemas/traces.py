@@ -15,6 +15,7 @@ from app.schemas.answer import (
     either,
     fields_of,
     integer,
+    itself,
     listing,
     many,
     mapping,
@@ -31,7 +32,7 @@ from app.timestamps import of_unix_ns
 
 
 class TraceExportSchema(Schema):
-    """ExportTraceServiceRequest of OTLP; fields that nobody knows are ignored."""
+    """ExportTraceServiceRequest of OTLP; unknown fields are ignored."""
 
     class Meta:
         unknown = INCLUDE
@@ -47,7 +48,7 @@ class PartialSuccess(Answer):
 
 
 class TracesStored(Answer):
-    partial_success = one(PartialSuccess, get=lambda receipt: receipt)
+    partial_success = one(PartialSuccess, get=itself)
 
 
 class TokenUsage(Answer):
@@ -111,8 +112,8 @@ class Session(Answer):
     usage = one(TokenUsage, get=lambda session: sum((turn.usage for turn in session.turns), types.Usage()))
 
 
+# Characters shown of a text.
 EXCERPT = 300
-"""Characters shown of a text."""
 STATUSES = ("running", "ok", "nok", "failed")
 
 

@@ -11,7 +11,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from app.db import Database
-from app.errors import Conflict, Invalid, NotFound
+from app.errors import Conflict, Invalid, NotFound, require
 from app.models import audit_log, language_models
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
@@ -47,9 +47,8 @@ class ModelService:
     def get(self, *, organization_id: int, model_id: int) -> LanguageModel:
         """Return a model; `NotFound` for one that the organization can't see, or that is retired."""
         found = self.list(organization_id=organization_id)
-        if model := next((each for each in found if each.id == model_id and not each.retired), None):
-            return model
-        raise NotFound("There is no such model.")
+        model = next((each for each in found if each.id == model_id and not each.retired), None)
+        return require(model, "There is no such model.")
 
     def cheapest(self, *, organization_id: int, vendor: str) -> LanguageModel:
         """Return the usable model of the vendor with the lowest prices; `Conflict` when there is none."""
@@ -91,9 +90,8 @@ class ModelService:
         if known := self.known(organization_id=organization_id, model_id=model_id):
             return known
         read_at = time.monotonic()
-        model = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
-        if model is None:
-            raise NotFound("There is no such model.")
+        found = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
+        model = require(found, "There is no such model.")
         self._cache[organization_id, model_id] = (read_at + CACHE_S, model)
         return model
 

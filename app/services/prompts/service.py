@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from app.caches import BoundedCache
 from app.db import Database
-from app.errors import NotFound
+from app.errors import NotFound, require
 from app.metrics import Metrics, cache_lookups
 from app.models import prompt_versions, prompts
 from app.models.prompt_versions import VersionRow
@@ -70,16 +70,13 @@ class PromptReader:
         self, connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False
     ) -> tuple[PromptRow, PromptContent]:
         """Return a prompt with its draft; `lock` keeps others from changing it until the transaction ends."""
-        prompt = prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=lock)
-        if prompt is None:
-            raise NotFound("There is no such prompt.")
+        found = prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=lock)
+        prompt = require(found, "There is no such prompt.")
         return prompt, self._content(connection, prompt, prompt, parse_placeholders(prompt.placeholders))
 
     def head(self, connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead:
         head = prompts.find_head(connection, project_id=project_id, prompt_id=prompt_id)
-        if head is None:
-            raise NotFound("There is no such prompt.")
-        return head
+        return require(head, "There is no such prompt.")
 
     def newest(self, connection: Connection, head: PromptHead) -> Version | None:
         """Return the newest version; None for a prompt that was never committed."""
@@ -117,9 +114,8 @@ class PromptReader:
         fallback = None if row.fallback_model_id is None else read(model_id=row.fallback_model_id)
         return content_of(head, row, placeholders, read(model_id=row.language_model_id), fallback)
 
-    def _keep(self, row: VersionRow | None) -> Version:
-        if row is None:
-            raise NotFound("The prompt has no such version.")
+    def _keep(self, found: VersionRow | None) -> Version:
+        row = require(found, "The prompt has no such version.")
         version = Version(row, parse_placeholders(row.placeholders))
         for key in (row.id, (row.prompt_id, row.commit_hash)):
             self._versions.put(key, version, weight=version.weight)

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from app import cursors
 from app.cursors import Page, page_by_id
 from app.db import Database
-from app.errors import NotFound
+from app.errors import require
 from app.models import prompts, sessions, spans, turns
 from app.models.run_log import RunEntry, RunFilter, nth_created_at, page_of_runs
 from app.models.sessions import SessionRange, SessionRow
@@ -66,9 +66,8 @@ class SessionService:
         """Return a session; `NotFound` in another project, or when all of its turns have joined another session."""
         key = session_key_of(session_id)
         with self.database.read() as connection:
-            row = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
-            if row is None:
-                raise NotFound("There is no such session.")
+            known = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
+            row = require(known, "There is no such session.")
             found = turns.list_turns(connection, session_keys=[row.session_key])
             stored = spans.spans_of(
                 connection, project_id=project_id, prompt_id=row.prompt_id, trace_ids=[turn.trace_id for turn in found]
@@ -254,8 +253,8 @@ class LogService:
         """
         after = _Position(*cursors.decode(cursor, int, int, int)) if cursor else None  # type: ignore[arg-type]
         with self.database.read() as connection:
-            if prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id) is None:
-                raise NotFound("There is no such prompt.")
+            head = prompts.find_head(connection, project_id=project_id, prompt_id=prompt_id)
+            require(head, "There is no such prompt.")
             query = _Query(project_id, prompt_id, filters, after)
             read = self._search if filters.sparse else _read
             found, last = read(connection, query, limit + 1)

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from sqlalchemy import Column, Connection, Integer, UniqueConstraint, delete, select
+from sqlalchemy import Connection, Integer, UniqueConstraint, delete, select
 
 from app.models import queries
 from app.models.base import Json, new_table, reference
-
-data_policies = new_table(
-    "data_policies",
-    reference("project_id", "projects"),
-    # Days; null keeps for ever.
-    Column("spans_days", Integer),
-    Column("runs_days", Integer),
-    Column("replays_days", Integer),
-    Column("rejected_days", Integer),
-    # The JSON of `app/otlp/masking.py`.
-    Column("masking", Json, nullable=False),
-    UniqueConstraint("project_id"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +18,17 @@ class DataPolicy:
     `masking` is a list of `{"kind": "pattern" | "pointer", "value": …, "replacement": …}`.
     """
 
-    spans_days: int | None = None
-    runs_days: int | None = None
-    replays_days: int | None = None
-    rejected_days: int | None = None
-    masking: list[dict[str, Any]] = field(default_factory=list)
+    spans_days: Annotated[int | None, Integer] = None
+    runs_days: Annotated[int | None, Integer] = None
+    replays_days: Annotated[int | None, Integer] = None
+    rejected_days: Annotated[int | None, Integer] = None
+    # The JSON of `app/otlp/masking.py`.
+    masking: Annotated[list[dict[str, Any]], Json] = field(default_factory=list)
 
 
+data_policies = new_table(
+    "data_policies", reference("project_id", "projects"), DataPolicy, UniqueConstraint("project_id")
+)
 _COLUMNS = queries.columns_of(DataPolicy, data_policies)
 
 

@@ -215,24 +215,22 @@ def delete_files(connection: Connection, *, run_id: int) -> None:
     connection.execute(delete(run_file_chunks).where(run_file_chunks.c.run_id == run_id))
 
 
+@dataclass(frozen=True, slots=True)
+class KeptKey:
+    body_digest: Annotated[bytes, binary(32)]
+    run_id: Annotated[int, BigInt, ForeignKey("runs.id")]
+    created_at: Annotated[datetime, Timestamp]
+
+
 idempotency_keys = new_table(
     "idempotency_keys",
     reference("api_key_id", "api_keys"),
     Column("key_digest", binary(32), nullable=False),
-    Column("body_digest", binary(32), nullable=False),
-    reference("run_id", "runs"),
-    Column("created_at", Timestamp, nullable=False),
+    KeptKey,
     UniqueConstraint("api_key_id", "key_digest"),
     Index("ix_idempotency_keys_run_id", "run_id"),
     Index("ix_idempotency_keys_created_at", "created_at"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class KeptKey:
-    body_digest: bytes
-    run_id: int
-    created_at: datetime
 
 
 def find_key(connection: Connection, *, api_key_id: int, key_digest: bytes) -> KeptKey | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Annotated, Any
 
 from sqlalchemy import (
     Column,
@@ -24,7 +24,6 @@ from sqlalchemy import (
 from sqlalchemy.dialects.mysql import insert as mysql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from app.chat import TOKEN_COUNTS
 from app.models.base import BigInt, exact, new_table
 from app.models.language_models import language_models
 from app.models.prompt_versions import draft_snapshots
@@ -34,6 +33,21 @@ from app.models.runs import runs
 # Rows that runs which end at the same moment are spread over, so that they don't wait for each other's commit.
 SLOTS = 8
 _KEY = ("project_id", "day", "prompt_id", "commit_hash", "language_model_id", "api_key_id", "source", "slot")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Sums. The last three tokens are parts of the first two; `cost_usd` is that of all."""
+
+    runs: Annotated[int, Integer] = 1
+    failed: Annotated[int, Integer] = 0
+    prompt_tokens: Annotated[int, BigInt] = 0
+    completion_tokens: Annotated[int, BigInt] = 0
+    cache_read_tokens: Annotated[int, BigInt] = 0
+    cache_write_tokens: Annotated[int, BigInt] = 0
+    reasoning_tokens: Annotated[int, BigInt] = 0
+    cost_usd: Annotated[float, Double] = 0.0
+
 
 # No foreign keys: what was spent outlives what it was spent on. No NULLs: they would escape the unique key.
 usage_daily = new_table(
@@ -46,26 +60,9 @@ usage_daily = new_table(
     Column("api_key_id", BigInt, nullable=False),
     Column("source", exact(8), nullable=False),
     Column("slot", Integer, nullable=False),
-    Column("runs", Integer, nullable=False),
-    Column("failed", Integer, nullable=False),
-    *(Column(f"{count}_tokens", BigInt, nullable=False) for count in TOKEN_COUNTS),
-    Column("cost_usd", Double, nullable=False),
+    Spent,
     UniqueConstraint(*_KEY, name="uq_usage_daily"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """Sums. The last three tokens are parts of the first two; `cost_usd` is that of all."""
-
-    runs: int = 1
-    failed: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    reasoning_tokens: int = 0
-    cost_usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,10 +223,16 @@ def test_spans_that_were_refused_are_named_each_time_a_batch_is_sent(world: Worl
     good = span({"service.prompt.id": world.prompt()}, traceId=trace_id, spanId="1" * 16)
     batch = export(good, span({}, traceId=trace_id, spanId="2" * 16))
 
-    first, second = world.send(batch), world.send(batch)
+    def answer() -> Any:
+        """Asked again while it is 503, as an exporter does: on a busy machine a batch may not be stored in time."""
+        found = world.send(batch)
+        assert found.status_code in {200, 503}, found.text
+        return found.json if found.status_code == 200 else None
 
-    assert first.json == second.json
-    assert first.json["partialSuccess"]["rejectedSpans"] == "1"
+    first, second = (wait_until(answer, "the batch to be stored", 60) for _ in range(2))
+
+    assert first == second
+    assert first["partialSuccess"]["rejectedSpans"] == "1"
 
 
 def test_a_message_whose_body_redis_has_lost_asks_for_the_batch_again(world: World) -> None:

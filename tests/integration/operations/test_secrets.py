@@ -93,8 +93,8 @@ def test_no_log_has_a_secret_in_it(watched: Watched, upstream: Upstream) -> None
     refused_key(server.url)
     cookie = browse(server.url, kept["ADMIN_EMAIL"], kept["ADMIN_PASSWORD"])
     invitation = invite(server.url, cookie)
-    requests.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}, timeout=10)
-    demo.session.delete(f"{server.url}/api/v1/api-keys/{made['id']}", timeout=10)
+    requests.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}, timeout=60)
+    demo.session.delete(f"{server.url}/api/v1/api-keys/{made['id']}", timeout=60)
     wait_until(lambda: "/metrics" in watched.logs, "the last request's log line")
 
     hidden = {
@@ -148,7 +148,7 @@ def model_calls(project: RemoteProject, upstream: Upstream) -> str:
 
 def refused_key(url: str) -> None:
     for header in (f"Bearer {WRONG_KEY}", f"Basic {WRONG_KEY}", WRONG_KEY):
-        answer = requests.get(f"{url}/api/v1/prompts", headers={"Authorization": header}, timeout=10)
+        answer = requests.get(f"{url}/api/v1/prompts", headers={"Authorization": header}, timeout=60)
         assert answer.status_code == 401
         assert WRONG_KEY not in answer.text
 
@@ -157,21 +157,21 @@ def browse(url: str, email: str, password: str) -> str:
     """Sign in, once with a wrong password; the session's cookie."""
     browser = requests.Session()
     for tried, status in ((WRONG_PASSWORD, 401), (password, 303)):
-        form = {"csrf": csrf(browser.get(f"{url}/sign-in", timeout=10).text), "email": email, "password": tried}
-        answer = browser.post(f"{url}/sign-in", data=form, allow_redirects=False, timeout=10)
+        form = {"csrf": csrf(browser.get(f"{url}/sign-in", timeout=60).text), "email": email, "password": tried}
+        answer = browser.post(f"{url}/sign-in", data=form, allow_redirects=False, timeout=60)
         assert answer.status_code == status, answer.text
     return str(browser.cookies["reprise_session"])
 
 
 def invite(url: str, cookie: str) -> str:
     """Invite somebody and follow the link; its token."""
-    browser: dict[str, Any] = {"cookies": {"reprise_session": cookie}, "timeout": 10}
+    browser: dict[str, Any] = {"cookies": {"reprise_session": cookie}, "timeout": 60}
     members = f"{url}/projects/1/settings/members"
     form = {"csrf": csrf(requests.get(members, **browser).text), "email": "new@example.org", "role": "member"}
     shown = requests.post(members, data=form, **browser).text
     token = re.search(r"/join/([\w-]+)", shown)
     assert token, shown
-    assert requests.get(f"{url}/join/{token[1]}", timeout=10).status_code == 200
+    assert requests.get(f"{url}/join/{token[1]}", timeout=60).status_code == 200
     return token[1]
 
 

@@ -58,7 +58,7 @@ def test_calls_of_several_models_that_begin_together_are_counted_each_for_its_ow
     with ThreadPoolExecutor(16) as pool:
         calls = {model: [pool.submit(call, model) for _ in range(8)] for model in (MODEL, others)}
         for _ in range(16):
-            assert begun.acquire(timeout=10)
+            assert begun.acquire(timeout=60)
         leave.set()
         assert [sum(one.result() for one in calls[model]) for model in (MODEL, others)] == [2, 2]
     with ExitStack() as places:
@@ -78,7 +78,7 @@ def test_a_call_waits_for_a_place_inside_its_time(client):
         waiting = pool.submit(second)
         assert not waiting.done()
         first.close()
-        assert waiting.result(timeout=10) == "called"
+        assert waiting.result(timeout=60) == "called"
 
 
 def test_when_no_place_becomes_free_in_time_the_call_fails_as_too_slow(client):

@@ -144,7 +144,7 @@ def test_a_try_runs_the_draft_with_its_files_as_a_run_of_this_site(world: World,
 
     assert answer.status_code == 303
     run_id = int(re.search(r"run=(\d+)", answer.headers["location"])[1])  # type: ignore[index]
-    wait_until(lambda: world.get(f"/api/v1/runs/{run_id}").json["status"] == "done", "the run", 20)
+    wait_until(lambda: world.get(f"/api/v1/runs/{run_id}").json["status"] == "done", "the run")
     run = world.get(f"/api/v1/runs/{run_id}").json
     assert (run["source"], run["commitHash"]) == ("ui", None)
     assert [file["fileName"] for file in run["files"]] == ["note.txt"]

@@ -26,7 +26,7 @@ def case_of(world: World, prompt_id: int, *, assertion: str = "STRICT", expected
 def replayed(world: World, case_id: int) -> dict[str, Any]:
     """A replay of the test case, ended."""
     replay_id = world.post(f"/api/v1/test-cases/{case_id}/replays").json["id"]
-    wait_until(lambda: shown(world, replay_id)["status"] not in ("queued", "running"), "the replay", 20)
+    wait_until(lambda: shown(world, replay_id)["status"] not in ("queued", "running"), "the replay")
     return shown(world, replay_id)
 
 

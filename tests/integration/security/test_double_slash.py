@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.access_walk import BODY, BODY_HEADERS, OverSockets
+from tests.support.backends import EMBEDDED_BACKEND
 from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.http_client import Answer, Client
 
+pytestmark = EMBEDDED_BACKEND
 TRIED = [
     ("GET", "/api/v1/prompts"),
     ("PATCH", "/api/v1/prompts/1"),

@@ -73,9 +73,12 @@ def redis_url(redis_server: RedisServer) -> Iterator[str]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests that ask for a server: `-m "not services"` leaves them out. Groups tests for parallel processes.
 
+    Unit tests come first, while no server or worker of other tests is idle beside them: that costs processor time too.
+
     A process runs a group as a whole: the tests of one file on one backend, which share the fixtures of their module.
     pytest sorts tests by backend, and groups are handed out in that order, so each process starts a backend once.
     """
+    items.sort(key=lambda item: "tests/unit/" not in item.path.as_posix())
     for item in items:
         if NEEDS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.services)

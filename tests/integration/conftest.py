@@ -13,6 +13,9 @@ from tests.support.world import World, new_world, running_on, settings_for
 # The key is shared by all tests of the session.
 SETTINGS = {"REPRISE_RATE_LIMIT": "1000000", "REPRISE_PAGE_RATE_LIMIT": "1000000"}
 
+# Of each process that executes runs: hundreds that are idle take as much processor time as the tests.
+THREADS = 40
+
 
 @pytest.fixture(
     scope="session", params=["embedded", pytest.param("services", marks=pytest.mark.services)], ids=lambda name: name
@@ -35,7 +38,9 @@ def backend(
     with (
         mariadb.database() as mysql_url,
         redis_server.database() as redis_url,
-        Deployment(home, mysql_url=mysql_url, redis_url=redis_url, settings=SETTINGS) as deployment,
+        Deployment(
+            home, mysql_url=mysql_url, redis_url=redis_url, workers=1, settings=SETTINGS, threads={"runs": THREADS}
+        ) as deployment,
     ):
         yield deployment
 

@@ -25,7 +25,7 @@ TOOLS = [
 TONE = [{"name": "friendly", "content": "warm", "isDefault": True}, {"name": "formal", "content": "cold"}]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
     with EmbeddedServer(tmp_path_factory.mktemp("connect"), {"REPRISE_RATE_LIMIT": "1000000"}) as server:
         yield server

@@ -42,7 +42,7 @@ class Site:
 Look = Callable[..., AbstractContextManager[Visit]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[support.Browser]:
     missing = support.missing()
     if missing and os.environ.get("REQUIRE_SERVICES"):
@@ -53,7 +53,7 @@ def chromium() -> Iterator[support.Browser]:
         yield browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site(chromium: support.Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with EmbeddedServer(tmp_path_factory.mktemp("ui"), {"REPRISE_PAGE_RATE_LIMIT": "1000000"}) as server:
         known = read_assignments(server.home / "dev.env")
@@ -67,7 +67,7 @@ def site(chromium: support.Browser, tmp_path_factory: pytest.TempPathFactory) ->
         yield Site(server, client, known, signed_in, base, prompt_id, session_id, work)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared_look(chromium: support.Browser, site: Site) -> Look:
     """Opens a signed-in window; `shared_look(color_scheme="dark", width=360)`."""
 

@@ -9,7 +9,7 @@ from tests.support.mariadb import MariaDB
 from tests.support.world import World, new_world, running, settings_for
 
 
-@pytest.fixture(scope="session", params=["sqlite", pytest.param("mysql", marks=pytest.mark.services)])
+@pytest.fixture(scope="package", params=["sqlite", pytest.param("mysql", marks=pytest.mark.services)])
 def container(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
     home = tmp_path_factory.mktemp(request.param)
     if request.param == "sqlite":

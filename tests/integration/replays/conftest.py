@@ -12,7 +12,7 @@ from tests.support.world import World, new_world, running_on, settings_for
 KEY = "sk-very-secret"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared_upstream() -> Iterator[Upstream]:
     with Upstream() as upstream:
         yield upstream
@@ -24,7 +24,7 @@ def upstream(shared_upstream: Upstream) -> Upstream:
     return shared_upstream
 
 
-@pytest.fixture(scope="session", params=["sqlite", pytest.param("services", marks=pytest.mark.services)])
+@pytest.fixture(scope="package", params=["sqlite", pytest.param("services", marks=pytest.mark.services)])
 def container(request, tmp_path_factory, shared_upstream) -> Iterator[Container]:
     home = tmp_path_factory.mktemp(request.param)
     credentials = {"OPENAI": (KEY, shared_upstream.base_url("OPENAI"))}

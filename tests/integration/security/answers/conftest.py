@@ -16,7 +16,7 @@ from tests.support.world import World, new_world, running_on, settings_for
 KEY = "sk-very-secret"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared_upstream() -> Iterator[Upstream]:
     with Upstream() as upstream:
         yield upstream
@@ -39,12 +39,12 @@ class BreakerClock:
         return self.now
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def breaker_clock() -> BreakerClock:
     return BreakerClock()
 
 
-@pytest.fixture(scope="session", params=["sqlite", pytest.param("services", marks=pytest.mark.services)])
+@pytest.fixture(scope="package", params=["sqlite", pytest.param("services", marks=pytest.mark.services)])
 def container(request, tmp_path_factory, shared_upstream, breaker_clock) -> Iterator[Container]:
     credentials = {vendor: (KEY, shared_upstream.base_url(vendor)) for vendor in PATHS}
     home = tmp_path_factory.mktemp(request.param)

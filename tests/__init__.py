@@ -1,0 +1,1 @@
+"""Packages, so that fixtures of the scope "package" end with the last test of their folder."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 
 
@@ -33,12 +33,11 @@ class OutageBreaker:
     def guard(self) -> Iterator[None]:
         """Let a call through and learn from its end; raises the refusal while the breaker is open."""
         probe = self._enter()
-        try:
+        with ExitStack() as stack:
+            stack.push(
+                lambda _, error, __: self._leave(probe, outage=False if error is None else self.is_outage(error))
+            )
             yield
-        except BaseException as error:
-            self._leave(probe, outage=self.is_outage(error))
-            raise
-        self._leave(probe, outage=False)
 
     def _enter(self) -> bool:
         """Return whether the call is a probe."""

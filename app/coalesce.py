@@ -42,9 +42,9 @@ class Coalescer(Generic[Q, A]):
                 self._give_up(ticket)
             if not ticket.answered:
                 self._ask_together(ticket)
-        except BaseException:
-            self._leave(ticket)
-            raise
+        finally:
+            if not ticket.answered:
+                self._leave(ticket)
         if ticket.error is not None:
             raise ticket.error
         return ticket.answer

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Protocol
 
 import redis
@@ -161,14 +161,8 @@ def provider_calls(metrics: Metrics) -> Callable[[_Model], AbstractContextManage
 
     @contextmanager
     def observed(model: _Model) -> Iterator[None]:
-        outcome = "ok"
-        try:
-            with metrics.timed(PROVIDER_SECONDS, model.vendor):
-                yield
-        except BaseException as error:
-            outcome = type(error).__name__
-            raise
-        finally:
-            metrics.count(PROVIDER_CALLS, model.vendor, outcome)
+        with ExitStack() as counted, metrics.timed(PROVIDER_SECONDS, model.vendor):
+            counted.push(lambda kind, *_: metrics.count(PROVIDER_CALLS, model.vendor, kind.__name__ if kind else "ok"))
+            yield
 
     return observed

@@ -15,7 +15,11 @@ setup(
     python_requires=">=3.11",
     packages=find_packages(include=["app", "app.*", "config", "migrations", "migrations.*"]),
     include_package_data=True,
-    package_data={"app.providers": ["catalogue.toml"], "app.web": ["templates/*.html", "static/*"]},
+    package_data={
+        "app.providers": ["catalogue.toml"],
+        "app.services.operations": ["demo.json"],
+        "app.web": ["templates/*.html", "static/*"],
+    },
     install_requires=[
         "alembic>=1.18,<2",
         "any-llm-sdk[anthropic,gemini,openai]>=1.40,<2",

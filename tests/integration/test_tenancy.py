@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.services.operations.demo import export
 from tests.support.api_routes import NOTHING, ApiRoute, api_routes
+from tests.support.conversations import export
 from tests.support.everything import MARK, TURNS, everything, new_prompt, organization
 from tests.support.world import World, new_world
 

@@ -9,6 +9,7 @@ from app.db import Database
 from app.errors import NotFound, Unauthorized
 from app.models import organizations, schema
 from app.models.organizations import Project
+from app.models.queries import insert_row
 from app.services.accounts.keys import KeyService
 from app.services.accounts.service import AccountService
 from app.services.language_models.service import ModelService
@@ -97,8 +98,9 @@ class SetupService:
     def _first_project(self) -> Project:
         with self.database.write() as connection:
             if not organizations.list_projects(connection):
-                organization_id = organizations.add_organization(connection, name=ORGANIZATION, now=self.now())
-                organizations.add_project(connection, organization_id=organization_id, name=PROJECT, now=self.now())
+                now, table = self.now(), organizations.organizations
+                owner = insert_row(connection, table, name=ORGANIZATION, created_at=now)
+                insert_row(connection, organizations.projects, organization_id=owner, name=PROJECT, created_at=now)
             return organizations.list_projects(connection)[0]
 
     def _key(self, project_id: int, *, new_key: bool) -> str:

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from app.services.operations.demo import export as conversation
 from app.services.traces.ingest import IngestService, KnownPrompts
+from tests.support.conversations import export as conversation
 from tests.support.everything import TURNS
 from tests.support.world import World
 

@@ -8,9 +8,9 @@ import pytest
 
 from app.errors import NotFound
 from app.models.audit_log import audit_log
-from app.services.operations.demo import export as conversation
 from app.services.traces.ingest import KnownPrompts
 from tests.integration.data.conftest import counts
+from tests.support.conversations import export as conversation
 from tests.support.everything import MARK, TURNS, everything
 from tests.support.exports import export, span
 from tests.support.readable import tables_with

@@ -7,13 +7,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from app.models import removal
-from app.services.operations.demo import export as conversation
+from app.models.removal import TurnScope
 from tests.integration.data.conftest import Days, counts, keep
+from tests.support.conversations import export as conversation
 from tests.support.everything import TURNS, everything
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
@@ -143,9 +143,9 @@ def test_spans_that_arrive_for_turns_being_removed_leave_whole_sessions(world: W
 
     def remove() -> None:
         database, before = world.container.database, world.container.now() + timedelta(days=1)
-        scope: dict[str, Any] = {"project_id": world.project_id, "before": before, "limit": 5}
+        scope = TurnScope(world.project_id, before=before)
         while not stop.is_set():
-            database.retrying(lambda connection: removal.remove_old_turns(connection, **scope))
+            database.retrying(lambda connection: removal.remove_turns(connection, scope, limit=5))
 
     def send(place: int) -> list[int]:
         return [world.send(traces(prompt_id, *ids[place::2], spans=n + 1)).status_code for n in range(10)]
@@ -175,8 +175,7 @@ def test_spans_that_arrive_for_turns_being_removed_leave_whole_sessions(world: W
 
 @pytest.mark.usefixtures("no_policies_of_others")
 def test_the_clock_stops_in_time_and_goes_on_where_it_stopped(world: World) -> None:
-    from app.services.data.deletion import Remover
-    from app.services.data.policies import RetentionService
+    from app.services.data.removal import Remover, RetentionService
 
     world.send(conversation(world.prompt(), "c", TURNS, start_ns=1_760_000_000_000_000_000))
     keep(world, spans_days=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from app.services.operations.demo import RecordedCall, RecordedTurn, export
+from tests.support.conversations import RecordedCall, RecordedTurn, export
 from tests.support.waiting import wait_until
 from tests.support.world import World
 

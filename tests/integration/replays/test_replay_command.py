@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app.services.operations.demo import RecordedCall, RecordedTurn, export
 from tests.integration.replays.recording import START_NS, tool
+from tests.support.conversations import RecordedCall, RecordedTurn, export
 from tests.support.deployment import ROOT, environment
 from tests.support.http_client import Client
 

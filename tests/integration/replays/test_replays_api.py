@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from app.services.operations.demo import RecordedTurn
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import (
@@ -22,6 +21,7 @@ from tests.integration.replays.recording import (
     results,
     start,
 )
+from tests.support.conversations import RecordedTurn
 from tests.support.world import World, new_world
 
 REPEATED = (

@@ -3,9 +3,9 @@
 import pytest
 
 from app.models.data_policies import DataPolicy
-from app.services.operations.demo import RecordedCall, RecordedTurn
 from tests.fakes.wire import Reply
 from tests.integration.replays import recording
+from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.readable import readable
 
 MASK = "[masked]"

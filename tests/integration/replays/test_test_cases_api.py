@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.services.operations.demo import RecordedTurn
 from tests.integration.replays.recording import HOT, make_case, prompt, record
+from tests.support.conversations import RecordedTurn
 from tests.support.world import World, new_world
 
 

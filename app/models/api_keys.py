@@ -77,21 +77,6 @@ _KEYS = select(*queries.columns_of(ApiKey, api_keys, organization_id=projects.c.
 )
 
 
-def add_key(
-    connection: Connection,
-    *,
-    project_id: int,
-    name: str,
-    digest: bytes,
-    last_four: str,
-    now: datetime,
-    scopes: frozenset[str],
-    expires_at: datetime | None,
-) -> int:
-    shown = {"name": name, "last_four": last_four, "scopes": scopes, "created_at": now, "expires_at": expires_at}
-    return queries.insert_row(connection, api_keys, project_id=project_id, digest=digest, **shown)
-
-
 def find_by_digest(connection: Connection, digest: bytes) -> ApiKey | None:
     return queries.find_row(connection, ApiKey, _KEYS.where(api_keys.c.digest == digest))
 

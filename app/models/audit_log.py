@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from sqlalchemy import Column, Connection, Index, String, select, update
+from sqlalchemy import Column, Connection, Index, String, select
 
 from app.models import organizations, queries
 from app.models.base import BigInt, Json, Timestamp, exact, new_table
@@ -105,10 +105,10 @@ def note(
     actor: Actor,
     action: Action,
     subject: str,
+    details: Mapping[str, Any] | None = None,
     *,
     organization_id: int | None = None,
     project_id: int | None = None,
-    details: Mapping[str, Any] | None = None,
 ) -> int:
     """Write an entry on a change, in the change's own transaction; returns the entry's id.
 
@@ -130,11 +130,6 @@ def note(
         details=dict(details or {}),
         created_at=now,
     )
-
-
-def change_details(connection: Connection, *, entry_id: int, details: Mapping[str, Any]) -> None:
-    """Replace the details of an entry that counts; all other entries stay as they were written."""
-    connection.execute(update(audit_log).where(audit_log.c.id == entry_id).values(details=dict(details)))
 
 
 def list_entries(

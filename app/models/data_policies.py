@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
-from sqlalchemy import Connection, Integer, UniqueConstraint, delete, select
+from sqlalchemy import Connection, Integer, UniqueConstraint, select
 
 from app.models import queries
 from app.models.base import Json, new_table, reference
@@ -47,7 +47,3 @@ def list_policies(connection: Connection) -> dict[int, DataPolicy]:
 
 def put_policy(connection: Connection, *, project_id: int, policy: DataPolicy) -> None:
     queries.put_row(connection, data_policies, key={"project_id": project_id}, values=asdict(policy))
-
-
-def delete_policy(connection: Connection, *, project_id: int) -> None:
-    connection.execute(delete(data_policies).where(data_policies.c.project_id == project_id))

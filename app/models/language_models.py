@@ -20,7 +20,6 @@ from sqlalchemy import (
     UniqueConstraint,
     and_,
     bindparam,
-    delete,
     func,
     select,
     update,
@@ -186,17 +185,3 @@ def list_credentials(connection: Connection, *, organization_id: int) -> list[tu
     statement = select(_KEY.vendor, _KEY.encrypted_key, _KEY.base_url, _KEY.created_at)
     rows = connection.execute(statement.where(_KEY.organization_id == organization_id))
     return [(row[0], row[1], row[2], row[3]) for row in rows]
-
-
-def put_credential(
-    connection: Connection, *, organization_id: int, vendor: str, encrypted_key: str, base_url: str, now: datetime
-) -> None:
-    """Store the organization's credential for the vendor, in place of an older one."""
-    key = {"organization_id": organization_id, "vendor": vendor}
-    values = {"encrypted_key": encrypted_key, "base_url": base_url, "created_at": now}
-    queries.put_row(connection, vendor_credentials, key=key, values=values)
-
-
-def delete_credential(connection: Connection, *, organization_id: int, vendor: str) -> bool:
-    statement = delete(vendor_credentials).where(_KEY.organization_id == organization_id, _KEY.vendor == vendor)
-    return queries.changes_row(connection, statement)

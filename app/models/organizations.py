@@ -55,14 +55,6 @@ projects = new_table(
 _PROJECT = select(*queries.columns_of(Project, projects)).where(projects.c.erased_at.is_(None))
 
 
-def add_organization(connection: Connection, *, name: str, now: datetime) -> int:
-    return queries.insert_row(connection, organizations, name=name, created_at=now)
-
-
-def add_project(connection: Connection, *, organization_id: int, name: str, now: datetime) -> int:
-    return queries.insert_row(connection, projects, organization_id=organization_id, name=name, created_at=now)
-
-
 def first_organization(connection: Connection) -> int | None:
     """The id of the instance's oldest organization, which `reprise init` or the first start made."""
     found: int | None = connection.execute(select(func.min(organizations.c.id))).scalar_one()
@@ -97,10 +89,6 @@ def organizations_of(connection: Connection, table: Table, ids: Collection[int])
     """{id: organization} of the rows of a table whose rows are a project's."""
     owned = select(table.c.id, projects.c.organization_id).join(projects, projects.c.id == table.c.project_id)
     return {row[0]: row[1] for row in connection.execute(owned.where(table.c.id.in_(sorted(ids))))}
-
-
-def rename_project(connection: Connection, *, project_id: int, name: str) -> None:
-    connection.execute(update(projects).where(projects.c.id == project_id).values(name=name))
 
 
 class Role(StrEnum):
@@ -151,12 +139,6 @@ _MEMBER = select(*queries.columns_of(Member, memberships, name=users.c.name, ema
 )
 
 
-def add_membership(connection: Connection, *, organization_id: int, user_id: int, role: Role, now: datetime) -> None:
-    queries.insert_row(
-        connection, memberships, organization_id=organization_id, user_id=user_id, role=role, created_at=now
-    )
-
-
 def roles_of(connection: Connection, *, user_id: int) -> dict[int, Role]:
     """The user's role in each of their organizations, by its id."""
     statement = select(memberships.c.organization_id, memberships.c.role).where(memberships.c.user_id == user_id)
@@ -174,16 +156,6 @@ def lock_roles(connection: Connection, *, organization_id: int) -> dict[int, Rol
     c = memberships.c
     statement = select(c.user_id, c.role).where(c.organization_id == organization_id).order_by(c.id).with_for_update()
     return {row[0]: row[1] for row in connection.execute(statement)}
-
-
-def set_role(connection: Connection, *, organization_id: int, user_id: int, role: Role) -> None:
-    ours = memberships.c.organization_id == organization_id, memberships.c.user_id == user_id
-    connection.execute(update(memberships).where(*ours).values(role=role))
-
-
-def remove_membership(connection: Connection, *, organization_id: int, user_id: int) -> None:
-    ours = memberships.c.organization_id == organization_id, memberships.c.user_id == user_id
-    connection.execute(delete(memberships).where(*ours))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,20 +184,6 @@ _OPEN = (
     .join(organizations, organizations.c.id == invitations.c.organization_id)
     .where(invitations.c.accepted_by.is_(None))
 )
-
-
-def add_invitation(
-    connection: Connection,
-    *,
-    organization_id: int,
-    email: str,
-    role: Role,
-    digest: bytes,
-    now: datetime,
-    expires_at: datetime,
-) -> None:
-    values = {"email": email, "role": role, "digest": digest, "created_at": now, "expires_at": expires_at}
-    queries.insert_row(connection, invitations, organization_id=organization_id, **values)
 
 
 def find_invitation(connection: Connection, *, digest: bytes, now: datetime) -> Invitation | None:

@@ -57,10 +57,6 @@ _VERSION = select(*queries.columns_of(VersionRow, prompt_versions))
 _C = prompt_versions.c
 
 
-def add_version(connection: Connection, *, values: dict[str, Any], now: datetime) -> int:
-    return queries.insert_row(connection, prompt_versions, created_at=now, **values)
-
-
 def find_version(connection: Connection, *, prompt_id: int, commit_hash: str) -> VersionRow | None:
     statement = _VERSION.where(_C.prompt_id == prompt_id, _C.commit_hash == commit_hash)
     return queries.find_row(connection, VersionRow, statement)

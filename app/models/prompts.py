@@ -82,10 +82,6 @@ _FIND_HEAD = select(*queries.columns_of(PromptHead, prompts, organization_id=_OR
 _FIND_PROMPT = select(*queries.columns_of(PromptRow, prompts, organization_id=_ORGANIZATION)).where(*_OWN)
 
 
-def add_prompt(connection: Connection, *, values: dict[str, Any], now: datetime) -> int:
-    return queries.insert_row(connection, prompts, created_at=now, updated_at=now, **values)
-
-
 def find_head(connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead | None:
     """Find a prompt of the project, unless it is archived."""
     return queries.find_row(connection, PromptHead, _FIND_HEAD, {"prompt_id": prompt_id, "project_id": project_id})
@@ -151,12 +147,6 @@ def change_draft(connection: Connection, *, prompt_id: int, values: dict[str, An
     """Write `values` and count the revision, which the draft's ETag shows."""
     statement = update(prompts).where(_C.id == prompt_id)
     connection.execute(statement.values(updated_at=now, revision=_C.revision + 1, **values))
-
-
-def note_commit(connection: Connection, *, prompt_id: int, version_id: int, now: datetime) -> None:
-    """Make the version the newest; the draft, now equal to it, keeps its revision."""
-    statement = update(prompts).where(_C.id == prompt_id)
-    connection.execute(statement.values(updated_at=now, newest_version_id=version_id, committed=True))
 
 
 def archive_prompt(connection: Connection, *, project_id: int, prompt_id: int, now: datetime) -> bool:

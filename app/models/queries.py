@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Executable, Insert, Select, Table, insert
+from sqlalchemy import ColumnElement, Connection, Executable, Insert, Select, Table, delete, insert, update
 from sqlalchemy.dialects.mysql import insert as mysql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
@@ -53,6 +53,16 @@ def newest_first(
 def insert_row(connection: Connection, table: Table, /, **values: Any) -> int:
     """Insert a row; returns its id."""
     return int(connection.execute(insert(table), values).inserted_primary_key[0])  # type: ignore[index]
+
+
+def update_rows(connection: Connection, table: Table, /, key: Mapping[str, Any], **values: Any) -> None:
+    """Set columns of the rows that have the values of `key`."""
+    connection.execute(update(table).filter_by(**key).values(**values))
+
+
+def delete_rows(connection: Connection, table: Table, /, **key: Any) -> int:
+    """Delete the rows that have the values of `key`; returns their number."""
+    return connection.execute(delete(table).filter_by(**key)).rowcount
 
 
 def changes_row(connection: Connection, statement: Executable, parameters: Mapping[str, Any] | None = None) -> bool:

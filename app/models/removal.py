@@ -12,19 +12,16 @@ from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, select, true, update
+from sqlalchemy import ColumnElement, Connection, Select, Table, delete, select, update
 
-from app.models.api_keys import api_keys
 from app.models.base import metadata
 from app.models.bulk import first_batch_id, pieces
 from app.models.organizations import projects
 from app.models.prompts import prompts
-from app.models.replays import UNFINISHED as UNFINISHED_REPLAYS
-from app.models.replays import replays
-from app.models.runs import UNFINISHED as UNFINISHED_RUNS
-from app.models.runs import idempotency_keys, run_file_chunks, runs
+from app.models.queries import changes_row
+from app.models.runs import UNFINISHED, idempotency_keys, run_file_chunks
 from app.models.sessions import settle
-from app.models.spans import rejected_spans, spans
+from app.models.spans import spans
 from app.models.turns import turns
 
 TURNS_AT_ONCE = 100
@@ -80,67 +77,34 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
     return limit - left + len(emptied)
 
 
-def remove_old_turns(connection: Connection, *, project_id: int, before: datetime, limit: int) -> int:
-    """Remove turns whose last span was received before `before`, with their spans."""
-    return remove_turns(connection, TurnScope(project_id, before=before), limit=limit)
+# The columns that refer to rows of a table, and whose rows are removed with those.
+_REFERRING = {
+    "runs": (run_file_chunks.c.run_id, idempotency_keys.c.run_id),
+    "api_keys": (idempotency_keys.c.api_key_id,),
+}
 
 
-def remove_old_runs(connection: Connection, *, project_id: int, before: datetime, limit: int) -> int:
-    """Remove finished runs that were requested before `before`."""
-    c = runs.c
-    old = and_(c.project_id == project_id, c.created_at < before, c.status.not_in(UNFINISHED_RUNS))
-    return _remove_runs(connection, old, limit=limit)
+def remove_old(connection: Connection, table: str, *, project_id: int, before: datetime, limit: int) -> int:
+    """Remove finished runs or replays that were requested before `before`, or spans that were rejected before it."""
+    c = metadata.tables[table].c
+    conditions = [c.project_id == project_id, (c.received_at if "received_at" in c else c.created_at) < before]
+    if "status" in c:
+        conditions.append(c.status.not_in(UNFINISHED))
+    return _remove(connection, table, *conditions, limit=limit)
 
 
-def remove_runs_of(connection: Connection, *, prompt_id: int, limit: int) -> int:
-    """Remove the prompt's runs; workers of unfinished ones find nothing to finish."""
-    return _remove_runs(connection, runs.c.prompt_id == prompt_id, limit=limit)
+def remove_of(connection: Connection, table: str, *, limit: int, **owner: int) -> int:
+    """Remove the rows of an owner, such as `prompt_id=1`; workers of its unfinished runs find nothing to finish."""
+    c = metadata.tables[table].c
+    return _remove(connection, table, *(c[name] == id_ for name, id_ in owner.items()), limit=limit)
 
 
-def _remove_runs(connection: Connection, condition: ColumnElement[bool], *, limit: int) -> int:
-    ids = _ids(connection, select(runs.c.id).where(condition).limit(limit))
-    for table in (run_file_chunks, idempotency_keys):
-        if ids:
-            connection.execute(delete(table).where(table.c.run_id.in_(ids)))
-    return _delete(connection, runs, ids)
-
-
-def remove_old_replays(connection: Connection, *, project_id: int, before: datetime, limit: int) -> int:
-    """Remove finished replays that were requested before `before`."""
-    c = replays.c
-    old = and_(c.project_id == project_id, c.created_at < before, c.status.not_in(UNFINISHED_REPLAYS))
-    return _remove(connection, replays, old, limit=limit)
-
-
-def remove_old_rejected(connection: Connection, *, project_id: int, before: datetime, limit: int) -> int:
-    """Remove rejected spans that were received before `before`."""
-    c = rejected_spans.c
-    return _remove(connection, rejected_spans, and_(c.project_id == project_id, c.received_at < before), limit=limit)
-
-
-def remove_rejected_of(connection: Connection, *, project_id: int, prompt_id: int | None, limit: int) -> int:
-    """Remove the project's rejected spans: those that named the prompt, or all if it is None."""
-    c = rejected_spans.c
-    named = true() if prompt_id is None else c.prompt_id == prompt_id
-    return _remove(connection, rejected_spans, and_(c.project_id == project_id, named), limit=limit)
-
-
-def remove_of_prompt(connection: Connection, table: str, *, prompt_id: int, limit: int) -> int:
-    """Remove rows of `table`, which has a column `prompt_id` and no table that refers to it."""
+def _remove(connection: Connection, table: str, *conditions: ColumnElement[bool], limit: int) -> int:
     rows = metadata.tables[table]
-    return _remove(connection, rows, rows.c.prompt_id == prompt_id, limit=limit)
-
-
-def remove_keys_of(connection: Connection, *, project_id: int, limit: int) -> int:
-    """Remove the project's API keys with their idempotency keys."""
-    ids = _ids(connection, select(api_keys.c.id).where(api_keys.c.project_id == project_id).limit(limit))
-    if ids:
-        connection.execute(delete(idempotency_keys).where(idempotency_keys.c.api_key_id.in_(ids)))
-    return _delete(connection, api_keys, ids)
-
-
-def _remove(connection: Connection, table: Table, condition: ColumnElement[bool], *, limit: int) -> int:
-    return _delete(connection, table, _ids(connection, select(table.c.id).where(condition).limit(limit)))
+    ids = _ids(connection, select(rows.c.id).where(*conditions).limit(limit))
+    for column in _REFERRING.get(table, ()) if ids else ():
+        connection.execute(delete(column.table).where(column.in_(ids)))
+    return _delete(connection, rows, ids)
 
 
 def _ids(connection: Connection, statement: Select[tuple[int]]) -> list[int]:
@@ -157,14 +121,14 @@ def mark_prompt(connection: Connection, *, project_id: int, prompt_id: int, now:
     found = update(prompts).where(c.id == prompt_id, c.project_id == project_id, c.erased_at.is_(None))
     empty = {"name": "", "value": "", "assertion_value": "", "config": {}, "placeholders": []}
     gone = {"newest_version_id": None, "committed": False, "archived_at": now, "erased_at": now, "updated_at": now}
-    return connection.execute(found.values(revision=c.revision + 1, **empty, **gone)).rowcount == 1
+    return changes_row(connection, found.values(revision=c.revision + 1, **empty, **gone))
 
 
-def mark_project(connection: Connection, *, project_id: int, now: datetime) -> list[int] | None:
-    """Hide the project and empty its prompts; returns their ids, None if there is no such project."""
+def mark_project(connection: Connection, *, project_id: int, now: datetime) -> list[int]:
+    """Hide the project and empty its prompts; returns their ids, none if there is no such project."""
     found = update(projects).where(projects.c.id == project_id, projects.c.erased_at.is_(None))
-    if connection.execute(found.values(name="", erased_at=now)).rowcount != 1:
-        return None
+    if not changes_row(connection, found.values(name="", erased_at=now)):
+        return []
     ids = list(connection.scalars(select(prompts.c.id).where(prompts.c.project_id == project_id)))
     for prompt_id in ids:
         mark_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=now)
@@ -179,10 +143,3 @@ def erased_prompts(connection: Connection, *, since: datetime) -> list[tuple[int
 
 def erased_projects(connection: Connection, *, since: datetime) -> list[int]:
     return list(connection.scalars(select(projects.c.id).where(projects.c.erased_at >= since)))
-
-
-def has_prompt(connection: Connection, *, project_id: int, prompt_id: int) -> bool:
-    """True if the project has the prompt, archived or not, and it is not erased."""
-    c = prompts.c
-    found = select(c.id).where(c.id == prompt_id, c.project_id == project_id, c.erased_at.is_(None))
-    return connection.scalar(found) is not None

@@ -13,7 +13,7 @@ from app.chat import TOKEN_COUNTS
 from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
 from app.models.organizations import projects
 from app.models.prompt_versions import draft_snapshots
-from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
+from app.models.queries import changes_row, columns_of, find_row, list_rows, newest_first
 
 Status = Literal["queued", "running", "passed", "failed", "needs_review", "error", "cancelled"]
 STATUSES = ("queued", "running", "passed", "failed", "needs_review", "error", "cancelled")
@@ -94,10 +94,6 @@ _ROW = (
     .join(projects, projects.c.id == replays.c.project_id)
     .join(draft_snapshots, draft_snapshots.c.id == replays.c.draft_snapshot_id)
 )
-
-
-def add_replay(connection: Connection, *, values: dict[str, Any], now: datetime) -> int:
-    return insert_row(connection, replays, status="queued", created_at=now, **values)
 
 
 def find_replay(connection: Connection, *, project_id: int, replay_id: int) -> ReplayRow | None:

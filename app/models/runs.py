@@ -155,10 +155,6 @@ _FIND_RUNS = _ROW.where(runs.c.id.in_(bindparam("run_ids", expanding=True)))
 _FIND_CLAIMED = _FIND_RUNS.where(runs.c.claim == bindparam("token"))
 
 
-def add_run(connection: Connection, *, values: Mapping[str, Any], now: datetime) -> int:
-    return insert_row(connection, runs, status="queued", created_at=now, **values)
-
-
 def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow | None:
     return find_row(connection, RunRow, _FIND_RUN, {"run_id": run_id, "of_project": project_id})
 
@@ -211,10 +207,6 @@ def read_file(connection: Connection, *, run_id: int, position: int) -> bytes:
     return b"".join(connection.scalars(pieces))
 
 
-def delete_files(connection: Connection, *, run_id: int) -> None:
-    connection.execute(delete(run_file_chunks).where(run_file_chunks.c.run_id == run_id))
-
-
 @dataclass(frozen=True, slots=True)
 class KeptKey:
     body_digest: Annotated[bytes, binary(32)]
@@ -245,10 +237,6 @@ def add_key(connection: Connection, *, values: Mapping[str, Any], now: datetime,
     same = delete(idempotency_keys).where(*(c[name] == values[name] for name in ("api_key_id", "key_digest")))
     connection.execute(same.where(c.created_at <= expired_before))
     insert_row(connection, idempotency_keys, created_at=now, **values)
-
-
-def delete_key_of_run(connection: Connection, *, run_id: int) -> None:
-    connection.execute(delete(idempotency_keys).where(idempotency_keys.c.run_id == run_id))
 
 
 def delete_expired_keys(connection: Connection, *, before: datetime, limit: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
-from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, delete, select, update
+from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, delete, select
 
 from app.models import queries
 from app.models.base import Timestamp, binary, exact, new_table, reference
@@ -30,20 +30,12 @@ users = new_table("users", User, UniqueConstraint("email"))
 _SELECT = select(*queries.columns_of(User, users))
 
 
-def add_user(connection: Connection, *, email: str, name: str, password_hash: str, now: datetime) -> int:
-    return queries.insert_row(connection, users, email=email, name=name, password_hash=password_hash, created_at=now)
-
-
 def find_by_email(connection: Connection, email: str) -> User | None:
     return queries.find_row(connection, User, _SELECT.where(users.c.email == email))
 
 
 def find_user(connection: Connection, user_id: int) -> User | None:
     return queries.find_row(connection, User, _SELECT.where(users.c.id == user_id))
-
-
-def set_password(connection: Connection, *, user_id: int, password_hash: str) -> None:
-    connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
 
 
 Kind = Literal["session", "link"]
@@ -68,14 +60,6 @@ class SignedIn:
     name: str
 
 
-def add_sign_in(
-    connection: Connection, *, user_id: int, kind: Kind, digest: bytes, now: datetime, expires_at: datetime
-) -> None:
-    queries.insert_row(
-        connection, sign_ins, user_id=user_id, kind=kind, digest=digest, created_at=now, expires_at=expires_at
-    )
-
-
 def find_signed_in(connection: Connection, *, kind: Kind, digest: bytes, now: datetime) -> SignedIn | None:
     """The user of a token that has not expired."""
     statement = (
@@ -84,17 +68,6 @@ def find_signed_in(connection: Connection, *, kind: Kind, digest: bytes, now: da
         .where(sign_ins.c.digest == digest, sign_ins.c.kind == kind, sign_ins.c.expires_at > now)
     )
     return queries.find_row(connection, SignedIn, statement)
-
-
-def remove_sign_in(connection: Connection, *, kind: Kind, digest: bytes) -> bool:
-    """Delete a sign-in; False if there is none."""
-    return queries.changes_row(connection, delete(sign_ins).where(sign_ins.c.kind == kind, sign_ins.c.digest == digest))
-
-
-def remove_sign_ins(connection: Connection, *, user_id: int, kind: Kind | None = None) -> None:
-    """Delete the sign-ins of a user, all or those of one kind."""
-    statement = delete(sign_ins).where(sign_ins.c.user_id == user_id)
-    connection.execute(statement.where(sign_ins.c.kind == kind) if kind else statement)
 
 
 def remove_expired_sign_ins(connection: Connection, *, now: datetime) -> None:

@@ -29,10 +29,9 @@ from app.services.accounts.projects import AuditService, Owners, ProjectService
 from app.services.accounts.service import AccountService
 from app.services.accounts.sign_in_attempts import KnownOrigins
 from app.services.accounts.sign_ins import SignInService
-from app.services.data.deletion import DeletionService
 from app.services.data.export import ExportService
 from app.services.data.masking import MaskingRules
-from app.services.data.policies import DataPolicyService, RetentionService
+from app.services.data.removal import DataPolicyService, DeletionService, RetentionService
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService, OwnModelService
 from app.services.operations.metrics import MetricsService

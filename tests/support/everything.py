@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from app.services.operations.demo import RecordedTurn, export
+from tests.support.conversations import RecordedTurn, export
 from tests.support.waiting import wait_until
 
 # Nothing of another project says it, so that an answer that has it has leaked.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.db import build_database
 from app.metrics import Metrics
 from app.models import organizations
+from app.models.queries import insert_row
 from app.services.accounts.keys import SCOPES, KeyService
 from app.timestamps import utc_now
 from tests.support.deployment import Deployment, EmbeddedServer
@@ -17,10 +18,9 @@ def new_organization(server: EmbeddedServer | Deployment, name: str) -> Client:
     database = build_database(url, pool_size=1, on_lock_retry=lambda: None, on_pool_timeout=lambda: None)
     try:
         with database.write() as connection:
-            organization_id = organizations.add_organization(connection, name=name, now=utc_now())
-            project_id = organizations.add_project(
-                connection, organization_id=organization_id, name=name, now=utc_now()
-            )
+            new = {"name": name, "created_at": utc_now()}
+            owner = insert_row(connection, organizations.organizations, **new)
+            project_id = insert_row(connection, organizations.projects, organization_id=owner, **new)
         keys = KeyService(database=database, now=utc_now, metrics=Metrics())
         return server.client(keys.create(project_id=project_id, name=name, scopes=SCOPES).secret)
     finally:

@@ -20,6 +20,7 @@ from sqlalchemy import text
 from app.container import Container
 from app.models import language_models, organizations, prompts, schema, users
 from app.models.organizations import Role
+from app.models.queries import insert_row
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.providers.router import Providers
@@ -92,8 +93,10 @@ class World:
                 "language_model_id": model_id,
                 "config": {},
                 "placeholders": [],
+                "created_at": self.container.now(),
+                "updated_at": self.container.now(),
             }
-            return prompts.add_prompt(connection, values=values, now=self.container.now())
+            return insert_row(connection, prompts.prompts, **values)
 
     def member(self, email: str, password: str = "correct horse battery") -> None:
         """Makes an admin of the organization who can sign in."""
@@ -105,9 +108,10 @@ class World:
         now = self.container.now()
         with self.container.database.write() as connection:
             email = f"{secrets.token_hex(6)}@example.org"
-            user = users.add_user(connection, email=email, name="Ada", password_hash="none", now=now)
-            organization = self.organization_id
-            organizations.add_membership(connection, organization_id=organization, user_id=user, role=role, now=now)
+            new = {"email": email, "name": "Ada", "password_hash": "none", "created_at": now}
+            user = insert_row(connection, users.users, **new)
+            member = {"organization_id": self.organization_id, "user_id": user, "role": role, "created_at": now}
+            insert_row(connection, organizations.memberships, **member)
         return self.container.services.sign_ins.start(user, Origin("127.0.0.1"), way="password").token
 
     def count(self, table: str) -> int:
@@ -179,7 +183,8 @@ def running_on(
 def new_world(container: Container) -> World:
     now = container.now()
     with container.database.write() as connection:
-        organization_id = organizations.add_organization(connection, name="Ada & Söhne", now=now)
-        project_id = organizations.add_project(connection, organization_id=organization_id, name="P", now=now)
+        organization_id = insert_row(connection, organizations.organizations, name="Ada & Söhne", created_at=now)
+        project = {"organization_id": organization_id, "name": "P", "created_at": now}
+        project_id = insert_row(connection, organizations.projects, **project)
     key = container.services.keys.create(project_id=project_id, name="test", scopes=SCOPES).secret
     return World(container, CheckedClient(build_app(container)), organization_id, project_id, key)

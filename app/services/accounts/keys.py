@@ -18,6 +18,7 @@ from app.metrics import Metrics, cache_lookups
 from app.models import api_keys, audit_log, organizations
 from app.models.api_keys import ApiKey
 from app.models.audit_log import SYSTEM, Action, Actor
+from app.models.queries import insert_row
 from app.timestamps import Now
 
 # Permits changes of the organization, which all of its projects share; so no key has this scope by default.
@@ -79,16 +80,9 @@ class KeyService:
         secret = "rp_" + new_token()
         with self.database.write() as connection:
             organizations.require_project(connection, project_id)
-            key_id = api_keys.add_key(
-                connection,
-                project_id=project_id,
-                name=name,
-                digest=digest(secret),
-                last_four=secret[-4:],
-                now=self.now(),
-                scopes=scopes,
-                expires_at=expires_at,
-            )
+            values = {"name": name, "scopes": scopes, "created_at": self.now(), "expires_at": expires_at}
+            values |= {"project_id": project_id, "digest": digest(secret), "last_four": secret[-4:]}
+            key_id = insert_row(connection, api_keys.api_keys, **values)
             self._note(connection, actor, Action.API_KEY_CREATED, project_id, key_id)
         return NewKey(key_id, secret)
 

@@ -15,6 +15,7 @@ from app.errors import Invalid, NotFound, require
 from app.models import audit_log, organizations
 from app.models.audit_log import Action, Actor, AuditEntry
 from app.models.organizations import Project
+from app.models.queries import insert_row, update_rows
 from app.models.replays import replays
 from app.models.runs import runs
 from app.services.accounts.sign_ins import Viewer
@@ -65,7 +66,8 @@ class ProjectService:
     def create(self, *, organization_id: int, name: str, actor: Actor) -> int:
         name, now = checked_name(name), self.now()
         with self.database.write() as connection:
-            project_id = organizations.add_project(connection, organization_id=organization_id, name=name, now=now)
+            values = {"organization_id": organization_id, "name": name, "created_at": now}
+            project_id = insert_row(connection, organizations.projects, **values)
             audit_log.note(connection, now, actor, Action.PROJECT_CREATED, name, project_id=project_id)
         return project_id
 
@@ -73,7 +75,7 @@ class ProjectService:
         name = checked_name(name)
         with self.database.write() as connection:
             old = organizations.require_project(connection, project_id).name
-            organizations.rename_project(connection, project_id=project_id, name=name)
+            update_rows(connection, organizations.projects, {"id": project_id}, name=name)
             now = self.now()
             audit_log.note(
                 connection, now, actor, Action.PROJECT_RENAMED, name, project_id=project_id, details={"old": old}

@@ -16,6 +16,7 @@ from app.errors import Conflict, Invalid, NotFound, require
 from app.models import audit_log, organizations, users
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.organizations import Invitation, Member, Role
+from app.models.queries import delete_rows, insert_row, update_rows
 from app.models.users import User
 from app.services.accounts.passwords import PasswordChecks, Passwords, WrongPassword
 from app.services.accounts.sign_in_attempts import Origin
@@ -51,7 +52,7 @@ class AccountService:
                 return False
         hashed = self.passwords.hash(password)
         with self.database.write() as connection:
-            user_id = users.add_user(connection, email=email, name=name, password_hash=hashed, now=self.now())
+            user_id = self._add_user(connection, email, name, hashed)
             self._join(connection, organization_id, user_id, email, Role.ADMIN)
             self._note(connection, organization_id, SYSTEM, Action.MEMBER_JOINED, email, role=Role.ADMIN)
         return True
@@ -72,7 +73,8 @@ class AccountService:
         """`Conflict` if it would leave the organization without an admin."""
         with self.database.write() as connection:
             old = self._lock_member(connection, organization_id, user_id, stays_admin=role is Role.ADMIN)
-            organizations.set_role(connection, organization_id=organization_id, user_id=user_id, role=role)
+            key = {"organization_id": organization_id, "user_id": user_id}
+            update_rows(connection, organizations.memberships, key, role=role)
             email = self._email(connection, user_id)
             self._note(connection, organization_id, actor, Action.MEMBER_ROLE_CHANGED, email, old=old, new=role)
 
@@ -81,8 +83,8 @@ class AccountService:
         with self.database.write() as connection:
             organizations.lock_organization(connection, organization_id)
             self._lock_member(connection, organization_id, user_id, stays_admin=False)
-            organizations.remove_membership(connection, organization_id=organization_id, user_id=user_id)
-            users.remove_sign_ins(connection, user_id=user_id)
+            delete_rows(connection, organizations.memberships, organization_id=organization_id, user_id=user_id)
+            delete_rows(connection, users.sign_ins, user_id=user_id)
             email = self._email(connection, user_id)
             organizations.withdraw_invitations(connection, organization_id=organization_id, email=email)
             self._note(connection, organization_id, actor, Action.MEMBER_REMOVED, email)
@@ -96,15 +98,9 @@ class AccountService:
             if email in {m.email for m in organizations.list_members(connection, organization_id=organization_id)}:
                 raise Invalid(f"email: {email} is a member already.")
             organizations.withdraw_invitations(connection, organization_id=organization_id, email=email)
-            organizations.add_invitation(
-                connection,
-                organization_id=organization_id,
-                email=email,
-                role=role,
-                digest=digest(token),
-                now=now,
-                expires_at=now + INVITATION,
-            )
+            values = {"email": email, "role": role, "created_at": now, "expires_at": now + INVITATION}
+            values |= {"organization_id": organization_id, "digest": digest(token)}
+            insert_row(connection, organizations.invitations, **values)
             self._note(connection, organization_id, actor, Action.INVITATION_CREATED, email, role=role)
         return token
 
@@ -148,7 +144,7 @@ class AccountService:
         # Locked so that other changes of members and invitations wait.
         organizations.lock_organization(connection, self._open(connection, token).organization_id)
         invitation = self._open(connection, token)
-        user_id = known.id if known else self._add_new(connection, invitation.email, new.name, hashed)
+        user_id = known.id if known else self._add_user(connection, invitation.email, new.name, hashed)
         if not organizations.accept_invitation(connection, invitation_id=invitation.id, user_id=user_id):
             raise NotFound("This invitation has been used.")
         if invitation.organization_id not in organizations.roles_of(connection, user_id=user_id):
@@ -168,9 +164,10 @@ class AccountService:
             raise Invalid(f"name: Use 1 to {NAME_MAX} characters.")
         return self.passwords.hash(new.password)
 
-    def _add_new(self, connection: Connection, email: str, name: str, hashed: str) -> int:
+    def _add_user(self, connection: Connection, email: str, name: str, hashed: str) -> int:
         try:
-            return users.add_user(connection, email=email, name=name, password_hash=hashed, now=self.now())
+            values = {"email": email, "name": name, "password_hash": hashed, "created_at": self.now()}
+            return insert_row(connection, users.users, **values)
         except IntegrityError as error:
             raise Conflict("This e-mail has an account since a moment ago: send the form again.") from error
 
@@ -180,9 +177,9 @@ class AccountService:
         return require(found, gone)
 
     def _join(self, connection: Connection, organization_id: int, user_id: int, email: str, role: Role) -> None:
-        now = self.now()
         organizations.withdraw_invitations(connection, organization_id=organization_id, email=email)
-        organizations.add_membership(connection, organization_id=organization_id, user_id=user_id, role=role, now=now)
+        values = {"organization_id": organization_id, "user_id": user_id, "role": role, "created_at": self.now()}
+        insert_row(connection, organizations.memberships, **values)
 
     def _lock_member(self, connection: Connection, organization_id: int, user_id: int, *, stays_admin: bool) -> Role:
         roles = organizations.lock_roles(connection, organization_id=organization_id)

@@ -23,6 +23,7 @@ from app.metrics import Metrics
 from app.metrics.registry import SIGN_INS
 from app.models import audit_log, organizations, users
 from app.models.audit_log import SYSTEM, Action
+from app.models.queries import update_rows
 from app.models.users import User
 from app.proxies import parse_address
 from app.timestamps import Now
@@ -181,17 +182,10 @@ class SignInJournal:
         written = {}
         for organization_id in organizations.roles_of(connection, user_id=user_id):
             if entry_id := window.entries.get(organization_id):
-                audit_log.change_details(connection, entry_id=entry_id, details=details)
+                update_rows(connection, audit_log.audit_log, {"id": entry_id}, details=details)
             else:
-                written[organization_id] = audit_log.note(
-                    connection,
-                    window.since,
-                    SYSTEM,
-                    Action.SIGN_IN_FAILED,
-                    window.email,
-                    organization_id=organization_id,
-                    details=details,
-                )
+                entry = (window.since, SYSTEM, Action.SIGN_IN_FAILED, window.email, details)
+                written[organization_id] = audit_log.note(connection, *entry, organization_id=organization_id)
         return written
 
     def _flush_in_background(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
@@ -15,7 +15,8 @@ from app.models import organizations, users
 from app.models.audit_log import Actor
 from app.models.base import earlier_now
 from app.models.organizations import Role
-from app.models.users import SignedIn
+from app.models.queries import delete_rows, insert_row, update_rows
+from app.models.users import Kind, SignedIn
 from app.services.accounts.passwords import PasswordChecks, Passwords, WrongPassword
 from app.services.accounts.sign_in_attempts import KnownOrigins, Origin, SignInJournal, Way
 from app.timestamps import Now
@@ -75,10 +76,8 @@ class SignInService:
             user = users.find_by_email(connection, email.strip().lower())
             if user is None:
                 raise Invalid(f"email: There is no user {email}.")
-            users.remove_sign_ins(connection, user_id=user.id, kind="link")
-            users.add_sign_in(
-                connection, user_id=user.id, kind="link", digest=digest(token), now=now, expires_at=now + LINK
-            )
+            delete_rows(connection, users.sign_ins, user_id=user.id, kind="link")
+            _add(connection, user.id, "link", token, now, now + LINK)
         return token
 
     def find_link(self, token: str) -> SignedIn:
@@ -94,7 +93,7 @@ class SignInService:
         found = self.find_link(token)
 
         def use_up(connection: Connection) -> None:
-            if not users.remove_sign_in(connection, kind="link", digest=digest(token)):
+            if not delete_rows(connection, users.sign_ins, kind="link", digest=digest(token)):
                 raise Unauthorized("This sign-in link has been used. Sign in with e-mail and password.")
             self._replace(connection, replaced)
 
@@ -125,8 +124,8 @@ class SignInService:
         new_hash = self.passwords.hash(new)
 
         def change(connection: Connection) -> None:
-            users.set_password(connection, user_id=user.id, password_hash=new_hash)
-            users.remove_sign_ins(connection, user_id=user.id)
+            update_rows(connection, users.users, {"id": user.id}, password_hash=new_hash)
+            delete_rows(connection, users.sign_ins, user_id=user.id)
 
         return self._started(user.id, origin, "new password", change)
 
@@ -137,9 +136,7 @@ class SignInService:
         def begin(connection: Connection) -> None:
             before(connection)
             users.remove_expired_sign_ins(connection, now=earlier_now(connection, now))
-            users.add_sign_in(
-                connection, user_id=user_id, kind="session", digest=digest(token), now=now, expires_at=now + SESSION
-            )
+            _add(connection, user_id, "session", token, now, now + SESSION)
             if user := users.find_user(connection, user_id):
                 self.origins.remember(connection, user_id=user_id, email=user.email, origin=origin)
 
@@ -150,4 +147,9 @@ class SignInService:
     @staticmethod
     def _replace(connection: Connection, token: str) -> None:
         if token:
-            users.remove_sign_in(connection, kind="session", digest=digest(token))
+            delete_rows(connection, users.sign_ins, kind="session", digest=digest(token))
+
+
+def _add(connection: Connection, user_id: int, kind: Kind, token: str, now: datetime, expires_at: datetime) -> None:
+    values = {"user_id": user_id, "kind": kind, "digest": digest(token), "created_at": now, "expires_at": expires_at}
+    insert_row(connection, users.sign_ins, **values)

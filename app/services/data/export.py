@@ -15,7 +15,7 @@ from app.errors import NotFound
 from app.models import cases as test_cases
 from app.models import runs, sessions
 from app.models.cases import TestCaseRow
-from app.models.removal import has_prompt
+from app.models.prompts import known_prompts
 from app.models.run_log import RunEntry, RunFilter, page_of_runs
 from app.models.runs import RunRow
 from app.models.sessions import SessionRange, SessionRow
@@ -40,7 +40,7 @@ class ExportService:
     def check(self, *, project_id: int, prompt_id: int) -> None:
         """`NotFound` unless the project has the prompt, archived or not."""
         with self.database.read() as connection:
-            if not has_prompt(connection, project_id=project_id, prompt_id=prompt_id):
+            if not known_prompts(connection, project_id=project_id, prompt_ids={prompt_id}):
                 raise NotFound("There is no such prompt.")
 
     def of_sessions(

@@ -1,28 +1,39 @@
-"""Deletion on request of a session, of a prompt with all its data, and of a project with all its prompts."""
+"""The removal of stored data: by each project's policy, and on request of a session, a prompt or a project."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
+import structlog
 from sqlalchemy import Connection
 
 from app.db import Database
-from app.errors import NotFound
-from app.models import audit_log, data_policies, removal, sessions
+from app.encryption import NO_KEY
+from app.errors import Invalid, NotFound
+from app.models import audit_log, data_policies, organizations, removal, sessions
 from app.models.audit_log import SYSTEM, Action, Actor
+from app.models.base import earlier_now
+from app.models.data_policies import DataPolicy
+from app.models.queries import delete_rows
 from app.models.removal import TurnScope
+from app.otlp.masking import Rule, checked
 from app.redis_store.epochs import Epochs
+from app.services.data.masking import MaskingRules
 from app.services.traces.logs import session_key_of
 from app.timestamps import Now
+
+log = structlog.get_logger(__name__)
 
 # Rows of one transaction, which takes some tens of milliseconds.
 AT_ONCE = 500
 PAUSE_S = 0.02
+# The time of a job of the clock, for which the other jobs wait.
+SWEEP_S = 3.0
 
 
 class Step(Protocol):
@@ -50,12 +61,75 @@ class Remover:
         return total
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataPolicyService:
+    database: Database
+    now: Now
+    rules: MaskingRules
+    can_encrypt: bool
+
+    def get(self, *, project_id: int) -> DataPolicy:
+        with self.database.read() as connection:
+            return data_policies.find_policy(connection, project_id=project_id)
+
+    def put(self, *, project_id: int, policy: DataPolicy, actor: Actor = SYSTEM) -> None:
+        """Replace the policy; rows that are stored already are not masked. `Invalid` for a rule that can't be used."""
+        if checked([Rule(**rule) for rule in policy.masking]) and not self.can_encrypt:
+            raise Invalid(f"masking: {NO_KEY}")
+        with self.database.write() as connection:
+            project = organizations.require_project(connection, project_id)
+            data_policies.put_policy(connection, project_id=project_id, policy=policy)
+            now, action = self.now(), Action.DATA_POLICY_CHANGED
+            audit_log.note(connection, now, actor, action, project.name, asdict(policy), project_id=project_id)
+        self.rules.forget(project_id)
+
+
+@dataclass(slots=True, kw_only=True)
+class RetentionService:
+    """Test cases have copies of what they need, so they are never removed."""
+
+    database: Database
+    now: Now
+    remover: Remover
+    earlier_now: Callable[[Connection, datetime], datetime] = earlier_now
+    budget_s: float = SWEEP_S
+    _last: int = field(default=0, init=False)
+
+    def apply(self) -> int:
+        """Remove expired rows until none are left or the time is used up; returns their number."""
+        until = self.remover.monotonic() + self.budget_s
+        with self.database.read() as connection:
+            policies = data_policies.list_policies(connection)
+            now = self.earlier_now(connection, self.now())
+        removed = 0
+        # Begins after the project at which the last call ran out of time, so that each gets a share.
+        for project_id in sorted(policies, key=lambda id_: (id_ <= self._last, id_)):
+            if self.remover.monotonic() >= until:
+                break
+            for step in _steps_of_policy(project_id, policies[project_id], now):
+                removed += self.remover.exhaust(step, until=until)
+            self._last = project_id
+        if removed:
+            log.info("retention", rows=removed)
+        return removed
+
+
+def _steps_of_policy(project_id: int, policy: DataPolicy, now: datetime) -> Iterator[Step]:
+    if policy.spans_days is not None:
+        yield partial(removal.remove_turns, scope=TurnScope(project_id, before=now - timedelta(policy.spans_days)))
+    for table, days in (
+        ("runs", policy.runs_days),
+        ("replays", policy.replays_days),
+        ("rejected_spans", policy.rejected_days),
+    ):
+        if days is not None:
+            yield partial(removal.remove_old, table=table, project_id=project_id, before=now - timedelta(days))
+
+
 # Tables of a prompt's rows, each before the tables that it refers to.
-OF_PROMPT = ("replays", "test_cases", "draft_snapshots")
+OF_PROMPT = ("replays", "test_cases", "draft_snapshots", "runs", "prompt_versions")
 # Runs and batches that were under way at an erasure may still store rows for this time; a run may take a day.
 AFTERMATH = timedelta(days=2)
-# The other jobs of the clock wait during this time.
-SWEEP_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +166,7 @@ class DeletionService:
             audit_log.note(connection, self.now(), actor, Action.PROJECT_ERASED, str(project_id), project_id=project_id)
             prompt_ids = removal.mark_project(connection, project_id=project_id, now=self.now())
         self.epochs.end(project_id)
-        for prompt_id in prompt_ids or ():
+        for prompt_id in prompt_ids:
             self._empty_prompt(project_id, prompt_id)
         self._empty_project(project_id)
 
@@ -109,20 +183,18 @@ class DeletionService:
             self._empty_project(project_id)
 
     def _empty_prompt(self, project_id: int, prompt_id: int, until: float | None = None) -> None:
-        for step in _steps(project_id, prompt_id):
+        for step in _steps_of_prompt(project_id, prompt_id):
             self.remover.exhaust(step, until=until)
 
     def _empty_project(self, project_id: int) -> None:
-        self.remover.exhaust(partial(removal.remove_rejected_of, project_id=project_id, prompt_id=None))
-        self.remover.exhaust(partial(removal.remove_keys_of, project_id=project_id))
+        self.remover.exhaust(partial(removal.remove_of, table="rejected_spans", project_id=project_id))
+        self.remover.exhaust(partial(removal.remove_of, table="api_keys", project_id=project_id))
         with self.database.write() as connection:
-            data_policies.delete_policy(connection, project_id=project_id)
+            delete_rows(connection, data_policies.data_policies, project_id=project_id)
 
 
-def _steps(project_id: int, prompt_id: int) -> Iterator[Step]:
+def _steps_of_prompt(project_id: int, prompt_id: int) -> Iterator[Step]:
     yield partial(removal.remove_turns, scope=TurnScope(project_id, prompt_id=prompt_id))
-    yield partial(removal.remove_rejected_of, project_id=project_id, prompt_id=prompt_id)
+    yield partial(removal.remove_of, table="rejected_spans", project_id=project_id, prompt_id=prompt_id)
     for table in OF_PROMPT:
-        yield partial(removal.remove_of_prompt, table=table, prompt_id=prompt_id)
-    yield partial(removal.remove_runs_of, prompt_id=prompt_id)
-    yield partial(removal.remove_of_prompt, table="prompt_versions", prompt_id=prompt_id)
+        yield partial(removal.remove_of, table=table, prompt_id=prompt_id)

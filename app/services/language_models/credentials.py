@@ -15,6 +15,7 @@ from app.errors import Invalid, NotFound, ProviderError
 from app.models import audit_log, language_models
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
+from app.models.queries import delete_rows, put_row
 from app.providers.transport import FORBIDDEN, is_forbidden_host
 from app.providers.types import Credential, ModelConfig, ModelPort, ModelRef, ModelRequest
 from app.providers.vendors import CUSTOM, VENDORS
@@ -106,29 +107,20 @@ class CredentialService:
         if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
             raise Invalid("apiKey: Has characters that no key has; copy it anew.")
         check_base_url(base_url)
-        encrypted = self._cipher.encrypt(api_key)
+        now, encrypted = self.now(), self._cipher.encrypt(api_key)
         with self.database.write() as connection:
-            language_models.put_credential(
-                connection,
-                organization_id=organization_id,
-                vendor=vendor,
-                encrypted_key=encrypted,
-                base_url=base_url,
-                now=self.now(),
-            )
+            key = {"organization_id": organization_id, "vendor": vendor}
+            values = {"encrypted_key": encrypted, "base_url": base_url, "created_at": now}
+            put_row(connection, language_models.vendor_credentials, key=key, values=values)
+            details = address_details(base_url)
             audit_log.note(
-                connection,
-                self.now(),
-                actor,
-                Action.CREDENTIAL_SET,
-                vendor,
-                organization_id=organization_id,
-                details=address_details(base_url),
+                connection, now, actor, Action.CREDENTIAL_SET, vendor, details, organization_id=organization_id
             )
 
     def clear(self, organization_id: int, vendor: str, *, actor: Actor = SYSTEM) -> None:
         with self.database.write() as connection:
-            if not language_models.delete_credential(connection, organization_id=organization_id, vendor=vendor):
+            key = {"organization_id": organization_id, "vendor": vendor}
+            if not delete_rows(connection, language_models.vendor_credentials, **key):
                 raise NotFound("There is no such credential.")
             action = Action.CREDENTIAL_CLEARED
             audit_log.note(connection, self.now(), actor, action, vendor, organization_id=organization_id)

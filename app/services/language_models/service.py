@@ -75,13 +75,7 @@ class ModelService:
                 raise Conflict(f"Enable {model.name} before you make it the default.")
             language_models.put_choice(connection, organization_id=organization_id, model_id=model_id, values=values)
             audit_log.note(
-                connection,
-                self.now(),
-                actor,
-                Action.MODEL_CHANGED,
-                model.name,
-                organization_id=organization_id,
-                details=values,
+                connection, self.now(), actor, Action.MODEL_CHANGED, model.name, values, organization_id=organization_id
             )
         self._cache.clear()
 

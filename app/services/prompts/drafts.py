@@ -16,6 +16,7 @@ from app.errors import Invalid, StaleDraft
 from app.models import prompt_versions, prompts
 from app.models.audit_log import Actor
 from app.models.prompts import PromptHead
+from app.models.queries import insert_row, update_rows
 from app.rendering.placeholders import Placeholder, filled_length
 from app.rendering.render import InstructionFormat
 from app.services.prompts.content import (
@@ -132,6 +133,8 @@ def add_version(
         "author_id": actor.id if is_user else None,
         "author_name": actor.name if is_user else None,
     }
-    version_id = prompt_versions.add_version(connection, values=values, now=now)
-    prompts.note_commit(connection, prompt_id=content.prompt_id, version_id=version_id, now=now)
+    version_id = insert_row(connection, prompt_versions.prompt_versions, created_at=now, **values)
+    # The draft, which is equal to the version now, keeps its revision.
+    newest = {"newest_version_id": version_id, "committed": True, "updated_at": now}
+    update_rows(connection, prompts.prompts, {"id": content.prompt_id}, **newest)
     return committed

@@ -15,6 +15,7 @@ from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.models.prompt_versions import VersionHead
 from app.models.prompts import PromptHead
+from app.models.queries import insert_row
 from app.redis_store.epochs import Epochs
 from app.rendering.render import render
 from app.services.language_models.service import ModelService
@@ -62,7 +63,8 @@ class PromptEditor:
             "assertion_value": "",
         }
         with self.database.write() as connection:
-            created = replace(content, prompt_id=prompts.add_prompt(connection, values=values, now=now))
+            prompt_id = insert_row(connection, prompts.prompts, created_at=now, updated_at=now, **values)
+            created = replace(content, prompt_id=prompt_id)
             audit_log.note(connection, now, actor, Action.PROMPT_CREATED, content.name, project_id=project_id)
             if not new.commit:
                 return created

@@ -15,6 +15,7 @@ from app.errors import Conflict, Invalid, require
 from app.models import audit_log, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
+from app.models.queries import insert_row
 from app.models.replays import ReplayFilter, ReplayRow
 from app.replay import documents, results
 from app.replay.types import ReplayResult
@@ -147,15 +148,8 @@ class ReplayService:
             }
             with self.database.write() as connection:
                 if replays.put_verdict(connection, before=view.row, values=values):
-                    audit_log.note(
-                        connection,
-                        self.now(),
-                        actor,
-                        Action.REPLAY_JUDGED,
-                        str(replay_id),
-                        project_id=project_id,
-                        details={"step": str(step + 1), "verdict": verdict},
-                    )
+                    now, action, details = self.now(), Action.REPLAY_JUDGED, {"step": str(step + 1), "verdict": verdict}
+                    audit_log.note(connection, now, actor, action, str(replay_id), details, project_id=project_id)
                     break
         return self.get(project_id=project_id, replay_id=replay_id)
 
@@ -186,7 +180,8 @@ class ReplayService:
             "judge_model_id": judge,
         }
         values = [shared | {"test_case_id": test_case_id, "total": total} for test_case_id, total in steps.items()]
-        return [replays.add_replay(connection, values=each, now=self.now()) for each in values]
+        queued = {"status": "queued", "created_at": self.now()}
+        return [insert_row(connection, replays.replays, **queued, **each) for each in values]
 
 
 def _chosen(steps: Mapping[int, int], test_case_ids: Sequence[int] | None) -> Mapping[int, int]:

@@ -16,6 +16,7 @@ from app.metrics import Metrics
 from app.metrics.registry import RUNS
 from app.models import runs, usage
 from app.models.base import earlier_now
+from app.models.queries import delete_rows
 from app.models.runs import RunRow
 from app.redis_store.completions import RunCompletions
 from app.redis_store.events import LiveRuns
@@ -119,9 +120,9 @@ class RunEnding:
             if not guarded(connection):
                 return False
             if contents:
-                runs.delete_files(connection, run_id=run_id)
+                delete_rows(connection, runs.run_file_chunks, run_id=run_id)
             if end.error_kind in NOT_CALLED:
-                runs.delete_key_of_run(connection, run_id=run_id)
+                delete_rows(connection, runs.idempotency_keys, run_id=run_id)
             usage.count_run(connection, run_id=run_id, spent=end.spent(), now=self.now())
             return True
 

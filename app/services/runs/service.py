@@ -17,6 +17,7 @@ from app.errors import Conflict, Invalid, NotFound
 from app.models import runs
 from app.models.base import earlier_now
 from app.models.language_models import LanguageModel
+from app.models.queries import insert_row
 from app.models.runs import RunRow
 from app.providers.router import Providers
 from app.services.accounts.projects import Owners
@@ -172,7 +173,7 @@ class RunService:
     ) -> int:
         """Insert the run and its key before its files: of two requests at once, one fails there."""
         now = self.now()
-        run_id = runs.add_run(connection, values=values, now=now)
+        run_id = insert_row(connection, runs.runs, status="queued", created_at=now, **values)
         if idempotency:
             now = earlier_now(connection, now)
             key = asdict(idempotency) | {"run_id": run_id}

@@ -9,8 +9,7 @@ from sqlalchemy import text
 
 from app.container import Container
 from app.models.data_policies import DataPolicy
-from app.services.data.deletion import Remover
-from app.services.data.policies import RetentionService
+from app.services.data.removal import Remover, RetentionService
 from tests.support.world import World
 
 TABLES = ("spans", "turns", "sessions", "runs", "replays", "test_cases", "rejected_spans")

@@ -8,6 +8,7 @@ from sqlalchemy import text
 from app.db import Database, build_engine
 from app.errors import Invalid, NotFound, ProviderError
 from app.models import organizations, schema
+from app.models.queries import insert_row
 from app.providers.builtin import BuiltinModels
 from app.providers.types import Credential
 from app.services.language_models.credentials import CredentialService
@@ -27,7 +28,7 @@ def database(tmp_path):
 @pytest.fixture
 def organization(database):
     with database.write() as connection:
-        return organizations.add_organization(connection, name="O", now=NOW)
+        return insert_row(connection, organizations.organizations, name="O", created_at=NOW)
 
 
 def service(database, secret_key="secret", from_settings=ENV):
@@ -54,7 +55,7 @@ def test_an_own_credential_beats_the_settings_until_it_is_cleared(database, orga
 
 def test_a_credential_of_another_organization_or_vendor_is_nobody_elses(database, organization):
     with database.write() as connection:
-        other = organizations.add_organization(connection, name="Other", now=NOW)
+        other = insert_row(connection, organizations.organizations, name="Other", created_at=NOW)
     credentials = service(database)
     credentials.set(organization, "OPENAI", api_key="sk-own")
     credentials.set(other, "ANTHROPIC", api_key="sk-other")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.actors import Actors
-from app.actors.delivery import BatchDelivery, ReplayDelivery, RunDelivery
+from app.actors import Actors, BatchDelivery, ReplayDelivery, RunDelivery
 from app.redis_store.rate import RateLimiter
 from app.services.runs.following import Follower
 from app.services.wiring import Backends, Services

@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from app import actors
-from app.actors.delivery import BatchDelivery, ReplayDelivery, RunDelivery
+from app.actors import BatchDelivery, ReplayDelivery, RunDelivery
 from app.container import Container
 from app.db import Database, build_database
 from app.metrics import Metrics, provider_calls, registry

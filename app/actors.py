@@ -1,22 +1,28 @@
-"""Sends batches, runs and replays to their actors, and waits for batches and runs on behalf of their callers."""
+"""The Dramatiq actors, each of which calls one service, and the deliveries that send their messages.
+
+Actors are declared on a broker that is passed in, so that each process, and each test, has its own. Deliveries also
+wait for batches and runs on behalf of their callers.
+"""
 
 from __future__ import annotations
 
 import random
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
+import dramatiq
 import redis
 import structlog
 from dramatiq import Message
+from dramatiq.brokers.redis import RedisBroker
 from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
-from app.actors import BatchActor, ReplayActor, RunActor
 from app.errors import Unavailable, WaitTimeout
 from app.models.runs import RunRow
 from app.redis_store.batches import Mailbox
-from app.redis_store.broker import WakingBroker
+from app.redis_store.broker import MAX_AGE_MS, WakingBroker
 from app.redis_store.middleware import owned
 from app.services.accounts.projects import Owners
 from app.services.data.masking import MaskingRules
@@ -24,8 +30,64 @@ from app.services.replays.claims import ReplaySweeper
 from app.services.runs import RunService, Started
 from app.services.runs.outcome import NOT_SENT
 from app.services.traces.ingest import Receipt
+from app.services.wiring import Services
 
 log = structlog.get_logger(__name__)
+
+BatchActor = dramatiq.Actor[[int, str, str, str, bool], dict[str, object]]
+ReplayActor = dramatiq.Actor[[int], None]
+RunActor = dramatiq.Actor[[int], None]
+
+# For the claim, the files and the storing of an answer, on top of the model call.
+AROUND_THE_CALL_S = 120
+RETRIED: dict[str, Any] = {"min_backoff": 500, "max_backoff": 15_000, "max_age": MAX_AGE_MS}
+
+
+@dataclass(frozen=True, slots=True)
+class Actors:
+    """All actors, for the deliveries that send their messages."""
+
+    replay: ReplayActor
+    run_prompt: RunActor
+    store_spans: BatchActor
+
+
+def declare(broker: RedisBroker, services: Services) -> Actors:
+    return Actors(_replay(broker, services), _run_prompt(broker, services), _store_spans(broker, services))
+
+
+def _replay(broker: RedisBroker, services: Services) -> ReplayActor:
+    """Dramatiq retries it while the database is away, and in another process when this one stops."""
+
+    @dramatiq.actor(broker=broker, queue_name="replays", max_retries=3, time_limit=3_600_000, **RETRIED)
+    def replay(replay_id: int) -> None:
+        services.replay_player.play(replay_id)
+
+    return replay
+
+
+def _run_prompt(broker: RedisBroker, services: Services) -> RunActor:
+    """Dramatiq retries it while the database is away; the row allows one model call."""
+    time_limit = (services.runs.executor.caller.timeout_s + AROUND_THE_CALL_S) * 1000
+
+    @dramatiq.actor(broker=broker, queue_name="runs", max_retries=10, time_limit=time_limit, **RETRIED)
+    def run_prompt(run_id: int) -> None:
+        services.runs.execute(run_id)
+
+    return run_prompt
+
+
+def _store_spans(broker: RedisBroker, services: Services) -> BatchActor:
+    """It is never retried: the exporter gets 503 and sends the batch again, and a retry would race with that."""
+
+    @dramatiq.actor(
+        broker=broker, queue_name="spans", max_retries=0, time_limit=60_000, max_age=MAX_AGE_MS, store_results=True
+    )
+    def store_spans(project_id: int, key: str, ticket: str, encoding: str, sealed: bool) -> dict[str, object]:
+        return asdict(services.ingest.store_claimed(project_id, key, ticket, encoding, sealed=sealed))
+
+    return store_spans
+
 
 # A batch of another request that is not stored by then may have lost its worker, so that this request sends it again.
 JOIN_S = 2

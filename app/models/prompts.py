@@ -21,7 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from app.models import bulk, queries
+from app.models import queries
 from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table
 from app.models.cases import test_cases
 from app.models.organizations import projects
@@ -96,7 +96,7 @@ def find_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock
 def known_prompts(connection: Connection, *, project_id: int, prompt_ids: set[int]) -> set[int]:
     """Return those of `prompt_ids` that take spans: the project's prompts, archived ones too, but no erased ones."""
     known: set[int] = set()
-    for some in bulk.pieces(sorted(prompt_ids)):
+    for some in queries.pieces(sorted(prompt_ids)):
         takes_spans = select(_C.id).where(_C.project_id == project_id, _C.id.in_(some), _C.erased_at.is_(None))
         known.update(connection.scalars(takes_spans))
     return known

@@ -15,10 +15,9 @@ from operator import attrgetter
 from sqlalchemy import ColumnElement, Connection, Select, Table, delete, select, update
 
 from app.models.base import metadata
-from app.models.bulk import first_batch_id, pieces
 from app.models.organizations import projects
 from app.models.prompts import prompts
-from app.models.queries import changes_row
+from app.models.queries import changes_row, first_batch_id, pieces
 from app.models.runs import UNFINISHED, idempotency_keys, run_file_chunks
 from app.models.sessions import settle
 from app.models.spans import spans

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from sqlalchemy import Connection, Index, Select, UniqueConstraint, and_, delete, literal, or_, select
 
-from app.models import bulk, queries
+from app.models import queries
 from app.models.base import BigInt, binary, exact, new_table
 from app.models.turns import extents, turns
 
@@ -65,9 +65,9 @@ def put(connection: Connection, rows: Sequence[SessionRow]) -> None:
     _upsert(connection, rows, {"start_ns": "least", "last_ns": "greatest"})
 
 
-def _upsert(connection: Connection, rows: Sequence[SessionRow], update: dict[str, bulk.Rule]) -> None:
+def _upsert(connection: Connection, rows: Sequence[SessionRow], update: dict[str, queries.Rule]) -> None:
     values = [tuple(getattr(row, name) for name in COLUMNS) for row in rows]
-    bulk.upsert(connection, "sessions", COLUMNS, values, key=("session_key",), update=update)
+    queries.upsert(connection, "sessions", COLUMNS, values, key=("session_key",), update=update)
 
 
 def settle(connection: Connection, *, session_keys: Collection[bytes]) -> None:
@@ -75,7 +75,7 @@ def settle(connection: Connection, *, session_keys: Collection[bytes]) -> None:
 
     The rows are locked before their turns are read: a transaction that adds a turn writes the row after that.
     """
-    for keys in bulk.pieces(sorted(session_keys)):
+    for keys in queries.pieces(sorted(session_keys)):
         locked = _SELECT.where(_C.session_key.in_(keys)).order_by(_C.session_key).with_for_update()
         rows = queries.list_rows(connection, SessionRow, locked)
         times = extents(connection, session_keys=[row.session_key for row in rows])

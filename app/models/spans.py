@@ -9,7 +9,7 @@ from typing import Annotated
 
 from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, delete, insert, select
 
-from app.models import bulk, queries
+from app.models import queries
 from app.models.base import BigInt, MediumBlob, Timestamp, binary, exact, new_table
 
 # Without foreign keys, whose checks per row would slow ingest down; prompts are checked once per batch.
@@ -46,7 +46,7 @@ class StoredSpan:
 
 def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
     """Store those of `rows` (in key order) whose key is free; returns their number."""
-    return bulk.insert_new(connection, "spans", COLUMNS, rows)
+    return queries.insert_new(connection, "spans", COLUMNS, rows)
 
 
 def stored_keys(
@@ -57,7 +57,7 @@ def stored_keys(
     in_project = select(c.trace_id, c.span_id).where(c.project_id == project_id)
     statement = in_project if batch_id is None else in_project.where(c.batch_id == batch_id)
     found: set[SpanKey] = set()
-    for some in bulk.pieces(sorted({trace_id for trace_id, _ in keys})):
+    for some in queries.pieces(sorted({trace_id for trace_id, _ in keys})):
         found.update((row[0], row[1]) for row in connection.execute(statement.where(c.trace_id.in_(some))))
     return found.intersection(keys)
 
@@ -71,7 +71,7 @@ def spans_of(
         c.project_id == project_id, c.prompt_id == prompt_id
     )
     found: list[StoredSpan] = []
-    for some in bulk.pieces(trace_ids):
+    for some in queries.pieces(trace_ids):
         found += queries.list_rows(connection, StoredSpan, of_prompt.where(c.trace_id.in_(some)))
     return found
 

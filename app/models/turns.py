@@ -10,7 +10,7 @@ from typing import Annotated
 
 from sqlalchemy import Connection, Index, String, UniqueConstraint, func, select
 
-from app.models import bulk, queries
+from app.models import queries
 from app.models.base import BigInt, MediumBlob, binary, new_table
 
 TurnKey = tuple[int, bytes]
@@ -54,14 +54,14 @@ _values = attrgetter(*COLUMNS)
 
 def insert_new(connection: Connection, rows: Sequence[TurnRow]) -> int:
     """Store those of `rows` (in key order) that are not stored yet; returns their number."""
-    return bulk.insert_new(connection, "turns", COLUMNS, [_values(row) for row in rows])
+    return queries.insert_new(connection, "turns", COLUMNS, [_values(row) for row in rows])
 
 
 def replace(connection: Connection, rows: Sequence[TurnRow]) -> None:
     """Write turns that are stored, and locked by this transaction."""
     changed = [name for name in COLUMNS if name not in ("project_id", *_KEY)]
     values = [_values(row) for row in rows]
-    bulk.upsert(connection, "turns", COLUMNS, values, key=_KEY, update=dict.fromkeys(changed, "new"))
+    queries.upsert(connection, "turns", COLUMNS, values, key=_KEY, update=dict.fromkeys(changed, "new"))
 
 
 def lock_existing(connection: Connection, *, keys: Sequence[TurnKey], batch_id: int) -> list[TurnRow]:
@@ -71,7 +71,7 @@ def lock_existing(connection: Connection, *, keys: Sequence[TurnKey], batch_id: 
     # One statement a prompt: not every server uses the index for a list of pairs.
     for prompt_id, group in groupby(sorted(keys), key=lambda key: key[0]):
         trace_ids = [trace_id for _, trace_id in group]
-        for some in bulk.pieces(trace_ids):
+        for some in queries.pieces(trace_ids):
             others = _SELECT.where(c.prompt_id == prompt_id, c.trace_id.in_(some), c.batch_id != batch_id)
             found += queries.list_rows(connection, TurnRow, others.order_by(c.trace_id).with_for_update())
     return found

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from app.db import Database
-from app.models import activity, api_keys
-from app.models.activity import VersionActivity
+from app.models import api_keys, usage
+from app.models.usage import VersionActivity
 from app.timestamps import Now
 
 DAYS = 7
@@ -52,10 +52,10 @@ class OverviewService:
         runs: dict[int, dict[object, int]] = defaultdict(dict)
         costs: dict[int, float] = defaultdict(float)
         with self.database.read() as connection:
-            for row in activity.runs_by_day(connection, prompt_ids=prompt_ids, since=since):
+            for row in usage.runs_by_day(connection, prompt_ids=prompt_ids, since=since):
                 runs[row.prompt_id][row.day] = row.runs
                 costs[row.prompt_id] += row.cost_usd
-            passed = activity.count_passed_cases(connection, prompt_ids=prompt_ids)
+            passed = usage.count_passed_cases(connection, prompt_ids=prompt_ids)
 
         def of(prompt_id: int) -> Activity:
             by_day = tuple(runs[prompt_id].get(day, 0) for day in days)
@@ -67,10 +67,10 @@ class OverviewService:
         """The last 30 days of each version of a prompt by commit hash, None for the draft; the caller checks access."""
         since = self.now() - timedelta(days=VERSION_DAYS)
         with self.database.read() as connection:
-            found = activity.activity_by_version(connection, prompt_id=prompt_id, since=since)
+            found = usage.activity_by_version(connection, prompt_id=prompt_id, since=since)
         return {entry.commit_hash: entry for entry in found}
 
     def progress(self, *, project_id: int) -> Progress:
         with self.database.read() as connection:
             has_key = bool(api_keys.list_keys(connection, project_id=project_id))
-            return Progress(has_key, *activity.first_steps(connection, project_id=project_id))
+            return Progress(has_key, *usage.first_steps(connection, project_id=project_id))

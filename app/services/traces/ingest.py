@@ -18,7 +18,7 @@ from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import prompts, sessions, spans, turns
-from app.models.bulk import new_batch_id
+from app.models.queries import new_batch_id
 from app.models.sessions import SessionRow
 from app.models.spans import RejectedSpan
 from app.models.turns import TurnRow

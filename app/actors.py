@@ -6,7 +6,6 @@ wait for batches and runs on behalf of their callers.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -19,7 +18,7 @@ from dramatiq import Message
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
-from app.errors import Unavailable, WaitTimeout
+from app.errors import Unavailable
 from app.models.runs import RunRow
 from app.redis_store.batches import Mailbox
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
@@ -28,6 +27,7 @@ from app.services.accounts.projects import Owners
 from app.services.data.masking import MaskingRules
 from app.services.replays.claims import ReplaySweeper
 from app.services.runs import RunService, Started
+from app.services.runs.following import shortened, still_in_work
 from app.services.runs.outcome import NOT_SENT
 from app.services.traces.ingest import Receipt
 from app.services.wiring import Services
@@ -190,13 +190,11 @@ class RunDelivery:
         deadline = time.monotonic() + self.wait_s
         self.runs.ending.completions.listen()
         if not started.joined:
-            self.runs.ending.completions.wait(started.run_id, min(_look_s(), self.wait_s))
+            self.runs.ending.completions.wait(started.run_id, min(shortened(LOOK_S), self.wait_s))
         while not (row := self.runs.get(project_id=started.project_id, run_id=started.run_id)).finished:
             if time.monotonic() >= deadline:
-                raise WaitTimeout(
-                    f"The run takes longer than {self.wait_s:g} s. It goes on: see GET /api/v1/runs/{row.id}."
-                )
-            self.runs.ending.completions.wait(row.id, min(_look_s(), deadline - time.monotonic()))
+                raise still_in_work(row.id, self.wait_s)
+            self.runs.ending.completions.wait(row.id, min(shortened(LOOK_S), deadline - time.monotonic()))
         return row if started.joined else self.runs.masking.as_said(row)
 
     def sweep(self) -> None:
@@ -208,8 +206,3 @@ class RunDelivery:
     def _message(self, run_id: int, organization_id: int) -> Message[None]:
         """All messages of a run have the same id, so that one that is sent again is recognized."""
         return owned(self.actor.message(run_id), organization_id).copy(message_id=f"run-{run_id}")
-
-
-def _look_s() -> float:
-    """Return a random time, so that a thousand runs that began together are not all read at once."""
-    return random.uniform(LOOK_S / 2, LOOK_S)  # noqa: S311 - jitter, no secret

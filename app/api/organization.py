@@ -15,7 +15,7 @@ from app.schemas.base import PageQuerySchema
 class Projects(Resource, tag="Projects", GET="admin", POST="admin"):
     @operation("The organization's projects, oldest first", answers={200: schemas.Projects})
     def on_get(self, key: ApiKey) -> list[organizations.Project]:
-        return self.services.projects.list(organization_id=key.organization_id)
+        return self.services.projects.of([key.organization_id])
 
     @operation(
         "Make another project",

@@ -124,9 +124,6 @@ class Parts:
     def __init__(self, made: dict[object, object]) -> None:
         self._made = made
 
-    def give(self, kind: object, part: object) -> None:
-        self._made[kind] = part
-
     def make(self, kind: type[T], **values: object) -> T:
         """Make the one object of its type: with `values`, and with a part for each other parameter without default."""
         hints = get_type_hints(kind if is_dataclass(kind) else kind.__init__)
@@ -145,10 +142,9 @@ class Parts:
 
 def build(backends: Backends) -> Services:
     """Every service, so that no request has to make one."""
-    parts = Parts({kind: getattr(backends, name) for name, kind in get_type_hints(Backends).items()})
-    parts.give(redis.Redis, backends.redis.commands)
-    parts.give(ModelPort, backends.providers)
-    parts.give(Epochs, Epochs(backends.redis.quick))
+    made: dict[object, object] = {kind: getattr(backends, name) for name, kind in get_type_hints(Backends).items()}
+    epochs = Epochs(backends.redis.quick)
+    parts = Parts(made | {redis.Redis: backends.redis.commands, ModelPort: backends.providers, Epochs: epochs})
     _add_accounts(parts, backends)
     _add_data(parts, backends)
     _add_calls(parts, backends)

@@ -53,7 +53,7 @@ class Admission:
         if viewer is None and not isinstance(access, Public):
             raise falcon.HTTPSeeOther(sign_in_path(req))
         secret = session if viewer else self._form_secret(req, resp)
-        projects = self.projects.of(viewer) if viewer else []
+        projects = self.projects.of(viewer.roles) if viewer else []
         visit = Visit(
             csrf=csrf_token(secret),
             path=req.path,

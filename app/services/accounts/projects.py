@@ -18,7 +18,6 @@ from app.models.organizations import Project
 from app.models.queries import insert_row, update_rows
 from app.models.replays import replays
 from app.models.runs import runs
-from app.services.accounts.sign_ins import Viewer
 from app.timestamps import Now
 
 NAME_MAX = 128
@@ -30,10 +29,6 @@ class ProjectService:
     now: Now
     _operators: int | None = field(default=None, init=False)
 
-    def of(self, viewer: Viewer) -> list[Project]:
-        """The projects of the viewer's organizations, oldest first."""
-        return self._within(viewer.roles)
-
     def operators(self) -> int | None:
         """The instance's first organization, whose admins are its operators; it is never removed."""
         if self._operators is None:
@@ -41,7 +36,8 @@ class ProjectService:
                 self._operators = organizations.first_organization(connection)
         return self._operators
 
-    def _within(self, organization_ids: Container[int]) -> list[Project]:
+    def of(self, organization_ids: Container[int]) -> list[Project]:
+        """The projects of these organizations, oldest first."""
         with self.database.read() as connection:
             return [p for p in organizations.list_projects(connection) if p.organization_id in organization_ids]
 
@@ -51,10 +47,6 @@ class ProjectService:
             for project in organizations.list_projects(connection):
                 return project.id
         raise NotFound("There is no project yet: run `reprise init`.")
-
-    def list(self, *, organization_id: int) -> list[Project]:
-        """The organization's, oldest first."""
-        return self._within([organization_id])
 
     def get(self, *, organization_id: int, project_id: int) -> Project:
         with self.database.read() as connection:

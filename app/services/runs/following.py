@@ -38,6 +38,15 @@ Seen = Piece | RunRow | None
 """A piece, the run that has ended or, where nothing has happened for a while, None."""
 
 
+def shortened(time_s: float) -> float:
+    """Return half of `time_s` or more, at random: callers that began together should not read their rows at once."""
+    return random.uniform(time_s / 2, time_s)  # noqa: S311 - jitter, no secret
+
+
+def still_in_work(run_id: int, wait_s: float) -> WaitTimeout:
+    return WaitTimeout(f"The run takes longer than {wait_s:g} s. It goes on: see GET /api/v1/runs/{run_id}.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follower:
     """`client` may block; `read_run` takes a project's and a run's id."""
@@ -63,7 +72,7 @@ class Follower:
         row = self.read_run(project_id, run_id)
         own = api_key_id is not None and api_key_id == row.api_key_id
         while True:
-            pieces = self._read(run_id, after, 0.0 if row.finished else min(self._pause_s(), self.wait_s), own)
+            pieces = self._read(run_id, after, 0.0 if row.finished else min(shortened(self.look_s), self.wait_s), own)
             written = [piece for piece in pieces if piece.kind != END]
             yield from (piece if piece.data else None for piece in written)
             after = written[-1].id if written else after
@@ -73,15 +82,9 @@ class Follower:
                     return
                 row = self.read_run(project_id, run_id)
             if not row.finished and time.monotonic() >= deadline:
-                raise WaitTimeout(
-                    f"The run takes longer than {self.wait_s:g} s. It goes on: see GET /api/v1/runs/{run_id}."
-                )
+                raise still_in_work(run_id, self.wait_s)
             if not pieces and not row.finished:
                 yield None
-
-    def _pause_s(self) -> float:
-        """Random, because a thousand followers that began together would otherwise all read their rows at once."""
-        return random.uniform(self.look_s / 2, self.look_s)  # noqa: S311 - jitter, no secret
 
     def _read(self, run_id: int, after: str, wait_s: float, own: bool) -> list[Piece]:
         """The pieces after `after`; waits for the first of them, at most `wait_s`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import reduce
 from operator import add, attrgetter
 from typing import Any
 
@@ -52,10 +53,7 @@ class UsageService:
 
 
 def total(rows: Sequence[UsageRow]) -> Spent:
-    whole = Spent(runs=0)
-    for row in rows:
-        whole = _plus(whole, row.spent)
-    return whole
+    return reduce(_plus, (row.spent for row in rows), Spent(runs=0))
 
 
 def _rows(

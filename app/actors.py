@@ -78,7 +78,7 @@ def _run_prompt(broker: RedisBroker, services: Services) -> RunActor:
 
 
 def _store_spans(broker: RedisBroker, services: Services) -> BatchActor:
-    """It is never retried: the exporter gets 503 and sends the batch again, and a retry would race with that."""
+    """Dramatiq never retries it: the exporter gets 503 and sends the batch again, and a retry would race with that."""
 
     @dramatiq.actor(
         broker=broker, queue_name="spans", max_retries=0, time_limit=60_000, max_age=MAX_AGE_MS, store_results=True
@@ -204,5 +204,5 @@ class RunDelivery:
             self.broker.enqueue(self._message(run_id, organization_id))
 
     def _message(self, run_id: int, organization_id: int) -> Message[None]:
-        """All messages of a run have the same id, so that one that is sent again is recognized."""
+        """Return the run's message; all of a run have the same id, so that one that is sent again is recognized."""
         return owned(self.actor.message(run_id), organization_id).copy(message_id=f"run-{run_id}")

@@ -87,13 +87,13 @@ def find_key(connection: Connection, *, project_id: int, key_id: int) -> ApiKey 
 
 
 def list_keys(connection: Connection, *, project_id: int) -> list[ApiKey]:
-    """Revoked and expired keys too, oldest first."""
+    """List a project's keys, revoked and expired ones too, oldest first."""
     statement = _KEYS.where(api_keys.c.project_id == project_id).order_by(api_keys.c.id)
     return queries.list_rows(connection, ApiKey, statement)
 
 
 def revoke_key(connection: Connection, *, project_id: int, key_id: int, now: datetime) -> bool:
-    """False if there is no such key in the project, or it was revoked before."""
+    """Revoke a key; return False if there is no such key in the project, or it was revoked before."""
     c = api_keys.c
     live = update(api_keys).where(c.id == key_id, c.project_id == project_id, c.revoked_at.is_(None))
     return queries.changes_row(connection, live.values(revoked_at=now))

@@ -135,7 +135,7 @@ def note(
 def list_entries(
     connection: Connection, *, organization_id: int, before_id: int | None, limit: int
 ) -> list[AuditEntry]:
-    """Newest first."""
+    """List an organization's entries, newest first."""
     ours = select(*queries.columns_of(AuditEntry, audit_log)).where(audit_log.c.organization_id == organization_id)
     page = queries.newest_first(ours, audit_log.c.id, before_id=before_id, limit=limit)
     return queries.list_rows(connection, AuditEntry, page)

@@ -132,7 +132,7 @@ def reference(name: str, target: str, *, nullable: bool = False) -> Column[Any]:
 
 
 def earlier_now(connection: Connection, now: datetime) -> datetime:
-    """By our clock (`now`) or by the database's, whichever is behind: for what must not end because one is ahead."""
+    """Return `now`, or the database's time if that is earlier, for what must not end because one clock is ahead."""
     if connection.dialect.name == "sqlite":
         return min(now, datetime.now(UTC))
     of_database: datetime = connection.execute(select(func.utc_timestamp(3, type_=DateTime))).scalar_one()

@@ -33,7 +33,7 @@ _COLUMNS = queries.columns_of(DataPolicy, data_policies)
 
 
 def find_policy(connection: Connection, *, project_id: int) -> DataPolicy:
-    """The project's policy; keeps everything and masks nothing if it never set one."""
+    """Return the project's policy; keeps everything and masks nothing if it never set one."""
     statement = select(*_COLUMNS).where(data_policies.c.project_id == project_id)
     return queries.find_row(connection, DataPolicy, statement) or DataPolicy()
 

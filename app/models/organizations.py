@@ -56,13 +56,13 @@ _PROJECT = select(*queries.columns_of(Project, projects)).where(projects.c.erase
 
 
 def first_organization(connection: Connection) -> int | None:
-    """The id of the instance's oldest organization, which `reprise init` or the first start made."""
+    """Return the id of the instance's oldest organization, which `reprise init` or the first start made."""
     found: int | None = connection.execute(select(func.min(organizations.c.id))).scalar_one()
     return found
 
 
 def list_projects(connection: Connection) -> list[Project]:
-    """Every project of the instance, oldest first."""
+    """List every project of the instance, oldest first."""
     return queries.list_rows(connection, Project, _PROJECT.order_by(projects.c.id))
 
 
@@ -76,17 +76,17 @@ def find_project(connection: Connection, project_id: int) -> Project | None:
 
 
 def require_project(connection: Connection, project_id: int) -> Project:
-    """The project; `NotFound` if there is none, or it is erased."""
+    """Return the project; `NotFound` if there is none, or it is erased."""
     return require(find_project(connection, project_id), "There is no such project.")
 
 
 def find_organization(connection: Connection, project_id: int) -> int | None:
-    """The id of the organization of a project, erased or not."""
+    """Return the id of the organization of a project, erased or not."""
     return connection.scalar(select(projects.c.organization_id).where(projects.c.id == project_id))
 
 
 def organizations_of(connection: Connection, table: Table, ids: Collection[int]) -> dict[int, int]:
-    """{id: organization} of the rows of a table whose rows are a project's."""
+    """Return {id: organization id} of the rows of a table whose rows are a project's."""
     owned = select(table.c.id, projects.c.organization_id).join(projects, projects.c.id == table.c.project_id)
     return {row[0]: row[1] for row in connection.execute(owned.where(table.c.id.in_(sorted(ids))))}
 
@@ -99,7 +99,7 @@ class Role(StrEnum):
     ADMIN = "admin"
 
     def covers(self, needed: Role) -> bool:
-        """True if this role includes the rights of `needed`."""
+        """Return whether this role includes the rights of `needed`."""
         ranked = list(Role)
         return ranked.index(self) >= ranked.index(needed)
 
@@ -140,19 +140,19 @@ _MEMBER = select(*queries.columns_of(Member, memberships, name=users.c.name, ema
 
 
 def roles_of(connection: Connection, *, user_id: int) -> dict[int, Role]:
-    """The user's role in each of their organizations, by its id."""
+    """Return the user's role in each of their organizations, by its id."""
     statement = select(memberships.c.organization_id, memberships.c.role).where(memberships.c.user_id == user_id)
     return {row[0]: row[1] for row in connection.execute(statement)}
 
 
 def list_members(connection: Connection, *, organization_id: int) -> list[Member]:
-    """In the order they joined."""
+    """List the members in the order in which they joined."""
     statement = _MEMBER.where(memberships.c.organization_id == organization_id).order_by(memberships.c.id)
     return queries.list_rows(connection, Member, statement)
 
 
 def lock_roles(connection: Connection, *, organization_id: int) -> dict[int, Role]:
-    """The role of each member by user id, locked until the commit: two admins can't both step down at once."""
+    """Return the role of each member by user id, locked until the commit: two admins can't both step down at once."""
     c = memberships.c
     statement = select(c.user_id, c.role).where(c.organization_id == organization_id).order_by(c.id).with_for_update()
     return {row[0]: row[1] for row in connection.execute(statement)}
@@ -187,13 +187,13 @@ _OPEN = (
 
 
 def find_invitation(connection: Connection, *, digest: bytes, now: datetime) -> Invitation | None:
-    """The invitation, unless it was accepted or has expired."""
+    """Return the invitation, unless it was accepted or has expired."""
     statement = _OPEN.where(invitations.c.digest == digest, invitations.c.expires_at > now)
     return queries.find_row(connection, Invitation, statement)
 
 
 def list_invitations(connection: Connection, *, organization_id: int) -> list[Invitation]:
-    """Invitations that were not accepted, expired ones too, newest first."""
+    """List invitations that were not accepted, expired ones too, newest first."""
     ours = _OPEN.where(invitations.c.organization_id == organization_id)
     return queries.list_rows(connection, Invitation, queries.newest_first(ours, invitations.c.id))
 

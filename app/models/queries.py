@@ -29,7 +29,7 @@ def find_row(
     statement: Executable,
     parameters: Mapping[str, Any] | None = None,
 ) -> Row | None:
-    """The row that a statement selects, made by calling `make` with its columns; None if there is none.
+    """Return the row that a statement selects, made by calling `make` with its columns; None if there is none.
 
     Raises SQLAlchemy's `MultipleResultsFound` for more than one row.
     """
@@ -43,14 +43,14 @@ def list_rows(
     statement: Executable,
     parameters: Mapping[str, Any] | None = None,
 ) -> list[Row]:
-    """All rows that a statement selects, each made by calling `make` with its columns."""
+    """Return all rows that a statement selects, each made by calling `make` with its columns."""
     return [make(*row) for row in connection.execute(statement, parameters)]
 
 
 def newest_first(
     statement: Select[Any], id_column: ColumnElement[int], *, before_id: int | None = None, limit: int | None = None
 ) -> Select[Any]:
-    """The statement in descending order of ids: at most `limit` rows with ids below `before_id`."""
+    """Return the statement in descending order of ids: at most `limit` rows with ids below `before_id`."""
     below = statement if before_id is None else statement.where(id_column < before_id)
     return below.order_by(id_column.desc()).limit(limit)
 
@@ -118,7 +118,7 @@ _MYSQL = {"new": "VALUES({c})", "least": "LEAST({c}, VALUES({c}))", "greatest": 
 
 
 def pieces(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
-    """The keys in lists that fit one statement."""
+    """Return the keys in lists that fit one statement."""
     return (keys[start : start + KEYS_PER_STATEMENT] for start in range(0, len(keys), KEYS_PER_STATEMENT))
 
 
@@ -182,7 +182,7 @@ _RANDOM_BITS = 21
 
 
 def first_batch_id(when: datetime) -> int:
-    """The lowest id of batches that were received at this time or later."""
+    """Return the lowest id of batches that were received at this time or later."""
     return int(when.timestamp() * 1000) << _RANDOM_BITS
 
 

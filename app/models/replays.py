@@ -102,13 +102,13 @@ def find_replay(connection: Connection, *, project_id: int, replay_id: int) -> R
 
 
 def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayRow]:
-    """In order of id."""
+    """List replays in order of id."""
     statement = _ROW.where(replays.c.id.in_(sorted(ids))).order_by(replays.c.id)
     return list_rows(connection, ReplayRow, statement)
 
 
 def result_of(connection: Connection, *, replay_id: int) -> dict[str, Any] | None:
-    """The JSON of its `app.replay.types.ReplayResult`, None until there is one."""
+    """Return the JSON of its `app.replay.types.ReplayResult`, None until there is one."""
     statement = select(replays.c.result).where(replays.c.id == replay_id)
     found: dict[str, Any] | None = connection.execute(statement).scalar_one()
     return found
@@ -117,7 +117,7 @@ def result_of(connection: Connection, *, replay_id: int) -> dict[str, Any] | Non
 def list_replays(
     connection: Connection, *, prompt_id: int, filters: ReplayFilter, before_id: int | None, limit: int
 ) -> list[ReplayRow]:
-    """Newest first; `before_id` is the last one of the page before."""
+    """List replays, newest first; `before_id` is the last one of the page before."""
     c = replays.c
     statement = newest_first(_ROW.where(c.prompt_id == prompt_id), c.id, before_id=before_id, limit=limit)
     if filters.test_case_id is not None:
@@ -141,7 +141,7 @@ class Tally:
 
 
 def tally(connection: Connection, *, prompt_id: int, test_case_id: int | None = None) -> list[Tally]:
-    """Of all of a prompt's replays, or of those of one test case; one entry for each draft and state."""
+    """Count all of a prompt's replays, or those of one test case, by draft and status."""
     c = replays.c
     fingerprint = draft_snapshots.c.fingerprint
     statement = (
@@ -156,7 +156,7 @@ def tally(connection: Connection, *, prompt_id: int, test_case_id: int | None = 
 
 
 def cancel_replay(connection: Connection, *, project_id: int, replay_id: int, now: datetime) -> bool:
-    """False when it has ended, or there is none."""
+    """Cancel a replay; return False when it has ended, or there is none."""
     c = replays.c
     unfinished = update(replays).where(c.id == replay_id, c.project_id == project_id, c.status.in_(UNFINISHED))
     return changes_row(connection, unfinished.values(status="cancelled", finished_at=now))
@@ -177,7 +177,7 @@ def put_verdict(connection: Connection, *, before: ReplayRow, values: dict[str, 
 
 
 def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], each: int) -> list[Outcome]:
-    """The newest `each` replays of every test case; by test case, the oldest first."""
+    """Return the newest `each` replays of every test case; by test case, the oldest first."""
     c = replays.c
     nth = func.row_number().over(partition_by=c.test_case_id, order_by=c.id.desc()).label("nth")
     columns = columns_of(Outcome, replays)

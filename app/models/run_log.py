@@ -44,7 +44,7 @@ class RunFilter:
 
 
 def _of_model(column: ColumnElement[str]) -> ScalarSelect[str]:
-    """A subquery, not a join: with few models MySQL would begin with them, and read every run."""
+    """Select a column of the run's model by a subquery: MySQL might begin a join with few models and read all runs."""
     return select(column).where(language_models.c.id == runs.c.language_model_id).scalar_subquery()
 
 
@@ -65,7 +65,7 @@ def page_of_runs(
     before: tuple[datetime, int] | None,
     limit: int,
 ) -> list[RunEntry]:
-    """Newest first; `before` is (created at, id) of the last run of the page before."""
+    """List runs, newest first; `before` is (created at, id) of the last run of the page before."""
     c = runs.c
     # An expression: for the bare column MySQL may choose the index by project, and read all of its runs.
     ours = func.coalesce(c.project_id, 0) == project_id
@@ -81,7 +81,7 @@ def page_of_runs(
 def nth_created_at(
     connection: Connection, *, prompt_id: int, nth: int, filters: RunFilter, before: tuple[datetime, int] | None
 ) -> datetime | None:
-    """The creation time of the prompt's nth run between the times; None if there are fewer."""
+    """Return the creation time of the prompt's nth run between the times; None if there are fewer."""
     c = runs.c
     statement = select(c.created_at).where(c.prompt_id == prompt_id, *_within(filters, before))
     return connection.scalar(statement.order_by(c.created_at.desc(), c.id.desc()).offset(nth - 1).limit(1))

@@ -160,7 +160,7 @@ def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow 
 
 
 def find_runs(connection: Connection, *, run_ids: Collection[int]) -> list[RunRow]:
-    """The runs that exist, of any project: the caller checks `project_id`."""
+    """List the runs that exist, of any project: the caller checks `project_id`."""
     return list_rows(connection, RunRow, _FIND_RUNS, {"run_ids": list(run_ids)})
 
 
@@ -171,7 +171,7 @@ def is_finished(connection: Connection, *, run_id: int) -> bool:
 
 
 def find_claimed(connection: Connection, *, run_ids: Collection[int], token: str) -> list[RunRow]:
-    """Those of the runs that the worker with `token` has claimed."""
+    """List those of the runs that the worker with `token` has claimed."""
     return list_rows(connection, RunRow, _FIND_CLAIMED, {"run_ids": list(run_ids), "token": token})
 
 
@@ -188,7 +188,7 @@ run_file_chunks = new_table(
 
 
 def add_files(connection: Connection, *, run_id: int, contents: Sequence[bytes]) -> None:
-    """One statement per piece: several in one would pass the packet limit again."""
+    """Store files by one statement for each piece: several in one would pass the packet limit again."""
     for position, content in enumerate(contents):
         for chunk, start in enumerate(range(0, len(content), CHUNK_BYTES)):
             values = {"run_id": run_id, "position": position, "chunk": chunk}
@@ -197,7 +197,7 @@ def add_files(connection: Connection, *, run_id: int, contents: Sequence[bytes])
 
 
 def read_files(connection: Connection, *, run_id: int, count: int) -> list[bytes]:
-    """The contents of the run's `count` files, in order."""
+    """Return the contents of the run's `count` files, in order."""
     return [read_file(connection, run_id=run_id, position=position) for position in range(count)]
 
 
@@ -240,7 +240,7 @@ def add_key(connection: Connection, *, values: Mapping[str, Any], now: datetime,
 
 
 def delete_expired_keys(connection: Connection, *, before: datetime, limit: int) -> None:
-    """The oldest `limit` of those that have expired; by id, so that few rows are locked."""
+    """Delete the oldest `limit` of those that have expired; by id, so that few rows are locked."""
     c = idempotency_keys.c
     expired = select(c.id).where(c.created_at <= before).order_by(c.created_at).limit(limit)
     ids = sorted(connection.scalars(expired))

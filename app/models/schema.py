@@ -60,7 +60,7 @@ def _migrating(database: Database) -> Iterator[Connection]:
 
 @cache
 def revisions() -> tuple[str, ...]:
-    """Every revision of this release, the newest first, and "" for a database that has none yet."""
+    """Return every revision of this release, the newest first, and "" for a database that has none yet."""
     from alembic.script import ScriptDirectory
 
     return (*(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()), "")
@@ -71,7 +71,7 @@ def newest_revision() -> str:
 
 
 def current_revision(database: Database) -> str:
-    """The revision the database is at, "" for an empty one."""
+    """Return the revision the database is at, "" for an empty one."""
     from alembic.runtime.migration import MigrationContext
 
     with database.read() as connection:

@@ -109,7 +109,7 @@ def count_run(connection: Connection, *, run_id: int, spent: Spent, now: datetim
 def sum_usage(
     connection: Connection, *, project_id: int, filters: UsageFilter, group_by: Collection[str], limit: int
 ) -> list[dict[str, Any]]:
-    """The sums of each group, in its order, by the names of columns; none for groups without runs."""
+    """Return the sums of each group, in its order, by the names of columns; none for groups without runs."""
     columns = list(dict.fromkeys(column for group in group_by for column in GROUPS[group]))
     c = usage_daily.c
     statement = (
@@ -126,7 +126,7 @@ def sum_usage(
 def sum_replays(
     connection: Connection, *, project_id: int, filters: UsageFilter, group_by: Collection[str], limit: int
 ) -> list[dict[str, Any]]:
-    """The sums of replays as `sum_usage` has those of runs, without the columns that replays don't have.
+    """Return the sums of replays as `sum_usage` has those of runs, without the columns that replays don't have.
 
     A replay counts on the day (UTC) it was started. Their rows are few beside those of runs, and change until their
     last worker has recorded what it spent.

@@ -61,7 +61,7 @@ class SignedIn:
 
 
 def find_signed_in(connection: Connection, *, kind: Kind, digest: bytes, now: datetime) -> SignedIn | None:
-    """The user of a token that has not expired."""
+    """Return the user of a token that has not expired."""
     statement = (
         select(*queries.columns_of(SignedIn, users, user_id=users.c.id))
         .join(sign_ins, sign_ins.c.user_id == users.c.id)
@@ -86,7 +86,7 @@ _known = known_origins.c
 
 
 def known_digests(connection: Connection, *, email: str, digests: Collection[bytes], since: datetime) -> set[bytes]:
-    """The digests from which the user of that e-mail signed in since then; none for an unknown e-mail."""
+    """Return the digests from which the user of that e-mail signed in since then; none for an unknown e-mail."""
     statement = select(_known.digest).join(users, users.c.id == _known.user_id)
     found = connection.scalars(
         statement.where(users.c.email == email, _known.digest.in_(digests), _known.used_at > since)

@@ -141,7 +141,7 @@ class Parts:
 
 
 def build(backends: Backends) -> Services:
-    """Every service, so that no request has to make one."""
+    """Build every service, so that no request has to make one."""
     made: dict[object, object] = {kind: getattr(backends, name) for name, kind in get_type_hints(Backends).items()}
     epochs = Epochs(backends.redis.quick)
     parts = Parts(made | {redis.Redis: backends.redis.commands, ModelPort: backends.providers, Epochs: epochs})

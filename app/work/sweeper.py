@@ -36,7 +36,7 @@ class Watch(Generic[K]):
     _ages_s: dict[K, float] = field(default_factory=dict, init=False)
 
     def look(self, keys: Iterable[K]) -> dict[K, float]:
-        """The ages of `keys`; all other keys are forgotten."""
+        """Return the ages of `keys`; all other keys are forgotten."""
         now = self.monotonic()
         step_s = 0.0 if self._looked_at is None else min(STEP_S, now - self._looked_at)
         self._looked_at = now
@@ -56,7 +56,7 @@ class Resending:
     _sent_at_age_s: dict[int, float] = field(default_factory=dict, init=False)
 
     def due(self, ages_s: Mapping[int, float]) -> list[int]:
-        """The ids to send now, of those that wait."""
+        """Return the ids to send now, of those that wait."""
         sent = self._sent_at_age_s
         due = [id_ for id_, age_s in ages_s.items() if self._first or age_s >= max(UNSENT_S, 2 * sent.get(id_, 0.0))]
         self._sent_at_age_s = {id_: sent[id_] for id_ in ages_s if id_ in sent} | {id_: ages_s[id_] for id_ in due}

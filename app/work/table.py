@@ -96,7 +96,7 @@ class WorkTable:
         return changes_row(connection, self._waiting, {"row_id": row_id, "finished_at": now, **values})
 
     def list_claims(self, connection: Connection) -> list[Claim]:
-        """Every row in work, of all projects."""
+        """Return every row in work, of all projects."""
         return list_rows(connection, Claim, self._list_claims)
 
     def list_waiting(self, connection: Connection, *, limit: int) -> list[WaitingRow]:

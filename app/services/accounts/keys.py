@@ -55,7 +55,7 @@ class KeyService:
         self._on_lookup = cache_lookups(self.metrics, "api_keys")
 
     def authenticate(self, header: str | None) -> ApiKey:
-        """The key of an `Authorization` header; `Unauthorized` if it is missing, malformed or not valid."""
+        """Return the key of an `Authorization` header; `Unauthorized` if it is missing, malformed or not valid."""
         scheme, _, secret = (header or "").strip().partition(" ")
         secret = secret.strip()
         if scheme.lower() != "bearer" or not secret:

@@ -38,14 +38,14 @@ class Passwords:
         self._unmatched = _unmatched(self._hasher)
 
     def hash(self, password: str) -> str:
-        """The hash to store; `Invalid` for a password that is too short or too long."""
+        """Return the hash to store; `Invalid` for a password that is too short or too long."""
         if not MINIMUM <= len(password) <= MAXIMUM:
             raise Invalid(f"password: Use {MINIMUM} to {MAXIMUM} characters.")
         with self._slot(CONCURRENT + WAITING):
             return self._hasher.hash(password)
 
     def matches(self, password: str, stored: str | None, *, usual: bool = False) -> bool:
-        """True if `stored` is a hash of the password; None, for no account, takes as long and never matches.
+        """Return whether `stored` is a hash of the password; None, for no account, takes as long and never matches.
 
         `usual` marks a try from a known origin of the account: others can't occupy all places in the queue.
         """
@@ -70,7 +70,7 @@ class Passwords:
 
 
 def _unmatched(hasher: PasswordHasher) -> str:
-    """A hash that takes as long to compare with as any other, made without hashing."""
+    """Return a hash that takes as long to compare with as any other, made without hashing."""
     salt, digest = (
         base64.b64encode(os.urandom(length)).decode().rstrip("=") for length in (hasher.salt_len, hasher.hash_len)
     )
@@ -96,7 +96,7 @@ class TryLimits:
     account: RateLimiter
 
     def of(self, account: str, origin: Origin, known: Familiarity) -> list[tuple[RateLimiter, str]]:
-        """The limiters that apply, each with the key to count."""
+        """Return the limiters that apply, each with the key to count."""
         if known.device:
             return [(self.account_and_origin, f"sign-in:{account}:device:{digest(origin.device).hex()}")]
         limits = [
@@ -115,7 +115,7 @@ class PasswordChecks:
     journal: SignInJournal
 
     def check(self, *, email: str, password: str, origin: Origin) -> User:
-        """The user with that e-mail and password.
+        """Return the user with that e-mail and password.
 
         `WrongPassword` is the same for an unknown e-mail. `RateLimited`, and `Unavailable` while too many passwords are
         checked, are raised before the password is compared, and count as no try.

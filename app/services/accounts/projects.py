@@ -30,19 +30,19 @@ class ProjectService:
     _operators: int | None = field(default=None, init=False)
 
     def operators(self) -> int | None:
-        """The instance's first organization, whose admins are its operators; it is never removed."""
+        """Return the instance's first organization, whose admins are its operators; it is never removed."""
         if self._operators is None:
             with self.database.read() as connection:
                 self._operators = organizations.first_organization(connection)
         return self._operators
 
     def of(self, organization_ids: Container[int]) -> list[Project]:
-        """The projects of these organizations, oldest first."""
+        """Return the projects of these organizations, oldest first."""
         with self.database.read() as connection:
             return [p for p in organizations.list_projects(connection) if p.organization_id in organization_ids]
 
     def oldest(self) -> int:
-        """The id of the instance's first project; `NotFound` while there is none."""
+        """Return the id of the instance's first project; `NotFound` while there is none."""
         with self.database.read() as connection:
             for project in organizations.list_projects(connection):
                 return project.id
@@ -90,7 +90,7 @@ class Owners:
         self._of_projects: BoundedCache[int] = BoundedCache(PROJECTS_MAX)
 
     def of_project(self, project_id: int) -> int:
-        """The id of the project's organization, which never changes; `NotFound` if there is no such project."""
+        """Return the id of the project's organization, which never changes; `NotFound` if there is no such project."""
         known = self._of_projects.get(project_id)
         if known is not None:
             return known
@@ -100,11 +100,11 @@ class Owners:
         return found
 
     def of_runs(self, run_ids: Collection[int]) -> dict[int, int]:
-        """{run id: organization id} of the runs that exist."""
+        """Return {run id: organization id} of the runs that exist."""
         return self._of(runs, run_ids)
 
     def of_replays(self, replay_ids: Collection[int]) -> dict[int, int]:
-        """{replay id: organization id} of the replays that exist."""
+        """Return {replay id: organization id} of the replays that exist."""
         return self._of(replays, replay_ids)
 
     def _of(self, table: Table, ids: Collection[int]) -> dict[int, int]:
@@ -117,7 +117,7 @@ class AuditService:
     database: Database
 
     def page(self, *, organization_id: int, limit: int = 50, cursor: str | None = None) -> Page[AuditEntry]:
-        """Newest first."""
+        """Return a page of entries, newest first."""
         with self.database.read() as connection:
             read = partial(audit_log.list_entries, connection, organization_id=organization_id)
             return page_by_id(read, limit=limit, cursor=cursor)

@@ -58,7 +58,7 @@ class AccountService:
         return True
 
     def sign_in_link(self, *, email: str) -> str:
-        """A path that signs the user in, `/sign-in/link?token=…`, for a day or until another one is made."""
+        """Return a new path that signs the user in, `/sign-in/link?token=…`, for a day or until another one is made."""
         return f"/sign-in/link?token={self.sign_ins.make_link(email=email)}"
 
     def members(self, *, organization_id: int) -> list[Member]:
@@ -90,7 +90,7 @@ class AccountService:
             self._note(connection, organization_id, actor, Action.MEMBER_REMOVED, email)
 
     def invite(self, *, organization_id: int, email: str, role: Role, actor: Actor) -> str:
-        """The token of a link that is valid for a week and shown once; earlier links for the e-mail end."""
+        """Return the token of a new link that is valid for a week and shown once; earlier links for the e-mail end."""
         email, token, now = checked_email(email), new_token(), self.now()
         with self.database.write() as connection:
             # Two admins who invite the same person at once wait for each other; the second link is valid.
@@ -121,7 +121,7 @@ class AccountService:
             self._note(connection, organization_id, actor, Action.INVITATION_WITHDRAWN, email)
 
     def invitation(self, token: str) -> Invitation:
-        """The invitation of a link; `NotFound` if it was used or withdrawn, or has expired."""
+        """Return the invitation of a link; `NotFound` if it was used or withdrawn, or has expired."""
         with self.database.read() as connection:
             return self._open(connection, token)
 
@@ -201,7 +201,7 @@ class AccountService:
 
 
 def checked_email(email: str) -> str:
-    """The e-mail in lower case, without surrounding spaces; `Invalid` if it is none."""
+    """Return the e-mail in lower case, without surrounding spaces; `Invalid` if it is none."""
     email = email.strip().lower()
     name, at, host = email.rpartition("@")
     if not (name and at and host) or len(email) > EMAIL_MAX or any(c.isspace() or not c.isprintable() for c in email):

@@ -143,7 +143,7 @@ class SignInJournal:
         log.info("signed_in", user_id=user_id, address=address, way=way)
 
     def failed(self, user: User | None, *, address: str, failure: Failure) -> None:
-        """Only the e-mail of an existing account is logged, because people type passwords in its field."""
+        """Note a failed try. Only an existing account's e-mail is logged, as people type passwords in its field."""
         self.metrics.count(SIGN_INS, failure)
         log.warning("sign_in_failed", email=user.email if user else None, address=address, failure=failure)
         if user:
@@ -168,7 +168,7 @@ class SignInJournal:
                 self._timer.start()
 
     def _unwritten(self) -> list[tuple[int, _Window, dict[str, str]]]:
-        """The windows with failures that were not written; windows that are past are dropped."""
+        """Return the windows with failures that were not written; windows that are past are dropped."""
         with self._lock:
             self._timer = None
             changed = [(user_id, one, one.details()) for user_id, one in self._windows.items() if one.changed]

@@ -70,7 +70,7 @@ class SignInService:
         return self._started(user_id, origin, way, lambda connection: self._replace(connection, replaced))
 
     def make_link(self, *, email: str) -> str:
-        """The token of a sign-in link that is valid for a day; earlier links end. `Invalid` for an unknown e-mail."""
+        """Make a sign-in link for a day and return its token; earlier links end. `Invalid` for an unknown e-mail."""
         token, now = new_token(), self.now()
         with self.database.write() as connection:
             user = users.find_by_email(connection, email.strip().lower())
@@ -81,7 +81,7 @@ class SignInService:
         return token
 
     def find_link(self, token: str) -> SignedIn:
-        """The user of a sign-in link; `Unauthorized` if it was used or replaced, or has expired."""
+        """Return the user of a sign-in link; `Unauthorized` if it was used or replaced, or has expired."""
         with self.database.read() as connection:
             found = users.find_signed_in(connection, kind="link", digest=digest(token), now=self.now())
         if found is None:
@@ -100,7 +100,7 @@ class SignInService:
         return self._started(found.user_id, origin, "link", use_up)
 
     def viewer(self, token: str) -> Viewer | None:
-        """The user of a session's token; None if there is no such session, or it has expired."""
+        """Return the user of a session's token; None if there is no such session, or it has expired."""
         with self.database.read() as connection:
             found = users.find_signed_in(connection, kind="session", digest=digest(token), now=self.now())
             if found is None:

@@ -46,7 +46,7 @@ class ExportService:
     def of_sessions(
         self, *, project_id: int, prompt_id: int, since: datetime | None = None, until: datetime | None = None
     ) -> Iterator[Session]:
-        """The sessions that started in [since, until)."""
+        """Yield the sessions that started in [since, until)."""
         within = SessionRange(prompt_id, None, ns_of(since) if since else None, ns_of(until) if until else None)
 
         def read(connection: Connection, last: SessionRow | None) -> list[SessionRow]:
@@ -60,7 +60,7 @@ class ExportService:
     def of_runs(
         self, *, project_id: int, prompt_id: int, since: datetime | None = None, until: datetime | None = None
     ) -> Iterator[RunRow]:
-        """The runs that were requested in [since, until)."""
+        """Yield the runs that were requested in [since, until)."""
         within = RunFilter(since=since, until=until)
 
         def read(connection: Connection, last: RunEntry | None) -> list[RunEntry]:
@@ -83,7 +83,7 @@ class ExportService:
         return self._all(read, CASES_PAGE)
 
     def _all(self, read: Callable[[Connection, Row | None], Sequence[Row]], limit: int) -> Iterator[Row]:
-        """All rows that `read` returns after the last one, `limit` at a time; None stands for the first page."""
+        """Yield all rows that `read` returns after the last one, `limit` at a time; None stands for the first page."""
         last: Row | None = None
         while True:
             with self.database.read() as connection:

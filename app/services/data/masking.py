@@ -44,7 +44,7 @@ class MaskingRules:
     _known: dict[int, tuple[float, Masking]] = field(default_factory=dict, init=False)
 
     def of(self, project_id: int) -> Masking:
-        """The project's rules, which are falsy if there are none.
+        """Return the project's rules, which are falsy if there are none.
 
         `Unavailable` if they can't be read, or there is no key to encrypt with: nothing that they might mask is stored.
         """
@@ -63,7 +63,7 @@ class MaskingRules:
         self._known.pop(project_id, None)
 
     def apply(self, project_id: int, spans: Sequence[Span], rejected: Sequence[Rejection]) -> Batch:
-        """The batch with its spans masked; unchanged for a project without rules."""
+        """Return the batch with its spans masked; unchanged for a project without rules."""
         masking = self.of(project_id)
         if not masking:
             return list(spans), list(rejected)

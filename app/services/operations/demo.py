@@ -33,7 +33,7 @@ SESSIONS = 1000
 
 
 def export(prompt_id: int, *, start_ns: int) -> bytes:
-    """The session as one batch; its ids derive from the prompt's, so that it is stored once."""
+    """Return the session as one batch; its ids derive from the prompt's, so that it is stored once."""
     spans: list[dict[str, Any]] = []
     session = {"service.prompt.id": prompt_id, "gen_ai.conversation.id": DEMO["conversation"]}
     for index, turn in enumerate(DEMO["turns"]):
@@ -55,7 +55,7 @@ def export(prompt_id: int, *, start_ns: int) -> bytes:
 
 
 def _attribute(value: Any) -> dict[str, str]:
-    """An attribute's value in OTLP; lists and objects are JSON in a string."""
+    """Return an attribute's value in OTLP; lists and objects are JSON in a string."""
     if isinstance(value, int):
         return {"intValue": str(value)}
     return {"stringValue": value if isinstance(value, str) else orjson.dumps(value).decode()}

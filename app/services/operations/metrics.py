@@ -67,7 +67,7 @@ class MetricsService:
     client: redis.Redis
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
-        """All metrics for Prometheus: (body, content type)."""
+        """Return all metrics for Prometheus: (body, content type)."""
         return render(self.store.total(), self._gauges(read_queues(self.client)), accept)
 
     def read(self, minutes: int = WINDOW_MINUTES) -> Operations:

@@ -64,7 +64,7 @@ class OverviewService:
         return {prompt_id: of(prompt_id) for prompt_id in prompt_ids}
 
     def versions(self, *, prompt_id: int) -> dict[str | None, VersionActivity]:
-        """The last 30 days of each version of a prompt by commit hash, None for the draft; the caller checks access."""
+        """Sum up the last 30 days of each version by commit hash, None for the draft; the caller checks access."""
         since = self.now() - timedelta(days=VERSION_DAYS)
         with self.database.read() as connection:
             found = usage.activity_by_version(connection, prompt_id=prompt_id, since=since)

@@ -22,13 +22,13 @@ class Readiness:
     broker: WakingBroker
 
     def problems(self) -> list[str]:
-        """A sentence for each missing dependency; empty if requests can be served."""
+        """Return a sentence for each missing dependency; empty if requests can be served."""
         redis_problem = self.redis_problem()
         found = [self.database_problem(), redis_problem, None if redis_problem else self.workers_problem()]
         return [problem for problem in found if problem]
 
     def database_problem(self) -> str | None:
-        """A schema newer than this release is no problem: older processes go on while a release is rolled out."""
+        """Check the schema; a newer one is no problem: older processes go on while a release is rolled out."""
         try:
             current = schema.current_revision(self.database)
         except Unavailable as error:
@@ -45,7 +45,7 @@ class Readiness:
         return None
 
     def workers_problem(self) -> str | None:
-        """Every queue needs a process that fetched its messages lately."""
+        """Check that every queue has a process that fetched its messages lately."""
         try:
             idle = [queue for queue in sorted(self.broker.queues) if not workers_seen(self.client, queue)]
         except redis.RedisError as error:
@@ -71,7 +71,7 @@ class Doctor:
     client: redis.Redis
 
     def examine(self) -> list[Finding]:
-        """All findings, in the order in which problems are best solved."""
+        """Return all findings, in the order in which problems are best solved."""
         return [self._mode(), self._secret_key(), self._database(), *self._services(), self._disk()]
 
     def _mode(self) -> Finding:

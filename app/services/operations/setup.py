@@ -110,7 +110,7 @@ class SetupService:
         return self.keys.create(project_id=project_id, name=KEY_NAME).secret
 
     def _demo(self, project: Project, prompt_id: str) -> int:
-        """The id of an earlier start's prompt, else of one with the demo's name, else of a new one."""
+        """Return the id of an earlier start's prompt, else of one with the demo's name, else of a new one."""
         if prompt_id.isdecimal() and (known := self._prompt(project.id, int(prompt_id))):
             return known
         page = self.prompts.list(project_id=project.id, search=demo.PROMPT.name, limit=1)

@@ -76,7 +76,7 @@ class ReplayService:
         test_case_ids: Sequence[int] | None = None,
         judge_model: str | None = None,
     ) -> Rows:
-        """One replay for each test case, for all of the prompt's without `test_case_ids`: all of them or none."""
+        """Start a replay of each test case, of all of the prompt's without `test_case_ids`: all of them or none."""
 
         def work(connection: Connection) -> Ids:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
@@ -101,7 +101,7 @@ class ReplayService:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[ReplayView]:
-        """Newest first; with `commit_hash` only those that were made of that version's content."""
+        """List replays, newest first; with `commit_hash` only those that were made of that version's content."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if commit_hash is not None:
@@ -111,7 +111,7 @@ class ReplayService:
             return Page(_views(connection, prompt_id, page.entries), page.next_cursor)
 
     def produced(self, *, project_id: int, replay_id: int, step: int) -> ProducedStep:
-        """The call or text that the draft produced for a step, counted over all turns from 0; `Invalid` without one."""
+        """Return what the draft produced for a step, counted over all turns from 0; `Invalid` if that is nothing."""
         view = self.get(project_id=project_id, replay_id=replay_id)
         produced = [
             ProducedStep(view.row.test_case_id, turn, index, verdict["actual"])
@@ -134,7 +134,7 @@ class ReplayService:
     def decide(
         self, *, project_id: int, replay_id: int, step: int, verdict: Literal["passed", "failed"], actor: Actor = SYSTEM
     ) -> ReplayView:
-        """A person's verdict on a step that needs review; of two at once one comes too late (`Invalid`)."""
+        """Store a person's verdict on a step that needs review; of two at once one comes too late (`Invalid`)."""
 
         while True:
             view = self.get(project_id=project_id, replay_id=replay_id)
@@ -185,7 +185,7 @@ class ReplayService:
 
 
 def _chosen(steps: Mapping[int, int], test_case_ids: Sequence[int] | None) -> Mapping[int, int]:
-    """The requested test cases with their steps, in the requested order; all of `steps` without a request."""
+    """Return the requested test cases with their steps, in the requested order; all of `steps` without a request."""
     chosen = list(steps) if test_case_ids is None else list(dict.fromkeys(test_case_ids))
     for index, test_case_id in enumerate(chosen):
         if test_case_id not in steps:

@@ -49,7 +49,7 @@ class RunClaims:
         return self._claim(run_id)
 
     def claim_all(self, run_ids: Sequence[int]) -> list[ClaimedRun | None]:
-        """`claim` for several runs, in their order; an id that comes twice gets its run once."""
+        """Claim several runs, and return them in their order; an id that comes twice gets its run once."""
         token, now = str(uuid4()), self._now()
         ids = sorted(set(run_ids))
         rows = self._database.retrying(
@@ -94,7 +94,7 @@ class RunEnding:
         return ended
 
     def notify_of(self, run_id: int) -> None:
-        """`notify`, of a run that ended without an answer."""
+        """Do as `notify` for a run that ended without an answer."""
         with self.database.read() as connection:
             found = runs.find_runs(connection, run_ids=[run_id])
         for row in found:  # unless it was erased meanwhile

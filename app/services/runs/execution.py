@@ -152,8 +152,10 @@ class Executor:
             return self._end(row, claim, model_name, end)
 
     def _work(self, row: RunRow) -> tuple[str, RunEnd]:
-        """The name of the model that answered, or was to, and the run's end: an answer, or the failure that the
-        vendor or the configuration is to blame for."""
+        """Return the name of the model that answered, or was to, and the run's end.
+
+        That is an answer, or a failure that the vendor or the configuration is to blame for.
+        """
         model_name, instruction, request = row.model_name, None, None
         started = self.monotonic()
         try:

@@ -87,7 +87,7 @@ class Follower:
                 yield None
 
     def _read(self, run_id: int, after: str, wait_s: float, own: bool) -> list[Piece]:
-        """The pieces after `after`; waits for the first of them, at most `wait_s`."""
+        """Return the pieces after `after`; waits for the first of them, at most `wait_s`."""
         key = keys.run_events(run_id)
         try:
             found = self.client.xread({key: after}, count=AT_ONCE, block=max(1, round(wait_s * 1000)))

@@ -49,7 +49,7 @@ class RunMasking:
     client: redis.Redis
 
     def accepted(self, project_id: int, requested: Requested, files: Sequence[File]) -> tuple[Requested, list[bytes]]:
-        """The request as it may be stored, and the contents to keep until the end; both unchanged without rules.
+        """Return the request as it may be stored, and the contents to keep until the end; both unchanged without rules.
 
         `Unavailable` when the rules can't be read.
         """
@@ -63,7 +63,7 @@ class RunMasking:
         return Requested(masked.question(requested.question), request), sealed
 
     def requested(self, row: RunRow) -> RunRow:
-        """The run as it was requested, unmasked; `Invalid` when the key has changed."""
+        """Return the run as it was requested, unmasked; `Invalid` when the key has changed."""
         if not row.request.sealed:
             return row
         with self.database.read() as connection:
@@ -72,16 +72,16 @@ class RunMasking:
         return replace(row, question=requested.question, request=structs.replace(requested.request, sealed=True))
 
     def contents(self, connection: Connection, row: RunRow) -> list[bytes]:
-        """The run's files."""
+        """Return the run's files."""
         kept = runs.read_files(connection, run_id=row.id, count=len(row.request.files))
         return [self.rules.cipher.decrypt(content) for content in kept] if row.request.sealed else kept
 
     def piece_encryption(self, row: RunRow) -> Callable[[bytes], bytes] | None:
-        """The function that encrypts pieces of a stream in Redis; None if the run is not masked."""
+        """Return the function that encrypts pieces of a stream in Redis; None if the run is not masked."""
         return self.rules.cipher.encrypt if row.request.sealed or self.rules.of(row.project_id) else None
 
     def ended(self, row: RunRow, end: RunEnd) -> RunEnd:
-        """The run's end as it may be stored. The model's own answer is kept for whoever waits."""
+        """Return the run's end as it may be stored. The model's own answer is kept for whoever waits."""
         masking = self.rules.of(row.project_id)
         if not masking and row.request.sealed:
             # Where the run was accepted there were rules: those that are known here may be some seconds old.
@@ -98,7 +98,7 @@ class RunMasking:
         return replace(kept, outcome=structs.replace(kept.outcome, masked=True))
 
     def as_said(self, row: RunRow) -> RunRow:
-        """An ended run with the model's own answer, while that is kept; as it is stored after that."""
+        """Return an ended run with the model's own answer, while that is kept; as it is stored after that."""
         if row.outcome is None or not row.outcome.masked:
             return row
         try:

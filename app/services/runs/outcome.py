@@ -53,14 +53,14 @@ class RunEnd:
         return {name: value for name, value in values if value is not None}
 
     def spent(self) -> Spent:
-        """The tokens and cost of the run: none without an answer."""
+        """Return the tokens and cost of the run: none without an answer."""
         tokens = self.outcome.tokens if self.outcome else Tokens()
         counts = {f"{name}_tokens": getattr(tokens, name) for name in TOKEN_COUNTS}
         return Spent(failed=int(self.status == "failed"), cost_usd=self.cost_usd or 0.0, **counts)
 
 
 def answered(answer: Answer, config: ModelConfig, model: LanguageModel, first_error: str | None = None) -> RunEnd:
-    """The end of a run that has an answer, even one that can't be used as requested.
+    """Return the end of a run that has an answer, even one that can't be used as requested.
 
     `model` is the one that answered; `first_error` says why that was not the prompt's first.
     """
@@ -121,7 +121,7 @@ def _reason(answer: Answer, config: ModelConfig) -> str | None:
 
 
 def _breach(value: Any, schema: dict[str, Any] | None) -> str | None:
-    """The reason why the value breaks the schema; one budget bounds the checks of schema and value."""
+    """Return the reason why the value breaks the schema; one budget bounds the checks of schema and value."""
     meter = Meter(STEPS_MAX)
     try:
         if wrong := schema_breach(schema or {}, meter):

@@ -43,7 +43,7 @@ class Requested(msgspec.Struct, frozen=True):
 
 
 def snapshot(content: PromptContent, command: RunCommand) -> Requested:
-    """The request with the draft as it is now: text filled in, its format, the model's configuration."""
+    """Return the request with the draft as it is now: text filled in, its format, the model's configuration."""
     _check_length(content.value, content.placeholders, command.selections)
     filled = fill(content.value, content.placeholders, command.selections)
     request = StoredRequest(
@@ -66,7 +66,7 @@ def _check_length(text: str, placeholders: Sequence[Placeholder], selections: Ma
 
 
 def render(request: StoredRequest) -> str:
-    """The instruction: exactly what the model receives."""
+    """Return the instruction: exactly what the model receives."""
     text = request.text or ""
     return to_xml(text) if request.format == "XML" else text
 
@@ -84,5 +84,5 @@ def model_request(
 
 
 def without_text(request: StoredRequest) -> StoredRequest:
-    """The request of a run that has ended: its instruction is stored instead of the text, and nothing is sealed."""
+    """Return the request of an ended run, which has its instruction instead of the text, and nothing encrypted."""
     return msgspec.structs.replace(request, text=UNSET, sealed=UNSET)

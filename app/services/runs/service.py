@@ -111,7 +111,7 @@ class RunService:
             return Started(run_id, project_id)
 
     def get(self, *, project_id: int, run_id: int) -> RunRow:
-        """The run; `NotFound` where the project has none of this id."""
+        """Return the run; `NotFound` where the project has none of this id."""
         row = self._rows(run_id)
         if row is None or row.project_id != project_id:
             raise NotFound("There is no such run.")
@@ -134,7 +134,7 @@ class RunService:
         return [found.get(run_id) for run_id in run_ids]
 
     def _joined(self, project_id: int, idempotency: Idempotency | None) -> Started | None:
-        """The run that an earlier request with the same Idempotency-Key started."""
+        """Return the run that an earlier request with the same Idempotency-Key started."""
         if idempotency is None:
             return None
         with self.database.read() as connection:
@@ -146,7 +146,7 @@ class RunService:
         return Started(kept.run_id, project_id, joined=True)
 
     def _accepted(self, command: RunCommand, project_id: int, epoch: bytes) -> tuple[dict[str, Any], list[bytes]]:
-        """The columns of the run, and the contents that are stored beside it; raises if it can't be executed."""
+        """Return the columns of the run, and the contents that are stored beside it; raises if it can't be executed."""
         content = self.prompts.content(
             project_id=project_id,
             prompt_id=command.prompt_id,

@@ -36,7 +36,7 @@ class UsageService:
     database: Database
 
     def read(self, *, project_id: int, filters: UsageFilter, group_by: Sequence[str]) -> list[UsageRow]:
-        """In the order of the groups; `Invalid` when there are more than `ROWS_MAX`.
+        """Return the rows in the order of their groups; `Invalid` when there are more than `ROWS_MAX`.
 
         A run counts on the day it ended, a replay, as source `replay`, on the day it was started.
         """

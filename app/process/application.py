@@ -19,7 +19,7 @@ from app.shares import Quota
 from app.web import routes as pages
 from app.web.assets import Assets
 from app.web.presenters.api_docs import api_docs
-from app.web.templating import Templates
+from app.web.templating import environment
 
 
 def build_app(container: Container) -> RoutedApp:
@@ -43,8 +43,9 @@ def build_app(container: Container) -> RoutedApp:
     app.resp_options.media_handlers[falcon.MEDIA_JSON] = falcon.media.JSONHandler(dumps=orjson.dumps)
     errors.install(app)
     assets = Assets()
-    templates = Templates(assets=assets, now=container.now)
-    api.install(app, container, docs_page=lambda document: templates.render("api_docs.html", page=api_docs(document)))
+    templates = environment(assets=assets, now=container.now)
+    docs = templates.get_template("api_docs.html")
+    api.install(app, container, docs_page=lambda document: docs.render(page=api_docs(document)))
     pages.install(app, container, assets, templates)
     app.add_middleware(bulkheads(container))  # after the pages' middleware, which finds the organization
     return app

@@ -10,7 +10,7 @@ import falcon
 
 from app.access import Access, ByRole, Public, SignedIn, access_of
 from app.encryption import new_token
-from app.errors import Forbidden, NotFound, RateLimited
+from app.errors import Forbidden, RateLimited, require
 from app.models.organizations import Project
 from app.redis_store.rate import RateLimiter
 from app.services.accounts.projects import ProjectService
@@ -92,7 +92,7 @@ class Admission:
         if known or req.method == "POST":
             return known or ""
         token = new_token()
-        self.cookies.put_form(req, resp, token)
+        self.cookies.put(req, resp, FORM_COOKIE, token)
         return token
 
 
@@ -108,10 +108,8 @@ def _chosen(projects: list[Project], project_id: int | None) -> Project | None:
     """The viewer's project of that id, the first without an id; `NotFound` for one that is not the viewer's."""
     if project_id is None:
         return projects[0] if projects else None
-    for project in projects:
-        if project.id == project_id:
-            return project
-    raise NotFound("There is no such project, or you are no member of its organization.")
+    found = next((project for project in projects if project.id == project_id), None)
+    return require(found, "There is no such project, or you are no member of its organization.")
 
 
 def sign_in_path(req: falcon.Request) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import falcon
 
 from app.access import Public
-from app.errors import NotFound
+from app.errors import require
 
 FOLDER = Path(__file__).parent / "static"
 
@@ -23,7 +23,9 @@ class Asset:
 
 
 class Assets:
-    """The files of `folder`, read into memory when the process starts."""
+    """The resource of the files in `folder`, which are read into memory when the process starts."""
+
+    access = Public({"GET"})
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._by_name = {file.name: _asset(file) for file in sorted(folder.iterdir()) if file.is_file()}
@@ -33,8 +35,11 @@ class Assets:
         """The address of `app.css`: `/static/app.<12 hex digits>.css`."""
         return self._by_name[name].url
 
-    def find(self, url: str) -> Asset | None:
-        return self._by_url.get(url)
+    def on_get(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
+        asset = require(self._by_url.get(f"/static/{name}"), "There is no such file.")
+        resp.content_type = asset.media_type
+        resp.data = asset.content
+        resp.set_header("Cache-Control", "public, max-age=31536000, immutable")
 
 
 def _asset(file: Path) -> Asset:
@@ -43,18 +48,3 @@ def _asset(file: Path) -> Asset:
     media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
     charset = "; charset=utf-8" if media_type.startswith("text/") else ""
     return Asset(f"/static/{file.stem}.{fingerprint}{file.suffix}", media_type + charset, content)
-
-
-class StaticFile:
-    access = Public({"GET"})
-
-    def __init__(self, assets: Assets) -> None:
-        self._assets = assets
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        asset = self._assets.find(f"/static/{name}")
-        if asset is None:
-            raise NotFound("There is no such file.")
-        resp.content_type = asset.media_type
-        resp.data = asset.content
-        resp.set_header("Cache-Control", "public, max-age=31536000, immutable")

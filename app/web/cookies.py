@@ -17,8 +17,14 @@ SESSION_COOKIE = "reprise_session"
 DEVICE_COOKIE = "reprise_device"
 FORM_COOKIE = "reprise_form"
 FLASH_COOKIE = "reprise_flash"
-FLASH_S = 60
 FLASH_LENGTH = 1000
+# Seconds; None until the browser is closed. Once the device has signed in, its failed tries are counted apart.
+LIFETIMES = {
+    SESSION_COOKIE: int(SESSION.total_seconds()),
+    DEVICE_COOKIE: int(REMEMBERED.total_seconds()),
+    FORM_COOKIE: None,
+    FLASH_COOKIE: 60,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +44,17 @@ class Cookies:
 
     public_url: str
 
-    def put_session(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
-        self._put(req, resp, SESSION_COOKIE, token, max_age=int(SESSION.total_seconds()))
-
-    def put_device(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
-        """Remember the browser: once it has signed in, its failed tries are counted apart. The token opens nothing."""
-        self._put(req, resp, DEVICE_COOKIE, token, max_age=int(REMEMBERED.total_seconds()))
-
-    def put_form(self, req: falcon.Request, resp: falcon.Response, token: str) -> None:
-        self._put(req, resp, FORM_COOKIE, token, max_age=None)
+    def put(self, req: falcon.Request, resp: falcon.Response, name: str, value: str) -> None:
+        secure = self.public_url.startswith("https:") or req.scheme == "https"
+        age = LIFETIMES[name]
+        resp.set_cookie(name, value, max_age=age, path="/", secure=secure, http_only=True, same_site="Lax")
 
     def put_flash(self, req: falcon.Request, resp: falcon.Response, flash: Flash) -> None:
         packed = base64.urlsafe_b64encode(orjson.dumps([flash.text[:FLASH_LENGTH], flash.kind])).decode().rstrip("=")
-        self._put(req, resp, FLASH_COOKIE, packed, max_age=FLASH_S)
+        self.put(req, resp, FLASH_COOKIE, packed)
 
     def remove(self, resp: falcon.Response, name: str) -> None:
         resp.unset_cookie(name, path="/", same_site="Lax")
-
-    def _put(self, req: falcon.Request, resp: falcon.Response, name: str, value: str, *, max_age: int | None) -> None:
-        secure = self.public_url.startswith("https:") or req.scheme == "https"
-        resp.set_cookie(name, value, max_age=max_age, path="/", secure=secure, http_only=True, same_site="Lax")
 
 
 def read_flash(req: falcon.Request) -> Flash | None:

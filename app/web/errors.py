@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import falcon
 import orjson
+from jinja2 import Environment
 
 from app.web.forms import csrf_token
-from app.web.templating import Templates
 from app.web.visit import Visit
 
 TITLES = {
@@ -36,7 +36,7 @@ HEADERS = {
 class PageAnswers:
     """Outside /api errors become pages for clients that read HTML, and every answer gets its security headers."""
 
-    templates: Templates
+    templates: Environment
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, succeeded: bool) -> None:
         if req.path.startswith("/api/") and resp.content_type != falcon.MEDIA_HTML:
@@ -57,7 +57,7 @@ class PageAnswers:
         }
         resp.data = None
         resp.content_type = falcon.MEDIA_HTML
-        resp.text = self.templates.render("error.html", visit=visit, section="", page=page)
+        resp.text = self.templates.get_template("error.html").render(visit=visit, section="", page=page)
 
 
 def _reads_html(req: falcon.Request) -> bool:

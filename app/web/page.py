@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import falcon
+from jinja2 import Environment
 
 from app.access import Access, ByRole
 from app.container import Container
@@ -16,8 +17,7 @@ from app.http.errors import status_of
 from app.models.organizations import Role
 from app.models.prompts import PromptHead
 from app.services.accounts.sign_ins import Started
-from app.web.cookies import FLASH_COOKIE, SESSION_COOKIE, Cookies, Flash
-from app.web.templating import Templates
+from app.web.cookies import DEVICE_COOKIE, FLASH_COOKIE, SESSION_COOKIE, Cookies, Flash
 from app.web.visit import Visit
 
 # Where a template marks it with `data-base-url`, the browser's script puts its own address in its place.
@@ -31,7 +31,7 @@ class Site:
     """The dependencies of every page."""
 
     container: Container
-    templates: Templates
+    templates: Environment
     cookies: Cookies
 
 
@@ -131,15 +131,15 @@ class Page:
             resp.set_header("Retry-After", str(reply.problem.retry_after_s))
         resp.status = status_of(reply.problem) if reply.problem else falcon.HTTP_200
         resp.content_type = falcon.MEDIA_HTML
-        page = SimpleNamespace(**reply.values)
-        resp.text = self.site.templates.render(reply.template, visit=visit, section=self.section, page=page)
+        template = self.site.templates.get_template(reply.template)
+        resp.text = template.render(visit=visit, section=self.section, page=SimpleNamespace(**reply.values))
         return None
 
     def _redirect(self, req: falcon.Request, resp: falcon.Response, reply: Redirect) -> None:
         cookies = self.site.cookies
         if reply.started:
-            cookies.put_session(req, resp, reply.started.token)
-            cookies.put_device(req, resp, reply.started.origin.device)
+            cookies.put(req, resp, SESSION_COOKIE, reply.started.token)
+            cookies.put(req, resp, DEVICE_COOKIE, reply.started.origin.device)
         if reply.ended:
             cookies.remove(resp, SESSION_COOKIE)
         if reply.flash:

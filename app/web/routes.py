@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+from jinja2 import Environment
+
 from app.container import Container
 from app.http.route_table import RoutedApp
 from app.web.admission import Admission
-from app.web.assets import Assets, StaticFile
+from app.web.assets import Assets
 from app.web.cookies import Cookies
 from app.web.errors import PageAnswers
 from app.web.page import Page, Site
-from app.web.templating import Templates
 from app.web.views import (
     cases,
-    getting_started,
     home,
     logs,
     operations,
     prompt_editor,
     prompts,
     replays,
-    settings_access,
+    settings,
     settings_models,
-    settings_project,
     sign_in,
     usage,
-    versions,
 )
 
 ID = "{%s:int(min=1, max=9223372036854775807)}"
@@ -45,17 +43,17 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     ("/account", sign_in.Account),
     (f"/prompts/{ID % 'prompt_id'}", home.PromptLink),
     (PROJECT, home.ProjectHome),
-    (f"{PROJECT}/start", getting_started.GettingStarted),
+    (f"{PROJECT}/start", home.GettingStarted),
     (f"{PROJECT}/prompts", prompts.Prompts),
     (f"{PROJECT}/prompts/new", prompts.NewPrompt),
     (PROMPT, home.PromptHome),
     (f"{PROMPT}/edit", prompt_editor.PromptEditorView),
     (f"{PROMPT}/preview", prompt_editor.PromptPreview),
     (f"{PROMPT}/archive", prompts.Archive),
-    (f"{PROMPT}/versions", versions.Versions),
-    (f"{PROMPT}/versions/{{commit_hash}}", versions.Version),
-    (f"{PROMPT}/versions/{{commit_hash}}/restore", versions.Restore),
-    (f"{PROMPT}/compare", versions.Compare),
+    (f"{PROMPT}/versions", prompts.Versions),
+    (f"{PROMPT}/versions/{{commit_hash}}", prompts.Version),
+    (f"{PROMPT}/versions/{{commit_hash}}/restore", prompts.Restore),
+    (f"{PROMPT}/compare", prompts.Compare),
     (f"{PROMPT}/logs", logs.PromptLogs),
     (f"{PROMPT}/exports/{{kind}}", logs.Export),
     (f"{PROMPT}/test-cases", cases.TestCases),
@@ -76,25 +74,25 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{PROJECT}/usage", usage.UsageView),
     (f"{PROJECT}/usage.csv", usage.UsageCsv),
     (f"{PROJECT}/operations", operations.OperationsView),
-    (f"{SETTINGS}/keys", settings_access.Keys),
-    (f"{SETTINGS}/keys/{ID % 'key_id'}/revoke", settings_access.RevokeKey),
-    (f"{SETTINGS}/members", settings_access.Members),
-    (f"{SETTINGS}/members/{ID % 'user_id'}", settings_access.Member),
-    (f"{SETTINGS}/members/{ID % 'user_id'}/remove", settings_access.RemoveMember),
-    (f"{SETTINGS}/invitations/{ID % 'invitation_id'}/withdraw", settings_access.WithdrawInvitation),
+    (f"{SETTINGS}/keys", settings.Keys),
+    (f"{SETTINGS}/keys/{ID % 'key_id'}/revoke", settings.RevokeKey),
+    (f"{SETTINGS}/members", settings.Members),
+    (f"{SETTINGS}/members/{ID % 'user_id'}", settings.Member),
+    (f"{SETTINGS}/members/{ID % 'user_id'}/remove", settings.RemoveMember),
+    (f"{SETTINGS}/invitations/{ID % 'invitation_id'}/withdraw", settings.WithdrawInvitation),
     (f"{SETTINGS}/models", settings_models.Models),
     (f"{SETTINGS}/models/{ID % 'model_id'}", settings_models.Model),
     (f"{SETTINGS}/models/{ID % 'model_id'}/remove", settings_models.RemoveModel),
     (f"{SETTINGS}/credentials", settings_models.Credentials),
     (f"{SETTINGS}/credentials/{{vendor}}/check", settings_models.CheckCredential),
     (f"{SETTINGS}/credentials/{{vendor}}/clear", settings_models.ClearCredential),
-    (f"{SETTINGS}/data", settings_project.DataPolicySettings),
-    (f"{SETTINGS}/project", settings_project.ProjectSettings),
-    (f"{SETTINGS}/audit", settings_project.Audit),
+    (f"{SETTINGS}/data", settings.DataPolicySettings),
+    (f"{SETTINGS}/project", settings.ProjectSettings),
+    (f"{SETTINGS}/audit", settings.Audit),
 )
 
 
-def install(app: RoutedApp, container: Container, assets: Assets, templates: Templates) -> None:
+def install(app: RoutedApp, container: Container, assets: Assets, templates: Environment) -> None:
     """Add the pages, their static files and the middleware that knows who is signed in."""
     services, settings = container.services, container.settings
     cookies = Cookies(settings.public_url)
@@ -112,6 +110,6 @@ def install(app: RoutedApp, container: Container, assets: Assets, templates: Tem
         ]
     )
     site = Site(container, templates, cookies)
-    app.add_route("/static/{name}", StaticFile(assets))
+    app.add_route("/static/{name}", assets)
     for path, page in ROUTES:
         app.add_route(path, page(site))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -27,21 +26,18 @@ NAVIGATION = (
 )
 
 
-class Templates:
-    def __init__(self, *, assets: Assets, now: Now) -> None:
-        self._environment = Environment(
-            loader=FileSystemLoader(FOLDER),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            auto_reload=False,
-        )
-        self._environment.filters.update(filters.FILTERS, relative=filters.relative_to(now))
-        self._environment.globals.update(asset=assets.url, bars=bars, share=share, labels=labels, navigation=navigation)
-
-    def render(self, template: str, **context: Any) -> str:
-        return self._environment.get_template(template).render(**context)
+def environment(*, assets: Assets, now: Now) -> Environment:
+    templates = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    templates.filters.update(filters.FILTERS, relative=filters.relative_to(now))
+    templates.globals.update(asset=assets.url, bars=bars, share=share, labels=labels, navigation=navigation)
+    return templates
 
 
 def navigation(visit: Visit) -> list[tuple[str, str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from app.errors import Forbidden, Invalid, NotFound, RepriseError
+from app.errors import Forbidden, Invalid, RepriseError, require
 from app.models.audit_log import Actor
 from app.models.organizations import Project, Role
 from app.services.accounts.sign_in_attempts import Origin
@@ -61,9 +61,7 @@ class Visit:
     @property
     def own_project(self) -> Project:
         """The project in the address; `NotFound` without one."""
-        if self.project is None:
-            raise NotFound("There is no such project.")
-        return self.project
+        return require(self.project, "There is no such project.")
 
     @property
     def project_id(self) -> int:

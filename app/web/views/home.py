@@ -1,10 +1,12 @@
-"""The addresses that redirect: the site, a project, a prompt without its project."""
+"""The addresses that redirect (the site, a project, a prompt without its project), and a project's first four steps."""
 
 from __future__ import annotations
 
 from app.access import SignedIn
 from app.errors import NotFound
+from app.models.organizations import Role
 from app.web.page import Page, Redirect, Reply, show
+from app.web.presenters.snippets import snippets
 from app.web.visit import Visit, project_path
 
 
@@ -42,3 +44,57 @@ class PromptLink(Page):
                 continue
             return Redirect(f"{project_path(project.id)}/prompts/{prompt_id}")
         raise NotFound("There is no such prompt.")
+
+
+KEY_NAME = "First key"
+# Key, title, text.
+STEPS = (
+    ("key", "Make an API key", "Your application sends it with every call."),
+    (
+        "run",
+        "Run a prompt",
+        "Paste one of the snippets below. The built-in model echo answers without any account at a vendor.",
+    ),
+    (
+        "trace",
+        "See the first trace",
+        "Point your application's OpenTelemetry exporter here; its conversations become sessions.",
+    ),
+    (
+        "replay",
+        "Pass a replay",
+        "Make a test case of a session, change the draft, and replay: every step is compared with the recording.",
+    ),
+)
+LINKS = {"run": "See the log", "trace": "See the sessions"}
+
+
+class GettingStarted(Page):
+    changes = Role.ADMIN
+    section = "start"
+
+    def get(self, visit: Visit, secret: str | None = None) -> Reply:
+        """`secret` is a new key, shown this once."""
+        progress = self.services.overview.progress(project_id=visit.project_id)
+        newest = self.services.prompts.list(project_id=visit.project_id, limit=1).prompts
+        prompt = newest[0] if newest else None
+        done = {
+            "key": progress.has_key,
+            "run": progress.has_run,
+            "trace": progress.has_trace,
+            "replay": progress.has_passed_replay,
+        }
+        return show(
+            "getting_started.html",
+            steps=STEPS,
+            links=LINKS,
+            done=done,
+            next=next((key for key in done if not done[key]), None),
+            prompt=prompt,
+            snippets=snippets(self.base_url, prompt.id if prompt else 1),
+            secret=secret,
+        )
+
+    def post(self, visit: Visit) -> Reply:
+        created = self.services.keys.create(project_id=visit.project_id, name=KEY_NAME, actor=visit.actor)
+        return self.get(visit, secret=created.secret)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.errors import Conflict, Invalid, NotFound, ProviderError
+from app.errors import Conflict, Invalid, NotFound, ProviderError, require
 from app.providers.vendors import VENDORS
 from app.services.language_models.service import OwnModel
 from app.web import labels
@@ -49,9 +49,8 @@ class RemoveModel(SettingsPage):
 
     def get(self, visit: Visit, model_id: int) -> Reply:
         models = self.services.models.list(organization_id=visit.organization_id)
-        found = next((model for model in models if model.id == model_id and model.organization_id), None)
-        if found is None:
-            raise NotFound("The organization has no such model of its own.")
+        own = next((model for model in models if model.id == model_id and model.organization_id), None)
+        found = require(own, "The organization has no such model of its own.")
         return confirm(
             visit,
             title=f"Remove {found.name}?",

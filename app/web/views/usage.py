@@ -70,36 +70,30 @@ class UsageView(_Usage):
         """(name, details, address or "", sums) of each group, the most expensive first."""
         prompts = self.services.prompts.list(project_id=visit.project_id, limit=PROMPTS_NAMED).prompts
         keys = self.services.keys.list(project_id=visit.project_id)
-        names = _Names({prompt.id: prompt.name for prompt in prompts}, {key.id: key.name for key in keys}, visit.base)
+        names = {"prompt": {prompt.id: prompt.name for prompt in prompts}, "key": {key.id: key.name for key in keys}}
         rows = self.rows(visit.project_id, query, query.by)
-        table = [(*names.of(row.group, query.by), row.spent) for row in rows]
+        table = [(*_name(row.group, query.by, names, visit.base), row.spent) for row in rows]
         return sorted(table, key=lambda row: (-row[3].cost_usd, -row[3].runs, row[0]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """The names of ids; deleted prompts and keys have none."""
-
-    prompts: Mapping[int, str]
-    keys: Mapping[int, str]
-    base: str
-
-    def of(self, group: Mapping[str, object], by: str) -> tuple[str, str, str]:
-        """(name, details, address or "")."""
-        if by == "model":
-            return str(group["name"] or "A model that is gone"), str(group["vendor"] or ""), ""
-        if by == "source":
-            return SOURCES.get(str(group["source"]), str(group["source"])), "", ""
-        if by == "key":
-            key = int(str(group["api_key_id"]))
-            return self.keys.get(key, f"API key {key}") if key else "Without a key", "", ""
-        prompt = int(str(group["prompt_id"]))
-        known = prompt in self.prompts
-        name, path = self.prompts.get(prompt, f"Prompt {prompt}"), f"{self.base}/prompts/{prompt}"
-        if by == "prompt":
-            return name, "" if known else "archived, or among many", path if known else ""
-        version = str(group["commit_hash"])
-        return name, f"version {version[:8]}" if version else "draft", f"{path}/versions/{version}" if version else path
+def _name(
+    group: Mapping[str, object], by: str, names: Mapping[str, Mapping[int, str]], base: str
+) -> tuple[str, str, str]:
+    """(name, details, address or "") of a group; `names` has those of ids, but of deleted prompts and keys."""
+    if by == "model":
+        return str(group["name"] or "A model that is gone"), str(group["vendor"] or ""), ""
+    if by == "source":
+        return SOURCES.get(str(group["source"]), str(group["source"])), "", ""
+    if by == "key":
+        key = int(str(group["api_key_id"]))
+        return names["key"].get(key, f"API key {key}") if key else "Without a key", "", ""
+    prompt = int(str(group["prompt_id"]))
+    known = names["prompt"].get(prompt)
+    name, path = known or f"Prompt {prompt}", f"{base}/prompts/{prompt}"
+    if by == "prompt":
+        return name, "" if known else "archived, or among many", path if known else ""
+    version = str(group["commit_hash"])
+    return name, f"version {version[:8]}" if version else "draft", f"{path}/versions/{version}" if version else path
 
 
 class UsageCsv(_Usage):

@@ -7,11 +7,9 @@ from typing import Any
 import click
 
 from app import __version__
-from app.cli.data import data_policy, erase, export
-from app.cli.instance import db, doctor, init, sign_in_link
-from app.cli.keys import keys
+from app.cli.data import data_policy, erase, export, keys
+from app.cli.instance import db, doctor, init, serve, sign_in_link
 from app.cli.replay import replay, test_cases
-from app.cli.serve import serve
 from app.errors import RepriseError
 from config.settings import SettingsError
 

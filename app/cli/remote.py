@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,16 +129,12 @@ class Runner:
         """Yield the outcome of each (id, name) as its replay ends; to close the iterator cancels the others."""
         running: dict[int, int] = {}
         with ThreadPoolExecutor(concurrency) as pool:
-            open_ = {pool.submit(self._outcome, test_case_id, name, running) for test_case_id, name in cases}
+            futures = [pool.submit(self._outcome, test_case_id, name, running) for test_case_id, name in cases]
             try:
-                while open_:
-                    done, open_ = wait(open_, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        yield future.result()
+                yield from (future.result() for future in as_completed(futures))
             finally:
-                for future in open_:
-                    future.cancel()
-                for replay_id in list(running.values()) if open_ else ():
+                pool.shutdown(wait=False, cancel_futures=True)
+                for replay_id in list(running.values()):
                     self._cancel(replay_id)
 
     def _outcome(self, test_case_id: int, name: str, running: dict[int, int]) -> Outcome:

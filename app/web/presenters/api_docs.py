@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -34,8 +34,11 @@ class Field:
 def api_docs(document: Json) -> SimpleNamespace:
     """The values of `api_docs.html`; operations keep their form of the document."""
     subjects: dict[str, list[SimpleNamespace]] = {}
-    for operation in _operations(document):
-        subjects.setdefault(operation.tags[0], []).append(operation)
+    for path, methods in document["paths"].items():
+        for method in (name for name in METHODS if name in methods):
+            parameters = [*methods.get("parameters", ()), *methods[method].get("parameters", ())]
+            operation = _operation(methods[method], method=method.upper(), path=path, parameters=parameters)
+            subjects.setdefault(operation.tags[0], []).append(operation)
     return SimpleNamespace(
         version=document["info"]["version"],
         description=document["info"]["description"],
@@ -44,27 +47,17 @@ def api_docs(document: Json) -> SimpleNamespace:
     )
 
 
-def _operations(document: Json) -> Iterator[SimpleNamespace]:
-    for path, methods in document["paths"].items():
-        for method in METHODS:
-            if operation := methods.get(method):
-                parameters = [*methods.get("parameters", ()), *operation.get("parameters", ())]
-                responses = operation["responses"]
-                yield SimpleNamespace(
-                    **operation
-                    | {
-                        "method": method.upper(),
-                        "path": path,
-                        "parameters": [_parameter(parameter) for parameter in parameters],
-                        "body": _content_type(operation.get("requestBody", {})),
-                        "answers": [
-                            (status, answer["description"], _content_type(answer))
-                            for status, answer in responses.items()
-                            if status < "400"
-                        ],
-                        "errors": ", ".join(status for status in responses if status >= "400"),
-                    }
-                )
+def _operation(operation: dict[str, Any], *, method: str, path: str, parameters: list[Json]) -> SimpleNamespace:
+    responses = operation["responses"]
+    shown = {
+        "method": method,
+        "path": path,
+        "parameters": [_parameter(parameter) for parameter in parameters],
+        "body": _content_type(operation.get("requestBody", {})),
+        "answers": [(code, one["description"], _content_type(one)) for code, one in responses.items() if code < "400"],
+        "errors": ", ".join(code for code in responses if code >= "400"),
+    }
+    return SimpleNamespace(**operation | shown)
 
 
 def _parameter(one: Json) -> Field:

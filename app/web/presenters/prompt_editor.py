@@ -131,28 +131,23 @@ def change_body(fields: PromptFields, stored: PromptFields) -> dict[str, Any]:
         "assertionType": fields.assertion_type,
         "assertionValue": fields.assertion_value,
     }
-    models = {"languageModelName": "model", "fallbackModelName": "fallback"}
-    changed = {
-        key: getattr(fields, name) for key, name in models.items() if getattr(fields, name) != getattr(stored, name)
-    }
-    return body | changed
+    if fields.model != stored.model:
+        body["languageModelName"] = fields.model
+    if fields.fallback != stored.fallback:
+        body["fallbackModelName"] = fields.fallback
+    return body
 
 
 def _placeholder(form: Form, prefix: str) -> PlaceholderFields:
-    names, contents = form.texts(f"{prefix}.name"), form.texts(f"{prefix}.content")
-    rows = list(zip(names, contents, strict=False))
-    kept = [index for index, (name, content) in enumerate(rows) if name.strip() or content.strip()]
-    default = _index(form.text(f"{prefix}.default"))
+    rows = zip(form.texts(f"{prefix}.name"), form.texts(f"{prefix}.content"), strict=False)
+    values = {str(index): ValueFields(*row) for index, row in enumerate(rows) if any(text.strip() for text in row)}
+    default = form.text(f"{prefix}.default")
     return PlaceholderFields(
         key=form.text(f"{prefix}.key").strip(),
         description=form.text(f"{prefix}.description"),
-        values=tuple(ValueFields(*rows[index]) for index in kept),
-        default=str(kept.index(default)) if default in kept else "",
+        values=tuple(values.values()),
+        default=str(list(values).index(default)) if default in values else "",
     )
-
-
-def _index(text: str) -> int | None:
-    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def _placeholder_body(placeholder: PlaceholderFields) -> dict[str, Any]:

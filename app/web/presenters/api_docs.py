@@ -1,4 +1,4 @@
-"""The OpenAPI document as people read it: operations by subject, and the types of their fields in words."""
+"""The OpenAPI document as people read it: operations by subject, and the types of their fields as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REFERENCE = "#/components/schemas/"
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type in words; `shape` is the schema that it links to, "" without one."""
+    """A type as text; `shape` is the schema that it links to, "" without one."""
 
     text: str
     shape: str = ""

@@ -94,12 +94,9 @@ def _rows(left: list[str], right: list[str], budget: Budget) -> Iterator[DiffRow
 
 def _runs(pairs: Sequence[Pair], left_end: int, right_end: int) -> Iterator[tuple[int, int, int]]:
     """Join pairs that follow one another to (left, right, length), with an empty run at the end of both sides."""
-    start = length = 0
-    for index, (left, right) in enumerate(pairs):
-        length += 1
-        if index + 1 == len(pairs) or pairs[index + 1] != (left + 1, right + 1):
-            yield *pairs[start], length
-            start, length = index + 1, 0
+    for _, numbered in groupby(enumerate(pairs), key=lambda pair: (pair[1][0] - pair[0], pair[1][1] - pair[0])):
+        run = [pair for _, pair in numbered]
+        yield *run[0], len(run)
     yield left_end, right_end, 0
 
 

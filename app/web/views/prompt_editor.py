@@ -47,10 +47,8 @@ class PromptPreview(_Editing):
     changes = Role.VIEWER
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
-        draft, form = self.draft(visit, prompt_id), visit.form
-        return show(
-            "prompt_preview.html", preview=self.preview(visit, draft, editor.fields_sent(form), form.selections())
-        )
+        draft, fields = self.draft(visit, prompt_id), editor.fields_sent(visit.form)
+        return show("prompt_preview.html", preview=self.preview(visit, draft, fields, visit.form.selections()))
 
 
 class PromptEditorView(_Editing):

@@ -19,7 +19,7 @@ from app.redis_store.broker import build_broker
 from app.redis_store.clients import RedisClients, connect
 from app.redis_store.metric_store import MetricStore
 from app.redis_store.middleware import QueueMetrics
-from app.redis_store.rate import lenient_limiter
+from app.redis_store.rate import RateLimiter
 from app.redis_store.slots import ModelSlots
 from app.services import wiring
 from app.services.runs.following import Follower
@@ -44,8 +44,8 @@ def bootstrap(
     broker, owners = backends.broker, services.owners
     return Container(
         **{field.name: getattr(backends, field.name) for field in fields(backends)},
-        limiter=lenient_limiter(backends.redis.quick, settings.rate_limit, backends.metrics),
-        page_limiter=lenient_limiter(backends.redis.quick, settings.page_rate_limit, backends.metrics),
+        limiter=RateLimiter(backends.redis.quick, settings.rate_limit, uncounted=backends.metrics),
+        page_limiter=RateLimiter(backends.redis.quick, settings.page_rate_limit, uncounted=backends.metrics),
         services=services,
         actors=declared,
         batch_delivery=BatchDelivery(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -24,7 +24,7 @@ from dramatiq.results.backends import RedisBackend
 from app.coalesce import Coalescer
 from app.errors import Unavailable
 from app.redis_store import keys
-from app.redis_store.middleware import HandBack, HeldMessages, Ownership
+from app.redis_store.middleware import HandBack, Ownership, organization_of
 from app.redis_store.organization_queue import OrganizationQueue
 from app.shares import Quota
 
@@ -101,8 +101,8 @@ class WakingBroker(RedisBroker):
         self.organization_share = organization_share
         self.on_deferred = on_deferred
         self._queues: dict[str, OrganizationQueue] = {}
-        # Work goes on, and its messages stay held, when a consumer loses its connection.
-        self.held: defaultdict[str, HeldMessages] = defaultdict(HeldMessages)
+        # The ids of a queue's messages that are in work here: they stay when a consumer loses its connection.
+        self.held: defaultdict[str, set[str]] = defaultdict(set)
 
     def consume(self, queue_name: str, prefetch: int = 1, timeout: int = 5000) -> Any:
         """Prefetch one message per thread; Dramatiq asks for two."""
@@ -126,7 +126,26 @@ class WakingBroker(RedisBroker):
         return int(command == "fetch")
 
 
-class _WakingConsumer(_RedisConsumer):
+class _Consumer(_RedisConsumer):
+    """Returns one by one the messages that `_fetch_next` gets."""
+
+    def __next__(self) -> MessageProxy | None:
+        """The next message, or None when the caller should look at its delayed messages and flags again."""
+        try:
+            self.message_cache = self.message_cache or self._fetch_next()
+        except redis.RedisError as error:
+            raise ConnectionClosed(error) from None
+        if not self.message_cache:
+            return None
+        message: Message[object] = self.message_cache.pop(0)
+        self.queued_message_ids.add(message.message_id)
+        return MessageProxy(message)
+
+    def _fetch_next(self) -> list[Message[object]]:
+        raise NotImplementedError
+
+
+class _WakingConsumer(_Consumer):
     """Fetches no more messages of an organization than `Quota` admits to the threads of this process."""
 
     def __init__(self, broker: WakingBroker, queue_name: str, prefetch: int, timeout: int) -> None:
@@ -134,29 +153,18 @@ class _WakingConsumer(_RedisConsumer):
         self._client: redis.Redis = broker.client
         self._quota = Quota.within(prefetch, broker.organization_share)
         self._queue, self._held = broker.queue(queue_name), broker.held[queue_name]
-        self._fetched: list[Message[object]] = []
         self._freed = threading.Event()
         self._next_report = self._next_fetch = self._next_heartbeat = 0.0
         # The first fetch waits for nothing.
         self._more, self._refusing = True, False
         self._ack: Coalescer[str, None] = Coalescer(self._ack_all)
 
-    def __next__(self) -> MessageProxy | None:
-        """The next message, or None when the caller should look at its delayed messages and flags again."""
-        try:
-            if not self._fetched:
-                self._report()
-                self._wait()
-                self._pace()
-                self._heartbeat()
-                self._fetched = self._fetch()
-        except redis.RedisError as error:
-            raise ConnectionClosed(error) from None
-        if not self._fetched:
-            return None
-        message = self._fetched.pop(0)
-        self.queued_message_ids.add(message.message_id)
-        return MessageProxy(message)
+    def _fetch_next(self) -> list[Message[object]]:
+        self._report()
+        self._wait()
+        self._pace()
+        self._heartbeat()
+        return self._fetch()
 
     def _report(self) -> None:
         """Record that this process works on the queue, since Dramatiq's own heartbeats name no queues."""
@@ -194,9 +202,10 @@ class _WakingConsumer(_RedisConsumer):
     def _fetch(self) -> list[Message[object]]:
         if self.broker.stopping or len(self._held) >= self._quota.capacity:
             return []
-        messages, self._more, deferred = self._queue.fetch(self._quota, self._held.by_organization())
-        for message in messages:
-            self._held.add(message.options["redis_message_id"])
+        messages, self._more, deferred = self._queue.fetch(
+            self._quota, Counter(map(organization_of, self._held.copy()))
+        )
+        self._held.update(message.options["redis_message_id"] for message in messages)
         # From now on a thread that becomes free may be one for messages that are refused now.
         self._refusing = len(self._held) >= self._quota.places
         if deferred:
@@ -247,7 +256,7 @@ class _WakingConsumer(_RedisConsumer):
         super().close()
 
 
-class _DelayedConsumer(_RedisConsumer):
+class _DelayedConsumer(_Consumer):
     """Fetches messages that wait for their time, as soon as there are any."""
 
     def __init__(self, broker: WakingBroker, queue_name: str, prefetch: int, timeout: int) -> None:
@@ -256,23 +265,12 @@ class _DelayedConsumer(_RedisConsumer):
         self._waiting = redis.Redis(connection_pool=broker.client.connection_pool)
         self._key = keys.QueueKeys(queue_name).arrived
 
-    def __next__(self) -> MessageProxy | None:
-        """The next message, or None when the caller should look at its delayed messages and flags again."""
-        try:
-            if not self.message_cache:
-                self._wait()
-                # To ask for none is a heartbeat.
-                free = 0 if self.broker.stopping else max(0, self.prefetch - self.outstanding_message_count)
-                fetched = self.broker.do_fetch(self.queue_name, free)
-                # Redis may have lost a message's body (a flush) and kept its id.
-                self.message_cache = [data for data in fetched if data is not None]
-        except redis.RedisError as error:
-            raise ConnectionClosed(error) from None
-        if not self.message_cache:
-            return None
-        message = Message.decode(self.message_cache.pop(0))
-        self.queued_message_ids.add(message.message_id)
-        return MessageProxy(message)
+    def _fetch_next(self) -> list[Message[object]]:
+        self._wait()
+        # To ask for none is a heartbeat.
+        free = 0 if self.broker.stopping else max(0, self.prefetch - self.outstanding_message_count)
+        # Redis may have lost a message's body (a flush) and kept its id.
+        return [Message.decode(data) for data in self.broker.do_fetch(self.queue_name, free) if data is not None]
 
     def _wait(self) -> None:
         if self.broker.stopping or self.outstanding_message_count >= self.prefetch:

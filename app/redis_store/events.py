@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import orjson
 import redis
@@ -134,16 +135,11 @@ class LiveRuns:
 
 def _merged(events: list[StreamEvent]) -> Iterator[StreamEvent]:
     """Join texts of one kind that follow each other."""
-    kind, texts = "", list[str]()
-    for event in [*events, StreamEvent("tool_call")]:
-        if texts and event.kind != kind:
-            yield StreamEvent(kind, "".join(texts))  # type: ignore[arg-type] # one of TEXTS
-            texts = []
-        kind = event.kind
-        if kind in TEXTS:
-            texts.append(event.text)
-        elif event.tool_call is not None:
-            yield event
+    for kind, group in groupby(events, key=lambda event: event.kind):
+        if kind == "tool_call":
+            yield from group
+        else:
+            yield StreamEvent(kind, "".join(event.text for event in group))
 
 
 def _data(event: StreamEvent) -> bytes:

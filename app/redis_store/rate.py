@@ -117,25 +117,18 @@ class _Question(NamedTuple):
 
 
 class RateLimiter:
-    """Counts requests. While Redis can't, it calls `on_unavailable` and lets requests through or, with `count_locally`,
-    counts those of this process.
+    """Counts requests; those that come at the same time in one round trip, each for itself.
 
-    Requests that come at the same time are counted in one round trip, each for itself.
+    While Redis can't, it lets requests through, counting those in `uncounted`; without `uncounted` it counts the
+    requests of this process instead.
     """
 
-    def __init__(
-        self,
-        client: redis.Redis,
-        *,
-        per_minute: int,
-        on_unavailable: Callable[[], None],
-        count_locally: bool = False,
-    ) -> None:
+    def __init__(self, client: redis.Redis, per_minute: int, *, uncounted: Metrics | None = None) -> None:
         self._client = client
         self._limit = per_minute
-        self._local = LocalWindow(per_minute, WINDOW_S) if count_locally else None
+        self._uncounted = uncounted
+        self._local = LocalWindow(per_minute, WINDOW_S)
         self._script = client.register_script(_ASK)
-        self._on_unavailable = on_unavailable
         self._ask: Coalescer[_Question, Allowance] = Coalescer(self._ask_redis)
 
     def hit(self, key: int | str, *, project_id: int | None = None) -> Allowance:
@@ -143,20 +136,26 @@ class RateLimiter:
         try:
             return self._ask(_Question(key, project_id))
         except (redis.RedisError, Unavailable):
-            self._on_unavailable()
-            if self._local:
-                allowed, reset_s = self._local.hit(key)
-                return Allowance(allowed, self._limit, 0, reset_s)
-            return Allowance(allowed=True, limit=self._limit, remaining=self._limit, reset_s=0)
+            self._note_outage()
+            if self._uncounted:
+                return Allowance(allowed=True, limit=self._limit, remaining=self._limit, reset_s=0)
+            allowed, reset_s = self._local.hit(key)
+            return Allowance(allowed, self._limit, 0, reset_s)
 
     def give_back(self, key: int | str) -> None:
         """Take back one counted request of the key."""
         try:
             self._client.lpop(keys.rate(key))
         except redis.RedisError:
-            self._on_unavailable()
-        if self._local:
-            self._local.give_back(key)
+            self._note_outage()
+        self._local.give_back(key)
+
+    def _note_outage(self) -> None:
+        if self._uncounted:
+            log.warning("rate_limit_not_counted")
+            self._uncounted.count(RATE_LIMIT_NOT_COUNTED)
+        else:
+            log.warning("rate_limit_counted_in_this_process_alone")
 
     def _ask_redis(self, questions: Sequence[_Question]) -> list[Allowance]:
         logs = [keys.rate(one.key) for one in questions]
@@ -166,22 +165,3 @@ class RateLimiter:
             Allowance(bool(allowed), self._limit, max(0, remaining), math.ceil(reset_us / 1_000_000), epoch)
             for allowed, remaining, reset_us, epoch in answers
         ]
-
-
-def lenient_limiter(client: redis.Redis, per_minute: int, metrics: Metrics) -> RateLimiter:
-    """A limiter that lets through what Redis can't count, with a metric."""
-
-    def not_counted() -> None:
-        log.warning("rate_limit_not_counted")
-        metrics.count(RATE_LIMIT_NOT_COUNTED)
-
-    return RateLimiter(client, per_minute=per_minute, on_unavailable=not_counted)
-
-
-def strict_limiter(client: redis.Redis, per_minute: int) -> RateLimiter:
-    """A limiter that counts in this process what Redis can't count."""
-
-    def counted_locally() -> None:
-        log.warning("rate_limit_counted_in_this_process_alone")
-
-    return RateLimiter(client, per_minute=per_minute, on_unavailable=counted_locally, count_locally=True)

@@ -11,6 +11,8 @@ import pytest
 import redis
 
 from app.breaker import OutageBreaker
+from app.metrics import Metrics
+from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
 from app.redis_store.clients import GuardedRedis, RedisClients, connect
 from app.redis_store.rate import RateLimiter
 from tests.support.redis_server import RedisServer
@@ -93,11 +95,11 @@ def test_a_pipeline_that_times_out_spares_the_others_too(clients: RedisClients, 
 
 
 def test_the_rate_limit_lets_all_through_and_waits_for_the_first_alone(clients: RedisClients, hanging: Hanging) -> None:
-    uncounted: list[None] = []
-    limiter = RateLimiter(clients.quick, per_minute=1, on_unavailable=lambda: uncounted.append(None))
+    uncounted = Metrics()
+    limiter = RateLimiter(clients.quick, 1, uncounted=uncounted)
 
     assert all(limiter.hit(1).allowed for _ in range(50))
-    assert len(uncounted) == 50
+    assert uncounted.pending() == {(RATE_LIMIT_NOT_COUNTED, (), ""): 50}
     assert hanging.asked == 1
 
 

@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import fakeredis
 import pytest
 
+from app.metrics import Metrics
+from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
 from app.redis_store.epochs import Epochs
 from app.redis_store.rate import WINDOW_S, RateLimiter
 
@@ -20,8 +22,8 @@ def client(server):
         yield client
 
 
-def limiter(client, per_minute=3, on_unavailable=lambda: None):
-    return RateLimiter(client, per_minute=per_minute, on_unavailable=on_unavailable)
+def limiter(client, per_minute=3, uncounted=None):
+    return RateLimiter(client, per_minute, uncounted=uncounted or Metrics())
 
 
 def now_us(client):
@@ -104,12 +106,12 @@ def test_of_many_at_once_as_many_pass_as_may(client):
 
 
 def test_without_redis_requests_pass_and_that_is_noted(server, client):
-    noted = []
-    asked = limiter(client, on_unavailable=lambda: noted.append("away"))
+    uncounted = Metrics()
+    asked = limiter(client, uncounted=uncounted)
     server.connected = False
 
     assert asked.hit(7).allowed
-    assert noted == ["away"]
+    assert uncounted.pending() == {(RATE_LIMIT_NOT_COUNTED, (), ""): 1}
 
 
 def test_what_is_counted_expires_with_the_window(client):

@@ -112,7 +112,7 @@ def serve(demo: bool) -> None:
     Without DATABASE_URL and REDIS_URL everything runs in one process, on SQLite in REPRISE_HOME. With them, web,
     workers and clock run as processes of their own, as the Procfile lists them; one that dies is started again.
     """
-    from app.process.startup import start
+    from app.process.bootstrap import start
 
     settings = start("serve")
     home.claim(settings.home, with_database=not settings.database_url)

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from app.json_schema.checker import Breach, Checker, Evaluated, Rule
-from app.json_schema.values import canonical, is_type, shown
+from app.json_schema.checker import Breach, Checker, Evaluated, Rule, canonical, is_type, shown
 
 Holds = Callable[[Checker, Any, Any], bool]
 Message = Callable[[Any, Any], str]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
@@ -18,9 +18,9 @@ from itertools import islice
 from typing import Any
 
 from app.json_schema.references import Patterns, References
-from app.json_schema.values import SHOWN, canonical, is_type, shown
 from app.meter import Meter
 
+SHOWN = 200  # characters of a value in a message
 _PLAIN_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 Evaluated = set[Any]
@@ -153,3 +153,72 @@ def _relevance(breach: Breach) -> tuple[Any, ...]:
 def _fits_type(breach: Breach) -> bool:
     types = breach.schema.get("type") if isinstance(breach.schema, dict) else None
     return any(is_type(breach.value, name) for name in ([types] if isinstance(types, str) else types or ()))
+
+
+_PYTHON_TYPES: dict[str, Any] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "number": (int, float),
+    "integer": int,
+    "boolean": bool,
+    "null": type(None),
+}
+
+
+def is_type(value: Any, name: str) -> bool:
+    """Return whether a value is of the JSON Schema type `name`; 1.0 is an integer, true is no number."""
+    if name == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _PYTHON_TYPES.get(name, ())) and isinstance(value, bool) == (name == "boolean")
+
+
+def canonical(value: Any, meter: Meter) -> str:
+    """One text for all values that JSON Schema takes for equal: 1 equals 1.0, true does not, key order is free.
+
+    A text, because Python hashes texts with a secret: numbers and tuples can be chosen to collide in a set.
+    """
+    if isinstance(value, str):
+        meter.read(value)
+        return f"{len(value)}:{value}"
+    meter.spend(1)
+    if isinstance(value, list):
+        return f"[{','.join([canonical(each, meter) for each in value])}]"
+    if isinstance(value, dict):
+        return f"{{{','.join([canonical(key, meter) + canonical(value[key], meter) for key in sorted(value)])}}}"
+    if isinstance(value, float) and value.is_integer():
+        return hex(int(value))
+    return repr(value) if value is None or isinstance(value, bool | float) else hex(value)
+
+
+def shown(value: Any) -> str:
+    """`repr(value)`, cut off after its first characters without a look at the rest."""
+    pieces: list[str] = []
+    length = 0
+    for piece in _pieces(value):
+        pieces.append(piece)
+        length += len(piece)
+        if length > SHOWN:
+            return f"{''.join(pieces)[:SHOWN]}…"
+    return "".join(pieces)
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield "{"
+        for at, (key, inner) in enumerate(value.items()):
+            yield f"{', ' if at else ''}{_scalar(key)}: "
+            yield from _pieces(inner)
+        yield "}"
+    elif isinstance(value, list):
+        yield "["
+        for at, inner in enumerate(value):
+            yield ", " if at else ""
+            yield from _pieces(inner)
+        yield "]"
+    else:
+        yield _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    return repr(value[: SHOWN + 1] if isinstance(value, str) else value)

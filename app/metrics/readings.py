@@ -1,14 +1,23 @@
-"""Counters and histograms as they were read, and the quantiles of what a histogram observed."""
+"""Metrics as they were read: the quantiles of histograms, and the text formats of Prometheus, by its own library."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
 
-from app.metrics.registry import Labels, Metric
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from app.metrics.registry import METRICS, Labels, Metric
 
 Increments = Mapping[tuple[Metric, Labels, str], int]
+Gauges = Mapping[Metric, Mapping[Labels, float]]
 SUM = "sum"
 MILLION = 1_000_000
 
@@ -73,3 +82,37 @@ def quantile(distribution: Distribution, q: float) -> float | None:
             return lower + (float(bound) - lower) * max(0.0, rank - below) / count
         below, lower = below + count, float(bound)
     return lower
+
+
+_FAMILIES = {"counter": CounterMetricFamily, "histogram": HistogramMetricFamily, "gauge": GaugeMetricFamily}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Snapshot(Collector):
+    readings: Readings
+    gauges: Gauges
+
+    def collect(self) -> Iterator[Family]:
+        for metric in METRICS:
+            family = _FAMILIES[metric.kind](metric.name, metric.help, labels=metric.labels)
+            for labels, values in sorted(self._values(metric).items()):
+                family.add_metric(labels, *values)
+            yield family
+
+    def _values(self, metric: Metric) -> dict[Labels, tuple[Any, ...]]:
+        """The value of each label set, of a histogram its cumulated buckets and its sum."""
+        if metric.kind == "histogram":
+            return {
+                labels: (list(zip(found.counts, accumulate(found.counts.values()), strict=True)), found.sum)
+                for labels, found in self.readings.distributions(metric).items()
+            }
+        values = self.gauges.get(metric, {}) if metric.kind == "gauge" else self.readings.counts(metric)
+        return {labels: (value,) for labels, value in values.items()}
+
+
+def render(readings: Readings, gauges: Gauges, accept: str) -> tuple[bytes, str]:
+    """(body, content type) in the format that the `Accept` header prefers."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Snapshot(readings, gauges))
+    encode, content_type = choose_encoder(accept)
+    return encode(registry), content_type

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Protocol
 
 import redis
@@ -146,23 +146,14 @@ class Metrics:
         return bounded
 
 
-class _Model(Protocol):
-    @property
-    def vendor(self) -> str: ...
-
-
 def cache_lookups(metrics: Metrics, cache: str) -> Callable[[bool], None]:
     """Return a callback that counts the lookups of one cache; it takes whether a lookup was a hit."""
     return lambda hit: metrics.count(CACHE_LOOKUPS, cache, "hit" if hit else "miss")
 
 
-def provider_calls(metrics: Metrics) -> Callable[[_Model], AbstractContextManager[None]]:
-    """Counts and times each try of a vendor's call; its outcome is `ok` or the name of the error."""
-
-    @contextmanager
-    def observed(model: _Model) -> Iterator[None]:
-        with ExitStack() as counted, metrics.timed(PROVIDER_SECONDS, model.vendor):
-            counted.push(lambda kind, *_: metrics.count(PROVIDER_CALLS, model.vendor, kind.__name__ if kind else "ok"))
-            yield
-
-    return observed
+@contextmanager
+def provider_call(metrics: Metrics, vendor: str) -> Iterator[None]:
+    """Count and time one try of a vendor's call; its outcome is `ok` or the name of the error."""
+    with ExitStack() as counted, metrics.timed(PROVIDER_SECONDS, vendor):
+        counted.push(lambda kind, *_: metrics.count(PROVIDER_CALLS, vendor, kind.__name__ if kind else "ok"))
+        yield

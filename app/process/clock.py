@@ -17,8 +17,7 @@ import structlog
 from app.container import Container
 from app.metrics import Metrics
 from app.metrics.registry import CLOCK_JOBS
-from app.process.bootstrap import bootstrap
-from app.process.startup import start
+from app.process.bootstrap import bootstrap, start
 
 log = structlog.get_logger(__name__)
 

@@ -16,8 +16,7 @@ from app.container import Container
 from app.http.route_table import RoutedApp
 from app.process import clock
 from app.process.application import build_app
-from app.process.bootstrap import bootstrap
-from app.process.startup import freeze_gc
+from app.process.bootstrap import bootstrap, freeze_gc
 from app.shares import Quota
 from config import gunicorn as web_configuration
 from config.settings import Settings

@@ -2,8 +2,7 @@
 
 import dramatiq
 
-from app.process.bootstrap import bootstrap
-from app.process.startup import freeze_gc, start
+from app.process.bootstrap import bootstrap, freeze_gc, start
 
 container = bootstrap(start("worker"))
 broker = container.broker

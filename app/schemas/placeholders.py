@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, validate
 
-from app.rendering.placeholders import Placeholder, PlaceholderValue
+from app.rendering.render import Placeholder, PlaceholderValue
 from app.schemas.answer import Answer, many, mapping, text
 from app.schemas.base import BoundedList, StrictBoolean, StrictSchema, Text
 

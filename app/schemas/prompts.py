@@ -8,7 +8,7 @@ from marshmallow import fields, missing, post_load, validate
 
 from app.models.prompt_versions import VersionHead
 from app.models.prompts import PromptHead, PromptListing
-from app.rendering.placeholders import keys_in
+from app.rendering.render import keys_in
 from app.schemas.answer import Answer, boolean, choice, fields_of, integer, itself, listing, many, one, part, text
 from app.schemas.base import Identifier, QueryBoolean, StrictBoolean, StrictSchema, Text
 from app.schemas.language_models import LanguageModel, ModelConfigSchema, ModelName

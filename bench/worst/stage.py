@@ -14,7 +14,7 @@ from falcon.testing import Result, TestClient
 
 from app.http.route_table import RoutedApp
 from app.process.application import build_app
-from app.process.startup import freeze_gc
+from app.process.bootstrap import freeze_gc
 from app.services.accounts.sign_in_attempts import Origin
 from app.web.cookies import SESSION_COOKIE
 from app.web.forms import csrf_token

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import redis
 
 from app.metrics import registry
-from app.metrics.exposition import Gauges, render
-from app.metrics.readings import Readings, merged, quantile
+from app.metrics.readings import Gauges, Readings, merged, quantile, render
 from app.metrics.registry import Metric
 from app.redis_store.metric_store import MetricStore
 from app.redis_store.queues import QueueState, read_queues

@@ -14,8 +14,7 @@ from app.models.language_models import LanguageModel
 from app.models.prompt_versions import VersionRow
 from app.models.prompts import PromptHead, PromptRow
 from app.providers.types import ModelConfig
-from app.rendering.placeholders import Placeholder
-from app.rendering.render import InstructionFormat
+from app.rendering.render import InstructionFormat, Placeholder
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from app.models import prompt_versions, prompts
 from app.models.audit_log import Actor
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row, update_rows
-from app.rendering.placeholders import Placeholder, filled_length
-from app.rendering.render import InstructionFormat
+from app.rendering.render import InstructionFormat, Placeholder, filled_length
 from app.services.prompts.content import (
     PromptContent,
     Version,

@@ -18,8 +18,7 @@ from app.models import prompt_versions, prompts
 from app.models.prompt_versions import VersionRow
 from app.models.prompts import PromptHead, PromptListing, PromptRow
 from app.redis_store.epochs import REMEMBERED_S
-from app.rendering.placeholders import Placeholder
-from app.rendering.render import Rendered, render
+from app.rendering.render import Placeholder, Rendered, render
 from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
 from app.services.prompts.content import PromptContent, Version, content_of, parse_placeholders

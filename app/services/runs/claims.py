@@ -18,8 +18,7 @@ from app.models import runs, usage
 from app.models.base import earlier_now
 from app.models.queries import delete_rows
 from app.models.runs import RunRow
-from app.redis_store.completions import RunCompletions
-from app.redis_store.events import LiveRuns
+from app.redis_store.runs import LiveRuns, RunCompletions
 from app.services.runs.outcome import EXPIRED, INTERRUPTED, NOT_CALLED, RunEnd, failed
 from app.timestamps import Now
 from app.work.sweeper import BATCH, Sweeper

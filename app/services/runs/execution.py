@@ -17,7 +17,7 @@ from app.errors import Invalid, ProviderError, ProviderTimeout, RepriseError
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
 from app.providers.types import Credential, ModelConfig, ModelPort
-from app.redis_store.events import LiveRuns
+from app.redis_store.runs import LiveRuns
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import Config

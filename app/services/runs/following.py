@@ -13,7 +13,7 @@ import structlog
 from app.errors import WaitTimeout
 from app.models.runs import RunRow
 from app.redis_store import keys
-from app.redis_store.events import DATA, END, KIND, SEALED
+from app.redis_store.runs import DATA, END, KIND, SEALED
 from app.services.runs.masking import RunMasking
 
 log = structlog.get_logger(__name__)

@@ -22,7 +22,7 @@ from app.models import runs
 from app.models.runs import RunRow, StoredOutcome, StoredRequest, StoredToolCall
 from app.otlp.masking import MASK
 from app.redis_store import keys
-from app.redis_store.events import TTL_ENDED_S
+from app.redis_store.runs import TTL_ENDED_S
 from app.services.data.masking import MaskingRules, MessageMasking
 from app.services.runs.outcome import RunEnd
 from app.services.runs.request import Requested

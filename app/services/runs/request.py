@@ -13,8 +13,7 @@ from app.chat import File, Message
 from app.models.language_models import LanguageModel
 from app.models.runs import StoredFile, StoredRequest
 from app.providers.types import Credential, ModelRef, ModelRequest
-from app.rendering.placeholders import Placeholder, fill
-from app.rendering.render import to_xml
+from app.rendering.render import Placeholder, fill, to_xml
 from app.services.prompts.content import PromptContent, parse_config
 from app.services.prompts.drafts import check_filled_length
 
@@ -47,7 +46,7 @@ def snapshot(content: PromptContent, command: RunCommand) -> Requested:
     _check_length(content.value, content.placeholders, command.selections)
     filled = fill(content.value, content.placeholders, command.selections)
     request = StoredRequest(
-        text=filled.text,
+        text=filled.instruction,
         format=content.instruction_format,
         config=content.config,
         fallback_model_id=content.fallback.id if content.fallback and content.fallback.usable else None,

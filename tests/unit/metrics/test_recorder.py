@@ -6,7 +6,7 @@ import fakeredis
 import pytest
 import redis
 
-from app.metrics import Metrics, provider_calls, registry
+from app.metrics import Metrics, provider_call, registry
 from app.metrics.readings import Increments
 from app.metrics.recorder import PENDING_MAX
 from app.metrics.registry import Metric
@@ -211,10 +211,7 @@ def test_metrics_of_another_release_are_left_out(store: MetricStore) -> None:
 def test_a_providers_error_is_counted_and_goes_on() -> None:
     metrics = Metrics()
 
-    class Model:
-        vendor = "OPENAI"
-
-    with pytest.raises(ConnectionError), provider_calls(metrics)(Model()):
+    with pytest.raises(ConnectionError), provider_call(metrics, "OPENAI"):
         raise ConnectionError
     counted = metrics.pending()
     assert counted[registry.PROVIDER_CALLS, ("OPENAI", "ConnectionError"), ""] == 1

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import fakeredis
 import pytest
 
-from app.redis_store.completions import RunCompletions
 from app.redis_store.keys import RUNS_ENDED
+from app.redis_store.runs import RunCompletions
 from tests.support.waiting import wait_until
 
 LONG_S = 30

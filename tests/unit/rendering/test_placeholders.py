@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.rendering.placeholders import Placeholder, PlaceholderValue, fill, keys_in
+from app.rendering.render import Placeholder, PlaceholderValue, fill, keys_in
 
 TONE = Placeholder(
     "tone", (PlaceholderValue("formal", "Be formal."), PlaceholderValue("warm", "Be warm.", is_default=True))
@@ -26,26 +26,26 @@ placeholders = st.lists(
 
 def test_a_selected_value_is_filled_in():
     filled = fill("{{tone}}", [TONE], {"tone": "formal"})
-    assert (filled.text, filled.resolved, filled.ignored) == ("Be formal.", {"tone": "formal"}, [])
+    assert (filled.instruction, filled.resolved, filled.ignored) == ("Be formal.", {"tone": "formal"}, [])
 
 
 def test_without_a_selection_the_default_is_filled_in():
-    assert fill("{{tone}}", [TONE], {}).text == "Be warm."
+    assert fill("{{tone}}", [TONE], {}).instruction == "Be warm."
 
 
 def test_an_unknown_value_name_is_ignored_and_the_default_used():
     filled = fill("{{tone}}", [TONE], {"tone": "rude"})
-    assert (filled.text, filled.resolved, filled.ignored) == ("Be warm.", {"tone": "warm"}, ["tone"])
+    assert (filled.instruction, filled.resolved, filled.ignored) == ("Be warm.", {"tone": "warm"}, ["tone"])
 
 
 def test_without_a_default_nothing_is_filled_in_and_resolved_says_so():
     filled = fill("to {{audience}}.", [AUDIENCE], {})
-    assert (filled.text, filled.resolved, filled.ignored) == ("to .", {"audience": None}, [])
+    assert (filled.instruction, filled.resolved, filled.ignored) == ("to .", {"audience": None}, [])
 
 
 def test_an_unknown_value_name_without_a_default_is_ignored_too():
     filled = fill("{{audience}}", [AUDIENCE], {"audience": "children"})
-    assert (filled.text, filled.resolved, filled.ignored) == ("", {"audience": None}, ["audience"])
+    assert (filled.instruction, filled.resolved, filled.ignored) == ("", {"audience": None}, ["audience"])
 
 
 def test_a_selection_for_a_key_that_is_not_in_the_text_is_ignored():
@@ -55,7 +55,7 @@ def test_a_selection_for_a_key_that_is_not_in_the_text_is_ignored():
 
 def test_a_key_that_nothing_defines_stays_and_is_listed_and_its_selection_ignored():
     filled = fill("{{who}} {{tone}} {{who}}", [TONE], {"who": "x"})
-    assert filled.text == "{{who}} Be warm. {{who}}"
+    assert filled.instruction == "{{who}} Be warm. {{who}}"
     assert (filled.undefined_keys, filled.ignored) == (["who"], ["who"])
 
 
@@ -71,14 +71,14 @@ def test_resolved_keys_are_in_the_order_of_first_appearance():
 def test_braces_inside_a_value_stay_literal():
     quoting = Placeholder("q", (PlaceholderValue("v", r"{{tone}} \1 {{q}}", is_default=True),))
     filled = fill("{{q}}", [quoting, TONE], {"tone": "warm"})
-    assert filled.text == r"{{tone}} \1 {{q}}"
+    assert filled.instruction == r"{{tone}} \1 {{q}}"
     assert (filled.resolved, filled.ignored) == ({"q": "v"}, ["tone"])
 
 
 def test_two_values_do_not_make_a_placeholder_between_them():
     left = Placeholder("l", (PlaceholderValue("v", "{{to", is_default=True),))
     right = Placeholder("r", (PlaceholderValue("v", "ne}}", is_default=True),))
-    assert fill("{{l}}{{r}}", [left, right, TONE], {}).text == "{{tone}}"
+    assert fill("{{l}}{{r}}", [left, right, TONE], {}).instruction == "{{tone}}"
 
 
 def test_keys_are_ascii_letters_digits_and_underscores_up_to_64_without_spaces():
@@ -90,7 +90,7 @@ def test_keys_are_ascii_letters_digits_and_underscores_up_to_64_without_spaces()
 
 
 def test_a_third_brace_is_text():
-    assert fill("{{{tone}}}", [TONE], {}).text == "{Be warm.}"
+    assert fill("{{{tone}}}", [TONE], {}).instruction == "{Be warm.}"
 
 
 @given(pieces, placeholders, st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), names))
@@ -106,4 +106,4 @@ def test_what_is_not_a_defined_key_is_untouched(text, definitions):
     expected = text
     for placeholder in definitions:
         expected = expected.replace(f"{{{{{placeholder.key}}}}}", "\0")
-    assert fill(text, definitions, {}).text == expected.replace("\0", "")
+    assert fill(text, definitions, {}).instruction == expected.replace("\0", "")

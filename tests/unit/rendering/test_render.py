@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.rendering.placeholders import Placeholder, PlaceholderValue
-from app.rendering.render import render
+from app.rendering.render import Placeholder, PlaceholderValue, render
 
 RULES = Placeholder("rules", (PlaceholderValue("strict", "# Rules\n- a < b", is_default=True),))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from app.rendering.placeholders import Placeholder, PlaceholderValue
+from app.rendering.render import Placeholder, PlaceholderValue
 from app.services.prompts.content import PromptContent, commit_hash
 from tests.unit.services.contents import MODEL, content
 

@@ -11,7 +11,7 @@ import pytest
 from app.errors import Invalid
 from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
-from app.rendering.placeholders import Placeholder, PlaceholderValue
+from app.rendering.render import Placeholder, PlaceholderValue
 from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.service import PromptView
 from app.web.filters import percent

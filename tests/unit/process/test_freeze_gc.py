@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.process.startup import freeze_gc
+from app.process.bootstrap import freeze_gc
 
 
 @pytest.fixture(autouse=True)

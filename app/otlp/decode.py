@@ -8,8 +8,20 @@ from functools import cached_property
 import msgspec
 
 from app.errors import Invalid
-from app.otlp.rejections import Code, Rejection, shown, unknown_prompt_reason
-from app.otlp.span import Export, Raw, ScopeSpans, Span, WireSpan, decode_span, lenient_span, scope_name
+from app.otlp.span import (
+    Code,
+    Export,
+    Raw,
+    Rejection,
+    ScopeSpans,
+    Span,
+    WireSpan,
+    decode_span,
+    lenient_span,
+    scope_name,
+    shown,
+    unknown_prompt_reason,
+)
 from app.otlp.values import (
     MAX_INT64,
     Body,

@@ -1,9 +1,14 @@
-"""A span as exporters send it, typed for speed (unknown fields are ignored), and as ingest handles it."""
+"""A span as exporters send it, typed for speed (unknown fields are ignored), as ingest stores it, and as rejected.
+
+Each rejection has a reason that says what to change.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import msgspec
 
@@ -64,33 +69,23 @@ def scope_name(scope: Raw) -> str:
     return name[:MAX_SCOPE] if isinstance(name, str) else ""
 
 
+_TEXTS = ("traceId", "spanId", "parentSpanId", "name")
+_SCALARS = ("startTimeUnixNano", "endTimeUnixNano", "droppedAttributesCount")
+
+
 def lenient_span(fields: dict[str, Any]) -> WireSpan:
     """A span of which some field has a wrong type: each field that is right on its own is kept."""
-    status = fields.get("status")
-    pairs = fields.get("attributes")
+    status, pairs = fields.get("status"), fields.get("attributes")
     return WireSpan(
-        traceId=_text(fields.get("traceId")),
-        spanId=_text(fields.get("spanId")),
-        parentSpanId=_text(fields.get("parentSpanId")),
-        name=_text(fields.get("name")),
-        startTimeUnixNano=_scalar(fields.get("startTimeUnixNano")),
-        endTimeUnixNano=_scalar(fields.get("endTimeUnixNano")),
+        **{name: fields[name] for name in _TEXTS if isinstance(fields.get(name), str)},
+        **{name: fields[name] for name in _SCALARS if isinstance(fields.get(name), int | float | str)},
         attributes=[
             WireAttribute(pair["key"], Raw(msgspec.json.encode(pair.get("value"))))
             for pair in (pairs if isinstance(pairs, list) else ())
             if isinstance(pair, dict) and isinstance(pair.get("key"), str)
         ],
-        droppedAttributesCount=_scalar(fields.get("droppedAttributesCount")),
-        status=WireStatus(_scalar(status.get("code"))) if isinstance(status, dict) else None,
+        status=WireStatus(status.get("code")) if isinstance(status, dict) else None,
     )
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _scalar(value: Any) -> Any:
-    return value if isinstance(value, int | float | str) else None
 
 
 class Span(msgspec.Struct, frozen=True, gc=False):
@@ -113,3 +108,99 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     raw: memoryview
     attributes: Mapping[str, Any]
     failed: bool
+
+
+Code = Literal[
+    "malformed_span",
+    "bad_trace_id",
+    "bad_span_id",
+    "no_name",
+    "no_start_time",
+    "bad_attributes",
+    "missing_prompt_id",
+    "prompt_id_on_resource",
+    "prompt_id_cut",
+    "bad_prompt_id",
+    "unknown_prompt",
+    "too_large",
+]
+
+MAX_SHOWN = 100
+"""Characters kept of a value that came from outside."""
+_MAX_NAMED = 3
+_MAX_GROUPS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One span that was not stored; ids and name as they came (shortened), for people to find it.
+
+    `prompt_id` is the one that the span named, whoever's it is; None where it named none.
+    """
+
+    trace_id: str
+    span_id: str
+    name: str
+    code: Code
+    reason: str
+    prompt_id: int | None = None
+
+
+def reject_unknown_prompts(spans: Iterable[Span], known: Set[int]) -> tuple[list[Span], list[Rejection]]:
+    """Split spans into those of a prompt in `known` (the ids of the key's project) and the others."""
+    kept: list[Span] = []
+    rejected: list[Rejection] = []
+    for span in spans:
+        if span.prompt_id in known:
+            kept.append(span)
+        else:
+            rejected.append(_rejection(span, "unknown_prompt", unknown_prompt_reason(str(span.prompt_id))))
+    return kept, rejected
+
+
+def too_large(span: Span, limit: int) -> Rejection:
+    reason = (
+        f"the span is larger than {limit} bytes; limit the length of its attributes "
+        "(OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT)"
+    )
+    return _rejection(span, "too_large", reason)
+
+
+def _rejection(span: Span, code: Code, reason: str) -> Rejection:
+    return Rejection(span.trace_id.hex(), span.span_id.hex(), shown(span.name), code, reason, span.prompt_id)
+
+
+def unknown_prompt_reason(prompt_id: str) -> str:
+    return (
+        f"service.prompt.id {shown(prompt_id)} is no prompt of this API key's project; "
+        "use the id of one of its prompts, or a key of the prompt's project"
+    )
+
+
+def explain(rejections: Sequence[Rejection]) -> str:
+    """One message of bounded length: each reason with its count and the first few spans ("" for none)."""
+    groups: dict[str, list[Rejection]] = defaultdict(list)
+    for rejection in rejections:
+        groups[rejection.reason].append(rejection)
+    ranked = sorted(groups.items(), key=lambda group: -len(group[1]))
+    parts = [_explain_group(reason, members) for reason, members in ranked[:_MAX_GROUPS]]
+    if len(ranked) > _MAX_GROUPS:
+        rest = sum(len(members) for _, members in ranked[_MAX_GROUPS:])
+        parts.append(f"{span_count(rest)} for other reasons")
+    return "; ".join(parts)
+
+
+def _explain_group(reason: str, members: list[Rejection]) -> str:
+    names = ", ".join(f'"{one.name}" ({one.span_id or "no id"})' for one in members[:_MAX_NAMED])
+    more = f" and {len(members) - _MAX_NAMED} more" if len(members) > _MAX_NAMED else ""
+    return f"{span_count(len(members))} rejected: {reason} [{names}{more}]"
+
+
+def span_count(number: int) -> str:
+    return "1 span" if number == 1 else f"{number} spans"
+
+
+def shown(value: object) -> str:
+    """A value from outside as short text."""
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"

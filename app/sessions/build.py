@@ -10,7 +10,7 @@ from typing import Any
 from app.chat import ToolCall
 from app.otlp.decode import CONVERSATION_ID
 from app.otlp.normalise.messages import first_user_text, last_user_text
-from app.otlp.rejections import span_count
+from app.otlp.span import span_count
 from app.otlp.values import json_container, json_or_text
 from app.sessions.facts import PROMPT_VERSION
 from app.sessions.spans import StoredSpan, TurnSpan, mark_copies, read_turn

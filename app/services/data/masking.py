@@ -16,8 +16,7 @@ from app.models import data_policies
 from app.otlp.decode import BadSpan, ResourceAttributes, span_of
 from app.otlp.mask_texts import Budget
 from app.otlp.masking import EVERY, MASK, Masking, Rule
-from app.otlp.rejections import Rejection, too_large
-from app.otlp.span import Span
+from app.otlp.span import Rejection, Span, too_large
 
 # A change of the rules takes effect in every process after this time.
 CACHE_S = 5.0

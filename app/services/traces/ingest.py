@@ -24,8 +24,7 @@ from app.models.spans import RejectedSpan
 from app.models.turns import TurnRow
 from app.otlp.decode import decode
 from app.otlp.inflate import inflate
-from app.otlp.rejections import Rejection, explain, reject_unknown_prompts, too_large
-from app.otlp.span import Span
+from app.otlp.span import Rejection, Span, explain, reject_unknown_prompts, too_large
 from app.redis_store.batches import Mailbox
 from app.services.data.masking import MaskingRules
 from app.sessions.facts import TurnFacts, dump, load, merge

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.errors import Invalid
 from app.otlp.decode import Decoded, decode
-from app.otlp.rejections import Rejection, explain, reject_unknown_prompts
+from app.otlp.span import Rejection, explain, reject_unknown_prompts
 from tests.support.exports import SPAN_ID, TRACE_ID, export, pairs_of, span
 
 MAX_INT64 = 2**63 - 1

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from app.models.organizations import Role
 
+T = TypeVar("T")
 Scope = Literal["run", "read", "write", "ingest", "admin"]
 
 
@@ -16,50 +17,47 @@ class UndeclaredAccess(TypeError):
 
 
 @dataclass(frozen=True, slots=True)
-class ByKey:
-    """An API key with the scope that the method takes."""
+class _Callers:
+    """The callers of a route, and the methods that it answers."""
 
-    methods: Mapping[str, Scope]
-
-    def scope(self, method: str) -> Scope | None:
-        """None for a method that the route does not answer."""
-        return self.methods.get(_declared(method))
+    methods: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
-class ByRole:
+class _ByMethod(_Callers, Generic[T]):
+    """Callers that have what their method takes."""
+
+    methods: Mapping[str, T]
+
+    def needed(self, method: str) -> T | None:
+        """What the method takes, HEAD as GET does; None for a method that the route does not answer."""
+        return self.methods.get("GET" if method == "HEAD" else method)
+
+
+class ByKey(_ByMethod[Scope]):
+    """An API key with the scope that the method takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByRole(_ByMethod[Role]):
     """A signed-in member of the project in the address, with the role that the method takes, or one above it.
 
     With `of_operators` the project must be of the instance's first organization; in others there is no such path.
     """
 
-    methods: Mapping[str, Role]
     of_operators: bool = False
 
-    def role(self, method: str) -> Role | None:
-        """None for a method that the route does not answer."""
-        return self.methods.get(_declared(method))
 
-
-@dataclass(frozen=True, slots=True)
-class SignedIn:
+class SignedIn(_Callers):
     """Any signed-in user: for addresses that belong to no project."""
 
-    methods: Collection[str]
 
-
-@dataclass(frozen=True, slots=True)
-class ByMetricsToken:
+class ByMetricsToken(_Callers):
     """Callers with the token of the setting REPRISE_METRICS_TOKEN; without the setting there is no such path."""
 
-    methods: Collection[str]
 
-
-@dataclass(frozen=True, slots=True)
-class Public:
+class Public(_Callers):
     """Anybody."""
-
-    methods: Collection[str]
 
 
 Access = ByKey | ByRole | SignedIn | ByMetricsToken | Public
@@ -84,8 +82,3 @@ def check_declared(path: str, resource: object, *, responders: Collection[str], 
     if isinstance(access, ByRole | SignedIn) and isinstance(access, ByRole) != ("project_id" in parameters):
         raise UndeclaredAccess(f"{path} takes ByRole with a project in its path, and SignedIn without one.")
     return access
-
-
-def _declared(method: str) -> str:
-    """HEAD is answered as GET is."""
-    return "GET" if method == "HEAD" else method

@@ -26,17 +26,13 @@ class BoundedCache(Generic[T]):
 
     def get(self, key: Hashable, *, last_try: bool = True) -> T | None:
         """`last_try` is False when the caller looks again after a miss, so that only the second lookup is counted."""
-        value = self._get(key)
-        if last_try or value is not None:
-            self._on_lookup(value is not None)
-        return value
-
-    def _get(self, key: Hashable) -> T | None:
         with self._lock:
-            if key not in self._entries:
-                return None
-            self._entries.move_to_end(key)
-            return self._entries[key][0]
+            entry = self._entries.get(key)
+            if entry:
+                self._entries.move_to_end(key)
+        if last_try or entry:
+            self._on_lookup(entry is not None)
+        return entry[0] if entry else None
 
     def put(self, key: Hashable, value: T, *, weight: int) -> None:
         if weight > self._limit:

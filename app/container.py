@@ -27,4 +27,4 @@ class Container(Backends):
         """End the threads and connections of this process; its workers must have ended."""
         self.services.runs.ending.completions.close()
         self.providers.close()
-        self.database.engine.dispose()
+        self.database.dispose()

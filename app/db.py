@@ -57,7 +57,12 @@ class Database:
         self._on_lock_retry = on_lock_retry
         self._on_pool_timeout = on_pool_timeout
         self._breakers = {
-            one: OutageBreaker("The database", is_outage=_is_outage, refusal=Unavailable, cool_down_s=COOL_DOWN_S)
+            one: OutageBreaker(
+                "The database",
+                is_outage=lambda error: isinstance(error, PoolTimeout) or None,
+                refusal=Unavailable,
+                cool_down_s=COOL_DOWN_S,
+            )
             for one in (self.engine, self._reader)
         }
         self.is_sqlite = engine.dialect.name == "sqlite"
@@ -161,10 +166,6 @@ def translated() -> Iterator[None]:
         if not error.connection_invalidated:
             raise
         raise Unavailable("The connection to the database was lost; try again.") from error
-
-
-def _is_outage(error: BaseException) -> bool | None:
-    return True if isinstance(error, PoolTimeout) else None
 
 
 def build_database(

@@ -23,10 +23,6 @@ def iso(when: datetime) -> str:
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def iso_or_none(when: datetime | None) -> str | None:
-    return None if when is None else iso(when)
-
-
 def steady(now: Now, monotonic: Callable[[], float]) -> Now:
     """A clock that goes on evenly from here, whatever is done to the machine's."""
     began, started = now(), monotonic()

@@ -43,7 +43,7 @@ class Authentication:
         key = self.keys.authenticate(req.auth)
         req.context.key = key
         req.context.epoch = self._count(resp, key)
-        needed = access.scope(req.method)
+        needed = access.needed(req.method)
         if needed is not None and needed not in key.scopes:
             raise Forbidden(f"This API key lacks the scope {needed}.")
 

@@ -162,7 +162,7 @@ def _path_parameters(route: Route) -> Iterator[Json]:
 
 
 def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Operation) -> Json:
-    scope = route.access.scope(method) if isinstance(route.access, ByKey) else None
+    scope = route.access.needed(method) if isinstance(route.access, ByKey) else None
     paragraphs = [
         inspect.cleandoc(vars(type(route.resource)).get("__doc__") or ""),
         scope and f"Takes a key with the scope `{scope}`.",

@@ -42,7 +42,7 @@ def create(name: str, scopes: tuple[str, ...], expires: datetime | None, project
 @context.project_option
 def list_keys(project_id: int | None) -> None:
     """Show the keys: id, name, last characters, scopes, state, last use."""
-    from app.timestamps import iso_or_none
+    from app.timestamps import iso
 
     built = context.container()
     now = built.now()
@@ -53,7 +53,7 @@ def list_keys(project_id: int | None) -> None:
             f"…{key.last_four}",
             ",".join(sorted(key.scopes)),
             "valid" if key.valid_at(now) else "revoked" if key.revoked_at else "expired",
-            iso_or_none(key.last_used_at) or "never",
+            iso(key.last_used_at) if key.last_used_at else "never",
         )
         for key in built.services.keys.list(project_id=context.project_or_oldest(built, project_id))
     ]

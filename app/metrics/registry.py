@@ -39,26 +39,16 @@ class Metric:
         return [*map(repr, self.buckets), "+Inf"]
 
 
-_declared: dict[str, Metric] = {}
-
-
-def _declare(metric: Metric) -> Metric:
-    if metric.name in _declared:
-        raise ValueError(f"{metric.name} is declared twice")
-    _declared[metric.name] = metric
-    return metric
-
-
 def _counter(name: str, meaning: str, *labels: str, series_max: int = 100) -> Metric:
-    return _declare(Metric(name, "counter", meaning, labels, series_max=series_max))
+    return Metric(name, "counter", meaning, labels, series_max=series_max)
 
 
 def _seconds(name: str, meaning: str, *labels: str) -> Metric:
-    return _declare(Metric(name, "histogram", meaning, labels, SECONDS))
+    return Metric(name, "histogram", meaning, labels, SECONDS)
 
 
 def _gauge(name: str, meaning: str, *labels: str) -> Metric:
-    return _declare(Metric(name, "gauge", meaning, labels))
+    return Metric(name, "gauge", meaning, labels)
 
 
 HTTP_REQUESTS = _counter(
@@ -119,8 +109,5 @@ QUEUE_MESSAGES = _gauge("reprise_queue_messages", "Messages of a queue.", "queue
 QUEUE_OLDEST = _gauge("reprise_queue_oldest_seconds", "Age of the oldest message that waits in a queue.", "queue")
 WORKERS = _gauge("reprise_workers", "Worker processes that asked for messages of a queue lately.", "queue")
 
-METRICS: tuple[Metric, ...] = tuple(_declared.values())
-
-
-def find(name: str) -> Metric | None:
-    return _declared.get(name)
+METRICS = tuple(declared for declared in globals().values() if isinstance(declared, Metric))
+BY_NAME = {metric.name: metric for metric in METRICS}

@@ -13,7 +13,6 @@ from app.otlp.span import (
     Export,
     Raw,
     Rejection,
-    ScopeSpans,
     Span,
     WireSpan,
     decode_span,
@@ -59,25 +58,15 @@ def decode(body: Body) -> Decoded:
     for resource_spans in export.resourceSpans or ():
         resource = ResourceAttributes(resource_spans.resource)
         for scope_spans in resource_spans.scopeSpans or ():
-            _decode_scope(scope_spans, resource, latest, spans, rejected)
+            scope = scope_name(scope_spans.scope)
+            for raw in scope_spans.spans or ():
+                try:
+                    span = span_of(raw, scope, resource, latest)
+                except BadSpan as error:
+                    rejected.append(error.rejection)
+                else:
+                    spans.setdefault((span.trace_id, span.span_id), span)
     return Decoded(list(spans.values()), rejected)
-
-
-def _decode_scope(
-    scope_spans: ScopeSpans,
-    resource: ResourceAttributes,
-    latest: LatestAttributes | None,
-    spans: dict[tuple[bytes, bytes], Span],
-    rejected: list[Rejection],
-) -> None:
-    scope = scope_name(scope_spans.scope)
-    for raw in scope_spans.spans or ():
-        try:
-            span = span_of(raw, scope, resource, latest)
-        except BadSpan as error:
-            rejected.append(error.rejection)
-        else:
-            spans.setdefault((span.trace_id, span.span_id), span)
 
 
 def _export(body: Body) -> Export:

@@ -62,10 +62,7 @@ class Masking:
 
     def text(self, text: str, budget: Budget | None = None) -> str:
         """A text with what the patterns find in it replaced."""
-        try:
-            return _Pass(self, budget or Budget()).text(text)
-        except Exhausted:
-            return MASK
+        return str(_Pass(self, budget or Budget()).short(text))
 
     def at(self, value: Any, *paths: Sequence[str], budget: Budget | None = None) -> Any:
         """The masked value at these paths, which are tokens of pointers; `*` in one stands for any token.
@@ -119,19 +116,16 @@ class _Pass:
 
     def at(self, value: Any, *paths: Sequence[str]) -> Any:
         try:
-            return self._at(value, paths)
+            for tokens, replacement in self.rules.pointers:
+                for path in paths:
+                    if _meet(tokens, path):
+                        value = self._point(value, tokens[len(path) :], replacement)
+            return self._leaves(value) if self.rules.texts else value
         except Exhausted:
             return MASK
 
-    def _at(self, value: Any, paths: Sequence[Sequence[str]]) -> Any:
-        for tokens, replacement in self.rules.pointers:
-            for path in paths:
-                if _meet(tokens, path):
-                    value = self._point(value, tokens[len(path) :], replacement)
-        return self._leaves(value) if self.rules.texts else value
-
-    def _short(self, text: Any) -> Any:
-        """A text beside the attributes, such as a name."""
+    def short(self, text: Any) -> Any:
+        """The masked text, such as a name; a value of another type as it is."""
         try:
             return self.text(text) if isinstance(text, str) else text
         except Exhausted:
@@ -148,8 +142,8 @@ class _Pass:
                 {k: self._field(k, v) for k, v in item.items()} if isinstance(item, dict) else item for item in value
             ]
         if key == "status" and isinstance(value, dict):
-            return {k: self._short(v) if k == "message" else v for k, v in value.items()}
-        return self._short(value) if key == "name" else value
+            return {k: self.short(v) if k == "message" else v for k, v in value.items()}
+        return self.short(value) if key == "name" else value
 
     def _attributes(self, pairs: Any) -> Any:
         if not isinstance(pairs, list):

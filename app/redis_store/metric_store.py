@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 import redis
 
-from app.metrics import registry
 from app.metrics.readings import Increments, Readings
-from app.metrics.registry import Labels, Metric
+from app.metrics.registry import BY_NAME, Labels, Metric
 from app.redis_store import keys
 
 HISTORY_MINUTES = 60
@@ -24,17 +24,17 @@ GAUGE_S = 15
 _SEPARATOR = "\x1f"
 
 
+@dataclass(frozen=True, slots=True)
 class MetricStore:
     """Writes increments and reads them back; every method may raise `redis.RedisError`."""
 
-    def __init__(self, client: redis.Redis, *, now: Callable[[], float] = time.time) -> None:
-        self._client = client
-        self._now = now
+    client: redis.Redis
+    now: Callable[[], float] = time.time
 
     def add(self, increments: Increments) -> None:
         """One round trip, however many increments."""
-        minute = keys.metrics_minute(int(self._now() // 60))
-        with self._client.pipeline(transaction=False) as pipe:
+        minute = keys.metrics_minute(int(self.now() // 60))
+        with self.client.pipeline(transaction=False) as pipe:
             for (metric, labels, part), by in increments.items():
                 field = _field(metric.name, *labels, part)
                 pipe.hincrby(keys.METRICS_TOTAL, field, by)
@@ -43,13 +43,13 @@ class MetricStore:
             pipe.execute()
 
     def put_gauges(self, process: str, values: Mapping[tuple[Metric, Labels], float]) -> None:
-        now = self._now()
+        now = self.now()
         fields = {_field(process, metric.name, *labels): f"{value}@{now}" for (metric, labels), value in values.items()}
         if fields:
-            self._client.hset(keys.METRICS_GAUGES, mapping=fields)  # type: ignore[arg-type]
+            self.client.hset(keys.METRICS_GAUGES, mapping=fields)  # type: ignore[arg-type]
 
     def total(self) -> Readings:
-        return Readings(_parse([self._client.hgetall(keys.METRICS_TOTAL)]))  # type: ignore[list-item]
+        return Readings(_parse([self.client.hgetall(keys.METRICS_TOTAL)]))  # type: ignore[list-item]
 
     def history(self, minutes: int) -> list[Readings]:
         """The last whole minutes, oldest first, then the one that is running."""
@@ -57,11 +57,11 @@ class MetricStore:
 
     def window(self, minutes: int) -> tuple[Readings, float]:
         """The last whole minutes and the running one together, and how many seconds that is."""
-        return Readings(_parse(self._minutes(minutes))), minutes * 60 + self._now() % 60
+        return Readings(_parse(self._minutes(minutes))), minutes * 60 + self.now() % 60
 
     def _minutes(self, count: int) -> list[dict[bytes, bytes]]:
-        newest = int(self._now() // 60)
-        with self._client.pipeline(transaction=False) as pipe:
+        newest = int(self.now() // 60)
+        with self.client.pipeline(transaction=False) as pipe:
             for minute in range(newest - count, newest + 1):
                 pipe.hgetall(keys.metrics_minute(minute))
             return pipe.execute()
@@ -70,17 +70,17 @@ class MetricStore:
         """Sums over the processes that flushed lately; what dead ones left is deleted."""
         found: dict[Metric, dict[Labels, float]] = defaultdict(lambda: defaultdict(float))
         dead = []
-        kept: dict[bytes, bytes] = self._client.hgetall(keys.METRICS_GAUGES)  # type: ignore[assignment]
+        kept: dict[bytes, bytes] = self.client.hgetall(keys.METRICS_GAUGES)  # type: ignore[assignment]
         for field, text in kept.items():
             _, name, *labels = field.decode().split(_SEPARATOR)
             value, _, at = text.decode().partition("@")
-            metric = registry.find(name)
-            if metric is None or self._now() - float(at) > GAUGE_S:
+            metric = BY_NAME.get(name)
+            if metric is None or self.now() - float(at) > GAUGE_S:
                 dead.append(field)
                 continue
             found[metric][tuple(labels)] += float(value)
         if dead:
-            self._client.hdel(keys.METRICS_GAUGES, *dead)
+            self.client.hdel(keys.METRICS_GAUGES, *dead)
         return {metric: dict(values) for metric, values in found.items()}
 
 
@@ -94,7 +94,7 @@ def _parse(hashes: Iterable[Mapping[bytes, bytes]]) -> Increments:
     for fields in hashes:
         for field, value in fields.items():
             name, *labels, part = field.decode().split(_SEPARATOR)
-            metric = registry.find(name)
+            metric = BY_NAME.get(name)
             if metric is not None and len(labels) == len(metric.labels):
                 found[metric, tuple(labels), part] += int(value)
     return found

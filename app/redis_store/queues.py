@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import orjson
@@ -53,10 +52,6 @@ def _read(client: redis.Redis, queue: str, now_s: float) -> QueueState:
     waiting = sum(found[::3])
     ids = [*{message_id for some in (*found[1::3], *found[2::3]) for message_id in some}]
     messages = client.hmget(keys.messages, ids) if ids else []
-    oldest_s = _oldest(messages, now_s)  # type: ignore[arg-type]
-    return QueueState(queue, waiting, max(0, kept - waiting), delayed, dead, oldest_s, workers_seen(client, queue))
-
-
-def _oldest(messages: Iterable[bytes | None], now_s: float) -> float:
     made = [orjson.loads(message)["message_timestamp"] / 1000 for message in messages if message]
-    return max(0.0, now_s - min(made)) if made else 0.0
+    oldest_s = max(0.0, now_s - min(made, default=now_s))
+    return QueueState(queue, waiting, max(0, kept - waiting), delayed, dead, oldest_s, workers_seen(client, queue))

@@ -97,7 +97,7 @@ class Admission:
 
 
 def _require_role(visit: Visit, access: ByRole, method: str) -> None:
-    needed = access.role(method)
+    needed = access.needed(method)
     if access.of_operators and not visit.operates:
         raise falcon.HTTPRouteNotFound
     if needed is not None and not visit.may(needed):

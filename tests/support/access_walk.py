@@ -73,7 +73,7 @@ def allowed(access: Access, method: str, caller: Caller) -> Statuses:
         case ByKey():
             if not caller.scope:
                 return frozenset({401})
-            return _admitted(method, declared, access.scope(method) == caller.scope)
+            return _admitted(method, declared, access.needed(method) == caller.scope)
         case SignedIn():
             return _admitted(method, declared, True) if caller.signed_in else frozenset({303})
         case ByRole():
@@ -81,7 +81,7 @@ def allowed(access: Access, method: str, caller: Caller) -> Statuses:
                 return frozenset({303})
             if caller.role is None or (access.of_operators and not caller.operator):
                 return frozenset({404})
-            needed = access.role(method)
+            needed = access.needed(method)
             return _admitted(method, declared, needed is not None and caller.role.covers(needed))
 
 

@@ -10,13 +10,7 @@ from app.chat import ToolCall
 from app.otlp.values import json_container, json_or_text
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
-_LANGCHAIN_CLASSES = {
-    "HumanMessage": "user",
-    "AIMessage": "assistant",
-    "SystemMessage": "system",
-    "ToolMessage": "tool",
-    "FunctionMessage": "tool",
-}
+_LANGCHAIN_CLASSES = ("HumanMessage", "AIMessage", "SystemMessage", "ToolMessage", "FunctionMessage")
 _MESSAGE_LISTS = ("messages", "input", "contents", "output", "choices", "candidates", "generations", "outputs")
 _MESSAGE_KEYS = ("role", "content", "parts", "tool_calls", "toolCalls", "kwargs", "message", "event.name")
 
@@ -72,17 +66,13 @@ def _user_texts(messages: Iterable[Message]) -> Iterator[str]:
     return (message.text for message in messages if message.role == "user" and message.text)
 
 
-def text_of(parts: Parts, role: str) -> str | None:
-    """Parts of an answer continue each other; those of a question stand on lines of their own."""
-    return ("" if role == "assistant" else "\n").join(parts.texts) or None
-
-
 def message_of(role: str, content: Any, calls: Sequence[ToolCall] = ()) -> Message:
     """A message from its role and content (text, a part, a list of parts, or JSON text of these)."""
     role = _ROLES.get(role, role)
     parts = read_parts(content)
-    reasoning = "\n".join(parts.reasoning) or None
-    return Message(role, text_of(parts, role), (*parts.calls, *calls), reasoning)
+    # Parts of an answer continue each other; those of a question stand on lines of their own.
+    text = ("" if role == "assistant" else "\n").join(parts.texts) or None
+    return Message(role, text, (*parts.calls, *calls), "\n".join(parts.reasoning) or None)
 
 
 def _list_in(found: dict[str, Any]) -> list[Any] | None:
@@ -161,9 +151,9 @@ def _role(item: dict[str, Any], role: str) -> str:
     if isinstance(event, str):
         return role_of_event(event) or role
     names = item.get("id")
-    if isinstance(names, list) and names and isinstance(names[-1], str) and names[-1] in _LANGCHAIN_CLASSES:
-        return _LANGCHAIN_CLASSES[names[-1]]
     kind = item.get("type")
+    if isinstance(names, list) and names and names[-1] in _LANGCHAIN_CLASSES:
+        kind = names[-1].removesuffix("Message").lower()
     if kind in ("system", "tool", "user", "assistant"):
         return str(kind)
     return _ROLES.get(kind, role) if isinstance(kind, str) else role

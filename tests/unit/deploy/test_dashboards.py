@@ -37,10 +37,10 @@ def expressions() -> Iterator[tuple[str, str]]:
 
 def metric_of(name: str) -> registry.Metric | None:
     for part in PARTS:
-        found = registry.find(name.removesuffix(part))
+        found = registry.BY_NAME.get(name.removesuffix(part))
         if name.endswith(part) and found is not None and found.kind == "histogram":
             return found
-    return registry.find(name)
+    return registry.BY_NAME.get(name)
 
 
 @pytest.mark.parametrize(("place", "expression"), list(expressions()), ids=lambda text: text[:40])

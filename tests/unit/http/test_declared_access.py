@@ -65,5 +65,5 @@ def test_head_is_answered_where_get_is_with_the_same_access_and_no_body() -> Non
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers == got.headers
     assert app.routes[0].access == ByKey({"GET": "read"})
-    assert ByKey({"GET": "read"}).scope("HEAD") == "read"
-    assert ByRole({"GET": Role.ADMIN}).role("HEAD") is Role.ADMIN
+    assert ByKey({"GET": "read"}).needed("HEAD") == "read"
+    assert ByRole({"GET": Role.ADMIN}).needed("HEAD") is Role.ADMIN

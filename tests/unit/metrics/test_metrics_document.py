@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.metrics.registry import METRICS, Metric
+from app.metrics.registry import BY_NAME, METRICS, Metric
 
 DOCUMENT = Path(__file__).parents[3] / "docs/metrics.md"
 ROW = re.compile(r"^\| `(reprise_\w+)` \| (\w+) \| (.*?) \| (\d+) \| (.+) \|$", re.M)
@@ -22,6 +22,10 @@ def documented() -> dict[str, tuple[str, tuple[str, ...], int, str]]:
 def test_every_metric_is_documented_as_it_is_declared() -> None:
     declared = {m.name: (m.kind, m.labels, m.series_max if m.labels else 1, m.help) for m in METRICS}
     assert documented() == declared
+
+
+def test_no_two_metrics_have_one_name() -> None:
+    assert len(BY_NAME) == len(METRICS)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)

@@ -1,7 +1,6 @@
 """Regular expressions that a user wrote, run on text that a model wrote.
 
-RE2 searches in linear time, so no pattern can hold up a worker; it has neither look-around nor
-back-references.
+RE2 searches in linear time, so no pattern can hold up a worker; it has neither look-around nor back-references.
 """
 
 from __future__ import annotations

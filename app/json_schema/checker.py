@@ -54,10 +54,7 @@ Rules = dict[str, tuple[type, Rule]]
 
 
 class Checker:
-    """Checks values against one document, `root`. All its work is counted by `meter`, which raises `TooMuch`.
-
-    Raises `Unresolvable` for a reference that leads nowhere and RecursionError for one that leads to itself.
-    """
+    """Checks values against one document, `root`; `check.breach_of` names what it raises."""
 
     def __init__(self, root: Any, meter: Meter, rules: Rules) -> None:
         self.meter = meter
@@ -131,10 +128,7 @@ def _forbidden(schema: Any, value: Any) -> Breach:
 
 
 def best_match(breaches: list[Breach]) -> Breach | None:
-    """The most relevant breach: the one highest up or, among alternatives, deepest down.
-
-    Its `path` leads there from the value that was checked.
-    """
+    """The most relevant breach: the one highest up or, among alternatives, deepest down."""
     best = max(breaches, key=_relevance, default=None)
     while best is not None and best.context:
         deepest, *others = nsmallest(2, best.context, key=_relevance)

@@ -77,13 +77,9 @@ def _export(body: Body) -> Export:
     except RecursionError:
         raise Invalid("The body is nested too deeply to be an OTLP trace export") from None
     except msgspec.DecodeError as error:
-        return _repaired_export(body, error)
-
-
-def _repaired_export(body: Body, cause: Exception) -> Export:
-    repaired = without_lone_surrogates(body)
-    if repaired == body:
-        raise Invalid(f"The body is not valid JSON: {cause}") from None
+        repaired = without_lone_surrogates(body)
+        if repaired == body:
+            raise Invalid(f"The body is not valid JSON: {error}") from None
     return _export(repaired)
 
 

@@ -11,8 +11,6 @@ from typing import Any
 
 import msgspec
 
-from app.patterns import compile_pattern
-
 # About a second of one processor.
 SEARCH_MAX = 512 * 1024 * 1024
 GROWTH_MAX = 1024 * 1024
@@ -53,11 +51,6 @@ class TextRule:
 
     pattern: Any
     replacement: str
-
-    @classmethod
-    def of(cls, pattern: str, replacement: str) -> TextRule:
-        """Raises ValueError for a pattern that is none."""
-        return cls(compile_pattern(pattern), replacement)
 
     def finds_nothing(self) -> bool:
         """Return whether the pattern matches the empty text, which is everywhere."""

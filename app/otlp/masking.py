@@ -20,6 +20,7 @@ from app.errors import Invalid
 from app.otlp.decode import CONVERSATION_ID, PROMPT_ID
 from app.otlp.mask_texts import GROWTH_MAX, Budget, Exhausted, TextRule, json_size
 from app.otlp.values import any_value, parse_json
+from app.patterns import compile_pattern
 from app.pointers import Pointer, unescape_token
 
 MASK = "[masked]"
@@ -47,18 +48,15 @@ class Masking:
         self.pointers: list[tuple[Pointer, str]] = []
         for index, rule in enumerate(rules):
             try:
-                self._add(rule)
+                if rule.kind == "pointer":
+                    self.pointers.append((_tokens(rule.value), rule.replacement))
+                else:
+                    self.texts.append(TextRule(compile_pattern(rule.value), rule.replacement))
             except ValueError as error:
                 raise _refused(index, error) from None
 
     def __bool__(self) -> bool:
         return bool(self.texts or self.pointers)
-
-    def _add(self, rule: Rule) -> None:
-        if rule.kind == "pointer":
-            self.pointers.append((_tokens(rule.value), rule.replacement))
-        else:
-            self.texts.append(TextRule.of(rule.value, rule.replacement))
 
     def text(self, text: str, budget: Budget | None = None) -> str:
         """A text with what the patterns find in it replaced."""
@@ -81,7 +79,7 @@ class Masking:
             raise ValueError("a span is a JSON object")
         budget = budget or Budget()
         budget.growth = GROWTH_MAX
-        masked = _Pass(self, budget).span(fields)
+        masked = _Pass(self, budget).members(fields)
         return raw if masked == fields else msgspec.json.encode(masked)
 
 
@@ -131,16 +129,15 @@ class _Pass:
         except Exhausted:
             return MASK
 
-    def span(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def members(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a span, or of one of its events or links, masked."""
         return {key: self._field(key, value) for key, value in fields.items()}
 
     def _field(self, key: str, value: Any) -> Any:
         if key == "attributes":
             return self._attributes(value)
         if key in _LISTS and isinstance(value, list):
-            return [
-                {k: self._field(k, v) for k, v in item.items()} if isinstance(item, dict) else item for item in value
-            ]
+            return [self.members(item) if isinstance(item, dict) else item for item in value]
         if key == "status" and isinstance(value, dict):
             return {k: self.short(v) if k == "message" else v for k, v in value.items()}
         return self.short(value) if key == "name" else value

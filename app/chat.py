@@ -16,12 +16,17 @@ VendorState = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A function the model may call; `parameters` is a JSON Schema of type object."""
+    """A function the model may call; `parameters` is a JSON Schema of type object.
+
+    `effect` and `annotations`, the hints of the Model Context Protocol, are for replays and are not sent to a model.
+    """
 
     name: str
     description: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
     strict: bool | None = None
+    effect: Literal["read", "write"] | None = None
+    annotations: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

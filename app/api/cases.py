@@ -5,10 +5,9 @@ from __future__ import annotations
 from app.api.operation import Command, Reply, Resource, operation
 from app.cursors import Page
 from app.models.api_keys import ApiKey
-from app.models.cases import TestCaseRow
 from app.schemas import cases as schemas
 from app.schemas.base import PageQuerySchema
-from app.services.replays.cases import DOCUMENT_BYTES, CaseChange, Proposal, WrittenCase
+from app.services.replays.cases import DOCUMENT_BYTES, CaseChange, CaseView, Proposal, WrittenCase
 
 # A file has the document and little else, indented.
 IMPORT_BYTES = 4 * DOCUMENT_BYTES
@@ -23,10 +22,11 @@ class SessionTestCases(Resource, POST="write"):
         answers={201: schemas.TestCase},
         location=LOCATION,
     )
-    def on_post(self, key: ApiKey, session_id: str, command: CaseChange) -> TestCaseRow:
-        return self.services.test_cases.from_session(
+    def on_post(self, key: ApiKey, session_id: str, command: CaseChange) -> CaseView:
+        row = self.services.test_cases.from_session(
             project_id=key.project_id, session_id=session_id, change=command, actor=key.actor
         )
+        return self.services.test_cases.view(row)
 
 
 class TestCaseProposal(Resource, GET="read"):
@@ -39,16 +39,18 @@ class TestCaseProposal(Resource, GET="read"):
 
 class PromptTestCases(Resource, GET="read", POST="write"):
     @operation("The prompt's test cases, newest first", query=PageQuerySchema, answers={200: schemas.TestCases})
-    def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> Page[TestCaseRow]:
-        return self.services.test_cases.list(project_id=key.project_id, prompt_id=prompt_id, **command)
+    def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> Page[CaseView]:
+        page = self.services.test_cases.list(project_id=key.project_id, prompt_id=prompt_id, **command)
+        return Page(self.services.test_cases.views(page.entries), page.next_cursor)
 
     @operation(
         "Write a test case by hand", body=schemas.WrittenCaseSchema, answers={201: schemas.TestCase}, location=LOCATION
     )
-    def on_post(self, key: ApiKey, prompt_id: int, command: WrittenCase) -> TestCaseRow:
-        return self.services.test_cases.by_hand(
+    def on_post(self, key: ApiKey, prompt_id: int, command: WrittenCase) -> CaseView:
+        row = self.services.test_cases.by_hand(
             project_id=key.project_id, prompt_id=prompt_id, written=command, actor=key.actor
         )
+        return self.services.test_cases.view(row)
 
 
 class ImportedTestCases(Resource, POST="write"):
@@ -70,19 +72,21 @@ class ImportedTestCases(Resource, POST="write"):
             document=command["test_case"],
             actor=key.actor,
         )
-        return Reply(201 if imported.created else 200, imported.row)
+        return Reply(201 if imported.created else 200, self.services.test_cases.view(imported.row))
 
 
 class TestCaseResource(Resource, GET="read", PATCH="write", DELETE="write"):
     @operation("One test case", answers={200: schemas.TestCase})
-    def on_get(self, key: ApiKey, test_case_id: int) -> TestCaseRow:
-        return self.services.test_cases.get(project_id=key.project_id, test_case_id=test_case_id)
+    def on_get(self, key: ApiKey, test_case_id: int) -> CaseView:
+        row = self.services.test_cases.get(project_id=key.project_id, test_case_id=test_case_id)
+        return self.services.test_cases.view(row)
 
     @operation("Change what a test case checks", body=schemas.CaseChangeSchema, answers={200: schemas.TestCase})
-    def on_patch(self, key: ApiKey, test_case_id: int, command: CaseChange) -> TestCaseRow:
-        return self.services.test_cases.change(
+    def on_patch(self, key: ApiKey, test_case_id: int, command: CaseChange) -> CaseView:
+        row = self.services.test_cases.change(
             project_id=key.project_id, test_case_id=test_case_id, change=command, actor=key.actor
         )
+        return self.services.test_cases.view(row)
 
     @operation("Delete a test case; what its replays found stays", answers={204: None})
     def on_delete(self, key: ApiKey, test_case_id: int) -> None:
@@ -97,13 +101,14 @@ class TestCaseCopy(Resource, POST="write"):
         answers={201: schemas.TestCase},
         location=LOCATION,
     )
-    def on_post(self, key: ApiKey, test_case_id: int, command: Command) -> TestCaseRow:
-        return self.services.test_cases.copy(
+    def on_post(self, key: ApiKey, test_case_id: int, command: Command) -> CaseView:
+        row = self.services.test_cases.copy(
             project_id=key.project_id, test_case_id=test_case_id, **command, actor=key.actor
         )
+        return self.services.test_cases.view(row)
 
 
 class TestCaseExport(Resource, GET="read"):
     @operation("A test case as a file for a repository", answers={200: schemas.TestCaseExport})
-    def on_get(self, key: ApiKey, test_case_id: int) -> TestCaseRow:
-        return self.services.test_cases.get(project_id=key.project_id, test_case_id=test_case_id)
+    def on_get(self, key: ApiKey, test_case_id: int) -> CaseView:
+        return self.services.test_cases.exported(project_id=key.project_id, test_case_id=test_case_id)

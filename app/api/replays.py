@@ -6,12 +6,12 @@ from app.api.operation import Command, Resource, operation
 from app.cursors import Page
 from app.errors import Invalid
 from app.models.api_keys import ApiKey
-from app.models.cases import TestCaseRow
 from app.models.replays import ReplayFilter, ReplayRow
 from app.schemas import replays as schemas
 from app.schemas.cases import TestCase
+from app.services.replays.cases import CaseView
 from app.services.replays.history import DraftHistory
-from app.services.replays.service import ReplayView
+from app.services.replays.service import JudgeAgreement, ReplayView
 
 
 class TestCaseReplays(Resource, POST="run"):
@@ -69,7 +69,10 @@ class ReplayStep(Resource, PATCH="write"):
     """A person's verdict; steps count over all turns, from 0."""
 
     @operation(
-        "Decide a step that needs review", body=schemas.VerdictSchema, answers={200: schemas.Replay}, errors=(409,)
+        "Decide a step that needs review, or that a judge decided",
+        body=schemas.VerdictSchema,
+        answers={200: schemas.Replay},
+        errors=(409,),
     )
     def on_patch(self, key: ApiKey, replay_id: int, step: str, command: Command) -> ReplayView:
         return self.services.replays.decide(
@@ -81,9 +84,9 @@ class AcceptedStep(Resource, POST="write"):
     """The test case expects from now on what the draft produced; the replay keeps its verdict."""
 
     @operation("Accept what a step produced as expected", answers={200: TestCase})
-    def on_post(self, key: ApiKey, replay_id: int, step: str) -> TestCaseRow:
+    def on_post(self, key: ApiKey, replay_id: int, step: str) -> CaseView:
         produced = self.services.replays.produced(project_id=key.project_id, replay_id=replay_id, step=_number(step))
-        return self.services.test_cases.accept(
+        row = self.services.test_cases.accept(
             project_id=key.project_id,
             test_case_id=produced.test_case_id,
             turn=produced.turn,
@@ -91,12 +94,22 @@ class AcceptedStep(Resource, POST="write"):
             actual=produced.actual,
             actor=key.actor,
         )
+        return self.services.test_cases.view(row)
 
 
 def _number(step: str) -> int:
     if not (step.isascii() and step.isdigit() and len(step) < 10):
         raise Invalid("n: Must be the number of a step.")
     return int(step)
+
+
+class JudgeAgreementResource(Resource, GET="read"):
+    @operation(
+        "How many steps both a judge and a person decided, and on how many they agree",
+        answers={200: schemas.JudgeAgreement},
+    )
+    def on_get(self, key: ApiKey, prompt_id: int) -> JudgeAgreement:
+        return self.services.replays.judge_agreement(project_id=key.project_id, prompt_id=prompt_id)
 
 
 class ReplayHistoryResource(Resource, GET="read"):

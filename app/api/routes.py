@@ -44,6 +44,7 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{TEST_CASE}/replays", replays.TestCaseReplays),
     (f"{PROMPT}/replays", replays.PromptReplays),
     (f"{PROMPT}/replay-history", replays.ReplayHistoryResource),
+    (f"{PROMPT}/judge-agreement", replays.JudgeAgreementResource),
     (REPLAY, replays.ReplayResource),
     (f"{REPLAY}/cancel", replays.ReplayCancellation),
     (f"{REPLAY}/steps/{{step}}", replays.ReplayStep),

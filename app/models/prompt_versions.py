@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from sqlalchemy import Column, Connection, ForeignKey, Index, String, UniqueConstraint, select
+from sqlalchemy import Column, Connection, ForeignKey, Index, String, Text, UniqueConstraint, select, type_coerce
 
 from app.models import queries
 from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table
@@ -70,6 +70,30 @@ def list_versions(connection: Connection, *, prompt_id: int) -> list[VersionHead
     """List a prompt's versions, newest first."""
     statement = select(*VERSION_HEAD).where(_C.prompt_id == prompt_id)
     return queries.list_rows(connection, VersionHead, queries.newest_first(statement, _C.id))
+
+
+def version_tools(
+    connection: Connection, *, prompt_id: int, commit_hashes: Collection[str], before: datetime
+) -> dict[str | None, frozenset[str]]:
+    """Return the names of the tools that versions define, by commit hash; by None of the newest one of `before`."""
+    statement = select(_C.commit_hash, _C.config).where(_C.prompt_id == prompt_id)
+    named = connection.execute(statement.where(_C.commit_hash.in_(sorted(commit_hashes))))
+    newest = connection.execute(queries.newest_first(statement.where(_C.created_at <= before), _C.id, limit=1))
+    found: dict[str | None, frozenset[str]] = {row[0]: _tool_names(row[1]) for row in named}
+    if latest := newest.one_or_none():
+        found[None] = _tool_names(latest[1])
+    return found
+
+
+def ever_defined_tools(connection: Connection, *, prompt_id: int) -> bool:
+    """Return True if any version of the prompt defines a tool."""
+    # What a config with tools holds as text; one without may hold it in a JSON Schema, hence the second look.
+    candidates = select(_C.config).where(_C.prompt_id == prompt_id, type_coerce(_C.config, Text).contains('"tools":['))
+    return any(_tool_names(config) for config in connection.scalars(queries.newest_first(candidates, _C.id)))
+
+
+def _tool_names(config: dict[str, Any]) -> frozenset[str]:
+    return frozenset(tool["name"] for tool in config.get("tools", ()))
 
 
 def hashes_by_content(connection: Connection, *, prompt_id: int, content_hashes: Collection[str]) -> dict[str, str]:

@@ -39,16 +39,20 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class ReplayRow(Outcome):
-    """A replay without its turns; `counts` is {result: steps}, None until it is known."""
+    """A replay without its turns; `counts` is {result: steps}, None until it is known, as are `violations`."""
 
     project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
     organization_id: int
     prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
     draft_snapshot_id: Annotated[int, BigInt, ForeignKey("draft_snapshots.id")]
     fingerprint: str
-    # The judge of `ai` checks; the organization's default where it is null.
+    # The model that judges, chosen when the replay was started; none where it is null.
     judge_model_id: Annotated[int | None, BigInt]
     counts: Annotated[dict[str, int] | None, Json]
+    # Those of the result, which lists show too.
+    violations: Annotated[list[dict[str, Any]] | None, Json]
+    # Persons' verdicts.
+    reviews: Annotated[int, Integer, DefaultClause("0")]
     error: Annotated[str | None, MediumText]
     prompt_tokens: int
     completion_tokens: int
@@ -69,6 +73,9 @@ replays = new_table(
     "replays",
     ReplayRow,
     Column("result", LongJson),
+    # The steps that both a judge and a person decided, and those of them on which they agree.
+    Column("judge_reviewed", Integer, nullable=False, server_default="0"),
+    Column("judge_agreed", Integer, nullable=False, server_default="0"),
     # All that its calls have used, the judge's and those of interrupted attempts included.
     *(Column(f"{count}_tokens", Integer, nullable=False, server_default="0") for count in TOKEN_COUNTS),
     Index("ix_replays_prompt_id_id", "prompt_id", "id"),
@@ -108,7 +115,7 @@ def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayR
 
 
 def result_of(connection: Connection, *, replay_id: int) -> dict[str, Any] | None:
-    """Return the JSON of its `app.replay.types.ReplayResult`, None until there is one."""
+    """Return the JSON of its `app.replay.findings.ReplayResult`, None until there is one."""
     statement = select(replays.c.result).where(replays.c.id == replay_id)
     found: dict[str, Any] | None = connection.execute(statement).scalar_one()
     return found
@@ -170,10 +177,18 @@ def complete_cancelled(connection: Connection, *, replay_id: int, token: str, va
 
 
 def put_verdict(connection: Connection, *, before: ReplayRow, values: dict[str, Any]) -> bool:
-    """Write a person's verdict; False when another one came first. Every verdict changes the counts."""
+    """Write a person's verdict; False when another one came first."""
     c = replays.c
-    unchanged = update(replays).where(c.id == before.id, c.status == before.status, c.counts == before.counts)
-    return changes_row(connection, unchanged.values(values))
+    unchanged = update(replays).where(c.id == before.id, c.status == before.status, c.reviews == before.reviews)
+    return changes_row(connection, unchanged.values(reviews=before.reviews + 1, **values))
+
+
+def judge_agreement(connection: Connection, *, prompt_id: int) -> tuple[int, int]:
+    """Return how many steps of a prompt's replays both a judge and a person decided, and on how many they agree."""
+    c = replays.c
+    sums = (func.coalesce(func.sum(column), 0) for column in (c.judge_reviewed, c.judge_agreed))
+    judged, agreed = connection.execute(select(*sums).where(c.prompt_id == prompt_id)).one()
+    return int(judged), int(agreed)
 
 
 def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], each: int) -> list[Outcome]:

@@ -8,8 +8,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.replay.documents import join, load
+from app.replay.effects import tools_of
+from app.replay.free_text import free_paths
 from app.replay.types import (
     AnswerCheck,
     AssertionType,
@@ -20,10 +23,13 @@ from app.replay.types import (
     CheckedAnswer,
     CheckedCall,
     TestCase,
+    ToolRules,
 )
 from app.sessions.types import Step, Turn
 
-_ANSWER_BY_ASSERTION: dict[AssertionType, AnswerCheck] = {"STRICT": "strict", "AI": "ai", "MANUAL": "manual"}
+# By the assertion type of the prompt; a recorded answer is worded anew at every run, one by hand is meant as it is.
+_RECORDED: dict[AssertionType, AnswerCheck] = {"STRICT": "meaning", "AI": "ai", "MANUAL": "manual"}
+_BY_HAND: dict[AssertionType, AnswerCheck] = {**_RECORDED, "STRICT": "strict"}
 
 
 class StepChange(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,15 +42,14 @@ class StepChange(msgspec.Struct, forbid_unknown_fields=True):
 
 class CaseChanges(CaseSettings, frozen=True, kw_only=True):
     steps: tuple[StepChange, ...] = ()
-
-
-def default_check(assertion: AssertionType) -> Check:
-    """Return the check of a step that nobody has changed, by the assertion type of its prompt."""
-    return Check(answer=_ANSWER_BY_ASSERTION[assertion])
+    tools: dict[str, dict[str, Any] | None] = msgspec.field(default_factory=dict)
 
 
 def load_case(raw: object, path: str = "") -> TestCase:
     """Read a stored or imported test case. Raises `Invalid`, naming the field, for what can't be replayed."""
+    if isinstance(raw, Mapping) and isinstance(raw.get("tools"), Mapping):
+        for name, rules in raw["tools"].items():
+            load(rules, ToolRules, f"{join(path, 'tools')}.{name}")
     case = load(raw, TestCase, path)
     for index, turn in enumerate(case.turns):
         for n, tool in enumerate(turn.offered_tools or ()):
@@ -54,13 +59,17 @@ def load_case(raw: object, path: str = "") -> TestCase:
     return case
 
 
-def case_from_turns(turns: Sequence[Turn], assertion: AssertionType) -> TestCase:
-    """Copy recorded turns, with every step checked as `assertion` has it.
+def case_from_turns(
+    turns: Sequence[Turn], assertion: AssertionType, defined: Sequence[ToolDefinition] = ()
+) -> TestCase:
+    """Copy recorded turns, with every step checked as `assertion` has it, and propose which arguments are free text.
 
     A replayed turn ends with the model's first answer, so of several recorded ones only the last is enabled.
+    `defined` are the tools of the prompt.
     """
-    check = default_check(assertion)
-    return TestCase(turns=tuple(_copy(turn, check) for turn in turns))
+    check = Check(answer=_RECORDED[assertion])
+    case = TestCase(turns=tuple(_copy(turn, check) for turn in turns))
+    return replace(case, tools=_free_text(case, defined))
 
 
 def case_by_hand(
@@ -69,7 +78,7 @@ def case_by_hand(
     """Make one turn with one question and one expected answer. Raises `Invalid` for an empty question."""
     if not question.strip():
         raise Invalid("question: must not be empty")
-    step = CheckedAnswer(text=expected_answer, check=default_check(assertion))
+    step = CheckedAnswer(text=expected_answer, check=Check(answer=_BY_HAND[assertion]))
     selections = None if placeholders is None else dict(placeholders)
     return TestCase(turns=(CaseTurn(user=question, steps=(step,), placeholders=selections),))
 
@@ -97,13 +106,16 @@ def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
     """Return the case with the fields that `changes`, the JSON of `CaseChanges`, names replaced.
 
     A check replaces only the fields it names. Naming an `assertionType` first sets how all answers are checked.
-    Raises `Invalid` with the field's path, also when the result would check nothing.
+    The rules of a tool likewise; None puts a rule, or all of a tool's, back to the default. Raises `Invalid` with the
+    field's path, also when the result would check nothing.
     """
     given = load(changes, CaseChanges)
     named = [field.name for field in msgspec.structs.fields(CaseSettings) if field.encode_name in changes]
     case = replace(case, **{name: getattr(given, name) for name in named})
     if given.assertion_type:
-        case = _with_default_answers(case, default_check(given.assertion_type))
+        recorded = any(turn.trace_id for turn in case.turns)
+        case = _with_default_answers(case, (_RECORDED if recorded else _BY_HAND)[given.assertion_type])
+    case = replace(case, tools=_changed_rules(case.tools, given.tools))
     for index, change in enumerate(given.steps):
         case = _with_change(case, change, f"steps.{index}")
     _require_playable(case, "", "steps")
@@ -113,6 +125,19 @@ def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
 def merge_check(check: Check, changes: Mapping[str, Any], path: str) -> Check:
     """Return the check with the fields that `changes`, JSON at `path`, names replaced. Raises `Invalid`."""
     return load({**msgspec.to_builtins(check), **changes}, Check, path)
+
+
+def needs_judge(case: TestCase) -> bool:
+    """Return True if a model surely has to judge or to play a tool in a replay of the case."""
+    matchers = [rules.arguments for rules in case.tools.values()]
+    simulated = case.on_missing == "simulate" or any(each.on_missing == "simulate" for each in case.tools.values())
+    for step in (step for turn in case.played for step in turn.steps if step.checked):
+        if step.kind == "answer" and step.check.answer == "ai":
+            return True
+        if step.kind == "tool_call" and isinstance(step.check.arguments, dict):
+            matchers.append(step.check.arguments)
+    judged = any(isinstance(each, dict) and each.get("match") == "ai" for every in matchers for each in every.values())
+    return case.judge == "always" or simulated or judged
 
 
 def _require_playable(case: TestCase, path: str, steps: str) -> None:
@@ -147,6 +172,7 @@ def _copy_step(step: Step, check: Check) -> CaseStep:
         arguments=step.arguments,
         result=step.result,
         error=step.error,
+        batch=step.batch,
         check=check,
     )
 
@@ -171,8 +197,44 @@ def _with_step(case: TestCase, turn: int, n: int, step: CaseStep) -> TestCase:
     return replace(case, turns=(*case.turns[:turn], changed, *case.turns[turn + 1 :]))
 
 
-def _with_default_answers(case: TestCase, default: Check) -> TestCase:
+def _with_default_answers(case: TestCase, default: AnswerCheck) -> TestCase:
     def reset(step: CaseStep) -> CaseStep:
-        return replace(step, check=replace(step.check, answer=default.answer, value=None))
+        return replace(step, check=replace(step.check, answer=default, value=None))
 
     return replace(case, turns=tuple(replace(turn, steps=tuple(map(reset, turn.steps))) for turn in case.turns))
+
+
+def _changed_rules(
+    rules: Mapping[str, ToolRules], changes: Mapping[str, dict[str, Any] | None]
+) -> dict[str, ToolRules]:
+    """Return the rules of tools with the changed ones; tools without any rule are left out."""
+    changed = {name: _merged(name, rules.get(name, ToolRules()), change or {}) for name, change in changes.items()}
+    given = {**rules, **{name: changed[name] if change else ToolRules() for name, change in changes.items()}}
+    return {name: each for name, each in given.items() if each != ToolRules()}
+
+
+def _merged(name: str, rules: ToolRules, change: Mapping[str, Any]) -> ToolRules:
+    """Return the rules with those that `change` names; the `effectFrom` of an answer may be sent back unread."""
+    merged = {**msgspec.to_builtins(rules), **change}
+    return load(
+        {key: value for key, value in merged.items() if value is not None and key != "effectFrom"},
+        ToolRules,
+        f"tools.{name}",
+    )
+
+
+def _free_text(case: TestCase, defined: Sequence[ToolDefinition]) -> dict[str, ToolRules]:
+    """Return rules for the tools that have arguments of free text: matchers for these."""
+    tools = tools_of(case, defined)
+    found: dict[str, dict[str, Any]] = {}
+    results: list[Any] = []
+    for turn in case.turns:
+        for step in turn.steps:
+            if step.kind == "tool_call":
+                tool = tools[step.name]
+                free = free_paths(
+                    step.arguments, tool.schema, is_read=tool.effect == "read", user=turn.user or "", results=results
+                )
+                found.setdefault(step.name, {}).update(free)
+                results.append(step.result)
+    return {name: ToolRules(arguments=free) for name, free in found.items() if free}

@@ -3,60 +3,70 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Any
 
-from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
+from msgspec.structs import replace
+
+from app.chat import Answer, Message, Tokens, ToolCall
 from app.errors import ProviderError
-from app.replay.compare import arguments_of, equal
-from app.replay.results import conclude, unplayed, verdicts
-from app.replay.types import (
-    CaseTurn,
-    CheckedAnswer,
-    CheckedCall,
+from app.replay.checks import Checker, JudgeTask
+from app.replay.effects import Tool, resolve, tools_of
+from app.replay.findings import (
+    AnsweredBy,
     Drift,
-    Judgement,
-    Ports,
     ProducedAnswer,
     ProducedCall,
     ProducedStep,
     ReplayResult,
     StopReason,
-    TestCase,
     TurnResult,
+    Violation,
+    ViolationKind,
 )
+from app.replay.offers import Offer, offered_tools
+from app.replay.pairing import pair
+from app.replay.recording import RecordedCalls, Recording, Reply
+from app.replay.results import conclude, unplayed, verdicts
+from app.replay.sources import Sources
+from app.replay.types import CaseTurn, CheckedCall, Judgement, Ports, TestCase, ToolRules
+from app.replay.violations import Attempt, lost_tools, violations_of_turn
 
-UNAVAILABLE = json.dumps({"error": "tool unavailable"})
+UNAVAILABLE = json.dumps({"error": "tool unavailable for these arguments"})
+CALLS_PER_ANSWER = 16  # on average; bounds what a model can ask for in one turn
+
+Play = Callable[[int], TurnResult]
 
 
-class Recording:
-    """The recorded calls of a session, as one turn of it looks them up; it remembers which are used."""
+def replay(
+    case: TestCase, ports: Ports, side_by_side: Callable[[Play, Iterable[int]], Iterable[TurnResult]] = map
+) -> ReplayResult:
+    """Play all included turns. Never raises `ProviderError`, which is a result.
 
-    def __init__(self, turns: Sequence[CaseTurn], turn: int) -> None:
-        self._unused = _calls(turns[turn])
-        self._everywhere = [*self._unused, *(step for each in turns for step in _calls(each))]
+    Turns with a `recorded` history do not depend on each other, unless the test case limits the calls of a tool:
+    `side_by_side` (say, the `map` of a thread pool) plays them, and then the ports are called from its threads.
+    """
+    indexes = range(len(case.played))
+    shared = _Shared(case, ports, tools_of(case, ports.draft.tools), RecordedCalls(case.turns))
+    played: dict[int, TurnResult] = {}
+    if case.history == "recorded":
 
-    def look_up(self, calls: Sequence[ToolCall]) -> list[CheckedCall | None]:
-        """Return the recorded call that answers each of `calls`, which the model made at once; None where none does.
+        def play(index: int) -> TurnResult:
+            return _TurnPlayer(shared, index, list(recorded_past(case.turns[:index]))).play()
 
-        Follows the rules 1 to 3 of docs/reference/gate.md.
-        """
-        equals = [self._take(call, same_arguments=True) for call in calls]
-        return [
-            step or self._take(call, same_arguments=False) or self._anywhere(call)
-            for call, step in zip(calls, equals, strict=True)
-        ]
-
-    def _take(self, call: ToolCall, *, same_arguments: bool) -> CheckedCall | None:
-        for index, step in enumerate(self._unused):
-            if step.name == call.name and (not same_arguments or _equal_arguments(step, call)):
-                return self._unused.pop(index)
-        return None
-
-    def _anywhere(self, call: ToolCall) -> CheckedCall | None:
-        candidates = (step for step in self._everywhere if step.name == call.name)
-        return next((step for step in candidates if _equal_arguments(step, call)), None)
+        together = map if any(tool.max_calls is not None for tool in shared.tools.values()) else side_by_side
+        played = dict(zip(indexes, together(play, indexes), strict=True))
+    else:
+        messages: list[Message] = []
+        for index in indexes:
+            played[index] = _TurnPlayer(shared, index, messages).play()
+            if played[index].stop_reason:
+                break
+    result = conclude(case, played, shared.tools)
+    return replace(result, offered_from="recording" if ports.draft.agent_owns_tools else "prompt")
 
 
 def recorded_past(turns: Sequence[CaseTurn]) -> tuple[Message, ...]:
@@ -64,36 +74,13 @@ def recorded_past(turns: Sequence[CaseTurn]) -> tuple[Message, ...]:
     return tuple(message for index, turn in enumerate(turns) if turn.user for message in _messages(index, turn))
 
 
-def result_text(step: CheckedCall | None) -> str:
+def result_text(step: CheckedCall) -> str:
     """Return a tool's result as the model reads it: the recorded text or JSON, or the recorded error."""
-    if step is None:
-        return UNAVAILABLE
-    if step.error is not None:
-        return json.dumps({"error": step.error}, ensure_ascii=False)
-    return step.result if isinstance(step.result, str) else json.dumps(step.result, ensure_ascii=False)
+    return json_text({"error": step.error} if step.error is not None else step.result)
 
 
-def offered_tools(
-    recorded: Sequence[str | dict[str, Any]] | None, draft: Sequence[ToolDefinition]
-) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
-    """Return the tools to offer, and the recorded names that can't be offered any more.
-
-    Recorded names select among the draft's tools, recorded definitions fill in those that the draft lacks,
-    nothing recorded offers all of the draft's.
-    """
-    if recorded is None:
-        return tuple(draft), ()
-    known = {tool.name: tool for tool in draft}
-    offered: dict[str, ToolDefinition] = {}
-    gone: dict[str, None] = {}
-    for entry in recorded:
-        name = entry if isinstance(entry, str) else str(entry.get("name") or "")
-        tool = known.get(name) or (_definition(name, entry) if isinstance(entry, dict) and name else None)
-        if tool is None:
-            gone[name] = None
-        else:
-            offered.setdefault(name, tool)
-    return tuple(offered.values()), tuple(gone)
+def json_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _messages(index: int, turn: CaseTurn) -> Iterator[Message]:
@@ -107,49 +94,6 @@ def _messages(index: int, turn: CaseTurn) -> Iterator[Message]:
             yield Message("assistant", step.text)
 
 
-def _definition(name: str, entry: dict[str, Any]) -> ToolDefinition:
-    parameters = entry.get("parameters")
-    return ToolDefinition(name, str(entry.get("description") or ""), parameters if isinstance(parameters, dict) else {})
-
-
-def _calls(turn: CaseTurn) -> list[CheckedCall]:
-    return [step for step in turn.steps if step.kind == "tool_call"]
-
-
-def _equal_arguments(step: CheckedCall, call: ToolCall) -> bool:
-    return equal(arguments_of(step.arguments), arguments_of(call.arguments))
-
-
-CALLS_PER_ANSWER = 16  # on average; bounds what a model can ask for in one turn
-
-Play = Callable[[int], TurnResult]
-
-
-def replay(
-    case: TestCase, ports: Ports, side_by_side: Callable[[Play, Iterable[int]], Iterable[TurnResult]] = map
-) -> ReplayResult:
-    """Play all included turns. Never raises `ProviderError`, which is a result.
-
-    Turns with a `recorded` history do not depend on each other: `side_by_side` (say, the `map` of a thread
-    pool) plays them, and then the ports are called from its threads.
-    """
-    indexes = range(len(case.played))
-    done = dict.fromkeys(indexes, 0)
-    if case.history == "recorded":
-
-        def play(index: int) -> TurnResult:
-            return _TurnPlayer(case, index, ports, done, list(recorded_past(case.turns[:index]))).play()
-
-        return conclude(case, dict(zip(indexes, side_by_side(play, indexes), strict=True)))
-    messages: list[Message] = []
-    played: dict[int, TurnResult] = {}
-    for index in indexes:
-        played[index] = _TurnPlayer(case, index, ports, done, messages).play()
-        if played[index].stop_reason:
-            break
-    return conclude(case, played)
-
-
 class _Stop(Exception):
     """The turn ends before the model has answered; the message is for people."""
 
@@ -159,24 +103,50 @@ class _Stop(Exception):
 
 
 @dataclass(slots=True)
-class _TurnPlayer:
-    """Plays one turn: appends to `messages`, and counts in `done`, which the replay shares, its recorded steps."""
+class _Shared:
+    """The parts of a replay that its turns share: `done` steps by turn, and the calls of each tool."""
 
     case: TestCase
-    index: int
     ports: Ports
-    done: dict[int, int]
-    messages: list[Message]
-    turn: CaseTurn = field(init=False)
-    recording: Recording = field(init=False)
-    produced: list[ProducedStep] = field(default_factory=list)
-    drift: Drift = Drift()
-    tokens: Tokens = Tokens()
-    judge_tokens: Tokens = Tokens()
+    tools: dict[str, Tool]
+    recorded: RecordedCalls
+    done: dict[int, int] = field(init=False)
+    calls: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.turn = self.case.turns[self.index]
-        self.recording = Recording(self.case.turns, self.index)
+        self.done = dict.fromkeys(range(len(self.case.played)), 0)
+
+    def tool(self, name: str) -> Tool:
+        """Return the rules of a tool, also of one that nothing but the model knows."""
+        return self.tools.get(name) or resolve(name, ToolRules(), None, None)
+
+    def ban(self, tool: Tool) -> ViolationKind | None:
+        """Count a call of the tool, and return the rule that forbids it."""
+        self.calls[tool.name] += 1
+        if tool.never:
+            return "never"
+        return "max_calls" if tool.max_calls is not None and self.calls[tool.name] > tool.max_calls else None
+
+
+class _TurnPlayer:
+    """Plays one turn, and appends to `messages`."""
+
+    def __init__(self, shared: _Shared, index: int, messages: list[Message]) -> None:
+        self.shared = shared
+        self.case = shared.case
+        self.ports = shared.ports
+        self.index = index
+        self.turn = shared.case.turns[index]
+        self.messages = messages
+        self.begin = len(messages)
+        self.given: list[str] = []  # results that are none of the turn's recording
+        self.attempts: list[Attempt] = []
+        self.produced: list[ProducedStep] = []
+        self.instruction = ""
+        self.offer = Offer(())
+        self.drift = Drift()
+        self.tokens = Tokens()
+        self.judge_tokens = Tokens()
 
     def play(self) -> TurnResult:
         """Return one verdict for each recorded step, however the turn ends."""
@@ -187,27 +157,46 @@ class _TurnPlayer:
         self._report(len(self.turn.steps), result)
         return result
 
+    @cached_property
+    def recording(self) -> Recording:
+        return Recording(self.shared.recorded, self.turn.steps, self.index, self._checker().accepts)
+
+    def _checker(self) -> Checker:
+        """Return what compares the steps of the turn, with the values that are known by now."""
+        return Checker(self.shared.tools, cache(self._sources), self.case.judge != "never")
+
+    def _sources(self) -> Sources:
+        calls = [step for turn in self.case.turns[: self.index + 1] for step in turn.steps if step.kind == "tool_call"]
+        return Sources(
+            instruction=self.instruction,
+            user=self.turn.user or "",
+            messages=[message.text for message in self.messages[: self.begin] if message.role != "tool"],
+            arguments=[call.arguments for call in calls],
+            results=[*(call.result if call.error is None else call.error for call in calls), *self.given],
+        )
+
     def _played(self, user: str) -> TurnResult:
         selection = self.turn.placeholders or {}
         rendered = self.ports.draft.render(selection)
-        tools, gone = offered_tools(self.turn.offered_tools, self.ports.draft.tools)
-        self.drift = Drift({key: selection[key] for key in rendered.ignored if key in selection}, gone)
+        self.instruction = rendered.instruction
+        self.offer = offered_tools(self.turn, self.ports.draft)
+        self.drift = Drift({key: selection[key] for key in rendered.ignored if key in selection}, self.offer.gone)
         self.messages.append(Message("user", user))
         try:
-            self._converse(rendered.instruction, tools)
+            self._converse()
         except _Stop as stop:
             return self._result(str(stop), stop.reason)
         except ProviderError as problem:
             return self._result("the model's provider failed", "provider_error", str(problem))
         return self._result()
 
-    def _converse(self, instruction: str, tools: Sequence[ToolDefinition]) -> None:
+    def _converse(self) -> None:
         """Call the model until it answers without calling a tool. Raises _Stop when it never gets there."""
         limit = max(8, 2 * sum(step.kind == "tool_call" for step in self.turn.steps))
         for _ in range(limit):
             if self.ports.cancelled():
                 raise _Stop("cancelled", "the replay was cancelled")
-            answer = self.ports.model.answer(instruction, tuple(self.messages), tools)
+            answer = self.ports.model.answer(self.instruction, tuple(self.messages), self.offer.tools)
             self.tokens += answer.tokens
             text = answer.text or answer.refusal or ""
             self.messages.append(
@@ -223,33 +212,81 @@ class _TurnPlayer:
         raise _Stop("step_limit", f"the model did not answer within {limit} calls")
 
     def _answer_calls(self, answer: Answer) -> None:
-        found = self.recording.look_up(answer.tool_calls)
+        tools = [self.shared.tool(call.name) for call in answer.tool_calls]
+        banned = [self.shared.ban(tool) for tool in tools]
+        first = len(self.attempts)
+        pairs = list(zip(answer.tool_calls, tools, strict=True))
+        replies = self.recording.look_up(pairs, [ban is None for ban in banned])
         unknown = None
-        for call, step in zip(answer.tool_calls, found, strict=True):
-            text = result_text(step)
-            self.produced.append(ProducedCall(call.name, call.arguments, text))
+        for n, ((call, tool), reply, ban) in enumerate(zip(pairs, replies, banned, strict=True), first):
+            text, answered_by = self._answered(call, tool, reply) if ban is None else (UNAVAILABLE, "none")
+            self.attempts.append(Attempt(call, tool, answered_by, self.recording.accepted[n], ban))
+            self.produced.append(ProducedCall(call.name, call.arguments, text, tool.effect, answered_by))
             self.messages.append(Message("tool", text, tool_call_id=call.id))
-            unknown = unknown or (call.name if step is None else None)
-        if unknown is not None and self.case.on_missing == "stop":
+            if answered_by in ("borrowed", "static", "simulate"):
+                self.given.append(text)
+            if answered_by == "none" and ban is None and tool.missing(self.case.on_missing) == "stop":
+                unknown = unknown or call.name
+        if unknown is not None:
             raise _Stop("missing_result", f"the recording has no result for a call of {unknown}")
+
+    def _answered(self, call: ToolCall, tool: Tool, reply: Reply) -> tuple[str, AnsweredBy]:
+        """Return the text that answers a call, and where it is from."""
+        if reply.step:
+            return result_text(reply.step), reply.answered_by
+        match tool.missing(self.case.on_missing):
+            case "static" if tool.result is not None:
+                return json_text(tool.result), "static"
+            case "nearest" if step := self.recording.nearest(call.name):
+                return result_text(step), "nearest"
+            case "simulate" if self.ports.judge:
+                definition = next((each for each in self.offer.tools if each.name == call.name), None)
+                imagined = self.ports.judge.simulate(call, definition, self.recording.examples(call.name))
+                self.judge_tokens += imagined.tokens
+                return json_text(imagined.result), "simulate"
+        return UNAVAILABLE, "none"
 
     def _result(
         self, message: str | None = None, reason: StopReason | None = None, error: str | None = None
     ) -> TurnResult:
         not_reached = None if reason in (None, "step_limit") else message
-        steps, extra = verdicts(self.turn.steps, self.produced, self.case.order, self._ask, not_reached)
-        return TurnResult(self.turn.user, steps, extra, reason, self.drift, self.tokens, self.judge_tokens, error)
+        steps, matched = self.turn.steps, self.recording.matching.owners
+        ask = self._ask if self.ports.judge else None
+        checker = self._checker()
+        pairs = pair(steps, self.produced, self.case.order, checker, matched)
+        found, extra = verdicts(steps, self.produced, pairs, checker, ask, not_reached)
+        if self.case.order == "in_order":  # violations are of the calls that the recording answered, in any order
+            pairs = pair(steps, self.produced, "any", checker, matched)
+        return TurnResult(
+            self.turn.user,
+            found,
+            extra,
+            reason,
+            self.drift,
+            self.tokens,
+            self.judge_tokens,
+            error,
+            tuple(self._violations(pairs)),
+        )
 
-    def _ask(self, step: CheckedAnswer, actual: str) -> Judgement:
-        assertion = step.check.value if isinstance(step.check.value, str) else self.case.assertion_value
+    def _violations(self, pairs: Mapping[int, int]) -> list[Violation]:
+        lost = []
+        if not self.ports.draft.agent_owns_tools:
+            offered = (tool.name for tool in self.offer.tools)
+            lost = lost_tools(self.index, self.turn.steps, offered, self.shared.tools)
+        return lost + violations_of_turn(self.index, self.turn.steps, self.attempts, pairs, self.case.order)
+
+    def _ask(self, task: JudgeTask) -> Judgement:
+        assertion = self.case.assertion_value if task.assertion is None else task.assertion
+        assert self.ports.judge  # noqa: S101 - else nobody is asked
         try:
-            judgement = self.ports.judge.judge(assertion or "", step.text, actual, self.turn.user or "")
+            judgement = self.ports.judge.judge(assertion or "", task.expected, task.actual, self.turn.user or "")
         except ProviderError as problem:
             return Judgement("needs_review", f"the judge failed: {problem}")
         self.judge_tokens += judgement.tokens
         return judgement
 
     def _report(self, done: int, result: TurnResult | None) -> None:
-        self.done[self.index] = done
-        total = sum(len(self.case.turns[index].steps) for index in self.done)
-        self.ports.progress(sum(self.done.values()), total, result)
+        self.shared.done[self.index] = done
+        total = sum(len(self.case.turns[index].steps) for index in self.shared.done)
+        self.ports.progress(sum(self.shared.done.values()), total, result)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from itertools import islice
 from operator import add
 from typing import Any, Literal, get_args
 
-from msgspec.structs import replace
+from msgspec import structs, to_builtins
 
 from app.chat import Tokens
 from app.errors import Invalid
-from app.replay.compare import compare, expected_answer
-from app.replay.pairing import label, pair
-from app.replay.types import (
-    CaseStep,
-    CaseTurn,
-    CheckedAnswer,
-    CheckedCall,
+from app.replay.checks import Checker, JudgeTask, expected_answer
+from app.replay.effects import Tool
+from app.replay.findings import (
+    DecidedBy,
     Drift,
-    Judgement,
-    Order,
     ProducedCall,
     ProducedStep,
     ReplayResult,
@@ -29,26 +26,37 @@ from app.replay.types import (
     StepResult,
     StepVerdict,
     StopReason,
-    TestCase,
+    ToolEffect,
     TurnResult,
+    Violation,
 )
+from app.replay.matching import Pairs
+from app.replay.pairing import label
+from app.replay.types import CaseStep, CaseTurn, Judgement, TestCase
+from app.replay.violations import first_of_each_tool
 
-Ask = Callable[[CheckedAnswer, str], Judgement]
+MOST_VIOLATIONS = 100  # that a result keeps
+# Asks a judge; None where no judge can be asked.
+Ask = Callable[[JudgeTask], Judgement] | None
 
 
 def verdicts(
-    steps: Sequence[CaseStep], produced: Sequence[ProducedStep], order: Order, ask: Ask, not_reached: str | None = None
+    steps: Sequence[CaseStep],
+    produced: Sequence[ProducedStep],
+    pairs: Pairs,
+    checker: Checker,
+    ask: Ask,
+    not_reached: str | None = None,
 ) -> tuple[tuple[StepVerdict, ...], tuple[ProducedStep, ...]]:
     """Return the verdicts in the order of `steps`, and the produced steps paired with none.
 
-    `ask` is called once for each `ai` step that an answer is paired with. `not_reached` says why the turn did not
-    get to its end: a step that nothing is paired with then has not run; it has failed where that is None.
+    `ask` is called at most once for each step. `not_reached` says why the turn did not get to its end: a step that
+    nothing is paired with then has not run; it has failed where that is None.
     """
-    pairs = pair(steps, produced, order)
     taken = set(pairs.values())
     extra = tuple(each for index, each in enumerate(produced) if index not in taken)
     return tuple(
-        _paired(step, produced[pairs[index]], ask) if index in pairs else _unpaired(step, extra, not_reached)
+        _paired(step, produced[pairs[index]], checker, ask) if index in pairs else _unpaired(step, extra, not_reached)
         for index, step in enumerate(steps)
     ), extra
 
@@ -72,23 +80,30 @@ def _unpaired(step: CaseStep, extra: Sequence[ProducedStep], not_reached: str | 
     return StepVerdict(step.kind, "failed", _expected(step), None, reason)
 
 
-def _paired(step: CaseStep, produced: ProducedStep, ask: Ask) -> StepVerdict:
+def _paired(step: CaseStep, produced: ProducedStep, checker: Checker, ask: Ask) -> StepVerdict:
     actual = _shown_call(produced) if produced.kind == "tool_call" else produced.text
     if not step.checked:
         return StepVerdict(step.kind, "ignored", _expected(step), actual)
-    if step.kind == "answer" and produced.kind == "answer" and step.check.answer == "ai":
-        judgement = ask(step, produced.text)
-        return StepVerdict(step.kind, judgement.verdict, _expected(step), actual, judgement.reasoning)
-    comparison = compare(step, produced)
-    return StepVerdict(step.kind, comparison.result, _expected(step), actual, comparison.reason, comparison.diff)
+    found = checker.compare(step, produced)
+    if found.task and ask:
+        judgement = ask(found.task)
+        judged: DecidedBy | None = None if judgement.verdict == "needs_review" else "judge"
+        found = dataclasses.replace(
+            found, result=judgement.verdict, reason=judgement.reasoning, diff=(), decided_by=judged
+        )
+    return StepVerdict(
+        step.kind, found.result, _expected(step), actual, found.reason, found.diff, found.facts, found.decided_by
+    )
 
 
 def _expected(step: CaseStep) -> Any:
-    return _shown_call(step) if step.kind == "tool_call" else expected_answer(step)
+    return {"name": step.name, "arguments": step.arguments} if step.kind == "tool_call" else expected_answer(step)
 
 
-def _shown_call(call: CheckedCall | ProducedCall) -> dict[str, Any]:
-    return {"name": call.name, "arguments": call.arguments}
+def _shown_call(call: ProducedCall) -> dict[str, Any]:
+    shown: dict[str, Any] = to_builtins(call)
+    del shown["kind"]
+    return shown
 
 
 CUT_OFF = "its turn was cut off"
@@ -100,21 +115,24 @@ def unplayed(turn: CaseTurn, explanation: str, reason: StopReason | None = None)
     return TurnResult(turn.user, tuple(not_run(step, explanation) for step in turn.steps), stop_reason=reason)
 
 
-def conclude(case: TestCase, played: Mapping[int, TurnResult]) -> ReplayResult:
+def conclude(case: TestCase, played: Mapping[int, TurnResult], tools: Mapping[str, Tool]) -> ReplayResult:
     """Return the replay's result from its turns by index; a turn that is missing was not reached."""
     count = len(case.played)
     turns = tuple(
         played.get(index) or unplayed(turn, CUT_OFF if index >= count else NOT_REACHED)
         for index, turn in enumerate(case.turns)
     )
+    violations = tuple(islice(first_of_each_tool(each for turn in turns for each in turn.violations), MOST_VIOLATIONS))
     return ReplayResult(
-        status=_status(turns, complete=all(index in played for index in range(count))),
+        status=_status(turns, violations, complete=all(index in played for index in range(count))),
         turns=turns,
         stop_reason=next((turn.stop_reason for turn in turns if turn.stop_reason), None),
         drift=_drift(turns),
         tokens=reduce(add, (turn.tokens for turn in turns), Tokens()),
         judge_tokens=reduce(add, (turn.judge_tokens for turn in turns), Tokens()),
         error=next((turn.error for turn in turns if turn.error), None),
+        violations=violations,
+        tools={name: ToolEffect(tool.effect, tool.effect_from) for name, tool in tools.items()},
     )
 
 
@@ -124,38 +142,50 @@ def counts(turns: Sequence[TurnResult]) -> dict[StepResult, int]:
     return {result: found[result] for result in get_args(StepResult)}
 
 
+def agreement(turns: Sequence[TurnResult]) -> dict[str, int]:
+    """Return the number of steps that both a judge and a person decided, and of those on which they agree."""
+    both = [step for turn in turns for step in turn.steps if step.judged and step.decided_by == "person"]
+    return {"judge_reviewed": len(both), "judge_agreed": sum(step.result == step.judged for step in both)}
+
+
 def with_verdict(result: ReplayResult, n: int, verdict: Literal["passed", "failed"]) -> ReplayResult:
     """Return the result with a person's verdict on step `n`, counted over all turns from 0, and the status updated.
 
-    Raises `Invalid` when there is no such step, or when it does not need review.
+    Raises `Invalid` when there is no such step, or when neither a judge decided it nor it needs review.
     """
     first = 0
     for index, turn in enumerate(result.turns):
         if first <= n < first + len(turn.steps):
             turns = (*result.turns[:index], _decide(turn, n - first, verdict), *result.turns[index + 1 :])
-            status = _status(turns) if result.status == "needs_review" else result.status
-            return replace(result, turns=turns, status=status)
+            ended = result.status in ("error", "cancelled")
+            status = result.status if ended else _status(turns, result.violations)
+            return structs.replace(result, turns=turns, status=status)
         first += len(turn.steps)
     raise Invalid(f"n: there is no step {n}")
 
 
 def _decide(turn: TurnResult, at: int, verdict: Literal["passed", "failed"]) -> TurnResult:
+    """Let a person decide what needs review, and what a judge decided: its verdict is kept beside the person's."""
     step = turn.steps[at]
     if verdict not in ("passed", "failed"):
         raise Invalid("verdict: must be passed or failed")
-    if step.result != "needs_review":
+    if step.result != "needs_review" and step.decided_by != "judge" and step.judged is None:
         raise Invalid("n: this step does not need review")
-    return replace(turn, steps=(*turn.steps[:at], replace(step, result=verdict), *turn.steps[at + 1 :]))
+    judged = step.judged
+    if step.decided_by == "judge" and step.result in ("passed", "failed"):
+        judged = step.result
+    decided = structs.replace(step, result=verdict, decided_by="person", judged=judged)
+    return structs.replace(turn, steps=(*turn.steps[:at], decided, *turn.steps[at + 1 :]))
 
 
-def _status(turns: Sequence[TurnResult], *, complete: bool = True) -> ReplayStatus:
+def _status(turns: Sequence[TurnResult], violations: Sequence[Violation], *, complete: bool = True) -> ReplayStatus:
     stops = {turn.stop_reason for turn in turns if turn.stop_reason}
     found = counts(turns)
     if "cancelled" in stops:
         return "cancelled"
     if "provider_error" in stops:
         return "error"
-    if stops or found["failed"] or not complete:
+    if stops or violations or found["failed"] or not complete:
         return "failed"
     return "needs_review" if found["needs_review"] else "passed"
 

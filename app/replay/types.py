@@ -1,40 +1,45 @@
-"""Test cases, results and ports of replays (docs/reference/gate.md). Each struct describes its stored JSON, too."""
+"""Test cases and ports of replays (docs/reference/gate.md). Each struct describes its stored JSON, too."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
 import msgspec
-from msgspec import UNSET, Meta
+from msgspec import Meta
+from msgspec.structs import force_setattr
 
-from app.chat import Answer, Message, Tokens, ToolDefinition
+from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
 from app.patterns import compile_pattern
 from app.pointers import parse_pointer
+from app.replay.matchers import normalized
 from app.storable import decode_json
 
+if TYPE_CHECKING:
+    from app.replay.findings import TurnResult
+
 ArgumentsCheck = Literal["exact", "subset", "ignore"]
-AnswerCheck = Literal["strict", "contains", "regex", "json_subset", "ai", "manual", "ignore"]
+AnswerCheck = Literal["strict", "meaning", "facts", "contains", "regex", "json_subset", "ai", "manual", "ignore"]
 AssertionType = Literal["STRICT", "AI", "MANUAL"]
-Order = Literal["any", "in_order"]
+Order = Literal["effects", "any", "in_order"]
 History = Literal["replayed", "recorded"]
-OnMissing = Literal["stop", "error"]
-StepKind = Literal["tool_call", "answer"]
-StepResult = Literal["passed", "failed", "ignored", "not_run", "needs_review"]
-ReplayStatus = Literal["passed", "failed", "needs_review", "error", "cancelled"]
-StopReason = Literal["missing_result", "step_limit", "no_user_text", "provider_error", "cancelled"]
+OnMissing = Literal["error", "stop", "nearest", "static", "simulate"]
+Judging = Literal["auto", "never", "always"]
+Effect = Literal["read", "write"]
+Permission = Literal["allow", "fail"]
 
 
 class Check(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """The way in which a step is checked.
 
-    `value` takes the place of the recorded text: text, or any JSON for `json_subset`. `ignore_paths` are JSON
-    pointers (RFC 6901). Raises ValueError, with the field's name, for a value or a path that can't be checked.
+    `arguments` may be an object of matchers by JSON pointer (RFC 6901), which go before those of the tool; "exact"
+    has the tool's alone. `value` takes the place of the recorded text: text, or any JSON for `json_subset`.
+    `ignore_paths` are JSON pointers. Raises ValueError, with the field's name, for what can't be checked.
     """
 
     enabled: bool = True
-    arguments: ArgumentsCheck = "exact"
+    arguments: ArgumentsCheck | dict[str, Any] = "exact"
     answer: AnswerCheck = "strict"
     value: Any = None
     ignore_paths: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
@@ -42,6 +47,8 @@ class Check(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     def __post_init__(self) -> None:
         for index, path in enumerate(self.ignore_paths):
             _require(parse_pointer, path, f"ignorePaths.{index}")
+        if isinstance(self.arguments, dict):
+            force_setattr(self, "arguments", normalized(self.arguments))
         if self.value is None:
             if self.answer == "regex":
                 raise ValueError("value: is required, the regular expression to find")
@@ -61,7 +68,10 @@ class _CaseDocument(msgspec.Struct, frozen=True, kw_only=True, rename="camel", f
 
 
 class CheckedCall(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", tag="tool_call"):
-    """A recorded tool call (as `sessions.types.Step`) and its check."""
+    """A recorded tool call (as `sessions.types.Step`) and its check.
+
+    Calls of a turn with the same `batch`, unless that is empty, were asked for in one message of the model.
+    """
 
     kind: ClassVar[Literal["tool_call"]] = "tool_call"
     span_id: str = ""
@@ -69,6 +79,7 @@ class CheckedCall(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", ta
     arguments: Any = None
     result: Any = None
     error: str | None = None
+    batch: str = ""
     check: Check = Check()
 
     @property
@@ -105,6 +116,26 @@ class CaseTurn(_CaseDocument, frozen=True, kw_only=True):
     steps: tuple[CaseStep, ...]
 
 
+class ToolRules(_CaseDocument, frozen=True, kw_only=True, omit_defaults=True):
+    """The rules of one tool that a test case sets; `app.replay.effects.Tool` has the defaults of the others.
+
+    `max_calls` bounds the calls of a whole replay. `result` is the JSON that `static` answers with. `arguments` are
+    matchers by JSON pointer. Raises ValueError, with the pointer, for a matcher that can't be used.
+    """
+
+    effect: Effect | None = None
+    extra: Permission | None = None
+    max_calls: Annotated[int, Meta(ge=0)] | None = None
+    never: bool = False
+    lost: Permission = "fail"
+    on_missing: OnMissing | None = None
+    result: Any = None
+    arguments: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "arguments", normalized(self.arguments))
+
+
 class CaseSettings(_CaseDocument, frozen=True, kw_only=True):
     """The settings of a test case.
 
@@ -112,105 +143,25 @@ class CaseSettings(_CaseDocument, frozen=True, kw_only=True):
     the caller of a replay fills it in.
     """
 
-    order: Order = "any"
+    order: Order = "effects"
     history: History = "replayed"
-    on_missing: OnMissing = "stop"
+    on_missing: OnMissing = "error"
+    judge: Judging = "auto"
     included_turns: int | None = None
     assertion_type: AssertionType | None = None
     assertion_value: str | None = None
 
 
 class TestCase(CaseSettings, frozen=True, kw_only=True):
-    """Turns to replay."""
+    """Turns to replay, and the rules of tools by name."""
 
+    tools: dict[str, ToolRules] = {}
     turns: tuple[CaseTurn, ...]
 
     @property
     def played(self) -> tuple[CaseTurn, ...]:
         """The turns that a replay plays: all of them, or the first `included_turns`."""
         return self.turns[: self.included_turns]
-
-
-class _ResultDocument(msgspec.Struct, frozen=True, rename="camel"):
-    pass
-
-
-class ProducedCall(_ResultDocument, frozen=True, tag_field="kind", tag="tool_call"):
-    """A tool call that the draft made; `result` is what the recording answered it with."""
-
-    kind: ClassVar[Literal["tool_call"]] = "tool_call"
-    name: str
-    arguments: Any = None
-    result: Any = None
-
-
-class ProducedAnswer(_ResultDocument, frozen=True, tag_field="kind", tag="answer"):
-    """An answer that the draft gave."""
-
-    kind: ClassVar[Literal["answer"]] = "answer"
-    text: str
-
-
-ProducedStep = ProducedCall | ProducedAnswer
-
-
-class Difference(_ResultDocument, frozen=True):
-    """Where two values differ: a JSON pointer ("" for text) and both sides, UNSET where the path does not exist."""
-
-    path: str
-    expected: Any = UNSET
-    actual: Any = UNSET
-
-
-class StepVerdict(_ResultDocument, frozen=True, omit_defaults=True):
-    """The verdict on one recorded step.
-
-    `expected` and `actual` are `{name, arguments}` of a tool call, or what the answer is compared with and the text
-    that came; `actual` is None when no step of the draft was paired with it.
-    """
-
-    kind: StepKind
-    result: StepResult
-    expected: Any
-    actual: Any
-    reason: str | None = None
-    diff: tuple[Difference, ...] = ()
-
-
-class Drift(_ResultDocument, frozen=True):
-    """The values and tools that the recording names and the draft no longer has."""
-
-    placeholders: dict[str, str] = {}
-    tools: tuple[str, ...] = ()
-
-
-class TurnResult(_ResultDocument, frozen=True):
-    """One turn's verdicts, in the order of its recorded steps, and the steps paired with none of them.
-
-    `stop_reason` is None when the turn was played to its end; `error` is the provider's message. `judge_tokens` are
-    counted apart from `tokens`, for the judge may be another model.
-    """
-
-    user: str | None
-    steps: tuple[StepVerdict, ...]
-    extra: tuple[ProducedStep, ...] = ()
-    stop_reason: StopReason | None = None
-    drift: Drift = Drift()
-    tokens: Tokens = Tokens()
-    judge_tokens: Tokens = Tokens()
-    error: str | None = None
-
-
-class ReplayResult(_ResultDocument, frozen=True):
-    """A whole replay; `stop_reason` and `error` are those of the first turn that has one."""
-
-    status: ReplayStatus
-    turns: tuple[TurnResult, ...]
-    stop_reason: StopReason | None = None
-    drift: Drift = Drift()
-    tokens: Tokens = Tokens()
-    judge_tokens: Tokens = Tokens()
-    error: str | None = None
 
 
 def _require(parse: Callable[[str], object], text: str, field: str, problem: str | None = None) -> None:
@@ -236,11 +187,18 @@ class RenderedDraft:
 
 
 class DraftPort(Protocol):
-    """The draft as it was when the replay began."""
+    """The draft as it was when the replay began, and what its prompt's versions defined."""
 
     @property
     def tools(self) -> Sequence[ToolDefinition]:
         """The tools that the draft defines."""
+
+    @property
+    def agent_owns_tools(self) -> bool:
+        """True if neither the draft nor any version of the prompt ever defined a tool."""
+
+    def version_tools(self, commit_hash: str | None) -> frozenset[str]:
+        """Return the names of the tools of a version; None is the latest one when the test case was made."""
 
     def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
         """Return the instruction; `placeholders` maps keys to names of values."""
@@ -255,24 +213,35 @@ class Judgement:
     tokens: Tokens = Tokens()
 
 
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """A tool's result as a model imagined it: a JSON value, or text that is none."""
+
+    result: Any
+    tokens: Tokens = Tokens()
+
+
 class JudgePort(Protocol):
-    """Decides `ai` checks."""
+    """A model that judges answers, and plays tools where a test case asks for that."""
 
     def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
         """Decide if `actual` satisfies the assertion. A `ProviderError` makes the step `needs_review`."""
+
+    def simulate(self, call: ToolCall, tool: ToolDefinition | None, examples: Sequence[CheckedCall]) -> Simulation:
+        """Return the result that the tool could have given. Raises `ProviderError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
     """All that one replay can reach.
 
-    `progress(done, total, turn)` counts recorded steps of the turns that are replayed; it is called after every
-    answer of the model (turn None) and with every finished turn. `cancelled()` is called before every call of the
-    model.
+    `judge` is None where no model may judge. `progress(done, total, turn)` counts recorded steps of the turns that are
+    replayed; it is called after every answer of the model (turn None) and with every finished turn. `cancelled()` is
+    called before every call of the model.
     """
 
     model: ModelPort
     draft: DraftPort
-    judge: JudgePort
+    judge: JudgePort | None
     progress: Callable[[int, int, TurnResult | None], None] = lambda done, total, turn: None
     cancelled: Callable[[], bool] = lambda: False

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from marshmallow import fields, validate
 
 from app.replay import types
-from app.replay.documents import dump
-from app.schemas.answer import Answer, answer_of, choice, integer, many, one, part, text, time
+from app.replay.effects import EffectFrom
+from app.schemas.answer import (
+    Answer,
+    answer_of,
+    anything,
+    boolean,
+    choice,
+    integer,
+    many,
+    mapping,
+    one,
+    part,
+    text,
+    time,
+)
 from app.schemas.base import StrictSchema, Text
 from app.schemas.json_schemas import check_values
 from app.schemas.placeholders import Selections
 from app.services.replays.cases import NAME_MAX, CaseChange, WrittenCase
 
 TEXT_MAX = 500_000
-FORMAT = "reprise.test-case/1"
+FORMAT = "reprise.test-case/2"
+READABLE = ("reprise.test-case/1", FORMAT)
 
 
 class CaseChangeSchema(StrictSchema):
@@ -28,6 +42,8 @@ class CaseChangeSchema(StrictSchema):
     order = fields.Raw(allow_none=True)
     history = fields.Raw(allow_none=True)
     on_missing = fields.Raw(attribute="onMissing", allow_none=True)
+    judge = fields.Raw(allow_none=True)
+    tools = fields.Raw(allow_none=True, validate=check_values)
     included_turns = fields.Raw(attribute="includedTurns", allow_none=True)
     assertion_type = fields.Raw(attribute="assertionType", allow_none=True)
     assertion_value = Text(attribute="assertionValue", allow_none=True)
@@ -51,7 +67,7 @@ class CopySchema(StrictSchema):
 class ImportSchema(StrictSchema):
     """A file that an export wrote."""
 
-    format = fields.String(required=True, validate=validate.Equal(FORMAT))
+    format = fields.String(required=True, validate=validate.OneOf(READABLE))
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
     test_case = fields.Raw(required=True)
 
@@ -60,14 +76,34 @@ CaseTurn = answer_of(types.CaseTurn, "TestCaseTurn")
 CaseDocument = answer_of(types.TestCase, "TestCaseDocument")
 
 
+class ToolSettings(Answer):
+    """The rules of a tool, defaults included."""
+
+    effect = choice(*get_args(types.Effect))
+    effect_from = choice(*get_args(EffectFrom))
+    extra = choice(*get_args(types.Permission))
+    max_calls = integer(allow_none=True)
+    never = boolean()
+    lost = choice(*get_args(types.Permission))
+    on_missing = choice(*get_args(types.OnMissing), allow_none=True)
+    result = anything(allow_none=True)
+    arguments = mapping(anything())
+
+
+class ShownDocument(CaseDocument):  # type: ignore[misc, valid-type]
+    tools = mapping(one(ToolSettings))
+
+
 class TestCase(Answer):
-    id = integer()
-    prompt_id = integer()
-    name = text()
-    session_id = text(allow_none=True)
-    document = part(CaseDocument, "document", stored=True)
-    created_at = time()
-    updated_at = time()
+    """A `CaseView`."""
+
+    id = integer(attribute="row.id")
+    prompt_id = integer(attribute="row.prompt_id")
+    name = text(attribute="row.name")
+    session_id = text(attribute="row.session_id", allow_none=True)
+    document = part(ShownDocument, "document", stored=True)
+    created_at = time(attribute="row.created_at")
+    updated_at = time(attribute="row.updated_at")
 
 
 class TestCases(Answer):
@@ -78,12 +114,15 @@ class TestCases(Answer):
 class TestCaseProposal(Answer):
     prompt_id = integer(attribute="head.id")
     name = text()
-    test_case = one(CaseDocument, get=lambda proposal: dump(proposal.case))
+    test_case = one(ShownDocument, attribute="document")
 
 
 class TestCaseExport(Answer):
-    """A file for a repository: nothing in it depends on when, or from which instance, it was written."""
+    """A file for a repository: nothing in it depends on when, or from which instance, it was written.
+
+    Its tools have the rules that the test case sets, and not those that follow from the prompt.
+    """
 
     format = choice(FORMAT, get=lambda _: FORMAT)
-    name = text()
+    name = text(attribute="row.name")
     test_case = one(CaseDocument, attribute="document")

@@ -109,6 +109,15 @@ INT64 = 2**63
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 
+class AnnotationsSchema(StrictSchema):
+    """Hints of the Model Context Protocol on what a tool does."""
+
+    camel_case: ClassVar = False
+
+    readOnlyHint = StrictBoolean()  # noqa: N815 - the protocol's names
+    destructiveHint = StrictBoolean()  # noqa: N815
+
+
 class ToolSchema(StrictSchema):
     camel_case: ClassVar = False
 
@@ -121,6 +130,9 @@ class ToolSchema(StrictSchema):
     description = Text()
     parameters = JsonSchemaObject()
     strict = StrictBoolean()
+    # For replays; neither is sent to the model.
+    effect = fields.String(validate=validate.OneOf(("read", "write")))
+    annotations = fields.Nested(AnnotationsSchema)
 
 
 class OpenAIToolSchema(StrictSchema):

@@ -10,8 +10,9 @@ from marshmallow import fields, validate
 
 from app import chat
 from app.models.replays import STATUSES, ReplayRow
-from app.replay import types
-from app.replay.types import StepKind, StepResult, StopReason
+from app.replay import findings
+from app.replay.facts import Facts
+from app.replay.findings import StepKind, StepResult, StopReason
 from app.schemas.answer import (
     Answer,
     answer_of,
@@ -36,7 +37,7 @@ NO_TOKENS = msgspec.to_builtins(chat.Tokens())
 
 
 class StartSchema(StrictSchema):
-    """`judgeModelName` is used instead of the organization's default model."""
+    """`judgeModelName` judges in the place of the prompt's own model."""
 
     judge_model = Text(data_key="judgeModelName", minimum=1, maximum=128, load_default=None)
 
@@ -61,7 +62,8 @@ class HistoryQuerySchema(StrictSchema):
 
 
 StepCounts = Answer.from_dict({result: integer(data_key=result) for result in get_args(StepResult)}, name="StepCounts")
-Drift = answer_of(types.Drift)
+Drift = answer_of(findings.Drift)
+NO_STEP_DETAILS: dict[str, Any] = {"facts": None, "decidedBy": None}
 
 
 class ReplayProgress(Answer):
@@ -70,20 +72,36 @@ class ReplayProgress(Answer):
 
 
 class ProducedStep(Answer):
-    """The JSON of `app.replay.types.ProducedStep`: an answer has a text, a call the other fields."""
+    """The JSON of `app.replay.findings.ProducedStep`: an answer has a text, a call the other fields."""
 
     kind = choice(*get_args(StepKind))
     text_ = text(required=False)
     name = text(required=False)
     arguments = anything(required=False)
     result = anything(required=False)
+    effect = choice("read", "write", required=False)
+    answered_by = choice(*get_args(findings.AnsweredBy), required=False)
+
+
+class StepVerdict(Answer):
+    """The JSON of `app.replay.findings.StepVerdict`; `judged` is the verdict of a judge that a person replaced."""
+
+    kind = choice(*get_args(StepKind))
+    result = choice(*get_args(StepResult))
+    expected = anything(allow_none=True)
+    actual = anything(allow_none=True)
+    reason = text(required=False)
+    diff = many(answer_of(findings.Difference), required=False)
+    facts = one(answer_of(Facts), allow_none=True)
+    decided_by = choice(*get_args(findings.DecidedBy), allow_none=True)
+    judged = choice("passed", "failed", required=False)
 
 
 class ReplayTurn(Answer):
-    """The JSON of `app.replay.types.TurnResult` without its tokens."""
+    """The JSON of `app.replay.findings.TurnResult` without its tokens and violations, which the replay has."""
 
     user = text(allow_none=True)
-    steps = many(answer_of(types.StepVerdict))
+    steps = many(StepVerdict)
     extra = many(ProducedStep)
     stop_reason = choice(*get_args(StopReason), allow_none=True)
     drift = one(Drift)
@@ -112,6 +130,7 @@ class ReplaySummary(Answer):
     commit_hash = text(allow_none=True)
     progress = one(ReplayProgress, attribute="row")
     counts = one(StepCounts, get=lambda view: view.row.counts or NO_COUNTS)
+    violations = many(answer_of(findings.Violation), get=lambda view: view.row.violations or [])
     tokens = one(Tokens, get=lambda view: _tokens(view.row))
     cost = one(Cost, get=lambda view: _cost(view.row))
     error = text(attribute="row.error", allow_none=True)
@@ -135,7 +154,14 @@ class Replay(ReplaySummary):
     turns = many(ReplayTurn, get=lambda view: [_turn(turn) for turn in _found("turns", ())(view)])
     stop_reason = choice(*get_args(StopReason), allow_none=True, get=_found("stopReason"))
     drift = one(Drift, get=_found("drift", NO_DRIFT))
+    tools = mapping(one(answer_of(findings.ToolEffect)), get=_found("tools", {}))
+    offered_from = choice("prompt", "recording", get=_found("offeredFrom", "prompt"))
     judge_tokens = one(Tokens, get=_found("judgeTokens", NO_TOKENS))
+
+
+class JudgeAgreement(Answer):
+    judged = integer()
+    agreed = integer()
 
 
 class DraftHistory(Answer):
@@ -153,7 +179,9 @@ class ReplayHistory(Answer):
 
 
 def _turn(turn: dict[str, Any]) -> dict[str, Any]:
-    return {str(field.data_key): turn[str(field.data_key)] for field in ReplayTurn._declared_fields.values()}
+    """Return a turn as it is shown; those that were stored before steps had facts have none."""
+    shown = {str(field.data_key): turn[str(field.data_key)] for field in ReplayTurn._declared_fields.values()}
+    return shown | {"steps": [NO_STEP_DETAILS | step for step in turn["steps"]]}
 
 
 def _tokens(row: ReplayRow) -> dict[str, int]:

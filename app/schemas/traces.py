@@ -62,7 +62,7 @@ class AnswerStep(Answer):
 
 class ToolCallStep(Answer):
     kind = choice("tool_call")
-    step = fields_of(types.Step, "span_id", "name", "arguments", "result", "error")
+    step = fields_of(types.Step, "span_id", "name", "arguments", "result", "error", "source", "answered")
 
 
 _STEPS = {"answer": AnswerStep, "tool_call": ToolCallStep}

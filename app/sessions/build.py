@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from app.chat import ToolCall
 from app.otlp.decode import CONVERSATION_ID
 from app.otlp.normalise.messages import first_user_text, last_user_text
 from app.otlp.span import span_count
 from app.otlp.values import json_container, json_or_text
+from app.sessions.asked import read_asked
 from app.sessions.facts import PROMPT_VERSION
 from app.sessions.spans import StoredSpan, TurnSpan, mark_copies, read_turn
-from app.sessions.steps import in_step_order, shown, step_of
-from app.sessions.types import Turn, Usage
+from app.sessions.steps import in_step_order, shown, steps_of
+from app.sessions.types import Step, Turn, Usage
 
 
 def build_session(turns: Iterable[Sequence[StoredSpan]]) -> tuple[Turn, ...]:
@@ -25,7 +25,12 @@ def build_session(turns: Iterable[Sequence[StoredSpan]]) -> tuple[Turn, ...]:
     """
     read = [(spans[0].trace_id, _read(spans)) for spans in turns if spans]
     read.sort(key=lambda turn: (turn[1][0].full.start_ns, turn[0]))
-    return tuple(_turn(trace_id.hex(), spans, opens_session=index == 0) for index, (trace_id, spans) in enumerate(read))
+    in_order = [in_step_order(spans) for _, spans in read]
+    steps = list(map(steps_of, in_order, read_asked(in_order)))
+    return tuple(
+        _turn(trace_id.hex(), spans, steps[index], opens_session=index == 0)
+        for index, (trace_id, spans) in enumerate(read)
+    )
 
 
 def _read(spans: Sequence[StoredSpan]) -> list[TurnSpan]:
@@ -34,7 +39,7 @@ def _read(spans: Sequence[StoredSpan]) -> list[TurnSpan]:
     return read
 
 
-def _turn(trace_id: str, spans: list[TurnSpan], *, opens_session: bool) -> Turn:
+def _turn(trace_id: str, spans: list[TurnSpan], steps: tuple[Step, ...], *, opens_session: bool) -> Turn:
     user = _user(spans, opens_session=opens_session)
     versions = texts(spans, PROMPT_VERSION)
     conversations = texts(spans, CONVERSATION_ID)
@@ -44,7 +49,7 @@ def _turn(trace_id: str, spans: list[TurnSpan], *, opens_session: bool) -> Turn:
         start_ns=spans[0].full.start_ns,
         end_ns=max(span.full.end_ns for span in spans),
         user=user,
-        steps=tuple(step for span in in_step_order(spans) if (step := step_of(span)) is not None),
+        steps=steps,
         placeholders=placeholders(spans),
         offered_tools=offered_tools(spans),
         prompt_version=next(iter(versions), None),
@@ -155,33 +160,12 @@ def warnings_of(
         yield f"JSON is cut off in {span_count(cut)}: raise the SDK's attribute length limit to see all that was said."
     elif chats and user is None and not any(message.text for span in chats for message in span.outputs or ()):
         yield "No message content was recorded: turn on content capture in the instrumentation."
-    if names := [call.name for call in _without_span(spans, chats)]:
-        yield f"Tool calls without a span of their own can't be checked: {_listed(names)}."
     if copies := sum(span.is_copy for span in spans):
         yield f"{span_count(copies)} repeat another instrumentation's span of the same call and are no steps."
     if len(versions) > 1:
         yield f"Spans name several prompt versions: {_listed(versions)}."
     if len(conversations) > 1:
         yield f"Spans name several conversations: {_listed(conversations)}."
-
-
-def _without_span(spans: list[TurnSpan], chats: list[TurnSpan]) -> list[ToolCall]:
-    """Calls in the model's output that no tool span took up, by call id, or by name where a span has none of theirs."""
-    tools = [span.tool for span in spans if span.is_tool and span.tool]
-    calls = [call for chat in chats for message in chat.outputs or () for call in message.calls]
-    ids = {tool.call_id for tool in tools if tool.call_id}
-    # OpenAI's Responses have two ids for a call: a library may record one, and the tool's span the other.
-    call_ids = {call.id for call in calls if call.id}
-    unnamed = Counter(tool.name for tool in tools if tool.call_id not in call_ids)
-    missing = []
-    for call in calls:
-        if call.id and call.id in ids:
-            continue
-        if unnamed[call.name]:
-            unnamed[call.name] -= 1
-        else:
-            missing.append(call)
-    return missing
 
 
 def _is_cut(value: Any) -> bool:

@@ -114,6 +114,11 @@ class TurnSpan:
     def is_tool(self) -> bool:
         return self.normal.is_tool and not self.is_copy
 
+    @property
+    def tool_name(self) -> str:
+        named = self.tool.name if self.tool else None
+        return named or self.full.name.removeprefix("execute_tool ")
+
 
 def read_turn(spans: Iterable[StoredSpan]) -> list[TurnSpan]:
     """The spans in the order of start, end, parent before child, id."""

@@ -1,12 +1,15 @@
-"""Spans to steps: each tool's execution, and each answer of the model that calls no tool."""
+"""Spans to steps: each tool's execution, each call without a span, and each answer of the model that calls no tool."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
-from app.otlp.normalise import Messages
+from app.otlp.normalise import Messages, ToolResponse, ToolUse
+from app.sessions.exchanges import Asked
 from app.sessions.spans import TurnSpan
 from app.sessions.types import ShownSpan, Step, Usage
 
@@ -31,20 +34,67 @@ def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
     return [spans[index] for index in sorted(range(len(spans)), key=key)]
 
 
-def step_of(span: TurnSpan) -> Step | None:
-    """The step that a span is, None for all others."""
-    if span.is_tool and span.tool is not None:
-        return Step(
-            "tool_call",
-            span.span_id,
-            name=span.tool.name or span.full.name.removeprefix("execute_tool "),
-            arguments=span.tool.arguments,
-            result=span.tool.result,
-            error=tool_error(span),
-        )
-    if span.is_chat and (text := answer_text(span.outputs)) is not None:
-        return Step("answer", span.span_id, text=text)
-    return None
+def steps_of(spans: Sequence[TurnSpan], calls: Sequence[Asked]) -> tuple[Step, ...]:
+    """The steps of a turn whose spans are in step order; `calls` are those that its messages hold.
+
+    Calls that have no span of their own stand before the answer of the model call that they were found in.
+    """
+    ran = {call.span.span_id: call for call in calls if call.span}
+    alone: dict[str, list[Step]] = defaultdict(list)
+    for call in calls:
+        if call.span is None:
+            alone[call.chat_id].append(_of_messages(call))
+    batches = _batches(spans, ran)
+    steps: list[Step] = []
+    for span in spans:
+        if span.is_tool:
+            steps.append(_of_tool(span, ran.get(span.span_id), batches[span.span_id]))
+        elif span.is_chat:
+            steps += alone[span.span_id]
+            if (text := answer_text(span.outputs)) is not None:
+                steps.append(Step("answer", span.span_id, text=text))
+    return tuple(steps)
+
+
+def _batches(spans: Sequence[TurnSpan], ran: Mapping[str, Asked]) -> dict[str, str]:
+    """The batch of each tool span: its call's, else that of the tool spans with no model call between them."""
+    batches: dict[str, str] = {}
+    for _, group in groupby((span for span in spans if span.is_chat or span.is_tool), key=lambda span: span.is_tool):
+        tools = [span.span_id for span in group if span.is_tool]
+        known = [ran[span_id].batch for span_id in tools if span_id in ran]
+        common = next(iter([*known, *tools]), "")
+        batches.update((span_id, ran[span_id].batch if span_id in ran else common) for span_id in tools)
+    return batches
+
+
+def _of_tool(span: TurnSpan, call: Asked | None, batch: str) -> Step:
+    """The step of a tool span. What the span does not say is that of the call in the messages."""
+    tool, error = span.tool or ToolUse(), tool_error(span)
+    response = call.response if call and tool.result is None and error is None else None
+    return Step(
+        "tool_call",
+        span.span_id,
+        name=span.tool_name,
+        arguments=call.call.arguments if call and tool.arguments is None else tool.arguments,
+        result=response.result if response else tool.result,
+        error=response.error if response else error,
+        batch=batch,
+    )
+
+
+def _of_messages(call: Asked) -> Step:
+    response = call.response or ToolResponse()
+    return Step(
+        "tool_call",
+        call.chat_id,
+        name=call.call.name,
+        arguments=call.call.arguments,
+        result=response.result,
+        error=response.error,
+        source="messages",
+        answered=call.response is not None,
+        batch=call.batch,
+    )
 
 
 def tool_error(span: TurnSpan) -> str | None:

@@ -19,10 +19,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A checkable step: a tool call that has a span of its own, or an answer that calls no tool.
+    """A checkable step: a tool call, or an answer that calls no tool.
 
     `arguments` and `result` are JSON values, or text where they came as no JSON.
     `error` is what the failed tool recorded, None when it did not fail.
+    A call of `source` messages has no span of its own: `span_id` is that of the model call which asked for it.
+    `answered` is False where no message holds its result. Calls of one `batch` were asked for together; answers have
+    none.
     """
 
     kind: Literal["tool_call", "answer"]
@@ -32,6 +35,9 @@ class Step:
     result: Any = None
     error: str | None = None
     text: str = ""
+    source: Literal["span", "messages"] = "span"
+    answered: bool = True
+    batch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

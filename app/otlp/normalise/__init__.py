@@ -9,6 +9,7 @@ from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanVie
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
 from app.otlp.normalise.messages import Message, Messages
 from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
+from app.otlp.normalise.responses import ToolResponse
 from app.otlp.normalise.vendors import PLATFORMS, CodeFunction, GoogleADK, LogfireAgents, PydanticAI, VercelAI
 
 CONVENTIONS: tuple[Convention, ...] = (
@@ -103,4 +104,14 @@ class Normalised:
         )
 
 
-__all__ = ["CONVENTIONS", "MODEL_CALLS", "Event", "Message", "Messages", "Normalised", "SpanView", "ToolUse"]
+__all__ = [
+    "CONVENTIONS",
+    "MODEL_CALLS",
+    "Event",
+    "Message",
+    "Messages",
+    "Normalised",
+    "SpanView",
+    "ToolResponse",
+    "ToolUse",
+]

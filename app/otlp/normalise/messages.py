@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.chat import ToolCall
+from app.otlp.normalise.responses import ToolResponse, answers_a_call, read_response, read_tool_message
 from app.otlp.values import json_container, json_or_text
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
@@ -23,6 +24,7 @@ class Message:
     text: str | None = None
     calls: tuple[ToolCall, ...] = ()
     reasoning: str | None = None
+    responses: tuple[ToolResponse, ...] = ()
 
 
 Messages = tuple[Message, ...]
@@ -72,7 +74,8 @@ def message_of(role: str, content: Any, calls: Sequence[ToolCall] = ()) -> Messa
     parts = read_parts(content)
     # Parts of an answer continue each other; those of a question stand on lines of their own.
     text = ("" if role == "assistant" else "\n").join(parts.texts) or None
-    return Message(role, text, (*parts.calls, *calls), "\n".join(parts.reasoning) or None)
+    reasoning = "\n".join(parts.reasoning) or None
+    return Message(role, text, (*parts.calls, *calls), reasoning, tuple(parts.responses))
 
 
 def _list_in(found: dict[str, Any]) -> list[Any] | None:
@@ -103,9 +106,13 @@ def _read_item(item: Any, role: str) -> list[Message]:
     if isinstance(item.get("content"), dict) and "parts" in item["content"]:
         return _read_item(item["content"], role)
     if "content" not in item and "parts" not in item and item.get("type") in ("function_call", "function_call_output"):
-        call = read_call(item)
-        return [Message("assistant", calls=(call,)) if call else Message("tool")]
+        call, response = read_call(item), read_response(item)
+        return [Message("assistant", calls=(call,)) if call else Message("tool", responses=_those(response))]
     return [_read_message(item, role)]
+
+
+def _those(response: ToolResponse | None) -> tuple[ToolResponse, ...]:
+    return () if response is None else (response,)
 
 
 def _read_list(items: list[Any], role: str) -> list[Message]:
@@ -121,9 +128,12 @@ def _read_message(item: dict[str, Any], role: str) -> Message:
     if content is None:
         content = item.get("content", item if "text" in item or "type" in item else None)
     message = message_of(_role(item, role), content, _new(calls, content))
+    if not message.responses and (message.role == "tool" or answers_a_call(item)):
+        # Its content is the tool's: an object with a name in it is no call.
+        return Message(message.role, message.text, responses=_those(read_tool_message(item)))
     reasoning = item.get("reasoning_content") or item.get("reasoning")
     if message.reasoning is None and isinstance(reasoning, str):
-        return Message(message.role, message.text, message.calls, reasoning)
+        return replace(message, reasoning=reasoning)
     return message
 
 
@@ -192,6 +202,7 @@ class Parts:
 
     texts: list[str] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
+    responses: list[ToolResponse] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
 
 
@@ -226,6 +237,8 @@ def _read_part(part: Any, parts: Parts) -> None:
         parts.reasoning += inner.texts + inner.reasoning
     elif kind in _TEXT or (kind is None and "text" in part):
         _keep(parts.texts, _text_in(part))
+    elif (response := read_response(part)) is not None:
+        parts.responses.append(response)
     elif (call := read_call(part)) is not None:
         parts.calls.append(call)
 

@@ -163,7 +163,8 @@ def _message(entry: dict[str, Any]) -> dict[str, Any]:
     calls = [item["tool_call"] for item in _dicts(entry.get("tool_calls")) if "tool_call" in item]
     if entry.get("function_call_name"):
         calls.append({"name": entry["function_call_name"], "arguments": entry.get("function_call_arguments_json")})
-    return {"role": entry.get("role"), "content": entry.get("content") or contents, "tool_calls": calls}
+    answered = {key: entry[key] for key in ("tool_call_id", "name") if entry.get(key)}
+    return {"role": entry.get("role"), "content": entry.get("content") or contents, "tool_calls": calls, **answered}
 
 
 def _dicts(items: Any) -> list[dict[str, Any]]:

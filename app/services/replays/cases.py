@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import orjson
+from msgspec import to_builtins
 from sqlalchemy import Connection
 
+from app.chat import ToolDefinition
 from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import Invalid, NotFound, require
@@ -20,7 +22,10 @@ from app.models.cases import TestCaseRow
 from app.models.prompts import PromptHead
 from app.replay.cases import accept_step, case_by_hand, case_from_turns, change_case, load_case
 from app.replay.documents import dump
+from app.replay.effects import require_usable, tools_of
 from app.replay.types import AssertionType, TestCase
+from app.services.prompts.content import parse_config
+from app.services.prompts.service import PromptReader
 from app.services.traces.logs import SessionService
 from app.timestamps import Now
 
@@ -52,6 +57,18 @@ class WrittenCase:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseView:
+    """A test case as it is shown: `document` has the rules of every tool, defaults and effects included."""
+
+    row: TestCaseRow
+    document: dict[str, Any]
+
+
+# `TestCaseService.list` hides the builtin from the annotations below it.
+Views = list[CaseView]
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
     """`created` is False when there was a test case of that name, which now is what was imported."""
 
@@ -61,11 +78,16 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A test case of a session before it is made; `head` is its prompt's."""
+    """A test case of a session before it is made; `head` is its prompt's, `tools` the tools of its draft."""
 
     head: PromptHead
     name: str
     case: TestCase
+    tools: Sequence[ToolDefinition]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return shown_document(self.case, self.tools)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +95,15 @@ class TestCaseService:
     database: Database
     now: Now
     sessions: SessionService
+    reader: PromptReader
 
     def proposed(self, *, project_id: int, session_id: str) -> Proposal:
         """Return the test case that a session makes with the default checks."""
         session = self.sessions.get(project_id=project_id, session_id=session_id)
-        head = self._head(project_id, session.prompt_id)
+        head, tools = self._draft(project_id, session.prompt_id)
         opening = next((turn.user for turn in session.turns if turn.user), None)
-        case = case_from_turns(session.turns, cast(AssertionType, head.assertion_type))
-        return Proposal(head, _title(opening, f"Session {session_id[:8]}"), case)
+        case = case_from_turns(session.turns, cast(AssertionType, head.assertion_type), tools)
+        return Proposal(head, _title(opening, f"Session {session_id[:8]}"), case, tools)
 
     def from_session(
         self, *, project_id: int, session_id: str, change: CaseChange, actor: Actor = SYSTEM
@@ -88,6 +111,7 @@ class TestCaseService:
         """Make a test case of all the session's turns, with the default checks changed as `change` has it."""
         proposal = self.proposed(project_id=project_id, session_id=session_id)
         case = change_case(proposal.case, change.changes)
+        require_usable(tools_of(case, proposal.tools))
         return self._add(proposal.head, change.name or proposal.name, case, session_id, actor)
 
     def by_hand(self, *, project_id: int, prompt_id: int, written: WrittenCase, actor: Actor = SYSTEM) -> TestCaseRow:
@@ -107,15 +131,37 @@ class TestCaseService:
         with self.database.read() as connection:
             return find(connection, project_id, test_case_id)
 
+    def view(self, row: TestCaseRow) -> CaseView:
+        """Return the test case as it is shown, with the effects that its prompt's draft gives to tools."""
+        (view,) = self.views([row])
+        return view
+
+    def views(self, rows: Sequence[TestCaseRow]) -> Views:
+        """Return the test cases, all of one prompt, as they are shown."""
+        tools = self._draft(rows[0].project_id, rows[0].prompt_id)[1] if rows else ()
+        return [CaseView(row, shown_document(load_case(row.document), tools)) for row in rows]
+
+    def exported(self, *, project_id: int, test_case_id: int) -> CaseView:
+        """Return the test case as it is written to a file: with the rules that it sets, and no others."""
+        row = self.get(project_id=project_id, test_case_id=test_case_id)
+        return CaseView(row, dump(load_case(row.document)))
+
     def case(self, *, project_id: int, test_case_id: int) -> TestCase:
         """Return what a replay plays and checks."""
         return load_case(self.get(project_id=project_id, test_case_id=test_case_id).document)
 
     def change(self, *, project_id: int, test_case_id: int, change: CaseChange, actor: Actor = SYSTEM) -> TestCaseRow:
         """Replace the fields that are named; two changes at once are made one after the other."""
-        return self._changed(
-            project_id, test_case_id, change.name, lambda case: change_case(case, change.changes), actor
-        )
+        row = self.get(project_id=project_id, test_case_id=test_case_id)
+        _, tools = self._draft(project_id, row.prompt_id)
+
+        def changed(case: TestCase) -> TestCase:
+            case = change_case(case, change.changes)
+            if change.changes.get("tools"):
+                require_usable(tools_of(case, tools))
+            return case
+
+        return self._changed(project_id, test_case_id, change.name, changed, actor)
 
     def accept(
         self, *, project_id: int, test_case_id: int, turn: int, step: int, actual: object, actor: Actor = SYSTEM
@@ -169,6 +215,11 @@ class TestCaseService:
         with self.database.read() as connection:
             return _require_prompt(connection, project_id, prompt_id)
 
+    def _draft(self, project_id: int, prompt_id: int) -> tuple[PromptHead, Sequence[ToolDefinition]]:
+        with self.database.read() as connection:
+            head, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
+            return head, parse_config(draft.config, draft.model).tools
+
     def _note(self, connection: Connection, project_id: int, actor: Actor, action: Action, test_case_id: int) -> None:
         """Name the test case by its id: its name may be a user's question, and entries outlive what is erased."""
         audit_log.note(connection, self.now(), actor, action, str(test_case_id), project_id=project_id)
@@ -188,6 +239,14 @@ class TestCaseService:
         test_cases.change_test_case(connection, test_case_id=row.id, values=values, now=self.now())
         self._note(connection, row.project_id, actor, Action.TEST_CASE_CHANGED, row.id)
         return find(connection, row.project_id, row.id)
+
+
+def shown_document(case: TestCase, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
+    """Return the JSON of a test case with the rules of all its tools; `tools` are those of the prompt's draft."""
+    rules = {name: to_builtins(tool) for name, tool in tools_of(case, tools).items()}
+    for each in rules.values():
+        del each["name"], each["schema"]
+    return dump(case) | {"tools": rules}
 
 
 def find(connection: Connection, project_id: int, test_case_id: int, *, lock: bool = False) -> TestCaseRow:

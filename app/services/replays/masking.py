@@ -7,6 +7,7 @@ from typing import Any
 
 from app.otlp.masking import MASK
 from app.pointers import parse_pointer
+from app.replay.violations import shown_arguments
 from app.services.data.masking import MessageMasking
 
 Json = dict[str, Any]
@@ -14,7 +15,7 @@ Mask = Callable[[Any, Sequence[str]], Any]
 
 
 def masked_replay(values: Json, masked: MessageMasking) -> Json:
-    """Columns of a replay that ended; `result` is the JSON of `app.replay.types.ReplayResult`."""
+    """Columns of a replay that ended; `result` is the JSON of `app.replay.findings.ReplayResult`."""
     kept = values | {"error": masked.other(values.get("error"))}
     result = values.get("result")
     if result is None:
@@ -23,8 +24,9 @@ def masked_replay(values: Json, masked: MessageMasking) -> Json:
         "turns": [_turn(turn, masked) for turn in result["turns"]],
         "drift": masked.other(result["drift"]),
         "error": masked.other(result["error"]),
+        "violations": [_violation(each, masked) for each in result["violations"]],
     }
-    return kept | {"result": result | whole}
+    return kept | {"result": result | whole, "violations": whole["violations"]}
 
 
 def _turn(turn: Json, masked: MessageMasking) -> Json:
@@ -34,6 +36,20 @@ def _turn(turn: Json, masked: MessageMasking) -> Json:
         "extra": [_extra(step, masked) for step in turn["extra"]],
         "drift": masked.other(turn["drift"]),
         "error": masked.other(turn["error"]),
+        "violations": [_violation(each, masked) for each in turn["violations"]],
+    }
+
+
+def _violation(violation: Json, masked: MessageMasking) -> Json:
+    """Mask a violation; its message names the tool and repeats the arguments, perhaps cut off."""
+    arguments = masked.arguments(violation["arguments"])
+    message = str(violation["message"])
+    if arguments != violation["arguments"]:
+        message = message.replace(shown_arguments(violation["arguments"]), shown_arguments(arguments))
+    return violation | {
+        "arguments": arguments,
+        "message": masked.other(message),
+        "tool": masked.other(violation["tool"]),
     }
 
 
@@ -42,6 +58,8 @@ def _step(step: Json, masked: MessageMasking) -> Json:
     mask = masked.arguments if is_call else masked.answer
     sides = {side: _call(step[side], masked) if is_call else mask(step[side]) for side in ("expected", "actual")}
     kept = step | sides
+    if step.get("facts"):
+        kept["facts"] = {kind: [mask(each) for each in values] for kind, values in step["facts"].items()}
     if "diff" in step:
         kept["diff"] = [_difference(each, mask) for each in step["diff"]]
     if "reason" in step:
@@ -54,12 +72,15 @@ def _step(step: Json, masked: MessageMasking) -> Json:
 def _extra(step: Json, masked: MessageMasking) -> Json:
     if step["kind"] == "answer":
         return step | {"text": masked.answer(step["text"])}
-    return step | (_call(step, masked) or {}) | {"result": masked.result(step["result"])}
+    return _call(step, masked) or {}
 
 
 def _call(call: Json | None, masked: MessageMasking) -> Json | None:
-    """`{name, arguments}`."""
-    return call and {"name": masked.other(call["name"]), "arguments": masked.arguments(call["arguments"])}
+    """Mask a call as it was recorded, or as the draft made it, then with its result."""
+    if call is None:
+        return None
+    masked_call = call | {"name": masked.other(call["name"]), "arguments": masked.arguments(call["arguments"])}
+    return masked_call | ({"result": masked.result(call["result"])} if "result" in call else {})
 
 
 def _difference(difference: Json, mask: Mask) -> Json:

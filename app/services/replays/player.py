@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from tenacity import Retrying
 
 from app.db import UNSTORABLE, Database
-from app.errors import Invalid, NotFound, ProviderError, Unavailable
+from app.errors import Invalid, NotFound, Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import REPLAYS
 from app.models import cases as test_cases
@@ -27,8 +27,9 @@ from app.providers.types import Credential, ModelPort
 from app.replay import documents, results
 from app.replay.cases import load_case
 from app.replay.engine import replay
+from app.replay.findings import ReplayResult
 from app.replay.judge import ModelJudge
-from app.replay.types import Judgement, JudgePort, Ports, ReplayResult, TestCase
+from app.replay.types import JudgePort, Ports, TestCase
 from app.services.data.masking import MaskingRules, MessageMasking
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
@@ -55,15 +56,8 @@ class Prepared:
 
     row: ReplayRow
     case: TestCase
-    draft: PromptContent
+    draft: SnapshotDraft
     judge: LanguageModel | None
-
-
-class NoJudge:
-    """The judge of an organization without a default model."""
-
-    def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
-        raise ProviderError("there is no default model to ask; name one as judgeModelName")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,32 +136,37 @@ class ReplayPlayer:
             kept.config,
             parse_placeholders(kept.placeholders),
         )
-        return Prepared(row, case, draft, self._judge_model(connection, row, case))
+        versions = prompt_versions.version_tools(
+            connection,
+            prompt_id=row.prompt_id,
+            commit_hashes={turn.prompt_version for turn in case.turns if turn.prompt_version},
+            before=found.created_at,
+        )
+        defined = prompt_versions.ever_defined_tools(connection, prompt_id=row.prompt_id)
+        return Prepared(row, case, SnapshotDraft(draft, versions, defined), self._judge_model(connection, row))
 
-    def _judge_model(self, connection: Connection, row: ReplayRow, case: TestCase) -> LanguageModel | None:
-        """The model that judges; None if nothing is to be judged, or the organization has no such model."""
-        if not any(step.checked and step.check.answer == "ai" for turn in case.turns for step in turn.steps):
+    def _judge_model(self, connection: Connection, row: ReplayRow) -> LanguageModel | None:
+        """Return the model that judges, which was chosen when the replay was started."""
+        if row.judge_model_id is None:
             return None
         try:
-            if row.judge_model_id is None:
-                return self.models.named(connection, organization_id=row.organization_id, name=None)
             return self.models.read(connection, organization_id=row.organization_id, model_id=row.judge_model_id)
         except Invalid:
             return None
 
     def _ports(self, prepared: Prepared, progress: Progress, heartbeat: Heartbeat) -> Ports:
-        organization_id, draft = prepared.row.organization_id, prepared.draft
+        organization_id, content = prepared.row.organization_id, prepared.draft.content
         return Ports(
-            model=self._metered(organization_id, draft.model, draft.config, progress),
-            draft=SnapshotDraft(draft),
+            model=self._metered(organization_id, content.model, content.config, progress),
+            draft=prepared.draft,
             judge=self._judge(organization_id, prepared.judge, progress),
             progress=progress.note,
             cancelled=lambda: heartbeat.lost() or self.stopping(),
         )
 
-    def _judge(self, organization_id: int, model: LanguageModel | None, progress: Progress) -> JudgePort:
+    def _judge(self, organization_id: int, model: LanguageModel | None, progress: Progress) -> JudgePort | None:
         if model is None:
-            return NoJudge()
+            return None
         return ModelJudge(self._metered(organization_id, model, {"temperature": 0}, progress), lambda: token_hex(16))
 
     def _metered(
@@ -182,7 +181,13 @@ class ReplayPlayer:
     def _end(self, row: ReplayRow, claim: Claim, result: ReplayResult, counted: dict[str, Any]) -> None:
         """Store the result or, where the database does not take it, that failure; `counted` in any case."""
         try:
-            found = {"counts": results.counts(result.turns), "result": documents.dump(result), "error": result.error}
+            dumped = documents.dump(result)
+            found = {
+                "counts": results.counts(result.turns),
+                "violations": dumped["violations"],
+                "result": dumped,
+                "error": result.error,
+            }
             self._store(row, claim, {"status": result.status, **found, **counted})
         except (*UNSTORABLE, Unavailable) as error:
             # A result that is larger than one packet of MySQL's looks like a connection that was lost.

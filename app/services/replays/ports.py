@@ -16,7 +16,8 @@ from app.models.replays import ReplayRow
 from app.providers.decoding import TOKENS_MAX
 from app.providers.types import Credential, ModelPort
 from app.rendering.render import render
-from app.replay.types import RenderedDraft, TurnResult
+from app.replay.findings import TurnResult
+from app.replay.types import RenderedDraft
 from app.services.prompts.content import PromptContent, parse_config
 from app.services.runs.outcome import cost_of
 from app.services.runs.request import model_request
@@ -85,13 +86,25 @@ class MeteredModel:
 
 @dataclass(frozen=True)
 class SnapshotDraft:
-    """The engine's `DraftPort` over the content that was fixed when the replay was started."""
+    """The engine's `DraftPort` over the content that was fixed when the replay was started.
+
+    `versions` are the names of the tools of the prompt's versions, as `prompt_versions.version_tools` returns them.
+    """
 
     content: PromptContent
+    versions: Mapping[str | None, frozenset[str]]
+    defined_before: bool
 
     @cached_property
     def tools(self) -> Sequence[ToolDefinition]:
         return parse_config(self.content.config, self.content.model).tools
+
+    @property
+    def agent_owns_tools(self) -> bool:
+        return not self.tools and not self.defined_before
+
+    def version_tools(self, commit_hash: str | None) -> frozenset[str]:
+        return self.versions.get(commit_hash) or self.versions.get(None, frozenset())
 
     def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
         content = self.content

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -11,14 +11,17 @@ from sqlalchemy import Connection
 
 from app.cursors import Page, page_by_id
 from app.db import Database
-from app.errors import Conflict, Invalid, require
+from app.errors import Conflict, Invalid, ProviderError, require
 from app.models import audit_log, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
+from app.models.language_models import LanguageModel
 from app.models.queries import insert_row
 from app.models.replays import ReplayFilter, ReplayRow
 from app.replay import documents, results
-from app.replay.types import ReplayResult
+from app.replay.cases import load_case, needs_judge
+from app.replay.findings import ReplayResult
+from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
 from app.services.prompts.content import PromptContent, content_hash
@@ -51,11 +54,20 @@ class ProducedStep:
     actual: Any
 
 
+@dataclass(frozen=True, slots=True)
+class JudgeAgreement:
+    """Steps that both a judge and a person decided, and those of them on which they agree."""
+
+    judged: int
+    agreed: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayService:
     database: Database
     now: Now
     models: ModelService
+    credentials: CredentialService
     reader: PromptReader
 
     def start(self, *, project_id: int, test_case_id: int, judge_model: str | None = None) -> ReplayRow:
@@ -134,16 +146,16 @@ class ReplayService:
     def decide(
         self, *, project_id: int, replay_id: int, step: int, verdict: Literal["passed", "failed"], actor: Actor = SYSTEM
     ) -> ReplayView:
-        """Store a person's verdict on a step that needs review; of two at once one comes too late (`Invalid`)."""
-
+        """Let a person decide a step that needs review, or that a judge decided (else `Invalid`)."""
         while True:
             view = self.get(project_id=project_id, replay_id=replay_id)
             if view.result is None or not view.row.finished:
                 raise Invalid("n: the replay has not ended")
             decided = results.with_verdict(documents.load(view.result, ReplayResult), step, verdict)
             values = {
-                "status": decided.status if view.row.status == "needs_review" else view.row.status,
+                "status": decided.status,
                 "counts": results.counts(decided.turns),
+                **results.agreement(decided.turns),
                 "result": documents.dump(decided),
             }
             with self.database.write() as connection:
@@ -152,6 +164,33 @@ class ReplayService:
                     audit_log.note(connection, now, actor, action, str(replay_id), details, project_id=project_id)
                     break
         return self.get(project_id=project_id, replay_id=replay_id)
+
+    def judge_agreement(self, *, project_id: int, prompt_id: int) -> JudgeAgreement:
+        """Count the steps of the prompt's replays that both a judge and a person decided."""
+        with self.database.read() as connection:
+            self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            return JudgeAgreement(*replays.judge_agreement(connection, prompt_id=prompt_id))
+
+    def _judge(
+        self, connection: Connection, organization_id: int, own: LanguageModel, name: str | None
+    ) -> LanguageModel | None:
+        """Return the named model, else the prompt's own where it can judge. Raises `Invalid` if the named one can't."""
+        if name is None:
+            return own if self._can_judge(organization_id, own) is None else None
+        named = self.models.named(connection, organization_id=organization_id, name=name, field="judgeModelName")
+        if problem := self._can_judge(organization_id, named):
+            raise Invalid(f"judgeModelName: {problem}")
+        return named
+
+    def _can_judge(self, organization_id: int, model: LanguageModel) -> str | None:
+        """Return the reason why a model can't judge, None if it can."""
+        if model.vendor == "BUILTIN":
+            return f"{model.name} is a builtin model and can't judge; name a vendor's."
+        try:
+            self.credentials.find(organization_id, model.vendor, base_url=model.base_url)
+        except ProviderError as missing:
+            return str(missing)
+        return None
 
     def _started(self, work: Callable[[Connection], Ids]) -> Rows:
         ids = self.database.retrying(work)
@@ -170,18 +209,29 @@ class ReplayService:
         if not draft.model.usable:
             raise Invalid(f"languageModelName: The draft's model {draft.model.name!r} can't be used any more.")
         steps = _chosen(test_cases.steps_of_prompt(connection, prompt_id=prompt_id), test_case_ids)
-        judge = None
-        if judge_model is not None:
-            judge = self.models.named(connection, organization_id=head.organization_id, name=judge_model).id
+        judge = self._judge(connection, head.organization_id, draft.model, judge_model)
+        if judge is None:
+            _require_no_judge(connection, project_id, steps)
         shared = {
             "project_id": project_id,
             "prompt_id": prompt_id,
             "draft_snapshot_id": prompt_versions.put_snapshot(connection, values=_snapshot(draft)),
-            "judge_model_id": judge,
+            "judge_model_id": judge and judge.id,
         }
         values = [shared | {"test_case_id": test_case_id, "total": total} for test_case_id, total in steps.items()]
         queued = {"status": "queued", "created_at": self.now()}
         return [insert_row(connection, replays.replays, **queued, **each) for each in values]
+
+
+def _require_no_judge(connection: Connection, project_id: int, test_case_ids: Iterable[int]) -> None:
+    """Raise `Invalid` if a test case can't do without a model that judges, saying what to set."""
+    for test_case_id in test_case_ids:
+        row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id)
+        if row and needs_judge(load_case(row.document)):
+            raise Invalid(
+                f"judge: Test case {test_case_id} needs a model that judges, and the prompt's has no credential. Set "
+                "one for its vendor, name another model as judgeModelName, or change the test case's checks."
+            )
 
 
 def _chosen(steps: Mapping[int, int], test_case_ids: Sequence[int] | None) -> Mapping[int, int]:

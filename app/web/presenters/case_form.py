@@ -61,7 +61,8 @@ def case_body(form: Form, case: TestCase) -> dict[str, Any]:
 def _check(form: Form, step: CaseStep, field: str) -> dict[str, Any]:
     check = {"enabled": form.flag(f"{field}.enabled"), "ignorePaths": form.text(f"{field}.ignore").split()}
     if step.kind == "tool_call":
-        return check | {"arguments": form.text(f"{field}.check", step.check.arguments)}
+        # Matchers of a step's own are not on the form, which keeps them as they are.
+        return check | {"arguments": form.text(f"{field}.check", "") or step.check.arguments}
     answer = form.text(f"{field}.check", step.check.answer)
     return check | {"answer": answer, "value": form.text(f"{field}.value") or None}
 

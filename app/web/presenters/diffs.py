@@ -16,7 +16,7 @@ from itertools import groupby, islice, pairwise, zip_longest
 from typing import Any
 
 from app.meter import Meter, TooMuch
-from app.replay.pairing import longest_common_subsequence
+from app.replay.matching import longest_common_subsequence
 from app.web.filters import indented
 
 CONTEXT = 3

@@ -82,6 +82,7 @@ def test_a_failed_step_says_what_differs(world: World, case: dict[str, Any], ups
         Reply(tool_calls=[("weather", {"city": "Romeo"})]),
         Reply(text="It is cold."),
         Reply(text="I can't book."),
+        Reply(text='{"reasoning": "It was not booked.", "verdict": "failed"}'),  # a judge, asked about "Done."
         *REPEATED[4:],
     )
 
@@ -90,7 +91,17 @@ def test_a_failed_step_says_what_differs(world: World, case: dict[str, Any], ups
     assert (replay["status"], replay["counts"]["failed"], replay["counts"]["passed"]) == ("failed", 4, 1)
     call, answer = replay["turns"][0]["steps"]
     assert call["expected"] == {"name": "weather", "arguments": {"city": "Rome"}}
-    assert call["actual"] == {"name": "weather", "arguments": {"city": "Romeo"}}
+    assert call["actual"] == {
+        "name": "weather",
+        "arguments": {"city": "Romeo"},
+        "result": '{"error": "tool unavailable for these arguments"}',
+        "effect": "write",
+        "answeredBy": "none",
+    }
+    assert [(each["kind"], each["tool"], each["turn"]) for each in replay["violations"]] == [
+        ("unanswered_write", "weather", 0)
+    ]
+    assert (answer["facts"]["lost"], answer["decidedBy"]) == (["31 °C"], "facts")
     assert call["diff"] == [{"path": "/city", "expected": "Rome", "actual": "Romeo"}]
     assert answer["diff"] == [{"path": "", "expected": "It is 31 °C in Rome.", "actual": "It is cold."}]
     assert "never called" in replay["turns"][1]["steps"][0]["reason"]
@@ -109,9 +120,10 @@ def test_steps_that_are_cut_off_or_switched_off_are_said_to_be_so(
     assert (replay["status"], replay["progress"]) == ("passed", {"done": 2, "total": 2})
 
 
-def test_a_call_that_nothing_recorded_answers_stops_the_replay(
+def test_a_call_that_nothing_recorded_answers_can_stop_the_replay(
     world: World, case: dict[str, Any], upstream: Upstream
 ) -> None:
+    world.patch(f"/api/v1/test-cases/{case['id']}", json={"onMissing": "stop"})
     upstream.script(Reply(tool_calls=[("book", {"hotel": "Ritz"})]))
 
     replay = replayed(world, case["id"])

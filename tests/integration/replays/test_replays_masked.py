@@ -88,7 +88,8 @@ def test_a_pointer_into_arguments_is_followed_in_calls_and_their_differences(wor
 
     called = replay["turns"][0]["steps"][0]
     assert called["result"] == "failed"
-    assert called["actual"] == {"name": "weather", "arguments": {"city": MASK, "unit": "K"}}
+    assert called["actual"]["arguments"] == {"city": MASK, "unit": "K"}
+    assert MASK in replay["violations"][0]["message"]
     assert called["diff"] == [
         {"path": "/city", "expected": MASK, "actual": MASK},
         {"path": "/unit", "actual": "K"},

@@ -22,6 +22,19 @@ def case(world: World, prompt_id: int) -> dict[str, Any]:
     return make_case(world, record(world, prompt_id))
 
 
+WRITES = {
+    "effect": "write",
+    "effectFrom": "unknown",
+    "extra": "fail",
+    "maxCalls": None,
+    "never": False,
+    "lost": "fail",
+    "onMissing": None,
+    "result": None,
+    "arguments": {},
+}
+
+
 def test_a_session_becomes_a_test_case_that_checks_every_step(world: World, prompt_id: int) -> None:
     session_id = record(world, prompt_id)
 
@@ -32,17 +45,19 @@ def test_a_session_becomes_a_test_case_that_checks_every_step(world: World, prom
     assert made.headers["Location"] == f"/api/v1/test-cases/{case['id']}"
     assert (case["promptId"], case["sessionId"], case["name"]) == (prompt_id, session_id, "How hot is Rome?")
     assert (case["order"], case["history"], case["onMissing"], case["includedTurns"]) == (
-        "any",
+        "effects",
         "replayed",
-        "stop",
+        "error",
         None,
     )
+    # Effects are found by the name alone: the prompt says nothing of what its tools do.
+    assert case["tools"] == {"weather": WRITES, "book": WRITES}
     call, answer = case["turns"][0]["steps"]
     assert (call["name"], call["arguments"], call["result"]) == ("weather", {"city": "Rome"}, {"degrees": 31})
     assert call["check"] == {
         "enabled": True,
         "arguments": "exact",
-        "answer": "strict",
+        "answer": "meaning",
         "value": None,
         "ignorePaths": [],
     }
@@ -76,10 +91,10 @@ def test_what_turns_recorded_of_their_prompt_is_kept(world: World, prompt_id: in
     ("body", "words"),
     [
         ({"includedTurns": 4}, "includedTurns: must be a whole number from 1 to 3"),
-        ({"order": "sorted"}, "order: must be one of any, in_order"),
+        ({"order": "sorted"}, "order: must be one of effects, any, in_order"),
         ({"order": None}, "order: must be one of"),
         ({"history": 1}, "history: must be one of replayed, recorded"),
-        ({"onMissing": "ask"}, "onMissing: must be one of stop, error"),
+        ({"onMissing": "ask"}, "onMissing: must be one of error, stop, nearest, static, simulate"),
         ({"steps": {}}, "steps: must be a list"),
         ({"steps": [{"turn": 0, "step": 2, "check": {}}]}, "steps.0.step: there are 2, counted from 0"),
         ({"steps": [{"turn": 9, "step": 0, "check": {}}]}, "steps.0.turn: there are 3"),
@@ -171,7 +186,7 @@ def test_a_change_replaces_only_what_it_names(world: World, case: dict[str, Any]
     changed = world.patch(f"/api/v1/test-cases/{case['id']}", json=change)
 
     assert changed.status_code == 200
-    assert (changed.json["name"], changed.json["history"], changed.json["order"]) == ("Renamed", "recorded", "any")
+    assert (changed.json["name"], changed.json["history"], changed.json["order"]) == ("Renamed", "recorded", "effects")
     check = changed.json["turns"][2]["steps"][0]["check"]
     assert (check["answer"], check["value"], check["enabled"]) == ("contains", "welcome", True)
     assert changed.json["turns"][0] == case["turns"][0]

@@ -8,6 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
+from app.replay import pairing
+from app.replay.checks import Checker, Comparison
+from app.replay.effects import resolve
+from app.replay.findings import ProducedStep
+from app.replay.recording import RecordedCalls, Recording
+from app.replay.sources import Sources
 from app.replay.types import (
     CaseStep,
     CaseTurn,
@@ -15,9 +21,12 @@ from app.replay.types import (
     CheckedAnswer,
     CheckedCall,
     Judgement,
+    Order,
     Ports,
     RenderedDraft,
+    Simulation,
     TestCase,
+    ToolRules,
 )
 
 
@@ -37,6 +46,14 @@ class FakeModel:
 class FakeDraft:
     tools: Sequence[ToolDefinition] = ()
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    versions: Mapping[str | None, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def agent_owns_tools(self) -> bool:
+        return not self.tools and not any(self.versions.values())
+
+    def version_tools(self, commit_hash: str | None) -> frozenset[str]:
+        return self.versions.get(commit_hash, frozenset())
 
     def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
         ignored = [key for key, value in placeholders.items() if value not in self.values.get(key, ())]
@@ -51,6 +68,9 @@ class FakeJudge:
     def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
         self.asked.append((assertion, expected, actual, question))
         return Judgement(self.verdict(expected, actual), "because", Tokens(3, 1))
+
+    def simulate(self, call: ToolCall, tool: ToolDefinition | None, examples: Sequence[CheckedCall]) -> Simulation:
+        return Simulation({"imagined": len(examples)}, Tokens(3, 1))
 
 
 def says(text: str, **more: Any) -> Answer:
@@ -80,6 +100,23 @@ def scripted(*answers: Answer) -> FakeModel:
 
 def ports(model: Any, **more: Any) -> Ports:
     return Ports(model, more.pop("draft", None) or FakeDraft(), more.pop("judge", None) or FakeJudge(), **more)
+
+
+def compare(step: CaseStep, produced: ProducedStep) -> Comparison:
+    return Checker({}, Sources).compare(step, produced)
+
+
+def pair(steps: Sequence[CaseStep], produced: Sequence[ProducedStep], order: Order) -> dict[int, int]:
+    """Pair steps as a turn does whose model made these calls one by one."""
+    checker = Checker({}, Sources)
+    recording = Recording(RecordedCalls([turn("?", *steps)]), steps, 0, checker.accepts)
+    for each in produced:
+        if each.kind == "tool_call":
+            tool = resolve(each.name, ToolRules(), None, None)
+            recording.look_up([(ToolCall("", each.name, each.arguments), tool)], [True])
+    numbers = [index for index, each in enumerate(produced) if each.kind == "tool_call"]
+    matched = {step: numbers[n] for step, n in recording.matching.owners.items()}
+    return pairing.pair(steps, produced, order, checker, matched)
 
 
 class Parrot:

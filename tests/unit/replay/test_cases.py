@@ -91,9 +91,9 @@ def test_another_assertion_type_sets_all_answers_anew_before_the_exceptions() ->
     ("changes", "message"),
     [
         ({"sort": 1}, "sort: unknown field"),
-        ({"order": "random"}, "order: must be one of any, in_order"),
+        ({"order": "random"}, "order: must be one of effects, any, in_order"),
         ({"history": None}, "history: must be one of replayed, recorded"),
-        ({"onMissing": ""}, "onMissing: must be one of stop, error"),
+        ({"onMissing": ""}, "onMissing: must be one of error, stop, nearest, static, simulate"),
         ({"includedTurns": 0}, "includedTurns: must be a whole number from 1 to 2"),
         ({"includedTurns": 3}, "includedTurns: must be a whole number from 1 to 2"),
         ({"includedTurns": True}, "includedTurns: must be a whole number"),

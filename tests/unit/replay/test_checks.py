@@ -5,17 +5,24 @@ from typing import Any
 import pytest
 
 from app.errors import Invalid
-from app.replay.cases import default_check, merge_check
+from app.replay.cases import case_by_hand, case_from_turns, merge_check
 from app.replay.types import Check
+from app.sessions.types import Step, Turn
 
 
 def merge(changes: Any, check: Check | None = None) -> Check:
     return merge_check(check or Check(), changes, "steps.0.check")
 
 
-@pytest.mark.parametrize(("assertion", "answer"), [("STRICT", "strict"), ("AI", "ai"), ("MANUAL", "manual")])
-def test_the_prompt_s_assertion_type_sets_the_default(assertion: Any, answer: str) -> None:
-    assert default_check(assertion) == Check(True, "exact", answer)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("assertion", "recorded", "by_hand"),
+    [("STRICT", "meaning", "strict"), ("AI", "ai", "ai"), ("MANUAL", "manual", "manual")],
+)
+def test_the_prompt_s_assertion_type_sets_the_default(assertion: Any, recorded: Any, by_hand: Any) -> None:
+    session = [Turn("t", 0, 1, "Hi", (Step("answer", "s", text="Hello"),))]
+
+    assert case_from_turns(session, assertion).turns[0].steps[0].check == Check(True, "exact", recorded)
+    assert case_by_hand("Hi", "Hello", assertion).turns[0].steps[0].check == Check(True, "exact", by_hand)
 
 
 def test_only_the_keys_named_are_replaced() -> None:
@@ -36,7 +43,8 @@ def test_only_the_keys_named_are_replaced() -> None:
         ({"arguments": "strict"}, "steps.0.check.arguments: must be one of exact, subset, ignore"),
         (
             {"answer": None},
-            "steps.0.check.answer: must be one of strict, contains, regex, json_subset, ai, manual, ignore",
+            "steps.0.check.answer: must be one of strict, meaning, facts, contains, regex, json_subset, ai, manual, "
+            "ignore",
         ),
         ({"answer": ["ai"]}, "steps.0.check.answer: must be one of"),
         ({"ignorePaths": "/a"}, "steps.0.check.ignorePaths: must be a list"),

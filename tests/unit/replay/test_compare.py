@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from app.replay.compare import Comparison, compare
-from app.replay.types import Difference, ProducedAnswer, ProducedCall
-from tests.unit.replay.fakes import answer, call
+from app.replay.checks import Comparison
+from app.replay.findings import Difference, ProducedAnswer, ProducedCall
+from tests.unit.replay.fakes import answer, call, compare
 
 
 def said(text: str, recorded: str = "", **check: Any) -> Comparison:
@@ -45,7 +45,9 @@ def test_strict_compares_json_as_json_and_else_folded_text(recorded: str, actual
 
 
 def test_a_failed_text_shows_both_sides() -> None:
-    assert said("Oslo", "Rome") == Comparison("failed", "the answer differs", (Difference("", "Rome", "Oslo"),))
+    assert said("Oslo", "Rome") == Comparison(
+        "failed", "the answer differs", (Difference("", "Rome", "Oslo"),), decided_by="text"
+    )
 
 
 def test_failed_json_shows_the_pointers_that_differ() -> None:

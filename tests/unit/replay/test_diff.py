@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from app.pointers import parse_pointer
 from app.replay.compare import differences, equal, leaves, similarity
-from app.replay.types import Difference
+from app.replay.findings import Difference
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

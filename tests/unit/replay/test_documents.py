@@ -60,9 +60,11 @@ WRITTEN = {
     "order": "any",
     "history": "replayed",
     "onMissing": "stop",
+    "judge": "never",
     "includedTurns": None,
     "assertionType": None,
     "assertionValue": None,
+    "tools": {"f": {"never": True, "arguments": {"/a": "any"}}},
     "turns": [
         {
             "traceId": "t1",
@@ -78,6 +80,7 @@ WRITTEN = {
                     "arguments": {"a": 1},
                     "result": [1],
                     "error": None,
+                    "batch": "s0",
                     "check": {
                         "enabled": True,
                         "arguments": "exact",
@@ -137,7 +140,7 @@ def altered(value: Any, *path: Any) -> Any:
         ({"turns": []}, "turns: at least one step"),
         (altered(1, "id"), "id: unknown field"),
         (altered(1, "x - at `$.turns[7].user[...]"), ""),
-        (altered("x", "order"), "order: must be one of any, in_order"),
+        (altered("x", "order"), "order: must be one of effects, any, in_order"),
         (altered(2, "includedTurns"), "includedTurns: must be a whole number from 1 to 1"),
         (altered("ai", "assertionType"), "assertionType: must be one of STRICT, AI, MANUAL"),
         (altered(5, "turns", 0), "turns.0: must be an object"),

@@ -3,15 +3,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from app.chat import Answer, Message, ToolDefinition
+from app.chat import Answer, Message
 from app.errors import ProviderError
 from app.replay.engine import replay
-from app.replay.types import Drift, Judgement, ProducedCall, ReplayResult, TestCase, TurnResult
+from app.replay.findings import Drift, ProducedCall, ReplayResult, TurnResult
+from app.replay.types import Judgement, TestCase
 from tests.unit.replay.fakes import (
     FakeDraft,
     FakeJudge,
@@ -78,17 +78,18 @@ def test_a_call_the_draft_forgets_has_failed_and_a_new_one_is_extra() -> None:
     assert result.status == "failed"
     assert results(result) == [["passed", "failed", "passed"]]
     assert result.turns[0].steps[1].reason == "book was not called"
-    assert result.turns[0].extra == (ProducedCall("search", {"q": "x"}, "ok"),)
+    assert result.turns[0].extra == (ProducedCall("search", {"q": "x"}, "ok", "read", "recording"),)
 
 
-def test_extra_steps_never_fail() -> None:
-    case = TestCase(turns=(turn("?", call("f", 1), answer("x")),))
+def test_extra_reads_do_not_fail() -> None:
+    case = TestCase(turns=(turn("?", call("get", 1), answer("x")),))
+    script = calls(("get", 1), ("get", 1)), calls(("get", 1)), says("x")
 
-    assert replay(case, ports(scripted(calls(("f", 1), ("f", 1)), calls(("f", 1)), says("x")))).status == "passed"
+    assert replay(case, ports(scripted(*script))).status == "passed"
 
 
 def test_steps_out_of_order_pass_under_any_and_fail_in_order() -> None:
-    case = TestCase(turns=(turn("?", call("a"), call("b"), answer("x")),))
+    case = TestCase(turns=(turn("?", call("a"), call("b"), answer("x")),), order="any")
     script = calls(("b", {})), calls(("a", {})), says("x")
 
     assert replay(case, ports(scripted(*script))).status == "passed"
@@ -98,13 +99,19 @@ def test_steps_out_of_order_pass_under_any_and_fail_in_order() -> None:
 
 
 def test_a_disabled_step_is_ignored_whatever_happens() -> None:
-    case = TestCase(turns=(turn("?", call("f", 1, enabled=False), answer("x"), answer("y", answer="ignore")),))
+    case = TestCase(turns=(turn("?", call("get", 1, enabled=False), answer("x"), answer("y", answer="ignore")),))
 
-    result = replay(case, ports(scripted(calls(("f", 2)), says("x"))))
+    result = replay(case, ports(scripted(calls(("get", 2)), says("x"))))
 
     assert result.status == "passed"
     assert results(result) == [["ignored", "passed", "ignored"]]
-    assert result.turns[0].steps[0].actual == {"name": "f", "arguments": 2}
+    assert result.turns[0].steps[0].actual == {
+        "name": "get",
+        "arguments": 2,
+        "result": '{"error": "tool unavailable for these arguments"}',
+        "effect": "read",
+        "answeredBy": "none",
+    }
 
 
 def test_later_turns_see_what_the_draft_said() -> None:
@@ -149,7 +156,8 @@ def test_turns_with_recorded_history_can_be_played_side_by_side() -> None:
 
 
 def test_a_call_the_recording_cannot_answer_stops_the_replay() -> None:
-    case = TestCase(turns=(turn("?", call("a"), call("b"), answer("x")), turn("??", answer("y"))))
+    turns = turn("?", call("a"), call("b"), answer("x")), turn("??", answer("y"))
+    case = TestCase(turns=turns, on_missing="stop")
 
     result = replay(case, ports(scripted(calls(("a", {}), ("other", {})))))
 
@@ -160,11 +168,11 @@ def test_a_call_the_recording_cannot_answer_stops_the_replay() -> None:
 
 
 def test_or_the_model_is_told_that_the_tool_is_unavailable() -> None:
-    case = TestCase(turns=(turn("?", answer("x")),), on_missing="error")
-    model = scripted(calls(("other", {})), says("x"))
+    case = TestCase(turns=(turn("?", answer("x")),))
+    model = scripted(calls(("get_other", {})), says("x"))
 
     assert replay(case, ports(model)).status == "passed"
-    assert json.loads(model.asked[1][1][-1].text) == {"error": "tool unavailable"}
+    assert json.loads(model.asked[1][1][-1].text) == {"error": "tool unavailable for these arguments"}
 
 
 @pytest.mark.parametrize(("recorded_calls", "limit"), [(0, 8), (1, 8), (4, 8), (5, 10), (20, 40)])
@@ -245,30 +253,6 @@ def test_turns_that_were_cut_off_are_not_run_and_do_not_fail() -> None:
     assert result.turns[1].steps[0].reason == "its turn was cut off"
 
 
-def test_recorded_names_select_tools_and_recorded_definitions_fill_in() -> None:
-    draft = FakeDraft([ToolDefinition("a", "the draft's"), ToolDefinition("b")])
-    offered = ("a", {"name": "a", "description": "recorded"}, {"name": "c", "parameters": {"type": "object"}}, "gone")
-    model = scripted(says("x"))
-
-    result = replay(TestCase(turns=(turn("?", answer("x"), offered_tools=offered),)), ports(model, draft=draft))
-
-    assert model.asked[0][2] == (
-        ToolDefinition("a", "the draft's"),
-        ToolDefinition("c", parameters={"type": "object"}),
-    )
-    assert result.drift == Drift(tools=("gone",))
-
-
-@pytest.mark.parametrize(("offered", "names"), [(None, ["a", "b"]), ((), [])])
-def test_nothing_recorded_offers_all_and_an_empty_list_offers_none(offered: Any, names: list[str]) -> None:
-    draft = FakeDraft([ToolDefinition("a"), ToolDefinition("b")])
-    model = scripted(says("x"))
-
-    replay(TestCase(turns=(turn("?", answer("x"), offered_tools=offered),)), ports(model, draft=draft))
-
-    assert [tool.name for tool in model.asked[0][2]] == names
-
-
 def test_placeholder_values_that_no_longer_exist_are_drift() -> None:
     recorded = {"tone": "formal", "language": "en"}
     case = TestCase(turns=(turn("?", answer("x"), placeholders=recorded),))
@@ -323,7 +307,7 @@ def test_malformed_arguments_are_answered_and_shown_as_they_came() -> None:
     result = replay(case, ports(scripted(calls(("f", '{"q": "x')), says("y"))))
 
     assert results(result) == [["failed", "passed"]]
-    assert result.turns[0].steps[0].actual == {"name": "f", "arguments": '{"q": "x'}
+    assert result.turns[0].steps[0].actual["arguments"] == '{"q": "x'
 
 
 def test_a_refusal_is_the_answer() -> None:

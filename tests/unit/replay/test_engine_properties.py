@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from app.chat import Answer, Message
 from app.errors import ProviderError
 from app.replay.engine import replay
-from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, ReplayResult, TestCase
+from app.replay.findings import ReplayResult
+from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 from tests.unit.replay.fakes import FakeModel, Parrot, calls, ports, says
 
 values = st.recursive(

@@ -5,8 +5,9 @@ from itertools import count
 
 import pytest
 
-from app.chat import Tokens
+from app.chat import Tokens, ToolCall
 from app.replay.judge import ModelJudge, parse
+from app.replay.types import CheckedCall, Judgement
 from tests.unit.replay.fakes import FakeModel, says, scripted
 
 PASSED = '{"reasoning": "Same facts.", "verdict": "passed"}'
@@ -69,7 +70,6 @@ def test_without_a_usable_nonce_nobody_is_asked() -> None:
         '{"verdict": true, "reasoning": "x"}',
         '{"verdict": ["passed"], "reasoning": "x"}',
         '{"verdict": "passed", "reasoning": null}',
-        '{"verdict": "passed", "reasoning": "x", "note": "y"}',
         '{"verdict": "failed", "reasoning": "x", "verdict": "passed"}',
         '["passed", "x"]',
         "[" * 100_000,
@@ -105,3 +105,18 @@ def test_every_question_has_a_nonce_of_its_own() -> None:
     judge.judge("", "a", "b", "?")
 
     assert "nonce-1" in model.asked[1][0]
+
+
+def test_a_verdict_may_come_with_more_keys() -> None:
+    assert parse('{"verdict": "passed", "reasoning": "x", "confidence": 0.9}') == Judgement("passed", "x")
+
+
+def test_a_tool_is_played_from_its_recorded_calls() -> None:
+    model = FakeModel(lambda n, messages: says('```json\n{"stock": 3}\n```'))
+    examples = [CheckedCall(name="get_stock", arguments={"sku": "A"}, result={"stock": 5})]
+
+    played = ModelJudge(model, lambda: "n" * 16).simulate(ToolCall("", "get_stock", {"sku": "B"}), None, examples)
+
+    assert played.result == {"stock": 3}
+    assert '"stock": 5' in model.asked[0][1][0].text
+    assert '{"sku": "B"}' in model.asked[0][1][0].text

@@ -10,17 +10,18 @@ from app.chat import Tokens
 from app.errors import Invalid
 from app.replay.documents import dump, load
 from app.replay.engine import replay
-from app.replay.results import conclude, counts, with_verdict
-from app.replay.types import (
+from app.replay.findings import (
     Difference,
     Drift,
     ProducedAnswer,
     ProducedCall,
     ReplayResult,
     StepVerdict,
-    TestCase,
     TurnResult,
+    Violation,
 )
+from app.replay.results import conclude, counts, with_verdict
+from app.replay.types import TestCase
 from tests.unit.replay.fakes import answer, call, calls, ports, says, scripted, turn
 
 
@@ -31,7 +32,7 @@ def verdict(result: Any) -> StepVerdict:
 def reviewed(*steps: Any) -> ReplayResult:
     turns = tuple(TurnResult("?", tuple(map(verdict, each))) for each in steps)
     case = TestCase(turns=tuple(turn("?") for _ in turns))
-    return conclude(case, dict(enumerate(turns)))
+    return conclude(case, dict(enumerate(turns)), {})
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_the_status_is_that_of_the_worst_step(steps: list[str], status: str) -> 
 def test_a_turn_that_never_came_back_fails_the_replay() -> None:
     case = TestCase(turns=(turn("a", answer("x")), turn("b", answer("y"))))
 
-    result = conclude(case, {0: TurnResult("a", (verdict("passed"),))})
+    result = conclude(case, {0: TurnResult("a", (verdict("passed"),))}, {})
 
     assert result.status == "failed"
     assert result.turns[1].steps[0].result == "not_run"
@@ -62,7 +63,7 @@ def test_drift_and_tokens_are_those_of_all_turns() -> None:
     first = TurnResult("a", (), drift=Drift({"tone": "x"}, ("f", "g")), tokens=Tokens(1, 2))
     second = TurnResult("b", (), drift=Drift({"size": "y"}, ("g",)), tokens=Tokens(3, 4))
 
-    result = conclude(case, {0: first, 1: second})
+    result = conclude(case, {0: first, 1: second}, {})
 
     assert result.drift == Drift({"tone": "x", "size": "y"}, ("f", "g"))
     assert result.tokens == Tokens(4, 6)
@@ -90,6 +91,29 @@ def test_a_person_s_verdict_does_not_mend_a_replay_that_was_cancelled() -> None:
     assert with_verdict(waiting, 0, "passed").status == "cancelled"
 
 
+def test_a_person_may_overrule_a_judge_whose_verdict_is_kept() -> None:
+    step = replace(verdict("failed"), decided_by="judge")
+    case = TestCase(turns=(turn("?"),))
+    judged = conclude(case, {0: TurnResult("?", (step,))}, {})
+
+    once = with_verdict(judged, 0, "passed")
+    twice = with_verdict(once, 0, "failed")
+
+    assert (judged.status, once.status, twice.status) == ("failed", "passed", "failed")
+    assert once.turns[0].steps[0] == replace(step, result="passed", decided_by="person", judged="failed")
+    assert twice.turns[0].steps[0] == replace(step, decided_by="person", judged="failed")
+
+
+def test_a_violation_fails_whatever_needs_review() -> None:
+    violation = Violation("extra_write", "pay", 0, {}, "Turn 1: pay was called")
+    turns = {0: TurnResult("?", (verdict("needs_review"),), violations=(violation,))}
+
+    result = conclude(TestCase(turns=(turn("?"),)), turns, {})
+
+    assert (result.status, result.violations) == ("failed", (violation,))
+    assert with_verdict(result, 0, "passed").status == "failed"
+
+
 @pytest.mark.parametrize(("n", "given"), [(0, "passed"), (2, "passed"), (-1, "passed"), (1, "ignored")])
 def test_only_a_step_that_needs_review_takes_a_verdict(n: int, given: Any) -> None:
     with pytest.raises(Invalid):
@@ -112,7 +136,7 @@ def test_a_result_comes_back_from_json_as_it_was() -> None:
 
 def test_the_written_form_is_the_contract_s() -> None:
     steps = (StepVerdict("answer", "failed", "x", "y", "the answer differs", (Difference("/a", 1),)),)
-    extra = ProducedCall("f", {"a": 1}, "ok"), ProducedAnswer("z")
+    extra = ProducedCall("f", {"a": 1}, "ok", "write", "recording"), ProducedAnswer("z")
     written = dump(ReplayResult("failed", (TurnResult("?", steps, extra, "step_limit"),)))
 
     assert written["turns"][0]["steps"] == [
@@ -126,7 +150,14 @@ def test_the_written_form_is_the_contract_s() -> None:
         }
     ]
     assert written["turns"][0]["extra"] == [
-        {"kind": "tool_call", "name": "f", "arguments": {"a": 1}, "result": "ok"},
+        {
+            "kind": "tool_call",
+            "name": "f",
+            "arguments": {"a": 1},
+            "result": "ok",
+            "effect": "write",
+            "answeredBy": "recording",
+        },
         {"kind": "answer", "text": "z"},
     ]
     assert written["tokens"] == {"prompt": 0, "completion": 0, "total": 0}

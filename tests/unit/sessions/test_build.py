@@ -116,7 +116,7 @@ def test_text_beside_tool_calls_is_shown_and_is_no_step() -> None:
 
     turn = turn_of(chat(1, outputs=[output]))
 
-    assert turn.steps == ()
+    assert [step.kind for step in turn.steps] == ["tool_call"]
     assert turn.spans[0].text_beside_tools == "Let me see"
 
 
@@ -196,16 +196,6 @@ def test_only_model_calls_count_tokens() -> None:
     agent = numbered(1, {"gen_ai.operation.name": "invoke_agent", **tokens})
 
     assert turn_of(agent, chat(2, more=tokens), chat(3, more=tokens)).usage == Usage(6, 2)
-
-
-def test_calls_without_a_span_are_named_and_those_with_one_are_not() -> None:
-    turn = turn_of(
-        chat(1, [said("user", "Hi")], [called(("c1", "a"), ("c2", "b"), ("c3", "b"))]),
-        tool(2, "a", {"gen_ai.tool.call.id": "c1"}),
-        tool(3, "b"),
-    )
-
-    assert turn.warnings == ("Tool calls without a span of their own can't be checked: b.",)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +321,7 @@ def test_an_only_argument_is_named_by_the_call_that_it_is_of(recorded: str, call
     ids = {"gen_ai.tool.call.id": call_id} if call_id else {}
     ran = tool(2, more={"gen_ai.tool.call.arguments": recorded, **ids})
 
-    (step,) = turn_of(ran, asked).steps
+    step = turn_of(ran, asked).steps[-1]
 
     assert step.arguments == shown
 

@@ -82,6 +82,41 @@ def json_in_json(size: int) -> bytes:
     return export(span(CHAT | {"gen_ai.input.messages": text, "gen_ai.output.messages": text}))
 
 
+def messages(*found: Any) -> dict[str, Any]:
+    return {"gen_ai.input.messages": json.dumps(found)}
+
+
+def asks(number: int, call_id: str) -> dict[str, Any]:
+    return {"role": "assistant", "tool_calls": [{"id": call_id, "name": "t", "arguments": {"n": number}}]}
+
+
+def tells(call_id: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": "x"}
+
+
+def calls_in_messages(size: int) -> bytes:
+    found = [one for n in range(size) for one in (asks(n, f"c{n}"), tells(f"c{n}"))]
+    return export(numbered(1, CHAT | messages(*found)), numbered(2, CHAT | messages(*found)))
+
+
+def calls_of_one_id(size: int) -> bytes:
+    found = [asks(n % 7, "c") for n in range(size)] + [tells("c")] * size
+    return export(numbered(1, CHAT | messages(*found)), numbered(2, CHAT | messages(*found)))
+
+
+def equal_calls_and_tool_spans(size: int) -> bytes:
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"}
+    return export(
+        numbered(1, CHAT | messages(*(asks(1, "") for _ in range(size)))),
+        *(numbered(number, tool | {"gen_ai.tool.call.arguments": '{"n":1}'}) for number in range(2, size)),
+    )
+
+
+def responses_without_calls(size: int) -> bytes:
+    asked = CHAT | {"gen_ai.output.messages": json.dumps([asks(n, f"c{n}") for n in range(size)])}
+    return export(numbered(1, asked), *(numbered(n + 2, CHAT | messages(tells(f"c{n}"))) for n in range(size)))
+
+
 def read(batch: bytes) -> None:
     """All that is done with a batch on its way in and with a session on its way out."""
     spans = decode(batch).spans
@@ -103,6 +138,10 @@ def read(batch: bytes) -> None:
         numbered_messages,
         one_resource_without_a_prompt,
         json_in_json,
+        calls_in_messages,
+        calls_of_one_id,
+        equal_calls_and_tool_spans,
+        responses_without_calls,
     ],
 )
 def test_twice_the_spans_take_at_most_twice_the_calls(batch: Callable[[int], bytes]) -> None:

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from app.chat import ToolCall
 from app.otlp.normalise.messages import Message, read_messages, read_text
+from app.otlp.normalise.responses import ToolResponse
 
 PARIS = ToolCall("c1", "get_weather", {"city": "Paris"})
 USER = Message("user", "Hi")
 ASSISTANT = Message("assistant", "Hello", (PARIS,))
+TOLD = Message("tool", responses=(ToolResponse("c1", result=18),))
+TOLD_BY_USER = Message("user", responses=TOLD.responses)
 
 SHAPES: dict[str, tuple[Any, list[Message]]] = {
     "GenAI parts": (
@@ -69,7 +72,7 @@ SHAPES: dict[str, tuple[Any, list[Message]]] = {
             {"type": "function_call_output", "call_id": "c1", "output": "18"},
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hello"}]},
         ],
-        [USER, Message("user"), Message("assistant", None, (PARIS,)), Message("tool"), Message("assistant", "Hello")],
+        [USER, Message("user"), Message("assistant", None, (PARIS,)), TOLD, Message("assistant", "Hello")],
     ),
     "Anthropic": (
         [
@@ -84,7 +87,7 @@ SHAPES: dict[str, tuple[Any, list[Message]]] = {
             },
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "18"}]},
         ],
-        [USER, Message("assistant", "Hello", (PARIS,), "hm"), Message("user")],
+        [USER, Message("assistant", "Hello", (PARIS,), "hm"), TOLD_BY_USER],
     ),
     "Gemini": (
         {
@@ -102,7 +105,11 @@ SHAPES: dict[str, tuple[Any, list[Message]]] = {
                 {"role": "user", "parts": [{"function_response": {"name": "get_weather", "response": {}}}]},
             ]
         },
-        [USER, Message("assistant", "Hello", (PARIS,), "hm"), Message("user")],
+        [
+            USER,
+            Message("assistant", "Hello", (PARIS,), "hm"),
+            Message("user", responses=(ToolResponse("", "get_weather", {}),)),
+        ],
     ),
     "Bedrock": (
         [
@@ -116,7 +123,7 @@ SHAPES: dict[str, tuple[Any, list[Message]]] = {
             },
             {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "18"}]}}]},
         ],
-        [USER, ASSISTANT, Message("user")],
+        [USER, ASSISTANT, TOLD_BY_USER],
     ),
     "Vercel": (
         [
@@ -130,7 +137,7 @@ SHAPES: dict[str, tuple[Any, list[Message]]] = {
             },
             {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "result": 18}]},
         ],
-        [USER, ASSISTANT, Message("tool")],
+        [USER, ASSISTANT, TOLD],
     ),
     "LangChain messages": (
         {

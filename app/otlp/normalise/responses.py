@@ -1,0 +1,116 @@
+"""What tools answered, out of messages of every shape in wide use."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from app.otlp.normalise.toolio import result_in_block
+from app.otlp.values import json_container, unwrapped_json
+
+_KINDS = (
+    "tool_call_response",
+    "tool_result",
+    "tool-result",
+    "tool-return",
+    "tool_response",
+    "function_call_output",
+    "function_response",
+    "server_tool_call_response",
+)
+_WRAPPERS = ("functionResponse", "function_response", "toolResponse", "toolResult", "server_tool_call_response")
+_OWN_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id")
+_IDS = (*_OWN_IDS, "id", "ref")
+_NAMES = ("name", "toolName", "tool_name")
+_VALUES = ("response", "result", "output", "content", "structuredContent")
+_TEXT_BLOCKS = ("text", "input_text", "output_text", None)
+# The AI SDK says with the result of what kind it is.
+_TYPED = {"text": False, "json": False, "content": False, "error-text": True, "error-json": True}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResponse:
+    """A tool's answer to a call: a JSON value or text, or the words of its error.
+
+    `call_id` and `name` are empty where the message does not say them.
+    """
+
+    call_id: str = ""
+    name: str = ""
+    result: Any = None
+    error: str | None = None
+
+
+def read_response(part: Any) -> ToolResponse | None:
+    """The response in a part of a message or in an item of a list; None where it is something else."""
+    if not isinstance(part, dict):
+        return None
+    for wrapper in _WRAPPERS:
+        if isinstance(inner := part.get(wrapper), dict):
+            return _response({**part, **inner})
+    kind = part.get("type") or part.get("kind") or part.get("part_kind")
+    return _response(part) if kind in _KINDS else None
+
+
+def read_tool_message(message: dict[str, Any]) -> ToolResponse | None:
+    """The response that a message of role tool is as a whole; None where its content was not recorded."""
+    content = message.get("content")
+    if content is None or (isinstance(content, dict) and content.get("type") == "function"):
+        return None  # Langfuse records the definitions of the offered tools as such messages
+    return _response({key: value for key, value in message.items() if key not in _VALUES} | {"content": content})
+
+
+def answers_a_call(message: dict[str, Any]) -> bool:
+    """Return whether a message names the call that it answers, whatever its role is."""
+    return _text(message, _OWN_IDS[:2]) != ""
+
+
+def _response(fields: dict[str, Any]) -> ToolResponse | None:
+    error = fields.get("error")
+    given = next((key for key in _VALUES if key in fields), None)
+    if given is None and not error:
+        return None
+    value, failed = _typed(fields[given]) if given else (None, False)
+    result = _result(value)
+    call_id, name = _text(fields, _IDS), _text(fields, _NAMES)
+    if not (failed or error or _says_failed(fields)):
+        return ToolResponse(call_id, name, result)
+    words = error if error and error is not True else result
+    return ToolResponse(call_id, name, error=_words(words))
+
+
+def _says_failed(fields: dict[str, Any]) -> bool:
+    return fields.get("is_error") is True or fields.get("isError") is True or fields.get("status") == "error"
+
+
+def _words(error: Any) -> str:
+    if error in (None, "", {}, []):
+        return "failed"
+    return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+
+
+def _typed(value: Any) -> tuple[Any, bool]:
+    """A value out of the AI SDK's `{type, value}`, and whether its type is an error's."""
+    if isinstance(value, dict) and value.keys() == {"type", "value"} and value["type"] in _TYPED:
+        return value["value"], _TYPED[value["type"]]
+    return value, False
+
+
+def _result(value: Any) -> Any:
+    """A result as JSON where it is JSON; the text of blocks of text."""
+    blocks = json_container(value)
+    if isinstance(blocks, list) and blocks and all(map(_is_text, blocks)):
+        texts = [block["text"] for block in blocks]
+        return unwrapped_json(texts[0]) if len(texts) == 1 else "\n".join(texts)
+    return result_in_block(value)
+
+
+def _is_text(block: Any) -> bool:
+    if not isinstance(block, dict) or not isinstance(block.get("text"), str):
+        return False
+    return block.get("type") in _TEXT_BLOCKS and (block.keys() == {"text"} or "type" in block)
+
+
+def _text(fields: dict[str, Any], keys: tuple[str, ...]) -> str:
+    return next((fields[key] for key in keys if isinstance(fields.get(key), str) and fields[key]), "")

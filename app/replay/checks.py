@@ -1,0 +1,222 @@
+"""Checks the steps that a draft produced: arguments by their matchers, answers by text, facts and polarity."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Literal
+
+from msgspec import UNSET
+
+from app.chat import ToolCall
+from app.patterns import found as found_in
+from app.replay.arguments import compare_arguments
+from app.replay.compare import arguments_of, differences, pointers
+from app.replay.effects import Tool
+from app.replay.facts import Facts, compare_facts
+from app.replay.findings import DecidedBy, Difference, ProducedStep
+from app.replay.matchers import parse_matchers
+from app.replay.polarity import polarity_differs
+from app.replay.sources import Sources
+from app.replay.types import CaseStep, Check, CheckedAnswer, CheckedCall
+from app.storable import decode_json
+
+MOST_DIFFERENCES = 100  # that a verdict keeps
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeTask:
+    """A question to a judge; `assertion` is the test case's where it is None."""
+
+    assertion: str | None
+    expected: str
+    actual: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The result of a comparison; with a `task`, it is the result where no judge can be asked.
+
+    `facts` are the values that were compared, where any were.
+    """
+
+    result: Literal["passed", "failed", "needs_review"]
+    reason: str | None = None
+    diff: tuple[Difference, ...] = ()
+    facts: Facts | None = None
+    decided_by: DecidedBy | None = "check"
+    task: JudgeTask | None = None
+
+
+PASSED = Comparison("passed")
+
+
+@dataclass(frozen=True, slots=True)
+class Checker:
+    """Compares the steps of one turn.
+
+    `sources()` reads the texts and values from which a draft may take its own; it is called only if a comparison needs
+    them. `judges` is False where no model may settle what the `meaning` of an answer leaves open.
+    """
+
+    tools: Mapping[str, Tool]
+    sources: Callable[[], Sources]
+    judges: bool = True
+
+    def is_plain(self, step: CheckedCall) -> bool:
+        """Return True if the check of a call accepts equal arguments alone."""
+        return step.check.arguments == "exact" and not step.check.ignore_paths and not self._matchers(step)
+
+    def accepts(self, step: CheckedCall, call: ToolCall) -> bool:
+        """Return True unless the arguments of a call, which differ from those of the step, fail its check."""
+        return not self.is_plain(step) and self._call(step, call.arguments).result != "failed"
+
+    def compare(self, step: CaseStep, produced: ProducedStep) -> Comparison:
+        """Compare two steps of the same kind and, for tool calls, the same name."""
+        if step.kind == "tool_call" and produced.kind == "tool_call":
+            return self._call(step, produced.arguments)
+        if step.kind == "answer" and produced.kind == "answer":
+            return self._answer(step, produced.text)
+        raise TypeError(f"can't compare steps of the kinds {step.kind} and {produced.kind}")
+
+    def _matchers(self, step: CheckedCall) -> Mapping[str, Any]:
+        of_tool = self.tools[step.name].arguments if step.name in self.tools else {}
+        return {**of_tool, **step.check.arguments} if isinstance(step.check.arguments, dict) else of_tool
+
+    def _call(self, step: CheckedCall, arguments: Any) -> Comparison:
+        if step.check.arguments == "ignore":
+            return PASSED
+        compared = compare_arguments(
+            arguments_of(step.arguments),
+            arguments_of(arguments),
+            parse_matchers(self._matchers(step)),
+            self.sources,
+            subset=step.check.arguments == "subset",
+            ignored=pointers(step.check.ignore_paths),
+        )
+        found = _unless_any(f"{step.name} was called with other arguments", iter(compared.differences))
+        found = replace(found, facts=compared.facts)
+        if found.result == "failed" or not compared.questions:
+            return found
+        assertion = "; ".join(f"{each.path}: {each.assertion}" for each in compared.questions)
+        sides = ({each.path: getattr(each, side) for each in compared.questions} for side in ("expected", "actual"))
+        task = JudgeTask(assertion, *(json.dumps(side, ensure_ascii=False) for side in sides))
+        reason = "no model may judge the arguments"
+        return replace(found, result="needs_review", reason=reason, decided_by=None, task=task)
+
+    def _answer(self, step: CheckedAnswer, actual: str) -> Comparison:
+        expected = expected_answer(step)
+        match step.check.answer:
+            case "ai":
+                assertion = step.check.value if isinstance(step.check.value, str) else None
+                task = JudgeTask(assertion, step.text, actual)
+                return Comparison("needs_review", "no model may judge the answer", decided_by=None, task=task)
+            case "manual":
+                return Comparison("needs_review", "a person decides", decided_by=None)
+            case "ignore":
+                return PASSED
+            case "contains":
+                return _contains(str(expected), actual)
+            case "regex":
+                return _matches(str(expected), actual)
+            case "json_subset":
+                return _json_subset(step.check, expected, actual)
+            case "strict":
+                return replace(_strict(step.check, str(expected), actual), decided_by="text")
+            case "facts":
+                return self._facts(str(expected), actual)
+            case "meaning":
+                return self._meaning(step.check, str(expected), actual)
+
+    def _facts(self, expected: str, actual: str) -> Comparison:
+        facts = compare_facts(expected, actual, self.sources())
+        reasons = [
+            f"the answer {verb} {_listed(values)}"
+            for verb, values in (("lost", facts.lost), ("invented", facts.invented))
+            if values
+        ]
+        if reasons:
+            return replace(_text_differs("; ".join(reasons), expected, actual), facts=facts, decided_by="facts")
+        return Comparison("passed", facts=facts, decided_by="facts")
+
+    def _meaning(self, check: Check, expected: str, actual: str) -> Comparison:
+        """Return the first that decides: the text, the values in it, a judge (docs/reference/gate.md)."""
+        by_text = replace(_strict(check, expected, actual), decided_by="text")
+        if by_text.result == "passed":
+            return by_text
+        by_facts = self._facts(expected, actual)
+        if by_facts.result == "failed":
+            return by_facts
+        task = JudgeTask("", expected, actual) if self.judges else None
+        if polarity_differs(expected, actual):
+            reason = "the answer may say the opposite of what was recorded"
+            return replace(by_facts, result="needs_review", reason=reason, decided_by="guard", task=task)
+        if by_facts.facts and not by_facts.facts.kept:
+            return replace(by_text, facts=by_facts.facts, task=task)
+        return by_facts
+
+
+def expected_answer(step: CheckedAnswer) -> Any:
+    """Return what an answer is compared with: the check's value, else the recorded text."""
+    has_value = step.check.value is not None and step.check.answer not in ("ai", "manual", "ignore")
+    return step.check.value if has_value else step.text
+
+
+def _listed(values: tuple[str, ...]) -> str:
+    return ", ".join(values[:5]) + (" and others" if len(values) > 5 else "")
+
+
+def _strict(check: Check, expected: str, actual: str) -> Comparison:
+    left, right = _parse_json(expected), _parse_json(actual)
+    if left is not UNSET and right is not UNSET:
+        return _unless_any("the answer differs", differences(left, right, ignored=pointers(check.ignore_paths)))
+    if _folded(expected) == _folded(actual):
+        return PASSED
+    return _text_differs("the answer differs", expected, actual)
+
+
+def _contains(expected: str, actual: str) -> Comparison:
+    searched = _folded(expected)
+    if searched and searched in _folded(actual):
+        return PASSED
+    reason = "the answer does not contain the text" if searched else "there is no text to look for"
+    return _text_differs(reason, expected, actual)
+
+
+def _matches(pattern: str, actual: str) -> Comparison:
+    if found_in(pattern, actual):
+        return PASSED
+    return _text_differs("the answer does not match the pattern", pattern, actual)
+
+
+def _json_subset(check: Check, expected: Any, actual: str) -> Comparison:
+    left = _parse_json(expected) if isinstance(expected, str) else expected
+    right = _parse_json(actual)
+    for value, reason in ((left, "what is expected is no JSON"), (right, "the answer is no JSON")):
+        if value is UNSET:
+            return _text_differs(reason, expected, actual)
+    lacking = differences(left, right, subset=True, ignored=pointers(check.ignore_paths))
+    return _unless_any("the answer lacks what is expected", lacking)
+
+
+def _unless_any(reason: str, found_differences: Iterator[Difference]) -> Comparison:
+    """Pass unless there are differences, of which a diff shows the first: people read it."""
+    diff = tuple(islice(found_differences, MOST_DIFFERENCES))
+    return Comparison("failed", reason, diff) if diff else PASSED
+
+
+def _text_differs(reason: str, expected: Any, actual: str) -> Comparison:
+    return Comparison("failed", reason, (Difference("", expected, actual),))
+
+
+def _parse_json(text: str) -> Any:
+    """Return the JSON value of a text in storable form; UNSET when it has none, or nests too deeply for that."""
+    try:
+        return decode_json(text)
+    except ValueError:
+        return UNSET
+
+
+def _folded(text: str) -> str:
+    """Trim the text, make runs of white space one space, and ignore case."""
+    return " ".join(text.split()).casefold()

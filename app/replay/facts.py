@@ -1,0 +1,67 @@
+"""Compares the values of a recorded text with those of a new one: which are kept, lost, or invented.
+
+A value is *lost* when it stands in the recorded text and in a source that the new text has to be true to (a tool's
+result, an argument, the user's message), and in no form in the new text. What the user said in this turn may be left
+out by an answer, though not by an argument. A value is *invented* when it stands in the new text and neither in the
+recorded one nor in any source.
+
+Two exceptions keep good texts from failing. A bare whole number that is the length of a list in a tool's result, or
+an ordinal up to it, is not invented: "3 options". And a recorded number is kept when the new text writes it as a word:
+"three options"; such a word is no value otherwise, so it is neither lost nor invented.
+
+What stands in what relation is not compared: "A-1 for $5 and A-2 for $9" has the values of "A-1 for $9 and A-2 for $5".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from app.replay.names import folded_words
+from app.replay.quantities import read_unit
+from app.replay.sources import Forms, Sources
+from app.replay.value_kinds import Value, plainly
+from app.replay.values import find_values
+from app.replay.vocabulary import NUMBER_WORDS
+
+_NUMBER_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(NUMBER_WORDS)})(?!\w)", re.IGNORECASE)
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """The values of a recorded text that a new one kept and lost, as recorded; and what it invented, as it has them."""
+
+    kept: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    invented: tuple[str, ...] = ()
+
+    @property
+    def agree(self) -> bool:
+        """True if nothing is lost and nothing invented."""
+        return not self.lost and not self.invented
+
+
+def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: bool = False) -> Facts:
+    """Compare a recorded text with a new one; `keep_said` for arguments, which must repeat what the user said.
+
+    Never raises; the work grows in step with both texts.
+    """
+    found = find_values(produced)
+    forms, words = Forms((*found, *_spelled_out(produced))), folded_words(produced)
+    bound = sources.bound(recorded, keep_said=keep_said)
+    stands = [words.issuperset(value.form.split()) if value.kind == "name" else value in forms for value in bound]
+    before = Forms(find_values(recorded))
+    new = [value for value in found if value not in before and not sources.support(value)]
+    return Facts(
+        tuple(value.spelling for value, here in zip(bound, stands, strict=True) if here),
+        tuple(value.spelling for value, here in zip(bound, stands, strict=True) if not here),
+        tuple(dict.fromkeys(value.spelling for value in new)),
+    )
+
+
+def _spelled_out(text: str) -> Iterator[Value]:
+    """Yield the numbers that a text writes as words, with their units."""
+    plain = plainly(text)
+    for match in _NUMBER_WORD.finditer(plain):
+        yield Value("number", NUMBER_WORDS[match[0].lower()], read_unit(plain, match.end())[0])

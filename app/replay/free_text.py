@@ -1,0 +1,74 @@
+"""Proposes which arguments of a recorded call are free text: what a model words anew at every run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from app.pointers import format_pointer
+
+FREE_KEYS = frozenset({"query", "body", "message", "reason", "note", "subject", "summary"})
+SEVERAL_WORDS = 3
+
+_FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")  # keywords of a text that nobody words freely
+_FREE_BY_DESCRIPTION = ("free text", "free-text", "freetext", "free form", "free-form", "natural language")
+
+
+def free_paths(
+    arguments: Any,
+    schema: Mapping[str, Any] | None = None,
+    *,
+    is_read: bool = False,
+    user: str = "",
+    results: Sequence[Any] = (),
+) -> dict[str, str]:
+    """Return `{POINTER: MATCHER}` for the texts of a call that are free, with `*` for the places of a list.
+
+    A text is free if its key is one of `FREE_KEYS` in any case and at any depth, if the description in the tool's
+    schema says so, or if it has `SEVERAL_WORDS` and stands as it is neither in the user's message nor in a tool's
+    result. It is not if the schema fixes it, by an enum or a format. Free text that a tool `is_read` takes is a search:
+    `any` fits; other free text is compared by `facts`.
+    """
+    matcher = "any" if is_read else "facts"
+    known = [_folded(user), *(_folded(text) for result in results for _, _, text in _texts(result, None))]
+    return {
+        pointer: matcher
+        for pointer, part, text in _texts(arguments, schema)
+        if not any(keyword in part for keyword in _FIXED_BY_SCHEMA)
+        and (_key(pointer) in FREE_KEYS or _described_as_free(part) or _is_worded(text, known))
+    }
+
+
+def _is_worded(text: str, known: Sequence[str]) -> bool:
+    folded = _folded(text)
+    return len(folded.split()) >= SEVERAL_WORDS and not any(folded in other for other in known)
+
+
+def _described_as_free(schema: Mapping[str, Any]) -> bool:
+    description = str(schema.get("description") or "").lower()
+    return any(phrase in description for phrase in _FREE_BY_DESCRIPTION)
+
+
+def _key(pointer: str) -> str:
+    """Return the last key of a pointer; that of a list for its places."""
+    return pointer.removesuffix("/*").rpartition("/")[2].casefold()
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _texts(value: Any, schema: Mapping[str, Any] | None) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    """Yield the pointer, the schema and the text of every text in a JSON value."""
+    pending: list[tuple[tuple[str, ...], Any, Any]] = [((), schema, value)]
+    while pending:
+        path, part, inner = pending.pop()
+        part = part if isinstance(part, Mapping) else {}
+        if isinstance(inner, dict):
+            properties = part.get("properties")
+            known = properties if isinstance(properties, Mapping) else {}
+            pending += [((*path, key), known.get(key), child) for key, child in reversed(inner.items())]
+        elif isinstance(inner, list):
+            pending += [((*path, "*"), part.get("items"), child) for child in reversed(inner)]
+        elif isinstance(inner, str):
+            yield format_pointer(path), part, inner

@@ -1,0 +1,92 @@
+"""Pairs the members of two sequences: by a maximum matching, or by a longest common subsequence."""
+
+from collections.abc import Callable, Sequence
+
+Pairs = dict[int, int]  # an index on the left to an index on the right
+
+
+class Matching:
+    """Pairs lefts, which come one after the other, with rights: always a maximum matching of those that came.
+
+    A left that is paired stays paired, perhaps with another right. `first` and `then` have bit r set for each right;
+    as many as possible of `first` are paired before any of `then`. Each left searches an augmenting path by breadth
+    over bit sets; what a search reached in vain is never searched again, for no later path can lead through it.
+    """
+
+    def __init__(self, first: int, then: int = 0) -> None:
+        self.owners: dict[int, int] = {}  # right to left
+        self._adjacent: dict[int, int] = {}
+        self._first = first
+        self._free = self._alive = first | then
+
+    def add(self, left: int, adjacent: int, preferred: int = 0) -> int | None:
+        """Add a left that may have each right of `adjacent`; return its right, a free one of `preferred` if it can."""
+        self._adjacent[left] = adjacent
+        if found := adjacent & preferred & self._free & self._first:
+            return self._augment({}, left, lowest_bit(found))
+        reached: dict[int, int] = {}
+        unseen, queue, spare = self._alive, [left], None
+        for left in queue:  # grows while it is walked
+            free = self._adjacent[left] & self._free
+            if found := free & self._first:
+                return self._augment(reached, left, lowest_bit(found))
+            spare = spare or ((left, lowest_bit(free)) if free else None)
+            unvisited = self._adjacent[left] & unseen & ~self._free
+            unseen &= ~unvisited
+            while unvisited:
+                right = lowest_bit(unvisited)
+                unvisited ^= 1 << right
+                reached[right] = left
+                queue.append(self.owners[right])
+        if spare:
+            return self._augment(reached, *spare)
+        self._alive = unseen
+        return None
+
+    def _augment(self, reached: dict[int, int], left: int, right: int) -> int:
+        """Give `left` the free `right`, the one that it had before to the left that reached that, and so on."""
+        self._free ^= 1 << right
+        had = {owner: each for each, owner in self.owners.items() if each in reached}
+        while True:
+            self.owners[right] = left
+            if left not in had:
+                return right
+            right = had[left]
+            left = reached[right]
+
+
+def lowest_bit(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
+
+
+def longest_common_subsequence(lefts: int, rights: int, weight: Callable[[int, int], int]) -> Pairs:
+    """Return the pairs, rising on both sides, with the largest sum of `weight`; none has the weight 0.
+
+    O(lefts x rights) in time; a byte for each in memory. Of equal choices the lowest index is taken.
+    """
+    best = [0] * (rights + 1)  # of the suffixes that begin at the row below
+    choices: list[bytearray] = []
+    for left in reversed(range(lefts)):
+        row, choice = [0] * (rights + 1), bytearray(rights)
+        for right in reversed(range(rights)):
+            value = weight(left, right)
+            paired = best[right + 1] + value if value else -1
+            row[right], choice[right] = max((paired, 2), (row[right + 1], 1), (best[right], 0))
+        best = row
+        choices.append(choice)
+    return _follow(choices[::-1], lefts, rights)
+
+
+def _follow(choices: Sequence[bytearray], lefts: int, rights: int) -> Pairs:
+    pairs: Pairs = {}
+    left = right = 0
+    while left < lefts and right < rights:
+        match choices[left][right]:
+            case 2:
+                pairs[left] = right
+                left, right = left + 1, right + 1
+            case 1:
+                right += 1
+            case _:
+                left += 1
+    return pairs

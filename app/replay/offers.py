@@ -1,0 +1,41 @@
+"""Chooses the tools that a replayed turn offers to the model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.chat import ToolDefinition
+from app.replay.effects import parameters_of, recorded_definitions
+from app.replay.types import CaseTurn, DraftPort
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tools of a turn, and the recorded names that can't be offered any more."""
+
+    tools: tuple[ToolDefinition, ...]
+    gone: tuple[str, ...] = ()
+
+
+def offered_tools(turn: CaseTurn, draft: DraftPort) -> Offer:
+    """Return the draft's tools, without those that the agent left out of its version's when it was recorded.
+
+    Where the prompt never defined tools, they live in the agent's code: the recorded definitions are offered.
+    """
+    recorded = recorded_definitions(turn.offered_tools or ())
+    if draft.agent_owns_tools:
+        known = [_definition(name, entry) for name, entry in recorded.items() if entry]
+        return Offer(tuple(known), tuple(name for name, entry in recorded.items() if not entry))
+    defined = {tool.name for tool in draft.tools}
+    gone = tuple(name for name in recorded if name not in defined)
+    if turn.offered_tools is None:
+        return Offer(tuple(draft.tools), gone)
+    used = {step.name for step in turn.steps if step.kind == "tool_call"}
+    left_out = draft.version_tools(turn.prompt_version) - recorded.keys() - used
+    return Offer(tuple(tool for tool in draft.tools if tool.name not in left_out), gone)
+
+
+def _definition(name: str, recorded: Mapping[str, Any]) -> ToolDefinition:
+    function = recorded.get("function")
+    description = (function if isinstance(function, dict) else recorded).get("description")
+    return ToolDefinition(name, str(description or ""), parameters_of(recorded))

@@ -1,0 +1,183 @@
+"""The values of what a turn's texts can draw on: its instruction, its messages, and what tools got and gave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+from app.replay.names import find_names, folded_words, name_words, plain_words
+from app.replay.value_kinds import Value
+from app.replay.values import find_values
+from app.replay.vocabulary import NO_NAME_KEYS
+from app.storable import decode_json
+
+Form = tuple[str, str]  # what kind of form it is, and the form
+
+_LONG_FRACTION = 5  # digits after the point that only arithmetic produces
+
+
+class Forms:
+    """The forms of many values; `value in forms` tells if one of them means the same."""
+
+    def __init__(self, values: Iterable[Value] = ()) -> None:
+        self._details: dict[Form, set[str]] = {}
+        for value in values:
+            self.add(value)
+
+    def add(self, value: Value) -> None:
+        for form, detail in _offered(value):
+            self._details.setdefault(form, set()).add(detail)
+
+    def __contains__(self, value: Value) -> bool:
+        return any(self._holds(form, value.detail) for form in _accepted(value))
+
+    def _holds(self, form: Form, detail: str) -> bool:
+        details = self._details.get(form, ())
+        return bool(details) and (not detail or "" in details or detail in details)
+
+
+class Sources:
+    """The values that a turn's texts may bring, built once for many comparisons.
+
+    `user` is the text that the user sent in this turn, `messages` are what was said before. `arguments` and `results`
+    are those of the turn's recorded calls: any JSON values, of which every leaf and every key is read, and texts that
+    are JSON as such.
+    """
+
+    def __init__(
+        self,
+        *,
+        instruction: str = "",
+        user: str = "",
+        messages: Sequence[str] = (),
+        arguments: Sequence[Any] = (),
+        results: Sequence[Any] = (),
+    ) -> None:
+        texts, lengths = _texts(arguments), set[int]()
+        texts += _texts(results, lengths)
+        self._said = Forms(find_values(user))
+        self._tools = Forms(value for text, _ in texts for value in _source_values(text))
+        self._background = Forms(value for text in (instruction, *messages) for value in find_values(text))
+        self._lengths = lengths
+        plain = set[str]().union(*(plain_words(str(text)) for text, _ in texts), plain_words(user))
+        plain |= plain_words(instruction)
+        self._said_names = _names(user, plain)
+        self._said_words = folded_words(user)
+        named = (text for text, is_name in texts if is_name and isinstance(text, str))
+        self._names = set[str]().union(*(_names(text, plain) for text in named))
+
+    def bound(self, text: str, *, keep_said: bool) -> list[Value]:
+        """Return the values of a recorded text that a new one has to have, each once."""
+        names = self._names | self._said_names if keep_said else self._names
+        values = (value for value in find_values(text) if self._binds(value, keep_said=keep_said))
+        found = (
+            name for name in find_names(text, names) if keep_said or not self._said_words.issuperset(name.form.split())
+        )
+        return list({(value.form, value.detail): value for value in (*values, *found)}.values())
+
+    def support(self, value: Value) -> bool:
+        """Return True if a value stands in any source, or counts the entries of a list there."""
+        if any(value in forms for forms in (self._tools, self._said, self._background)):
+            return True
+        if value.kind == "ordinal":
+            return int(value.form) <= max(self._lengths, default=0)
+        return (
+            value.kind == "number"
+            and value.form.isdecimal()
+            and len(value.form) < 10
+            and int(value.form) in self._lengths
+        )
+
+    def _binds(self, value: Value, *, keep_said: bool) -> bool:
+        if value in self._said:
+            return keep_said
+        return value in self._tools
+
+
+def _accepted(value: Value) -> Iterator[Form]:
+    """Yield the forms of which a value needs one to stand elsewhere.
+
+    What can be read in two ways agrees with either reading where that is clear, but with another that can be read in
+    two ways only when both are written alike: 11/05 is not 05/11.
+    """
+    space = "number" if value.kind == "amount" else value.kind
+    yield space, value.form
+    if value.other:
+        yield space, value.other
+        yield f"{space} in two ways", value.form
+    else:
+        yield f"{space} either way", value.form
+    if value.kind == "ordinal":
+        yield "number", value.form
+
+
+def _offered(value: Value) -> Iterator[tuple[Form, str]]:
+    """Yield the forms, with their details, a value stands for: a whole date stands for its month and year, too."""
+    space = "number" if value.kind == "amount" else value.kind
+    if value.other:
+        yield (f"{space} in two ways", value.form), value.detail
+        yield (f"{space} either way", value.form), value.detail
+        yield (f"{space} either way", value.other), value.detail
+    else:
+        yield (space, value.form), value.detail
+    if value.kind == "date":
+        yield ("date", value.form[:2]), value.detail
+        if value.detail:
+            yield ("number", value.detail), ""
+        if len(value.form) > 2:
+            yield ("ordinal", value.form[3:].lstrip("0")), ""
+    elif value.kind == "ordinal":
+        yield ("number", value.form), ""
+    elif space == "number" and value.form.startswith("-"):  # "a refund of $5" for -5
+        yield ("number", value.form[1:]), value.detail
+    elif space == "number":
+        yield ("ordinal", value.form), ""
+
+
+def _source_values(leaf: str | float) -> Iterable[Value]:
+    if isinstance(leaf, str):
+        return find_values(leaf)
+    digits = format(Decimal(repr(leaf)), "f")
+    fraction = digits.partition(".")[2]
+    rounded = find_values(f"{leaf:.2f}") if len(fraction) >= _LONG_FRACTION else []  # 33.333333333333336
+    return [*find_values(digits), *rounded]
+
+
+def _texts(values: Sequence[Any], lengths: set[int] | None = None) -> list[tuple[str | float, bool]]:
+    """Return the keys and leaves of JSON values, each with False if it can't be a name; adds the lengths of lists."""
+    found: list[tuple[str | float, bool]] = []
+    pending: list[tuple[Any, bool]] = [(value, True) for value in values]
+    while pending:
+        value, is_name = pending.pop()
+        if isinstance(value, str) and (decoded := _decoded(value)) is not None:
+            value = decoded
+        if isinstance(value, dict):
+            found += ((key, False) for key in value)
+            pending += ((child, key.lower() not in NO_NAME_KEYS) for key, child in value.items())
+        elif isinstance(value, list):
+            pending += ((child, is_name) for child in value)
+            if lengths is not None:
+                lengths.add(len(value))
+        elif isinstance(value, str) or _is_number(value):
+            found.append((value, is_name))
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _decoded(text: str) -> Any:
+    """Return the list or object that a text is as JSON; None for other texts."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return decode_json(text)
+    except ValueError:
+        return None
+
+
+def _names(text: str, plain: set[str]) -> set[str]:
+    return {word for word in name_words(text) if word.lower() not in plain}

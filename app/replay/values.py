@@ -1,0 +1,118 @@
+"""Finds the values in a text: numbers, amounts, dates, times, codes, e-mail addresses and URLs.
+
+Names are found by app/replay/names.py, as they are known only from where they were spelled first. The work grows in
+step with the text: what is read begins at a word, each pattern has bounded repetitions only, and what holds no value
+is skipped as a whole word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from app.replay.moments import read_date, read_month, read_time
+from app.replay.quantities import number, read_quantity, read_range
+from app.replay.value_kinds import GAP, LETTER, Reading, Value, W, plainly
+from app.replay.vocabulary import CODES, LIST_LABELS, MONTHS, PLAIN_CODES, SIGNS
+
+_MARKS = "".join(sorted(sign for sign in SIGNS if len(sign) == 1))
+_START = re.compile(rf"{W}|[-+.](?=[0-9{_MARKS}-])|\((?=[0-9]{{3}}\))|[{_MARKS}](?={GAP}?[-.0-9])")
+_WORD = re.compile(rf"{W}++(?:[-_.]++{W}++)*+")
+_HEAD = re.compile(rf"[{LETTER}]++")
+_URL = re.compile(r"""(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ww]{3}\.)[^\s<>"'`\])}|]++""")
+_SCHEME = re.compile(r"^(?:https?://)?(?:www\.)?", re.IGNORECASE)
+_EMAIL = re.compile(r"[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}\w{2,24}")
+_PHONE = re.compile(rf"(?:\+[0-9][0-9 \xa0()./-]{{6,18}}[0-9]|\(?[0-9]{{3}}\)?[ .-][0-9]{{3}}[ .-][0-9]{{4}})(?!{W})")
+_CARD = re.compile(rf"[0-9]{{4}}([ -])[0-9]{{4}}(?:\1[0-9]{{4}}){{1,3}}(?!{W})")
+_ORDINAL = re.compile(rf"([1-9][0-9]{{0,3}})(?:st|nd|rd|th)(?!{W})")
+_NO_VALUE = re.compile(
+    rf"""(?<![0-9/])24/7(?![0-9/]) | ^[ \t>*_\#+•-]*+(?:
+           [0-9]{{1,3}}[.)](?=[\s*_]|$)(?!{GAP}(?:{"|".join(sorted(MONTHS))})(?!{W}))
+         | (?:{"|".join(LIST_LABELS)}){GAP}[0-9]{{1,2}}(?={GAP}*+[.:)*-]|$))""",
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+
+
+def find_values(text: str) -> list[Value]:
+    """Return the values of a text in their order, names aside; never raises.
+
+    No values are markers of list entries ("1. ", "Step 2:"), names of weekdays, and numbers written as words.
+    """
+    plain = _NO_VALUE.sub(lambda part: " " * len(part[0]), plainly(text))
+    found: list[Value] = []
+    end = 0
+    while start := _START.search(plain, end):
+        values, end = _read(plain, start.start())
+        spelling = text[start.start() : end].rstrip("T_")
+        found += (value if value.spelling else replace(value, spelling=spelling) for value in values)
+    return found
+
+
+def _read(text: str, start: int) -> Reading:
+    is_letter = _HEAD.match(text, start)
+    for reader in _LETTER_READERS if is_letter else _OTHER_READERS:
+        if reading := reader(text, start):
+            return reading
+    return _read_word(text, start)
+
+
+def _read_email(text: str, start: int) -> Reading | None:
+    match = _EMAIL.match(text, start) if text.find("@", start, start + 65) >= 0 else None
+    return ((Value("email", match[0].casefold()),), match.end()) if match else None
+
+
+def _read_from_letter(text: str, start: int) -> Reading | None:
+    """Read what begins with a letter and is no plain word."""
+    head = _HEAD.match(text, start)
+    word = head[0] if head else ""
+    if word.lower() in MONTHS:
+        return read_month(text, start)
+    if word.lower() in ("http", "https", "www"):
+        return _read_url(text, start)
+    if word in CODES or text[start + len(word) : start + len(word) + 1] == "$":
+        return read_quantity(text, start)
+    return None
+
+
+def _read_url(text: str, start: int) -> Reading | None:
+    match = _URL.match(text, start)
+    if not match:
+        return None
+    address = match[0].rstrip(".,;:!?*_~/…")
+    host, slash, path = _SCHEME.sub("", address, count=1).partition("/")
+    return (Value("url", host.lower() + slash + path, spelling=address),), match.end()
+
+
+def _read_digits(text: str, start: int) -> Reading | None:
+    """Read a telephone number, or a number in blocks of four; how they are spaced says nothing."""
+    match = _PHONE.match(text, start) or _CARD.match(text, start)
+    return ((Value("code", "".join(filter(str.isdecimal, match[0]))),), match.end()) if match else None
+
+
+def _read_ordinal(text: str, start: int) -> Reading | None:
+    match = _ORDINAL.match(text, start)
+    return ((Value("ordinal", match[1]),), match.end()) if match else None
+
+
+def _read_word(text: str, start: int) -> Reading:
+    match = _WORD.match(text, start)
+    if not match:
+        return (), start + 1
+    word = match[0]
+    if not any(map(str.isdecimal, word)) or word.casefold() in PLAIN_CODES:
+        return (), match.end()
+    count = word[:-1] if word[-1] in "xX" else word  # "2x"
+    return (number(count) if count.isdecimal() else Value("code", word.casefold()),), match.end()
+
+
+_LETTER_READERS: tuple[Callable[[str, int], Reading | None], ...] = (_read_email, _read_from_letter)
+_OTHER_READERS: tuple[Callable[[str, int], Reading | None], ...] = (
+    _read_email,
+    read_date,
+    read_time,
+    _read_digits,
+    read_range,
+    _read_ordinal,
+    read_quantity,
+)

@@ -1,0 +1,173 @@
+"""The words by which texts name months, currencies, units and small numbers.
+
+English, German, French, Spanish, Italian and Portuguese; a word means the same whatever the language of its text.
+"""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def _table(rows: str) -> dict[str, str]:
+    """Read lines of `MEANING: word word`; `_` in a word stands for a space."""
+    lines = (line.partition(":") for line in rows.strip().splitlines())
+    return {word.replace("_", " "): meaning.strip() for meaning, _, words in lines for word in words.split()}
+
+
+MONTHS = _table("""
+    01: january jan januar janvier enero gennaio janeiro jänner
+    02: february feb februar février fevrier febrero febbraio fevereiro
+    03: march mar märz mars marzo março
+    04: april apr avril abril aprile
+    05: may mai mayo maggio maio
+    06: june jun juni juin junio giugno junho
+    07: july jul juli juillet julio luglio julho
+    08: august aug août aout agosto
+    09: september sep sept septembre septiembre settembre setembro
+    10: october oct oktober okt octobre octubre ottobre outubro
+    11: november nov novembre noviembre novembro
+    12: december dec dezember dez décembre decembre diciembre dicembre dezembro
+""")
+
+SIGNS = _table("""
+    USD: $ us$
+    EUR: €
+    GBP: £
+    JPY: ¥ 円
+    CNY: 元
+    INR: ₹
+    RUB: ₽
+    KRW: ₩ 원
+    ILS: ₪
+    TRY: ₺
+    UAH: ₴
+    VND: ₫
+    NGN: ₦
+    PHP: ₱
+    BRL: r$
+    CAD: c$ ca$
+    AUD: a$ au$
+    NZD: nz$
+    HKD: hk$
+    SGD: s$
+    MXN: mx$
+""")
+"""Signs of currencies, which stand before a number or after it without a boundary."""
+
+CODES = frozenset(
+    _words(
+        "USD EUR GBP JPY CNY INR CHF SEK NOK DKK ISK PLN CZK HUF RON BGN TRY RUB UAH BRL MXN ARS CLP COP PEN CAD AUD"
+        " NZD SGD HKD TWD KRW THB IDR MYR PHP VND ZAR ILS AED SAR QAR EGP MAD NGN KES BTC ETH"
+    )
+)
+
+CURRENCIES = _table("""
+    USD: dollar dollars bucks dólar dólares dollari
+    EUR: euro euros
+    GBP: pound pounds quid
+    JPY: yen
+    CHF: franken fr. sfr
+    PLN: zł zloty
+    CZK: kč
+    INR: rupee rupees
+    BRL: reais
+""")
+
+UNITS = _table("""
+    %: % percent per_cent prozent pour_cent por_ciento per_cento por_cento pct
+    ct: cent cents
+    s: s sec secs second seconds sekunde sekunden seconde secondes segundo segundos secondo secondi
+    min: min mins minute minutes minuten minuto minutos minuti
+    h: h hr hrs hour hours stunde stunden heure heures hora horas ora ore
+    day: day days tag tage tagen jour jours día días dia dias giorno giorni
+    week: week weeks woche wochen semaine semaines semana semanas settimana settimane
+    month: month months monat monate monaten mois mes meses mese mesi mês
+    year: year years yr yrs jahr jahre jahren ans année années año años anno anni ano anos
+    night: night nights nacht nächte nuit nuits noche noches notte notti noite noites
+    ms: ms millisecond milliseconds
+    kg: kg kilo kilos kilogram kilograms kilogramm
+    g: g gram grams gramm grammes gramos
+    mg: mg
+    lb: lb lbs
+    oz: oz ounce ounces
+    km: km kilometer kilometers kilometre kilometres kilómetros
+    m: m meter meters metre metres metros metri
+    cm: cm centimeter centimeters centimetre centimetres
+    mm: mm
+    mi: mile miles meilen
+    ft: ft foot feet
+    in: inch inches
+    l: l liter liters litre litres litros litri
+    ml: ml
+    B: byte bytes
+    KB: kb
+    MB: mb
+    GB: gb
+    TB: tb
+    °C: °c
+    °F: °f
+    km/h: km/h kmh kph
+    mph: mph
+    kWh: kwh
+    kW: kw
+    V: v volt volts
+    W: w watt watts
+""")
+
+_ZEROS = _table("""
+    3: thousand tausend
+    6: million millions millionen mio millones milioni milhões
+    9: billion billions bn mrd milliarden
+""")
+SCALES = {word: int(zeros) for word, zeros in _ZEROS.items()}
+"""Words after a number, and the zeros that they add."""
+
+SCALE_LETTERS = {"k": 3, "m": 6, "b": 9}
+"""Letters that scale an amount of money, as in $5M; without a currency only `k` does."""
+
+NUMBER_WORDS = _table("""
+    2: two zwei deux dos due dois duas
+    3: three drei trois tres tre três
+    4: four vier quatre cuatro quattro quatro
+    5: five fünf cinq cinco cinque
+    6: six sechs seis sei
+    7: seven sieben sept siete sette sete
+    8: eight acht huit ocho otto oito
+    9: nine neun neuf nueve nove
+    10: ten zehn dix diez dieci dez
+    11: eleven elf onze once undici
+    12: twelve zwölf douze doce dodici doze
+""")
+"""Words that can stand for a number which was written in digits; "one" is too often an article or a pronoun."""
+
+LIST_LABELS = _words("step option schritt étape paso passo opción opzione opção punkt variante point")
+"""Words that number the entries of a list, as in "Step 2:"."""
+
+PLAIN_CODES = frozenset(_words("2fa mfa b2b b2c 3d 2d mp3 mp4 co2 h2o utf-8 i18n k8s 401k html5 covid-19"))
+"""Words that look like codes."""
+
+NO_NAMES = frozenset(
+    _words(
+        "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun"
+        " montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag lundi mardi mercredi jeudi vendredi"
+        " samedi dimanche lunes martes miércoles jueves viernes sábado domingo lunedì martedì mercoledì giovedì"
+        " venerdì sabato domenica segunda terça quarta quinta sexta"
+        " i i'm i'll i've i'd ok okay yes no true false null none the a an am pm utc"
+        " sie ihr ihre ihren ihrem ihnen mr mrs ms dr herr frau madame monsieur señor señora"
+    )
+)
+"""Words that are written with a capital letter and name nobody."""
+
+NO_NAME_KEYS = frozenset(_words("status state type kind category level priority currency unit role mode result"))
+"""Keys whose values are one of a fixed list, as `{"status": "Delivered"}`."""
+
+GERMAN = frozenset(_words("der die das den dem und ist nicht ein eine einen ich wir mit für von zu wird werden haben"))
+"""German writes every noun with a capital letter, so that its sentences show no names."""
+
+GREETINGS = _words(
+    "hi hello hey dear thanks hallo liebe lieber moin bonjour cher chère merci hola estimado estimada querido querida"
+    " gracias ciao gentile caro cara grazie olá oi prezado prezada obrigado obrigada morning afternoon evening danke"
+)
+"""Words before the name of the person who is spoken to, which an answer may leave out."""

@@ -1,0 +1,207 @@
+"""The tool calls that a turn's messages hold, each once, with the span that ran it or the message that answers it.
+
+A call stands in the output of the model call that asked for it and, followed by its response, in the inputs of later
+ones. In a turn its id says that it is the same call.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import count
+
+from app.chat import ToolCall
+from app.otlp.normalise import Messages, ToolResponse, ToolUse
+from app.sessions.exchanges import Asked, Unanswered, calls_in
+from app.sessions.spans import TurnSpan
+
+Key = Callable[[Asked], Hashable]
+
+
+def _id_and_words(asked: Asked) -> Hashable:
+    return (asked.call.id, asked.words) if asked.call.id else None
+
+
+def _id(asked: Asked) -> Hashable:
+    return asked.call.id or None
+
+
+def _words(asked: Asked) -> Hashable:
+    return asked.words
+
+
+def _name(asked: Asked) -> Hashable:
+    return asked.call.name
+
+
+_KEYS = (_id_and_words, _id, _words, _name)
+
+
+def read_asked(turns: Iterable[Sequence[TurnSpan]]) -> list[list[Asked]]:
+    """The calls of each turn of a session, in the order in which they were asked for.
+
+    Turns are in their order, the spans of each in the order of its steps.
+    """
+    earlier = Unanswered()
+    found = []
+    for spans in turns:
+        reader = _Reader(earlier)
+        for span in spans:
+            if span.is_chat:
+                reader.read(span)
+        reader.match([span for span in spans if span.is_tool])
+        found.append(reader.asked)
+        for asked in reader.asked:
+            if asked.response is None and asked.span is None:
+                earlier.add(asked)
+    return found
+
+
+class _Reader:
+    """Reads the model calls of a turn; `earlier` are the calls of earlier turns that nothing has answered."""
+
+    def __init__(self, earlier: Unanswered) -> None:
+        self.asked: list[Asked] = []
+        self._known = _Known()
+        self._waiting = Unanswered()
+        self._earlier = earlier
+        self._given: dict[str, Messages] = {}
+        self._ids_given: dict[str, set[Hashable]] = {}
+
+    def read(self, chat: TurnSpan) -> None:
+        given = self._given[chat.span_id] = chat.normal.input_messages or ()
+        start = _after_last_user_text(given)
+        self._answer_from_the_past(given[:start])
+        search, batches = _Search(self._known), count()
+        calls, strays = calls_in(given[start:], chat.span_id, batches)
+        pairs = [(call, known or self._earlier.same(call)) for call, known in search.pair(calls, _KEYS[:3])]
+        self._answer([self._keep(call, known, search) for call, known in pairs], strays)
+        calls, strays = calls_in(chat.outputs or (), chat.span_id, batches)
+        pairs = search.pair(calls, _KEYS[:1])
+        self._answer([self._keep(call, known, search) for call, known in pairs], strays)
+
+    def _keep(self, call: Asked, known: Asked | None, search: _Search) -> Asked:
+        """The known call, with the response that stands here, or the new one, which the search then leaves out."""
+        if known is not None:
+            known.response = known.response or call.response
+            return known
+        self.asked.append(call)
+        self._known.add(call)
+        self._waiting.add(call)
+        search.leave_out(call)
+        return call
+
+    def _answer(self, calls: list[Asked], strays: list[ToolResponse]) -> None:
+        """Give responses that stand without their calls to these calls and to those of other messages.
+
+        OpenAI's Responses have two ids for a call: a library may record one with the call and one with its response.
+        Such responses answer the calls that wait if there are as many.
+        """
+        unknown = []
+        for response in strays:
+            asked = self._waiting.answered_by(response) or self._earlier.with_id(response.call_id)
+            if asked is None:
+                unknown.append(response)
+            else:
+                asked.response = response
+        waiting = [call for call in calls if call.response is None]
+        if len(waiting) == len(unknown):
+            for call, response in zip(waiting, unknown, strict=True):
+                call.response = response
+
+    def _answer_from_the_past(self, past: Messages) -> None:
+        """Look before the user's last text for responses to calls of earlier turns, or of this one.
+
+        The latter stand there when an application adds texts of the user in the middle of a turn.
+        """
+        if not past or not (self._waiting or self._earlier):
+            return
+        calls, strays = calls_in(past)
+        for response in strays:
+            if (asked := self._earlier.with_id(response.call_id)) is not None:
+                asked.response = response
+        for call in calls:
+            if call.response is not None and (asked := self._same_in_the_past(call)) is not None:
+                asked.response = call.response
+
+    def _same_in_the_past(self, call: Asked) -> Asked | None:
+        own = self._waiting.same(call)
+        return own if own and not self._was_given(own) else self._earlier.same(call)
+
+    def _was_given(self, asked: Asked) -> bool:
+        """Return whether the model was given an equal call when it asked for this one, so that the past holds that."""
+        if asked.chat_id not in self._ids_given:
+            calls, _ = calls_in(self._given[asked.chat_id])
+            self._ids_given[asked.chat_id] = {(call.call.id, call.words) for call in calls}
+        return (asked.call.id, asked.words) in self._ids_given[asked.chat_id]
+
+    def match(self, tools: Sequence[TurnSpan]) -> None:
+        """Set the span of each call that has one: of its id, else of its name and arguments, else of its name.
+
+        A span with the id of another call is matched by its name only where it has no arguments.
+        """
+        search = _Search(self._known)
+        ran = [(_as_asked(span), span) for span in tools]
+        spans = {id(asked): span for asked, span in ran}
+        pairs = search.pair([asked for asked, _ in ran], _KEYS[:3])
+        left = [asked for asked, known in pairs if known is None and not (asked.call.id and asked.call.arguments)]
+        for asked, known in [*pairs, *search.pair(left, _KEYS[3:])]:
+            if known is not None:
+                known.span = spans[id(asked)]
+
+
+def _as_asked(span: TurnSpan) -> Asked:
+    tool = span.tool or ToolUse()
+    return Asked(ToolCall(tool.call_id or "", span.tool_name, tool.arguments))
+
+
+def _after_last_user_text(messages: Messages) -> int:
+    """The place after the last message that the user wrote; tool results with role user are none, without text."""
+    for place in range(len(messages), 0, -1):
+        message = messages[place - 1]
+        if message.role == "user" and (message.text or not message.responses):
+            return place
+    return 0
+
+
+class _Known:
+    """The calls of a turn by each of the keys."""
+
+    def __init__(self) -> None:
+        self.lists: dict[tuple[Key, Hashable], list[Asked]] = defaultdict(list)
+
+    def add(self, asked: Asked) -> None:
+        for key in _KEYS:
+            self.lists[key, key(asked)].append(asked)
+
+
+class _Search:
+    """A search among known calls that finds none of them twice, equal ones in the order in which they were added."""
+
+    def __init__(self, known: _Known) -> None:
+        self._known = known
+        self._found: set[int] = set()
+        self._next: dict[tuple[Key, Hashable], int] = defaultdict(int)
+
+    def pair(self, calls: Sequence[Asked], keys: Sequence[Key]) -> list[tuple[Asked, Asked | None]]:
+        """Each call with the known one that it is; all are looked for by one key, then the rest by the next."""
+        found: dict[int, Asked] = {}
+        for key in keys:
+            for call in calls:
+                if id(call) not in found and (known := self._first(key, call)) is not None:
+                    found[id(call)] = known
+        return [(call, found.get(id(call))) for call in calls]
+
+    def leave_out(self, asked: Asked) -> None:
+        self._found.add(id(asked))
+
+    def _first(self, key: Key, call: Asked) -> Asked | None:
+        if (value := key(call)) is None:
+            return None
+        known = self._known.lists.get((key, value), [])
+        for place in range(self._next[key, value], len(known)):
+            self._next[key, value] = place + 1
+            if id(known[place]) not in self._found:
+                self._found.add(id(known[place]))
+                return known[place]
+        return None

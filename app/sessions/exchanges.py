@@ -1,0 +1,125 @@
+"""Tool calls in messages, and which response answers which call.
+
+All of it takes time that grows with the number of calls: they wait in queues, of which each entry is passed over once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import orjson
+
+from app.chat import ToolCall
+from app.otlp.normalise import Messages, ToolResponse
+from app.sessions.spans import TurnSpan
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A tool call that a model asked for, in the messages of the span `chat_id`.
+
+    Calls of one `batch` were asked for together. `response` is None while none was found, `span` while no span of its
+    own was. `words` is equal for calls of one name with equal arguments.
+    """
+
+    call: ToolCall
+    chat_id: str = ""
+    batch: str = ""
+    response: ToolResponse | None = None
+    span: TurnSpan | None = None
+    words: tuple[str, bytes | str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.words = (self.call.name, _json(self.call.arguments))
+
+
+def _json(arguments: Any) -> bytes | str:
+    try:
+        return orjson.dumps(arguments or None, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # a number beyond 64 bits, or half a surrogate pair
+        return repr(arguments)
+
+
+class Unanswered:
+    """Calls that wait for a response; those that got one elsewhere are passed over."""
+
+    def __init__(self) -> None:
+        self._queues: dict[Hashable, deque[Asked]] = defaultdict(deque)
+        self._nameless: dict[Hashable, deque[Asked]] = defaultdict(deque)
+
+    def __bool__(self) -> bool:
+        return bool(self._queues)
+
+    def add(self, asked: Asked) -> None:
+        call = asked.call
+        self._queues[call.id, asked.words].append(asked)
+        if call.id:
+            self._queues[call.id].append(asked)
+        else:
+            self._nameless["no id", call.name].append(asked)
+        self._nameless["name", call.name].append(asked)
+        self._nameless["any"].append(asked)
+
+    def same(self, asked: Asked) -> Asked | None:
+        """The first with the id, the name and the arguments of this one."""
+        return _first(self._queues.get((asked.call.id, asked.words)))
+
+    def with_id(self, call_id: str) -> Asked | None:
+        """The last with this id."""
+        queue = self._queues.get(call_id)
+        while queue and queue[-1].response is not None:
+            queue.pop()
+        return queue[-1] if queue else None
+
+    def answered_by(self, response: ToolResponse) -> Asked | None:
+        """The call with the response's id; one without an id answers the first of its name, or the first of all."""
+        if response.call_id:
+            return self.with_id(response.call_id) or _first(self._nameless.get(("no id", response.name)))
+        return _first(self._nameless.get(("name", response.name) if response.name else "any"))
+
+    def forget_names(self) -> None:
+        """From here on a response has to say the id of the call that it answers."""
+        self._nameless.clear()
+
+
+def _first(queue: deque[Asked] | None) -> Asked | None:
+    while queue and queue[0].response is not None:
+        queue.popleft()
+    return queue[0] if queue else None
+
+
+def calls_in(
+    messages: Messages, chat_id: str = "", batches: Iterator[int] | None = None
+) -> tuple[list[Asked], list[ToolResponse]]:
+    """The calls in messages, with their responses, and the responses whose calls are not among them.
+
+    Calls with no response between them are one batch: some libraries write a message for each call. `batches` numbers
+    those of a span.
+    """
+    numbers = count() if batches is None else batches
+    waiting = Unanswered()
+    calls: list[Asked] = []
+    strays: list[ToolResponse] = []
+    batch = ""
+    for message in messages:
+        if message.role == "user" and message.text:
+            waiting.forget_names()
+        for call in message.calls if message.role not in _NO_MODEL else ():
+            batch = batch or f"{chat_id}/{next(numbers)}"
+            calls.append(Asked(call, chat_id, batch))
+            waiting.add(calls[-1])
+        for response in message.responses:
+            batch = ""
+            if (asked := waiting.answered_by(response)) is None:
+                strays.append(response)
+            else:
+                asked.response = response
+    return calls, strays
+
+
+# What looks like a call in what others wrote is none.
+_NO_MODEL = ("user", "system", "developer", "tool")

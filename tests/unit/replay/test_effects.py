@@ -1,0 +1,132 @@
+"""Which tools act on the world, and the rules that follow from that."""
+
+from typing import Any
+
+import pytest
+
+from app.chat import ToolDefinition
+from app.errors import Invalid
+from app.replay.effects import effect_of_name, require_usable, resolve, tools_of
+from app.replay.types import TestCase, ToolRules
+from tests.unit.replay.fakes import call, turn
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "get_order",
+        "GET_ORDER",
+        "getOrder",
+        "get-order",
+        "get",
+        "listOrders",
+        "lookUp",
+        "look_up",
+        "lookup",
+        "lookup_order",
+        "search",
+        "find",
+        "read",
+        "fetch",
+        "queryDb",
+        "check_stock",
+        "count",
+        "describe",
+        "show",
+        "view",
+        "shop.get_x",
+        "mcp__shop__get_x",
+        "shop/get_x",
+        "shop:getX",
+        "get.order",
+        "mcp__shop__inventory__list_items",
+        "Get_orders",
+        "get order",
+    ],
+)
+def test_the_first_word_of_a_name_tells_that_a_tool_reads(name: str) -> None:
+    assert effect_of_name(name) == "read"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "getaway",
+        "refund_order",
+        "checkout",
+        "check_in_guest",
+        "check.out",
+        "searcher",
+        "listen",
+        "readjust",
+        "viewpoint",
+        "send_get",
+        "widget",
+        "mcp__get__refund",
+        "search.delete",
+        "list:add_item",
+        "shop.refund",
+        "gets",
+        "_",
+        ".",
+        "__",
+        "123",
+        "获取",
+        "",
+    ],
+)
+def test_what_nobody_knows_is_taken_to_write(name: str) -> None:
+    assert effect_of_name(name) is None
+    assert resolve(name, ToolRules(), None, None).effect == "write"
+
+
+def definition(effect: Any = None, annotations: Any = None) -> ToolDefinition:
+    return ToolDefinition("get_x", effect=effect, annotations=annotations)
+
+
+@pytest.mark.parametrize(
+    ("rules", "defined", "recorded", "expected"),
+    [
+        (ToolRules(effect="write"), definition("read"), None, ("write", "test_case")),
+        (ToolRules(), definition("write", {"readOnlyHint": True}), None, ("write", "prompt")),
+        (ToolRules(), definition(None, {"readOnlyHint": False}), None, ("write", "annotation")),
+        (ToolRules(), definition(None, {"destructiveHint": True}), None, ("write", "annotation")),
+        (ToolRules(), definition(None, {"destructiveHint": False}), None, ("read", "name")),
+        (ToolRules(), definition(), {"annotations": {"readOnlyHint": False}}, ("write", "annotation")),
+        (ToolRules(), None, {"function": {"annotations": {"destructiveHint": True}}}, ("write", "annotation")),
+        (ToolRules(), None, {"annotations": "odd"}, ("read", "name")),
+        (ToolRules(), None, None, ("read", "name")),
+    ],
+)
+def test_the_first_source_that_knows_the_effect_counts(rules: Any, defined: Any, recorded: Any, expected: Any) -> None:
+    tool = resolve("get_x", rules, defined, recorded)
+
+    assert (tool.effect, tool.effect_from) == expected
+
+
+def test_writes_may_not_be_called_more_often_and_reads_may() -> None:
+    assert resolve("pay", ToolRules(), None, None).extra == "fail"
+    assert resolve("get", ToolRules(), None, None).extra == "allow"
+    assert resolve("pay", ToolRules(extra="allow"), None, None).extra == "allow"
+
+
+def test_a_write_is_never_answered_with_another_call_s_result_or_an_imagined_one() -> None:
+    write, read = (resolve(name, ToolRules(), None, None) for name in ("pay", "get"))
+
+    assert [write.missing(each) for each in ("nearest", "simulate", "stop", "static")] == [
+        "error",
+        "error",
+        "stop",
+        "static",
+    ]
+    assert read.missing("nearest") == "nearest"
+    tools = {"pay": resolve("pay", ToolRules(on_missing="simulate"), None, None)}
+    with pytest.raises(Invalid, match=r"tools\.pay\.onMissing: simulate is for tools that read"):
+        require_usable(tools)
+
+
+def test_tools_are_those_of_the_case_the_recording_and_the_prompt() -> None:
+    recorded = turn("?", call("called"), offered_tools=("named", {"name": "described", "description": "x"}))
+    case = TestCase(turns=(recorded,), tools={"ruled": ToolRules(never=True)})
+
+    assert sorted(tools_of(case, [ToolDefinition("defined")])) == ["called", "defined", "described", "named", "ruled"]

@@ -1,0 +1,176 @@
+"""Which values a new text keeps, loses and invents."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.replay.facts import Facts, compare_facts
+from app.replay.sources import Sources
+
+ORDER = {
+    "id": "A-1",
+    "total": 1299.0,
+    "eta": "2026-11-05T14:30:00Z",
+    "city": "Hamburg",
+    "customer": {"name": "Anna Schmidt"},
+    "status": "Delivered",
+    "items": ["a", "b", "c"],
+    "boxes": 7,
+    "share": 33.333333333333336,
+    "balance": -49.9,
+}
+SHOP = Sources(
+    instruction="You work for a shop. Refunds above $500 need a manager.",
+    user="Where is my order A-1? It is 2 weeks late.",
+    arguments=[{"order_id": "A-1", "email": "anna@example.com"}],
+    results=[ORDER],
+)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [
+        ("It is $1,299.", "The total is 1299.00 dollars."),
+        ("It comes on 2026-11-05.", "It comes on November 5th, in the afternoon."),
+        ("It comes at 14:30.", "It comes at 2:30 pm."),
+        ("I wrote to anna@example.com.", "A mail to Anna@Example.com is out."),
+        ("There are 7 boxes.", "There are seven boxes."),
+        ("Each pays 33.33.", "33.33 each."),
+        ("I refund $49.90.", "$49.9 come back."),
+        ("It is in Hamburg.", "HAMBURG is where it is."),
+    ],
+)
+def test_a_value_in_another_form_is_kept(recorded: str, produced: str) -> None:
+    facts = compare_facts(recorded, produced, SHOP)
+
+    assert len(facts.kept) == 1
+    assert facts.agree
+
+
+def test_a_value_of_a_tool_that_is_missing_is_lost() -> None:
+    assert compare_facts("It is $1,299, in Hamburg.", "It is on its way.", SHOP).lost == ("$1,299", "Hamburg")
+
+
+def test_another_currency_loses_the_amount() -> None:
+    assert compare_facts("It is $1,299.", "It is €1,299.", SHOP).lost == ("$1,299",)
+
+
+def test_a_value_that_stands_nowhere_is_invented() -> None:
+    assert compare_facts("It is late.", "It is 3.5 weeks late, see B-2.", SHOP).invented == ("3.5 weeks", "B-2")
+
+
+@pytest.mark.parametrize(
+    "produced", ["It is above $500.", "It is A-1.", "It is for 2 weeks.", "We have 3 options.", "The 2nd one."]
+)
+def test_what_a_source_has_or_counts_is_not_invented(produced: str) -> None:
+    assert compare_facts("It is late.", produced, SHOP) == Facts()
+
+
+def test_a_share_is_no_percentage_because_the_source_may_as_well_mean_an_amount() -> None:
+    rate = Sources(results=[{"rate": 0.05}])
+
+    assert compare_facts("It is 0.05.", "It is 5%.", rate) == Facts((), ("0.05",), ("5%",))
+
+
+def test_what_the_recorded_text_alone_has_is_neither_lost_nor_invented() -> None:
+    assert compare_facts("Two make $2,598.", "Done.", SHOP) == Facts()
+    assert compare_facts("Two make $2,598.", "That is $2,598 for two.", SHOP) == Facts()
+
+
+def test_an_answer_need_not_repeat_what_the_user_said_and_an_argument_must() -> None:
+    recorded, produced = "Order A-1 is late.", "Your order is late."
+
+    assert compare_facts(recorded, produced, SHOP).lost == ()
+    assert compare_facts(recorded, produced, SHOP, keep_said=True).lost == ("A-1",)
+
+
+def test_the_name_of_who_is_greeted_is_no_fact() -> None:
+    assert compare_facts("Hi Anna Schmidt, done.", "Done.", SHOP) == Facts()
+    assert compare_facts("I told Anna Schmidt.", "I told her.", SHOP).lost == ("Anna Schmidt",)
+
+
+def test_a_status_and_the_first_word_of_a_sentence_are_no_names() -> None:
+    source = Sources(results=[{"status": "Delivered", "text": "Returns are free. Shipping with Hermes takes long."}])
+
+    assert compare_facts("Status: Delivered. Returns take a while with Hermes.", "It came.", source).lost == ("Hermes",)
+
+
+def test_german_nouns_are_no_names() -> None:
+    source = Sources(results=[{"text": "Die Rückgabe ist kostenlos und die Erstattung dauert.", "city": "Köln"}])
+
+    assert compare_facts("Die Rückgabe in Köln ist frei.", "Es ist umsonst.", source).lost == ("Köln",)
+
+
+def test_a_result_that_is_json_in_a_text_is_read_as_json() -> None:
+    assert compare_facts("", "There are 4.", Sources(results=["[1,1,1,1]"])) == Facts()
+
+
+texts = st.text() | st.text(alphabet="0159.,:'/- $€%aTZh@\n\xa0Nov١AB")
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(deadline=None)
+@given(texts, st.lists(json, max_size=3), texts, st.booleans())
+def test_a_text_agrees_with_itself_whatever_the_sources(
+    text: str, results: list[object], user: str, keep: bool
+) -> None:
+    sources = Sources(user=user, results=results, arguments=results)
+
+    assert compare_facts(text, text, sources, keep_said=keep).agree
+
+
+@settings(deadline=None)
+@given(texts, texts, st.lists(json, max_size=3))
+def test_no_texts_raise(recorded: str, produced: str, results: list[object]) -> None:
+    facts = compare_facts(recorded, produced, Sources(results=results))
+
+    assert all(spelling in recorded for spelling in facts.kept)
+    assert all(spelling in produced for spelling in facts.invented)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**9), st.integers(0, 99), st.sampled_from(["$", "€", "USD", "EUR"]))
+def test_an_amount_is_kept_however_it_is_formatted(whole: int, cents: int, currency: str) -> None:
+    amount = f"{whole}.{cents:02}"
+    english = f"{whole:,}.{cents:02}"
+    german = english.translate(str.maketrans(",.", ".,"))
+    source = Sources(results=[{"amount": float(amount)}])
+
+    for form in (f"{currency} {amount}", f"{english} {currency}", f"{german} {currency}"):
+        assert compare_facts(f"It is {currency} {english}.", f"So {form} in all", source).agree
+
+
+@settings(deadline=None)
+@given(st.dates(min_value=date(1900, 1, 1), max_value=date(2099, 12, 31)))
+def test_a_date_is_kept_however_it_is_formatted(day: date) -> None:
+    source = Sources(results=[{"at": f"{day.isoformat()}T00:00:00Z"}])
+
+    for form in (f"{day:%B} {day.day}, {day.year}", f"{day.day} {day:%b}", f"{day:%m/%d/%Y}", f"{day:%d.%m.%Y}"):
+        assert compare_facts(f"It comes on {day.isoformat()}.", f"It comes on {form}.", source).agree
+
+
+@settings(deadline=None)
+@given(st.integers(10, 10**6), st.integers(1, 9))
+def test_another_digit_loses_the_value_and_invents_one(amount: int, by: int) -> None:
+    source = Sources(results=[{"amount": amount}])
+
+    facts = compare_facts(f"It is ${amount}.", f"It is ${amount + by}.", source)
+
+    assert facts == Facts((), (f"${amount}",), (f"${amount + by}",))
+
+
+@settings(deadline=None)
+@given(st.permutations(["It is $1,299.", "It comes on Nov 5, 2026.", "Hamburg has it.", "Write to anna@example.com."]))
+def test_the_order_of_sentences_does_not_matter(sentences: list[str]) -> None:
+    facts = compare_facts(" ".join(sorted(sentences)), " ".join(sentences), SHOP)
+
+    assert facts.agree
+    assert len(facts.kept) == 4

@@ -1,0 +1,194 @@
+"""What a draft must not do, told apart from what it may."""
+
+from typing import Any
+
+import pytest
+
+from app.chat import Answer, ToolDefinition
+from app.replay.engine import replay
+from app.replay.findings import ReplayResult
+from app.replay.types import CaseStep, TestCase, ToolRules
+from tests.unit.replay.fakes import FakeDraft, answer, call, calls, ports, says, scripted, turn
+
+READ, WRITE = call("get_policy", {"of": "refund"}), call("refund", {"order": "A-1"})
+
+
+def played(case: TestCase, *script: Answer, draft: FakeDraft | None = None) -> ReplayResult:
+    return replay(case, ports(scripted(*script), draft=draft))
+
+
+def one(*steps: CaseStep, **more: Any) -> TestCase:
+    return TestCase(turns=(turn("?", *steps, answer("ok")),), **more)
+
+
+def kinds(result: ReplayResult) -> list[tuple[str, str, int]]:
+    assert result.status == ("failed" if result.violations else "passed")
+    return [(each.kind, each.tool, each.turn) for each in result.violations]
+
+
+def read(of: str = "refund") -> tuple[str, Any]:
+    return "get_policy", {"of": of}
+
+
+def write(order: str = "A-1") -> tuple[str, Any]:
+    return "refund", {"order": order}
+
+
+def test_repeating_the_recording_violates_nothing() -> None:
+    assert kinds(played(one(READ, WRITE), calls(read()), calls(write()), says("ok"))) == []
+
+
+def test_a_second_write_fails_and_is_not_answered() -> None:
+    result = played(one(READ, WRITE), calls(read()), calls(write()), calls(write()), says("ok"))
+
+    assert kinds(result) == [("extra_write", "refund", 0)]
+    assert [step.result for step in result.turns[0].steps] == ["passed"] * 3
+    [extra] = result.turns[0].extra
+    assert extra.kind == "tool_call"
+    assert extra.answered_by == "none"
+    assert "set extra to allow for refund" in result.violations[0].message
+
+
+def test_a_write_that_a_turn_never_had_fails_a_turn_early_and_a_turn_late() -> None:
+    case = TestCase(turns=(turn("1", answer("ok")), turn("2", WRITE, answer("ok")), turn("3", answer("ok"))))
+
+    early = played(case, calls(write()), says("ok"), calls(write()), says("ok"), says("ok"))
+    late = played(case, says("ok"), calls(write()), says("ok"), calls(write()), says("ok"))
+
+    assert kinds(early) == [("extra_write", "refund", 0)]
+    assert kinds(late) == [("extra_write", "refund", 2)]
+
+
+def test_a_write_of_other_arguments_is_not_answered_with_the_recorded_result() -> None:
+    altered = played(one(WRITE), calls(write("B-2")), says("ok"))
+    corrected = played(one(WRITE), calls(write("B-2")), calls(write()), says("ok"))
+
+    assert [each.kind for each in altered.violations] == ["unanswered_write"]
+    assert [step.result for step in altered.turns[0].steps] == ["failed", "passed"]
+    assert kinds(corrected) == [("extra_write", "refund", 0)]
+
+
+def test_a_write_before_the_read_that_preceded_it_is_out_of_order() -> None:
+    early = played(one(READ, WRITE), calls(write()), calls(read()), says("ok"))
+    listed_first = played(one(READ, WRITE), calls(write(), read()), says("ok"))
+    listed_last = played(one(READ, WRITE), calls(read(), write()), says("ok"))
+
+    assert kinds(early) == kinds(listed_first) == [("order", "refund", 0)]
+    assert "before get_policy" in early.violations[0].message
+    assert [step.result for step in early.turns[0].steps] == ["passed"] * 3
+    assert kinds(listed_last) == []
+    assert kinds(played(one(READ, WRITE, order="any"), calls(write()), calls(read()), says("ok"))) == []
+
+
+def test_reads_have_no_order_and_count_by_their_first_call() -> None:
+    other = call("get_order", {"id": 1})
+    assert kinds(played(one(READ, other, WRITE), calls(("get_order", {"id": 1}), read(), write()), says("ok"))) == []
+    again = one(READ, WRITE, READ)
+    assert kinds(played(again, calls(read()), calls(read()), calls(write()), says("ok"))) == []
+    assert kinds(played(one(WRITE, READ), calls(read()), calls(write()), says("ok"))) == []
+
+
+def test_writes_keep_their_order_unless_one_message_asked_for_them_together() -> None:
+    mail = call("mail", {"to": "a"})
+    script = calls(("mail", {"to": "a"})), calls(write()), says("ok")
+    together = [call("refund", {"order": "A-1"}), mail]
+
+    assert kinds(played(one(WRITE, mail), *script)) == [("order", "mail", 0)]
+    case = one(*together)
+    steps = tuple(
+        each if each.kind == "answer" else type(each)(name=each.name, arguments=each.arguments, batch="m1")
+        for each in case.turns[0].steps
+    )
+    assert kinds(played(TestCase(turns=(turn("?", *steps),)), *script)) == []
+
+
+def test_a_read_that_never_came_breaks_no_order_but_fails_itself() -> None:
+    result = played(one(READ, WRITE), calls(write()), says("ok"))
+
+    assert result.violations == ()
+    assert [step.result for step in result.turns[0].steps] == ["failed", "passed", "passed"]
+
+
+@pytest.mark.parametrize("order", ["any", "in_order", "effects"])
+def test_extra_writes_fail_in_every_order(order: Any) -> None:
+    result = played(one(WRITE, order=order), calls(write()), calls(write()), says("ok"))
+
+    assert [each.kind for each in result.violations] == ["extra_write"]
+
+
+def test_a_tool_that_must_never_be_called_is_not_answered_either() -> None:
+    case = one(READ, tools={"get_policy": ToolRules(never=True)})
+
+    result = played(case, calls(read()), says("ok"))
+
+    assert [each.kind for each in result.violations] == ["never"]
+    assert "set never to false" in result.violations[0].message
+
+
+def test_calls_are_limited_over_the_whole_replay() -> None:
+    turns = tuple(turn(str(n), READ, answer("ok")) for n in range(3))
+    case = TestCase(turns=turns, tools={"get_policy": ToolRules(max_calls=1)})
+
+    result = played(case, *[calls(read()), says("ok")] * 3)
+
+    assert [(each.kind, each.turn) for each in result.violations] == [("max_calls", 1)]
+
+
+def test_an_extra_read_fails_only_where_the_test_case_says_so() -> None:
+    script = calls(read()), calls(read()), says("ok")
+
+    assert kinds(played(one(READ), *script)) == []
+    case = one(READ, tools={"get_policy": ToolRules(extra="fail")})
+    assert kinds(played(case, *script)) == [("extra_read", "get_policy", 0)]
+
+
+def test_an_extra_write_that_is_allowed_is_answered_again_or_not_at_all() -> None:
+    case = one(WRITE, tools={"refund": ToolRules(extra="allow")})
+    static = one(WRITE, tools={"refund": ToolRules(extra="allow", on_missing="static", result={"ok": 1})})
+
+    assert kinds(played(case, calls(write()), calls(write()), says("ok"))) == []
+    assert kinds(played(case, calls(write()), calls(write("B")), says("ok"))) == [("unanswered_write", "refund", 0)]
+    assert kinds(played(static, calls(write()), calls(write("B")), says("ok"))) == []
+
+
+def test_a_disabled_step_answers_equal_arguments_and_is_no_extra() -> None:
+    case = one(call("refund", {"order": "A-1"}, enabled=False))
+
+    assert kinds(played(case, calls(write()), says("ok"))) == []
+    assert [each.kind for each in played(case, calls(write("B")), says("ok")).violations] == ["unanswered_write"]
+
+
+DEFINED = {None: frozenset(["get_policy", "refund"])}
+
+
+def test_a_tool_that_the_recording_calls_and_the_draft_lost_is_named_once() -> None:
+    turns = tuple(turn(str(n), WRITE, answer("ok"), offered_tools=("refund", "get_policy")) for n in range(2))
+    draft = FakeDraft(tools=[ToolDefinition("get_policy")], versions=DEFINED)
+
+    result = played(TestCase(turns=turns), says("ok"), says("ok"), draft=draft)
+    allowed = TestCase(turns=turns, tools={"refund": ToolRules(lost="allow")})
+
+    assert [(each.kind, each.tool, each.turn, each.arguments) for each in result.violations] == [
+        ("lost_tool", "refund", 0, None)
+    ]
+    assert result.drift.tools == ("refund",)
+    assert played(allowed, says("ok"), says("ok"), draft=draft).violations == ()
+
+
+def test_a_tool_that_was_only_offered_is_drift_and_no_violation() -> None:
+    case = TestCase(turns=(turn("?", answer("ok"), offered_tools=("refund", "get_policy")),))
+
+    result = played(case, says("ok"), draft=FakeDraft(tools=[ToolDefinition("get_policy")], versions=DEFINED))
+
+    assert (result.status, result.violations, result.drift.tools) == ("passed", (), ("refund",))
+
+
+def test_a_draft_of_an_agent_that_owns_its_tools_can_lose_none() -> None:
+    assert kinds(played(one(WRITE), calls(write()), says("ok"))) == []
+    assert played(one(WRITE), calls(write()), says("ok")).offered_from == "recording"
+
+
+def test_a_call_with_huge_arguments_has_a_message_of_bounded_length() -> None:
+    result = played(one(WRITE), calls(("refund", {"order": "é\x00🙂" * 100_000})), says("ok"))
+
+    assert len(result.violations[0].message) < 1_000

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from app.otlp.decode import CONVERSATION_ID
-from app.otlp.normalise.messages import first_user_text, last_user_text
+from app.otlp.normalise.messages import Memo, first_user_text, last_user_text
 from app.otlp.span import span_count
 from app.otlp.values import json_container, json_or_text
 from app.sessions.asked import read_asked
@@ -23,7 +23,8 @@ def build_session(turns: Iterable[Sequence[StoredSpan]]) -> tuple[Turn, ...]:
 
     The turn that opens a session shows the first user text of its first model call, later ones the last.
     """
-    read = [(spans[0].trace_id, _read(spans)) for spans in turns if spans]
+    memo: Memo = {}
+    read = [(spans[0].trace_id, _read(spans, memo)) for spans in turns if spans]
     read.sort(key=lambda turn: (turn[1][0].full.start_ns, turn[0]))
     in_order = [in_step_order(spans) for _, spans in read]
     steps = list(map(steps_of, in_order, read_asked(in_order)))
@@ -33,8 +34,8 @@ def build_session(turns: Iterable[Sequence[StoredSpan]]) -> tuple[Turn, ...]:
     )
 
 
-def _read(spans: Sequence[StoredSpan]) -> list[TurnSpan]:
-    read = read_turn(spans)
+def _read(spans: Sequence[StoredSpan], memo: Memo) -> list[TurnSpan]:
+    read = read_turn(spans, memo)
     mark_copies(read)
     return read
 

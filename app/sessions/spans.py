@@ -13,6 +13,7 @@ import msgspec
 from app.chat import ToolCall
 from app.otlp.decode import ERROR_CODES
 from app.otlp.normalise import Event, Message, Messages, Normalised, SpanView, ToolUse
+from app.otlp.normalise.messages import Memo
 from app.otlp.span import Span, decode_span
 from app.otlp.values import attributes, parse_json, raw_value, time_ns
 
@@ -120,10 +121,12 @@ class TurnSpan:
         return named or self.full.name.removeprefix("execute_tool ")
 
 
-def read_turn(spans: Iterable[StoredSpan]) -> list[TurnSpan]:
-    """The spans in the order of start, end, parent before child, id."""
+def read_turn(spans: Iterable[StoredSpan], memo: Memo | None = None) -> list[TurnSpan]:
+    """The spans in the order of start, end, parent before child, id. `memo` is that of the session."""
     # In the order of ids, so that a circle of parents is cut at the same place each time.
-    tree = {span.span_id: span for span in map(_read, sorted(spans, key=lambda span: span.span_id))}
+    tree = {
+        span.span_id: span for span in (_read(stored, memo) for stored in sorted(spans, key=lambda span: span.span_id))
+    }
     depths: dict[str, int] = {}
     for span in tree.values():
         _measure(span, tree, depths)
@@ -134,9 +137,9 @@ def read_turn(spans: Iterable[StoredSpan]) -> list[TurnSpan]:
     return ordered
 
 
-def _read(stored: StoredSpan) -> TurnSpan:
+def _read(stored: StoredSpan, memo: Memo | None) -> TurnSpan:
     full = read_span(bytes(stored.raw))
-    normal = Normalised(SpanView(full.name, stored.scope, full.attributes, lambda: full.events))
+    normal = Normalised(SpanView(full.name, stored.scope, full.attributes, lambda: full.events, memo))
     span = TurnSpan(stored.span_id.hex(), stored.scope, full, normal)
     if normal.is_chat:
         span.outputs = normal.output_messages

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.otlp.normalise.messages import Messages, read_messages, read_text
+from app.otlp.normalise.messages import Memo, Messages, read_messages, read_text
 from app.otlp.values import integer
 
 CHAT = "chat"
@@ -21,12 +21,16 @@ Event = tuple[str, dict[str, Any]]
 
 @dataclass(slots=True)
 class SpanView:
-    """A span as the conventions see it. Events are read only when one asks for them."""
+    """A span as the conventions see it. Events are read only when one asks for them.
+
+    `memo` is what was read of the other spans of a session.
+    """
 
     name: str
     scope: str
     attributes: Mapping[str, Any]
     read_events: Callable[[], list[Event]] = list
+    memo: Memo | None = None
     _events: list[Event] | None = field(default=None, init=False)
 
     @property
@@ -104,13 +108,13 @@ class Convention:
         return span.count(*self.output_token_keys)
 
     def input_messages(self, span: SpanView) -> Messages | None:
-        return self._read(span.first(*self.input_keys), "user")
+        return self._read(span.first(*self.input_keys), "user", span.memo)
 
     def output_messages(self, span: SpanView) -> Messages | None:
         return self._read(span.first(*self.output_keys), "assistant")
 
-    def _read(self, value: Any, role: str) -> Messages | None:
-        return read_text(value, role) if self.plain_text else read_messages(value, role)
+    def _read(self, value: Any, role: str, memo: Memo | None = None) -> Messages | None:
+        return read_text(value, role, memo) if self.plain_text else read_messages(value, role, memo)
 
     def tool(self, span: SpanView) -> ToolUse | None:
         return None

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from app.chat import ToolCall
+from app.otlp.normalise.calls import CALL_KINDS, read_call
 from app.otlp.normalise.responses import ToolResponse, answers_a_call, read_response, read_tool_message
 from app.otlp.values import json_container, json_or_text
 
@@ -28,13 +31,20 @@ class Message:
 
 
 Messages = tuple[Message, ...]
+Memo = dict[tuple[str, bytes], Messages]
+"""Entries of messages by their role and JSON: the model calls of a session repeat all that was said before them."""
+
+_decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def read_messages(value: Any, role: str = "user") -> Messages | None:
+def read_messages(value: Any, role: str = "user", memo: Memo | None = None) -> Messages | None:
     """The messages in a JSON text or value; None where it holds none (cut JSON too).
 
-    `role` is that of an entry which names none: `user` for input, `assistant` for output.
+    `role` is that of an entry which names none: `user` for input, `assistant` for output. What was read once with a
+    `memo` is taken from it.
     """
+    if memo is not None and isinstance(value, str) and (items := _items_in(value)) is not None:
+        return tuple(message for item in items for message in _remembered(item, role, memo)) or None
     found = json_container(value)
     if isinstance(found, dict):
         found = _list_in(found)
@@ -44,9 +54,24 @@ def read_messages(value: Any, role: str = "user") -> Messages | None:
     return tuple(messages) or None
 
 
-def read_text(value: Any, role: str) -> Messages | None:
+def _items_in(text: str) -> list[msgspec.Raw] | None:
+    """The entries of a list, still as JSON; None for all that is no list, or that needs repair."""
+    try:
+        return _decode_items(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def _remembered(item: msgspec.Raw, role: str, memo: Memo) -> Messages:
+    key = (role, bytes(item))
+    if (messages := memo.get(key)) is None:
+        messages = memo[key] = tuple(_read_item(json_or_text(str(key[1], "utf-8")), role))
+    return messages
+
+
+def read_text(value: Any, role: str, memo: Memo | None = None) -> Messages | None:
     """Messages in JSON, or else the whole text as one message; None for JSON that was cut off."""
-    messages = read_messages(value, role)
+    messages = read_messages(value, role, memo)
     if messages is not None:
         return messages
     if not isinstance(value, str) or not value.strip() or value.lstrip().startswith(("[", "{")):
@@ -179,11 +204,10 @@ def role_of_event(name: str) -> str | None:
 
 _TEXT = ("text", "input_text", "output_text", "refusal", "message")
 _REASONING = ("reasoning", "thinking", "thought", "summary_text")
-_CALLS = ("tool_call", "tool-call", "tool_use", "function_call", "function", "toolCall", "toolUse", "server_tool_call")
 _KNOWN = (
     *_TEXT,
     *_REASONING,
-    *_CALLS,
+    *CALL_KINDS,
     "image",
     "image_url",
     "file",
@@ -191,9 +215,6 @@ _KNOWN = (
     "tool-result",
     "tool_call_response",
 )
-_NAME = ("name", "toolName", "tool_name")
-_ARGUMENTS = ("arguments", "args", "input", "parameters")
-_ID = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId", "ref")
 
 
 @dataclass(slots=True)
@@ -255,36 +276,4 @@ def _text_in(part: dict[str, Any]) -> str | None:
             return text
         if isinstance(text, dict) and isinstance(text.get("value"), str):
             return str(text["value"])
-    return None
-
-
-def read_call(part: Any) -> ToolCall | None:
-    """A tool call from its part, list entry or item; None where it is something else."""
-    if not isinstance(part, dict):
-        return None
-    for wrapper in ("function", "functionCall", "function_call", "toolUse", "toolRequest"):
-        inner = part.get(wrapper)
-        if isinstance(inner, dict):
-            return _call({**part, **inner})
-    kind = part.get("type")
-    return _call(part) if kind is None or kind in _CALLS else None
-
-
-def _call(fields: dict[str, Any]) -> ToolCall | None:
-    name = _first(fields, _NAME)
-    if not isinstance(name, str) or not name:
-        return None
-    return ToolCall(_id(fields), name, json_or_text(_first(fields, _ARGUMENTS)))
-
-
-def _id(fields: dict[str, Any]) -> str:
-    # OpenAI's Responses items have both: `call_id` is the one that results refer to.
-    found = fields.get("call_id") or _first(fields, _ID)
-    return found if isinstance(found, str) else ""
-
-
-def _first(fields: dict[str, Any], names: tuple[str, ...]) -> Any:
-    for name in names:
-        if fields.get(name) is not None:
-            return fields[name]
     return None

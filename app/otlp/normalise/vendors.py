@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.otlp.normalise.calls import read_call
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
-from app.otlp.normalise.messages import Message, Messages, read_call, read_messages, read_text
+from app.otlp.normalise.messages import Message, Messages, read_messages, read_text
 from app.otlp.normalise.toolio import offered_in, recorded_arguments, recorded_result
 from app.otlp.values import integer, json_container, json_or_text, unwrapped_json
 
@@ -84,7 +85,7 @@ class VercelAI(Convention):
         return AGENT if called.startswith("ai.") else None
 
     def input_messages(self, span: SpanView) -> Messages | None:
-        messages = read_messages(span.first("ai.prompt.messages"))
+        messages = read_messages(span.first("ai.prompt.messages"), memo=span.memo)
         return messages or _prompt(json_container(span.first("ai.prompt")))
 
     def output_messages(self, span: SpanView) -> Messages | None:

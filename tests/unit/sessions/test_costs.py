@@ -149,6 +149,16 @@ def test_twice_the_spans_take_at_most_twice_the_calls(batch: Callable[[int], byt
     assert calls_of(lambda: read(twice)) <= 2.1 * calls_of(lambda: read(once))
 
 
+def test_what_many_model_calls_were_given_alike_is_read_once() -> None:
+    history = [one for n in range(200) for one in (asks(n, f"c{n}"), tells(f"c{n}"))]
+
+    def given_to(calls: int) -> int:
+        spans = decode(export(*(numbered(n + 1, CHAT | messages(*history)) for n in range(calls)))).spans
+        return calls_of(lambda: build_session([spans]))
+
+    assert given_to(10) <= 5 * given_to(1)
+
+
 def test_the_facts_of_a_turn_stay_small_however_many_models_its_spans_name() -> None:
     def named(start: int) -> TurnFacts:
         models = (f"{number:06}" + "m" * 1_000 for number in range(start, start + 300))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chat import ToolCall
-from app.otlp.normalise.messages import Message, read_messages, read_text
+from app.otlp.normalise.messages import Memo, Message, read_messages, read_text
 from app.otlp.normalise.responses import ToolResponse
 
 PARIS = ToolCall("c1", "get_weather", {"city": "Paris"})
@@ -209,6 +209,15 @@ def test_a_shape_is_read_as_json_and_as_value(shape: str) -> None:
 
     assert read_messages(value) == tuple(messages)
     assert read_messages(json.dumps(value)) == tuple(messages)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_remembered_of_one_model_call_is_read_alike_of_the_next(shape: str) -> None:
+    value, messages = SHAPES[shape]
+    memo: Memo = {}
+
+    for _ in range(2):
+        assert read_messages(json.dumps(value), memo=memo) == tuple(messages)
 
 
 @pytest.mark.parametrize("value", [None, "", "[", '[{"role":"user"', "plain", "5", 5, {}, [], "[]", "null", True])

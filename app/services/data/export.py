@@ -12,13 +12,13 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import NotFound
-from app.models import cases as test_cases
-from app.models import runs, sessions
+from app.models import cases, runs, sessions
 from app.models.cases import TestCaseRow
 from app.models.prompts import known_prompts
 from app.models.run_log import RunEntry, RunFilter, page_of_runs
 from app.models.runs import RunRow
 from app.models.sessions import SessionRange, SessionRow
+from app.services.replays.cases import CaseView, TestCaseService
 from app.services.traces.logs import Session, SessionService, ns_of
 
 Row = TypeVar("Row")
@@ -36,6 +36,7 @@ class ExportService:
 
     database: Database
     sessions: SessionService
+    test_cases: TestCaseService
 
     def check(self, *, project_id: int, prompt_id: int) -> None:
         """`NotFound` unless the project has the prompt, archived or not."""
@@ -75,12 +76,12 @@ class ExportService:
             if row is not None:
                 yield row
 
-    def of_test_cases(self, *, prompt_id: int) -> Iterator[TestCaseRow]:
+    def of_test_cases(self, *, prompt_id: int) -> Iterator[CaseView]:
         def read(connection: Connection, last: TestCaseRow | None) -> list[TestCaseRow]:
             before_id = last.id if last else None
-            return test_cases.list_test_cases(connection, prompt_id=prompt_id, before_id=before_id, limit=CASES_PAGE)
+            return cases.list_test_cases(connection, prompt_id=prompt_id, before_id=before_id, limit=CASES_PAGE)
 
-        return self._all(read, CASES_PAGE)
+        return map(self.test_cases.view, self._all(read, CASES_PAGE))
 
     def _all(self, read: Callable[[Connection, Row | None], Sequence[Row]], limit: int) -> Iterator[Row]:
         """Yield all rows that `read` returns after the last one, `limit` at a time; None stands for the first page."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -137,8 +138,10 @@ class TestCaseService:
         return view
 
     def views(self, rows: Sequence[TestCaseRow]) -> Views:
-        """Return the test cases, all of one prompt, as they are shown."""
-        tools = self._draft(rows[0].project_id, rows[0].prompt_id)[1] if rows else ()
+        """Return the test cases, all of one prompt, as they are shown; an archived prompt has no tools."""
+        tools: Sequence[ToolDefinition] = ()
+        with suppress(NotFound):
+            tools = self._draft(rows[0].project_id, rows[0].prompt_id)[1] if rows else ()
         return [CaseView(row, shown_document(load_case(row.document), tools)) for row in rows]
 
     def exported(self, *, project_id: int, test_case_id: int) -> CaseView:

@@ -81,6 +81,7 @@ def test_an_archived_prompt_is_exported(world: World) -> None:
     made = everything(world)
     world.delete(f"/api/v1/prompts/{made['prompt_id']}")
     assert len(exported(world, "runs", made["prompt_id"])) == 1
+    assert [each["id"] for each in exported(world, "test-cases", made["prompt_id"])] == [made["test_case_id"]]
 
 
 def test_what_was_asked_for_after_the_end_is_left_out(world: World) -> None:

@@ -22,7 +22,7 @@ from sqlalchemy import Engine, event, select, text
 from app.container import Container
 from app.models import language_models, removal
 from app.process.application import build_app
-from app.services.data.deletion import Remover
+from app.services.data.removal import Remover
 from bench.scale_rows import Maker
 from bench.spans import batch
 from config import logging

@@ -55,6 +55,41 @@ STOPS = {
     "provider_error": "The model's vendor failed.",
     "cancelled": "Somebody cancelled it.",
 }
+# What each kind of violation says of a tool, after its name.
+VIOLATIONS = {
+    "extra_write": "acted on the world beyond the recording",
+    "extra_read": "was called beyond the recording",
+    "never": "was called, which the test case forbids",
+    "order": "was called too early",
+    "lost_tool": "is not among the draft's tools any more",
+    "max_calls": "was called too often",
+    "unanswered_write": "acted on the world with other arguments",
+}
+EFFECTS: dict[str, Badge] = {"read": ("reads", ""), "write": ("writes", "warn")}
+EFFECTS_FROM = {
+    "test_case": "as this test case sets it",
+    "prompt": "as the prompt's tools have it",
+    "annotation": "by the hints in its definition",
+    "name": "by the first word of its name",
+    "unknown": "as nothing says that it only reads",
+}
+ANSWERED_BY: dict[str, Badge] = {
+    "recording": ("answered by the recording", ""),
+    "borrowed": ("borrowed from another turn", "accent"),
+    "nearest": ("answered with the next recorded result", "warn"),
+    "static": ("answered with the test case's own result", "accent"),
+    "simulate": ("played by a model", "warn"),
+    "none": ("not answered", "warn"),
+}
+DECIDED_BY = {
+    "text": "by its text",
+    "facts": "by the values in it",
+    "guard": "by what it affirms or denies",
+    "judge": "by a judge model",
+    "person": "by a person",
+    "check": "by its check",
+}
+FACTS: dict[str, Badge] = {"lost": ("lost", "bad"), "invented": ("invented", "bad"), "kept": ("kept", "ok")}
 REJECTED_SPANS = {
     "malformed_span": "Send spans as OTLP JSON has them; this one is no object",
     "bad_trace_id": "Send a traceId of 32 hex digits, not all zero",

@@ -71,6 +71,12 @@ class ReplayHistory:
             trends[outcome.test_case_id].append(outcome)
         return trends
 
+    def violations(self, *, replay_ids: Collection[int]) -> dict[int, int]:
+        """Count the violations of replays; those without one are left out. The caller checks whose they are."""
+        with self.database.read() as connection:
+            rows = replays.get_replays(connection, ids=replay_ids)
+        return {row.id: len(row.violations) for row in rows if row.violations}
+
 
 def _history(found: list[Tally], commit_hash: str | None) -> DraftHistory:
     counts = dict.fromkeys(STATUSES, 0) | {entry.status: entry.replays for entry in found}

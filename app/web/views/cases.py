@@ -34,6 +34,10 @@ class TestCases(PromptPage):
             head=head,
             cases=[(row, _extent(row), trends[row.id]) for row in found.entries],
             running=[outcome for outcome in newest if not outcome.finished],
+            violations=self.services.replay_history.violations(
+                replay_ids=[outcome.id for outcome in newest if outcome.status == "failed"]
+            ),
+            agreement=self.services.replays.judge_agreement(project_id=visit.project_id, prompt_id=prompt_id),
             pages=visit.pages(found.next_cursor),
         )
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from itertools import count
-from typing import Any
-
 from app.access import ByRole
 from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.replays import VerdictSchema
-from app.web.filters import pretty
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
-from app.web.presenters.diffs import Budget, DiffRow, diff_json, diff_rows
+from app.web.presenters.replay import placed_violations, shown_turns
 from app.web.visit import Visit
 
 
 class ReplayView(PromptPage):
-    """The recording beside what the draft did, step by step, with the reasons."""
+    """What the draft must not have done; then the recording beside what it did, step by step, with the reasons."""
 
     access = ByRole({"GET": Role.VIEWER})
 
     def get(self, visit: Visit, replay_id: int) -> Reply:
         replay = self.services.replays.get(project_id=visit.project_id, replay_id=replay_id)
-        numbers, budget, result = count(), Budget(), replay.result or {}
+        result = replay.result or {}
+        turns = shown_turns(result)
         return show(
             "replay.html",
             row=replay.row,
@@ -30,21 +27,9 @@ class ReplayView(PromptPage):
             case_name=replay.test_case_name,
             commit_hash=replay.commit_hash,
             result=result,
-            turns=[
-                (turn, [(next(numbers), step, _difference(step, budget)) for step in turn["steps"]])
-                for turn in result.get("turns", ())
-            ],
+            violations=placed_violations(result, turns),
+            turns=turns,
         )
-
-
-def _difference(step: dict[str, Any], budget: Budget) -> list[DiffRow]:
-    """The rows that differ, where the step failed and both sides are there."""
-    expected, actual = step["expected"], step["actual"]
-    if step["result"] not in ("failed", "needs_review") or actual is None:
-        return []
-    if step["kind"] == "tool_call":
-        return diff_json(expected["arguments"], actual["arguments"], budget)
-    return diff_rows(pretty(expected), actual, budget)
 
 
 class CancelReplay(PromptPage):
@@ -56,7 +41,7 @@ class CancelReplay(PromptPage):
 
 
 class JudgeStep(PromptPage):
-    """A person's verdict on a step that needs review."""
+    """A person's verdict on a step that needs review, or that a judge decided."""
 
     access = ByRole({"POST": Role.MEMBER})
 

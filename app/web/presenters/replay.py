@@ -1,0 +1,114 @@
+"""The turns of a replay as its page shows them, and the place on the page where each violation happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, count
+from typing import Any
+
+from app.web.filters import pretty
+from app.web.presenters.diffs import Budget, DiffRow, diff_json, diff_rows
+
+# A call of these kinds has no recorded step of its own, unless the recording answered it in spite of the rule.
+BESIDES = frozenset({"extra_write", "extra_read", "never", "max_calls"})
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """A step, or a call or answer besides; `step` is its JSON.
+
+    `number` counts the steps of all turns from 0; it is None for what came besides. `rows` are where the recorded and
+    the produced differ. `violations` are the kinds of those that the step is.
+    """
+
+    anchor: str
+    step: Mapping[str, Any]
+    number: int | None = None
+    rows: list[DiffRow] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+
+    @property
+    def call(self) -> Mapping[str, Any] | None:
+        """The call that the draft made here, if it made one."""
+        if self.step["kind"] != "tool_call":
+            return None
+        call: Mapping[str, Any] | None = self.step if self.number is None else self.step["actual"]
+        return call
+
+    @property
+    def may_be_judged(self) -> bool:
+        """True if a person may decide: the step needs review, or a judge decided it."""
+        step = self.step
+        return step.get("result") == "needs_review" or step.get("decidedBy") == "judge" or "judged" in step
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """A turn: `turn` is its JSON."""
+
+    turn: Mapping[str, Any]
+    steps: list[ShownStep]
+    extra: list[ShownStep]
+
+
+def shown_turns(result: Mapping[str, Any]) -> list[ShownTurn]:
+    """Return the turns of a result, which is the JSON of a `ReplayResult` or empty."""
+    numbers, budget = count(), Budget()
+    return [
+        ShownTurn(
+            turn,
+            [_step(next(numbers), step, budget) for step in turn["steps"]],
+            [ShownStep(f"turn-{index}-extra-{n}", step) for n, step in enumerate(turn["extra"], 1)],
+        )
+        for index, turn in enumerate(result.get("turns", ()), 1)
+    ]
+
+
+def placed_violations(
+    result: Mapping[str, Any], turns: list[ShownTurn]
+) -> list[tuple[Mapping[str, Any], str, ShownStep | None]]:
+    """Return each violation with the anchor of the step that it is, or else of its turn, and with that step.
+
+    The kind of a violation is added to its step.
+    """
+    placed = []
+    for violation in result.get("violations", ()):
+        index = violation["turn"]
+        step = _place(violation, turns[index]) if index < len(turns) else None
+        if step:
+            step.violations.append(violation["kind"])
+        placed.append((violation, step.anchor if step else f"turn-{index + 1}", step))
+    return placed
+
+
+def _step(number: int, step: Mapping[str, Any], budget: Budget) -> ShownStep:
+    return ShownStep(f"step-{number}", step, number, _difference(step, budget))
+
+
+def _difference(step: Mapping[str, Any], budget: Budget) -> list[DiffRow]:
+    """Return the rows that differ, where the step failed and both sides are there."""
+    expected, actual = step["expected"], step["actual"]
+    if step["result"] not in ("failed", "needs_review") or actual is None:
+        return []
+    if step["kind"] == "tool_call":
+        return diff_json(expected["arguments"], actual["arguments"], budget)
+    return diff_rows(pretty(expected), actual, budget)
+
+
+def _place(violation: Mapping[str, Any], turn: ShownTurn) -> ShownStep | None:
+    """Return the first step with the call of the violation that is no other violation; None if there is none."""
+    return next((step for step in _candidates(violation["kind"], turn) if _is_of(step, violation)), None)
+
+
+def _candidates(kind: str, turn: ShownTurn) -> Iterator[ShownStep]:
+    return chain(turn.extra, turn.steps) if kind in BESIDES else chain(turn.steps, turn.extra)
+
+
+def _is_of(step: ShownStep, violation: Mapping[str, Any]) -> bool:
+    if violation["kind"] == "lost_tool":
+        recorded = step.step.get("expected")
+        return isinstance(recorded, Mapping) and recorded["name"] == violation["tool"]
+    call = step.call
+    same = call is not None and (call["name"], call["arguments"]) == (violation["tool"], violation["arguments"])
+    return same and not step.violations

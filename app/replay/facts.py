@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from app.replay.names import folded_words
+from app.replay.names import standing_words
 from app.replay.quantities import read_unit
 from app.replay.sources import Forms, Sources
 from app.replay.value_kinds import Value, plainly
@@ -48,9 +48,9 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
     Never raises; the work grows in step with both texts.
     """
     found = find_values(produced)
-    forms, words = Forms((*found, *_spelled_out(produced))), folded_words(produced)
+    forms, names = Forms((*found, *_spelled_out(produced))), standing_words(produced)
     bound = sources.bound(recorded, keep_said=keep_said)
-    stands = [words.issuperset(value.form.split()) if value.kind == "name" else value in forms for value in bound]
+    stands = [_name_stands(value.form, *names) if value.kind == "name" else value in forms for value in bound]
     before = Forms(find_values(recorded))
     new = [value for value in found if value not in before and not sources.support(value)]
     return Facts(
@@ -58,6 +58,12 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
         tuple(value.spelling for value, here in zip(bound, stands, strict=True) if not here),
         tuple(dict.fromkeys(value.spelling for value in new)),
     )
+
+
+def _name_stands(name: str, words: frozenset[str], titled: frozenset[str]) -> bool:
+    """Return True if a text has all words of a name, or its last one after a title."""
+    parts = name.split()
+    return words.issuperset(parts) or (len(parts) > 1 and parts[-1] in titled)
 
 
 def _spelled_out(text: str) -> Iterator[Value]:

@@ -14,13 +14,13 @@ _WORD = f"[{LETTER}]{{3,10}}(?!{W})"
 _TO = rf"(?:{GAP}?[-–—&/]{GAP}?|{GAP}(?:to|and|bis|und|au|et|al|y|e|a){GAP})"
 _YEAR_FIRST = re.compile(
     rf"""([12][0-9]{{3}})([-/.])([01]?[0-9])\2([0-3]?[0-9])(?:[T_](?=[0-9])|(?!{W}|[-/.]{W}))
-       | ([0-9]{{4}})年([0-9]{{1,2}})月([0-9]{{1,2}})日""",
+       | (?:([0-9]{{4}})年)?([0-9]{{1,2}})月([0-9]{{1,2}})日""",
     re.VERBOSE,
 )
 _YEAR_LAST = re.compile(rf"([0-3]?[0-9])([-/.])([0-3]?[0-9])\2([12][0-9]{{3}}|[0-9]{{2}})(?!{W}|[-/.]{W})")
 _DAY_FIRST = re.compile(
     rf"""(?:(?P<first>{_DAY}){_NTH}{_TO})?(?P<day>{_DAY}){_NTH}(?:{GAP}|-)?(?:of{GAP}|de{GAP})?
-         (?P<month>{_WORD})\.?(?:(?:,?{GAP}|{GAP}(?:de|del){GAP}|-)(?P<year>[12][0-9]{{3}})(?![0-9]))?""",
+         (?P<month>{_WORD})(?:(?:[.,]?{GAP}|{GAP}(?:de|del){GAP}|-)(?P<year>[12][0-9]{{3}})(?![0-9]))?""",
     re.VERBOSE,
 )
 _MONTH_FIRST = re.compile(
@@ -33,11 +33,11 @@ _MONTH_FIRST = re.compile(
 _WHOLE_MONTH = re.compile(rf"(?P<month>{_WORD})\.?{GAP}(?:de{GAP}|del{GAP})?(?P<year>[12][0-9]{{3}})(?![0-9])")
 _SELDOM_MONTHS = ("may", "march", "mar")  # in lower case
 
-_HALF = rf"{GAP}?(?P<half{{0}}>[AaPp])\.?[Mm](?!{W})\.?"
+_HALF = rf"{GAP}?(?P<half{{0}}>[AaPp])(?:[Mm](?!{W})|\.[Mm](?!{W})\.?)"
 _CLOCK = re.compile(
     rf"""(?P<hour>[01]?[0-9]|2[0-4])(?:
-           [:h](?P<minute1>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,][0-9]{{1,9}})?)?
-             (?:{_HALF.format(1)}|Z(?!{W})|[+-][0-9]{{2}}:?[0-9]{{2}}(?!{W})|(?!{W}|:[0-9]))
+           (?::|{GAP}?h{GAP}?)(?P<minute1>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,][0-9]{{1,9}})?)?
+             (?:{_HALF.format(1)}|{GAP}?[Uu]hr(?!{W})|Z(?!{W})|[+-][0-9]{{2}}:?[0-9]{{2}}(?!{W})|(?!{W}|:[0-9]))
          | (?:\.(?P<minute2>[0-5][0-9]))?(?:{_HALF.format(2)}|{GAP}?(?:[Uu]hr|o'clock)(?!{W})))""",
     re.VERBOSE,
 )

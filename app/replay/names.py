@@ -1,4 +1,4 @@
-"""Finds proper names: words that the sources of a text spell with a capital letter where nothing else asks for one.
+"""Finds proper names: words that the sources of a text spell with a capital letter where no sentence begins.
 
 Scripts without capital letters have no names here, and neither have sentences in German, which capitalises every noun.
 """
@@ -6,31 +6,55 @@ Scripts without capital letters have no names here, and neither have sentences i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
 
 from app.replay.value_kinds import Value, plainly
-from app.replay.vocabulary import CODES, GERMAN, GREETINGS, MONTHS, NO_NAMES
+from app.replay.vocabulary import CODES, GERMAN, GREETINGS, MONTHS, NO_NAMES, TITLES, UNITS
 
 TITLE_WORDS = 6  # a text of no more words and without a full stop is a title, whose first word may be a name
 
-_WORD = re.compile(r"[^\W\d_]++(?:['-][^\W\d_]++)*+")
+_WORD = re.compile(r"(?<![\w-])[^\W\d_]++(?:['-][^\W\d_]++)*+(?!\w|[-_]\w)")
+_TITLED = re.compile(rf"(?<!\w)(?:{'|'.join(TITLES)})\.?[ \xa0]([^\W\d_]++(?:-[^\W\d_]++)*+)", re.IGNORECASE)
+_NUMBERED = re.compile("[ \xa0][0-9]")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE_ENDS = frozenset('.!?:;\n\r\t"“”„«»()[]{}•*#>|-–—…')
 _POSSESSIVE = ("'s", "'S")
 
 
-def name_words(text: str) -> set[str]:
-    """Return the words of a source that can be names, as they are spelled there."""
-    plain = plainly(text)
-    words = list(_WORD.finditer(plain))
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Words that can be names, as sources spell them.
+
+    Those that are `weak` stand only where a text begins, as "Approved" may; they are names inside a sentence alone.
+    """
+
+    strong: frozenset[str] = frozenset()
+    weak: frozenset[str] = frozenset()
+
+    def joined(self, other: Names) -> Names:
+        """Return the words of both; what is strong in one is strong."""
+        strong = self.strong | other.strong
+        return Names(strong, (self.weak | other.weak) - strong)
+
+
+def names_of(text: str, plain: Set[str], *, is_name: bool = False) -> Names:
+    """Return the names in a source; `plain` are words that are none, `is_name` says that the text is one, if short."""
+    found = plainly(text)
+    words = list(_WORD.finditer(found))
     if _is_german(match[0] for match in words):
-        return set()
-    is_title = len(words) <= TITLE_WORDS and not plain.rstrip().endswith((".", "!", "?"))
-    return {
-        _bare(match[0])
-        for match in words
-        if _is_capitalised(match[0]) and (is_title or not _starts_sentence(plain, match.start()))
-    }
+        return Names()
+    strong, weak = set[str](), set[str]()
+    is_title = len(words) <= TITLE_WORDS and not found.rstrip().endswith((".", "!", "?"))
+    for match in words:
+        word = _bare(match[0])
+        if not _is_capitalised(word) or word.lower() in plain:
+            continue
+        if (is_name and is_title) or word.isupper() or not _starts_sentence(found, match.start()):
+            strong.add(word)
+        elif is_title:
+            weak.add(word)
+    return Names(frozenset(strong), frozenset(weak - strong))
 
 
 def plain_words(text: str) -> set[str]:
@@ -39,31 +63,37 @@ def plain_words(text: str) -> set[str]:
     return {word.lower() for match in _WORD.finditer(text) for word in _HUMP.split(match[0]) if not word[0].isupper()}
 
 
-def folded_words(text: str) -> frozenset[str]:
-    """Return all words of a text, without regard to case."""
-    return frozenset(_bare(match[0]).casefold() for match in _WORD.finditer(plainly(text)))
+def standing_words(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return all words of a text without regard to case, and those that follow a title, as in "Ms. Schmidt"."""
+    plain = plainly(text)
+    words = frozenset(_bare(match[0]).casefold() for match in _WORD.finditer(plain))
+    return words, frozenset(match[1].casefold() for match in _TITLED.finditer(plain))
 
 
-def find_names(text: str, known: set[str] | frozenset[str]) -> Iterator[Value]:
+def find_names(text: str, known: Names) -> Iterator[Value]:
     """Yield the names in a text that are `known`; neighbours make one. The person who is greeted is left out."""
     plain = plainly(text)
     run: list[re.Match[str]] = []
     is_greeted = False
     for match in _WORD.finditer(plain):
-        is_known = _bare(match[0]) in known
+        is_known = _bare(match[0]) in known.strong or _bare(match[0]) in known.weak
+        if match[0].isupper() and _NUMBERED.match(plain, match.end()):  # CLM 20931 is a code
+            is_known = False
         if run and not (is_known and plain[run[-1].end() : match.start()] in (" ", "\xa0")):
-            yield _name(run)
+            yield from _name(plain, run, known)
             run = []
         is_greeted = match[0].lower() in GREETINGS or (is_greeted and match[0][0].isupper())
         if is_known and not is_greeted:
             run.append(match)
     if run:
-        yield _name(run)
+        yield from _name(plain, run, known)
 
 
-def _name(run: list[re.Match[str]]) -> Value:
-    spelling = " ".join(_bare(match[0]) for match in run)
-    return Value("name", spelling.casefold(), spelling=spelling)
+def _name(text: str, run: list[re.Match[str]], known: Names) -> Iterator[Value]:
+    words = [_bare(match[0]) for match in run]
+    if known.strong.isdisjoint(words) and _starts_sentence(text, run[0].start()):
+        return
+    yield Value("name", " ".join(words).casefold(), spelling=" ".join(words))
 
 
 def _bare(word: str) -> str:
@@ -72,12 +102,19 @@ def _bare(word: str) -> str:
 
 def _is_capitalised(word: str) -> bool:
     lower = _bare(word).lower()
-    return word[0].isupper() and len(word) > 1 and not (lower in NO_NAMES or lower in MONTHS or word in CODES)
+    return (
+        word[0].isupper()
+        and len(word) > 1
+        and not (lower in NO_NAMES or lower in MONTHS or lower in UNITS or word in CODES)
+    )
 
 
 def _starts_sentence(text: str, start: int) -> bool:
-    before = text[max(start - 8, 0) : start].rstrip(" \xa0")
-    return not before or before[-1] in _SENTENCE_ENDS
+    before = text[max(start - 12, 0) : start].rstrip(" \xa0")
+    if not before or before[-1] not in _SENTENCE_ENDS:
+        return not before
+    words = before[:-1].split()
+    return not (before[-1] == "." and words and words[-1].lower() in TITLES)  # "Dr. Smith"
 
 
 def _is_german(words: Iterable[str]) -> bool:

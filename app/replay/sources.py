@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from app.replay.names import find_names, folded_words, name_words, plain_words
+from app.replay.names import Names, find_names, names_of, plain_words, standing_words
 from app.replay.value_kinds import Value
 from app.replay.values import find_values
-from app.replay.vocabulary import NO_NAME_KEYS
+from app.replay.vocabulary import NAME_KEYS, NO_NAME_KEYS
 from app.storable import decode_json
 
 Form = tuple[str, str]  # what kind of form it is, and the form
 
+_A_KEY = "type"  # as the key of a key, which is no name
+_LAST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")  # of `customer_name`, of `customerName`
 _LONG_FRACTION = 5  # digits after the point that only arithmetic produces
 
 
@@ -63,14 +66,13 @@ class Sources:
         self._lengths = lengths
         plain = set[str]().union(*(plain_words(str(text)) for text, _ in texts), plain_words(user))
         plain |= plain_words(instruction)
-        self._said_names = _names(user, plain)
-        self._said_words = folded_words(user)
-        named = (text for text, is_name in texts if is_name and isinstance(text, str))
-        self._names = set[str]().union(*(_names(text, plain) for text in named))
+        self._said_words = standing_words(user)[0]
+        self._names = _names(texts, frozenset(plain))
+        self._all_names = self._names.joined(names_of(user, plain))
 
     def bound(self, text: str, *, keep_said: bool) -> list[Value]:
         """Return the values of a recorded text that a new one has to have, each once."""
-        names = self._names | self._said_names if keep_said else self._names
+        names = self._all_names if keep_said else self._names
         values = (value for value in find_values(text) if self._binds(value, keep_said=keep_said))
         found = (
             name for name in find_names(text, names) if keep_said or not self._said_words.issuperset(name.form.split())
@@ -104,19 +106,27 @@ def _accepted(value: Value) -> Iterator[Form]:
     """
     space = "number" if value.kind == "amount" else value.kind
     yield space, value.form
-    if value.other:
+    if value.kind == "code":
+        if value.other:
+            yield "number", value.other
+    elif value.other:
         yield space, value.other
         yield f"{space} in two ways", value.form
     else:
         yield f"{space} either way", value.form
     if value.kind == "ordinal":
         yield "number", value.form
+    elif space == "number":
+        yield "number of a code", value.form
 
 
 def _offered(value: Value) -> Iterator[tuple[Form, str]]:
     """Yield the forms, with their details, a value stands for: a whole date stands for its month and year, too."""
     space = "number" if value.kind == "amount" else value.kind
-    if value.other:
+    if value.kind == "code":
+        yield ("code", value.form), ""
+        yield ("number of a code", value.other), ""
+    elif value.other:
         yield (f"{space} in two ways", value.form), value.detail
         yield (f"{space} either way", value.form), value.detail
         yield (f"{space} either way", value.other), value.detail
@@ -145,23 +155,23 @@ def _source_values(leaf: str | float) -> Iterable[Value]:
     return [*find_values(digits), *rounded]
 
 
-def _texts(values: Sequence[Any], lengths: set[int] | None = None) -> list[tuple[str | float, bool]]:
-    """Return the keys and leaves of JSON values, each with False if it can't be a name; adds the lengths of lists."""
-    found: list[tuple[str | float, bool]] = []
-    pending: list[tuple[Any, bool]] = [(value, True) for value in values]
+def _texts(values: Sequence[Any], lengths: set[int] | None = None) -> list[tuple[str | float, str]]:
+    """Return the keys and leaves of JSON values, each leaf with its key; adds the lengths of lists to `lengths`."""
+    found: list[tuple[str | float, str]] = []
+    pending: list[tuple[Any, str]] = [(value, "") for value in values]
     while pending:
-        value, is_name = pending.pop()
+        value, name = pending.pop()
         if isinstance(value, str) and (decoded := _decoded(value)) is not None:
             value = decoded
         if isinstance(value, dict):
-            found += ((key, False) for key in value)
-            pending += ((child, key.lower() not in NO_NAME_KEYS) for key, child in value.items())
+            found += ((key, _A_KEY) for key in value)
+            pending += ((child, key) for key, child in value.items())
         elif isinstance(value, list):
-            pending += ((child, is_name) for child in value)
+            pending += ((child, name) for child in value)
             if lengths is not None:
                 lengths.add(len(value))
         elif isinstance(value, str) or _is_number(value):
-            found.append((value, is_name))
+            found.append((value, name))
     return found
 
 
@@ -179,5 +189,12 @@ def _decoded(text: str) -> Any:
         return None
 
 
-def _names(text: str, plain: set[str]) -> set[str]:
-    return {word for word in name_words(text) if word.lower() not in plain}
+def _names(texts: Sequence[tuple[str | float, str]], plain: frozenset[str]) -> Names:
+    strong, weak = set[str](), set[str]()
+    for text, key in texts:
+        last = (_LAST_WORD.findall(key) or [""])[-1].lower()
+        if isinstance(text, str) and last not in NO_NAME_KEYS:
+            names = names_of(text, plain, is_name=last in NAME_KEYS)
+            strong |= names.strong
+            weak |= names.weak
+    return Names(frozenset(strong), frozenset(weak - strong))

@@ -15,7 +15,8 @@ class Value:
     """A value in a text.
 
     Two values mean the same if their kinds are (a number and an amount count as one), their forms are equal, and their
-    details are equal or one has none. `other` is a second form of what can be read in two ways (11/05/2026).
+    details are equal or one has none. `other` is a second form of what can be read in two ways (11/05/2026), and
+    the digits of a code that a space parts from its letters (CLM 20931), which may be left out.
 
     | kind | form | detail |
     |---|---|---|

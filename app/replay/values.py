@@ -23,11 +23,19 @@ _HEAD = re.compile(rf"[{LETTER}]++")
 _URL = re.compile(r"""(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ww]{3}\.)[^\s<>"'`\])}|]++""")
 _SCHEME = re.compile(r"^(?:https?://)?(?:www\.)?", re.IGNORECASE)
 _EMAIL = re.compile(r"[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}\w{2,24}")
-_PHONE = re.compile(rf"(?:\+[0-9][0-9 \xa0()./-]{{6,18}}[0-9]|\(?[0-9]{{3}}\)?[ .-][0-9]{{3}}[ .-][0-9]{{4}})(?!{W})")
+_PHONE = re.compile(
+    rf"(?:\+[0-9][0-9 \xa0()./-]{{6,18}}[0-9]|\(?[0-9]{{3}}\)?[ .-][0-9]{{3}}[ .-][0-9]{{4}}"
+    rf"|0[0-9]{{1,4}}[ \xa0/-][0-9]{{3,8}}(?:[ \xa0-][0-9]{{2,8}}){{0,3}})(?!{W}|[-/][0-9])"
+)
 _CARD = re.compile(rf"[0-9]{{4}}([ -])[0-9]{{4}}(?:\1[0-9]{{4}}){{1,3}}(?!{W})")
+_VERSION = re.compile(r"^v(?=[0-9]+\.)")  # v2.14.0 is 2.14.0
+_JOINT = re.compile(r"^([a-z]{1,5})[-_]([0-9]+)$")  # CLM-20931 is CLM20931, and
+_CODE_WITH_GAP = re.compile(
+    rf"([A-Z]{{2,5}}){GAP}([1-9][0-9]{{1,8}})(?![\w%€$£°]|[.,:'/-][\w]|{GAP}[0-9%€$£°])"
+)  # CLM 20931
 _ORDINAL = re.compile(rf"([1-9][0-9]{{0,3}})(?:st|nd|rd|th)(?!{W})")
 _NO_VALUE = re.compile(
-    rf"""(?<![0-9/])24/7(?![0-9/]) | ^[ \t>*_\#+•-]*+(?:
+    rf"""(?<![0-9/])24/7(?![0-9/]) | [0-9]\ufe0f?\u20e3 | ^[ \t>*_\#+•-]*+(?:
            [0-9]{{1,3}}[.)](?=[\s*_]|$)(?!{GAP}(?:{"|".join(sorted(MONTHS))})(?!{W}))
          | (?:{"|".join(LIST_LABELS)}){GAP}[0-9]{{1,2}}(?={GAP}*+[.:)*-]|$))""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
@@ -72,6 +80,8 @@ def _read_from_letter(text: str, start: int) -> Reading | None:
         return _read_url(text, start)
     if word in CODES or text[start + len(word) : start + len(word) + 1] == "$":
         return read_quantity(text, start)
+    if match := _CODE_WITH_GAP.match(text, start):
+        return (Value("code", f"{match[1]}{match[2]}".casefold(), other=match[2]),), match.end()
     return None
 
 
@@ -103,7 +113,8 @@ def _read_word(text: str, start: int) -> Reading:
     if not any(map(str.isdecimal, word)) or word.casefold() in PLAIN_CODES:
         return (), match.end()
     count = word[:-1] if word[-1] in "xX" else word  # "2x"
-    return (number(count) if count.isdecimal() else Value("code", word.casefold()),), match.end()
+    code = _JOINT.sub(r"\1\2", _VERSION.sub("", word.casefold(), count=1))
+    return (number(count) if count.isdecimal() else Value("code", code),), match.end()
 
 
 _LETTER_READERS: tuple[Callable[[str, int], Reading | None], ...] = (_read_email, _read_from_letter)

@@ -163,6 +163,21 @@ NO_NAMES = frozenset(
 NO_NAME_KEYS = frozenset(_words("status state type kind category level priority currency unit role mode result"))
 """Keys whose values are one of a fixed list, as `{"status": "Delivered"}`."""
 
+NAME_KEYS = frozenset(
+    _words(
+        "name firstname lastname fullname title city town country region district street address place location"
+        " airport station carrier brand company customer author owner person user guest passenger payee merchant"
+        " hotel restaurant product model team doctor agent driver seller from to"
+    )
+)
+"""Last words of keys whose values name somebody or something, even where the value is a single word."""
+
+TITLES = _words(
+    "mr mrs ms mx miss dr herr herrn frau m mme mlle madame monsieur señor señora sr sra signor signora sig"
+    " senhor senhora dona don doña"
+)
+"""Words before a family name that stand for the first name."""
+
 GERMAN = frozenset(_words("der die das den dem und ist nicht ein eine einen ich wir mit für von zu wird werden haben"))
 """German writes every noun with a capital letter, so that its sentences show no names."""
 

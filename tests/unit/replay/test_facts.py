@@ -99,6 +99,20 @@ def test_a_status_and_the_first_word_of_a_sentence_are_no_names() -> None:
     assert compare_facts("Status: Delivered. Returns take a while with Hermes.", "It came.", source).lost == ("Hermes",)
 
 
+def test_a_title_may_stand_for_the_first_name() -> None:
+    source = Sources(results=[{"doctor": "Dr. Eve Smith"}])
+
+    assert compare_facts("It is with Eve Smith.", "It is with Dr. Smith.", source).kept == ("Eve Smith",)
+    assert compare_facts("It is with Dr. Smith.", "It is with Dr. Jones.", source).lost == ("Smith",)
+
+
+def test_an_id_may_be_written_with_a_space_and_not_with_other_letters() -> None:
+    source = Sources(results=[{"flight": "UA963"}])
+
+    assert compare_facts("It is UA963.", "It is UA 963.", source).kept == ("UA963",)
+    assert compare_facts("It is UA 963.", "It is LH 963.", source) == Facts((), ("UA 963",), ("LH 963",))
+
+
 def test_german_nouns_are_no_names() -> None:
     source = Sources(results=[{"text": "Die Rückgabe ist kostenlos und die Erstattung dauert.", "city": "Köln"}])
 

@@ -103,8 +103,11 @@ def test_markers_weekdays_and_words_are_no_values(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "form"),
     [
-        ("order #A-1234.", ("code", "a-1234", "")),
-        ("ORD_99", ("code", "ord_99", "")),
+        ("order #A-1234.", ("code", "a1234", "")),
+        ("ORD_99", ("code", "ord99", "")),
+        ("CLM 20931.", ("code", "clm20931", "")),
+        ("v2.14.0", ("code", "2.14.0", "")),
+        ("020 7946 0958", ("code", "02079460958", "")),
         ("PIN 0423", ("code", "0423", "")),
         ("123e4567-e89b-12d3-a456-426614174000", ("code", "123e4567-e89b-12d3-a456-426614174000", "")),
         ("+1 (555) 123-4567", ("code", "15551234567", "")),

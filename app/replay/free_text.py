@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from app.pointers import format_pointer
+from app.pointers import format_pointer, parse_pointer
+from app.replay.compare import Path, names
 
 FREE_KEYS = frozenset({"query", "body", "message", "reason", "note", "subject", "summary"})
 SEVERAL_WORDS = 3
@@ -37,6 +38,31 @@ def free_paths(
         if not any(keyword in part for keyword in _FIXED_BY_SCHEMA)
         and (_key(pointer) in FREE_KEYS or _described_as_free(part) or _is_worded(text, known))
     }
+
+
+def fixed_arguments(arguments: Any, free: Collection[str]) -> list[dict[str, Any]]:
+    """Return the leaves of a call's arguments that no pointer in `free` names, each under its key.
+
+    They are what a call brings to the sources of facts: what the model worded itself binds no other text.
+    """
+    pointers = {parse_pointer(pointer) for pointer in free}
+    return [
+        {str(next((key for key in reversed(path) if isinstance(key, str)), "")): leaf}
+        for path, leaf in _leaves(arguments)
+        if not any(names(pointer, path[: len(pointer)]) for pointer in pointers)
+    ]
+
+
+def _leaves(value: Any) -> Iterator[tuple[Path, Any]]:
+    pending: list[tuple[Path, Any]] = [((), value)]
+    while pending:
+        path, inner = pending.pop()
+        if isinstance(inner, dict):
+            pending += [((*path, key), child) for key, child in reversed(inner.items())]
+        elif isinstance(inner, list):
+            pending += [((*path, index), child) for index, child in reversed(list(enumerate(inner)))]
+        else:
+            yield path, inner
 
 
 def _is_worded(text: str, known: Sequence[str]) -> bool:

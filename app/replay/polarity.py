@@ -64,13 +64,15 @@ _LANGUAGES = (
             |(?:has|have|was|were|is|been) (?:already |now |just |all )?(?:been )?
             (?:sent|made|paid|put|done|complete|set|taken)
             |(?:i|we)(?:'ve| have)? (?:just |already )?(?:sent|made|paid|put|did|done|set|took|found)
-            |successfully|all done|all set
+            |(?:refund|payment|order|booking|reservation|appointment|ticket|e-?mail|message|return|request|access)
+            (?: successfully)? (?!need|requir|expect|schedul)%ed|successfully|all done|all set
         """,
         pending=r"""
             (?:i|we)'ll|(?:i|we) will|(?:i|we) (?:can|could) (?!not|confirm|see)
             |(?:i'm|i am|we're|we are) (?:going|about) to|will (?:now |then |soon )?be %ed|let me (?!know)
             |would you like|do you want|shall i|should i|may i|can i
-            |(?:please )?confirm (?:that|if|whether|you|this|so)|to be %ed|before i|once you
+            |confirm (?:that|if|whether|you|this|so)|please (?:confirm|provide|reply)|still (?:active
+            |open|valid)|to be %ed|before i|once you
             |if you(?:'d| would)? (?:like|confirm|want)|want me to|like me to|(?:i|we) need|pending|awaiting
             |not yet
         """,
@@ -88,7 +90,8 @@ _LANGUAGES = (
         """,
         done=r"""
             (?:wurde|wurden|worden|habe|haben|hat|ist|sind|bin) (?:[\w-]+ ){0,8}?(?!gebeten
-            |geplant)(?:\w{0,6}ge\w+(?:t|en)|\w+iert|er\w{3,}t|be\w{3,}t|ver\w{3,}t|storniert|erhalten)
+            |geplant)(?:\w{0,6}ge\w+(?:t|en)|\w+iert|er\w{3,}t|be\w{3,}t|ver\w{3,}t|(?:über|unter|ver
+            |ent)\w{3,}en|storniert|erhalten)
             |erfolgreich|erledigt
         """,
         pending=r"""
@@ -133,7 +136,7 @@ _LANGUAGES = (
         done=r"""
             (?:ha|han|he|hemos) (?:sido |ya )?(?:sido )?\w+(?:ado|ada|ados|adas|ido|ida|idos|idas|cho|sto|rto)
             |fue(?:ron)? \w+d[oa]s?|con éxito|(?:ya )?está \w+[ai]d[oa]
-            |(?:se )?\w{3,}(?:é|ó) (?=(?:el|la|los|las|su|un|una|tu) )
+            |(?:se )?\w{2,}[^\Wr](?:é|ó)(?= (?:el|la|los|las|su|un|una|tu) )
         """,
         pending=r"""
             (?:voy|vamos|va|van) a|será%|serán|\w{3,}(?:aré|eré|iré|aremos|eremos|iremos)|quiere que
@@ -171,7 +174,7 @@ _LANGUAGES = (
         """,
         done=r"""
             (?:foi|foram|tem sido) (?:já )?\w+(?:ado|ada|ados|adas|ido|ida|idos|idas|to|ta)
-            |(?:eu )?\w{3,}(?:ei|amos|emos) (?=(?:o|a|os|as|seu|sua|um|uma) )|com sucesso
+            |(?:eu )?\w{3,}(?:ei|amos|emos)(?= (?:o|a|os|as|seu|sua|um|uma) )|com sucesso
             |já está \w+[ai]d[oa]
         """,
         pending=r"""
@@ -182,27 +185,35 @@ _LANGUAGES = (
 )
 
 
-def polarity(text: str) -> Polarity:
-    """Return what a text says of success; a text of which nothing is known has no polarity."""
-    words = [word[:LONGEST_WORD] for word in _TOKEN.findall(plainly(text[:LONGEST_TEXT]).lower())]
-    tables = _TABLES[_language(frozenset(words))]
+def polarity(text: str, beside: str = "") -> Polarity:
+    """Return what a text says of success; a text of which nothing is known has no polarity.
+
+    A text that does not show its language is in that of the one `beside` it.
+    """
+    words = _words(text)
+    language = _language(frozenset(words))
+    tables = _TABLES[_language(frozenset(_words(beside))) or 0 if language is None else language]
     sentence = tables["harmless"].sub(" ", " ".join(words))
     return Polarity(*(tables[name].search(sentence) is not None for name in ("negative", "done", "pending")))
 
 
 def polarity_differs(recorded: str, produced: str) -> bool:
     """Return True if only one text refuses, denies or fails, or one has done what the other promises or offers."""
-    one, other = polarity(recorded), polarity(produced)
+    one, other = polarity(recorded, produced), polarity(produced, recorded)
     if one.negative != other.negative:
         return True
     undone = other if one.done else one
     return one.done != other.done and undone.pending
 
 
-def _language(words: frozenset[str]) -> int:
-    """Return the index of the language with most of its hints among the words; that of English if there are none."""
+def _words(text: str) -> list[str]:
+    return [word[:LONGEST_WORD] for word in _TOKEN.findall(plainly(text[:LONGEST_TEXT]).lower())]
+
+
+def _language(words: frozenset[str]) -> int | None:
+    """Return the index of the language with most of its hints among the words, None if there are none."""
     hits = [len(words & hints) for hints in _HINTS]
-    return hits.index(max(hits))
+    return hits.index(max(hits)) if any(hits) else None
 
 
 def _pattern(table: str) -> re.Pattern[str]:

@@ -46,7 +46,8 @@ class Sources:
 
     `user` is the text that the user sent in this turn, `messages` are what was said before. `arguments` and `results`
     are those of the turn's recorded calls: any JSON values, of which every leaf and every key is read, and texts that
-    are JSON as such.
+    are JSON as such. Free text among the arguments is best left out (`free_text.fixed_arguments`): what the model
+    worded itself binds no other text.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from app.replay.arguments import ArgumentsComparison, Question, compare_arguments
 from app.replay.facts import Facts
 from app.replay.findings import Difference
-from app.replay.free_text import free_paths
+from app.replay.free_text import fixed_arguments, free_paths
 from app.replay.matchers import parse_matcher, parse_matchers
 from app.replay.sources import Sources
 
@@ -231,3 +231,9 @@ def test_a_schema_frees_and_fixes_texts() -> None:
 
     arguments = {"reason": "late", "memo": "Hi", "tags": ["a b c d"], "odd": "one two three"}
     assert free_paths(arguments, schema) == {"/memo": "facts", "/odd": "facts"}
+
+
+def test_what_a_model_worded_itself_is_no_source() -> None:
+    arguments = {"to": "a@b.c", "mails": [{"body": "Hi", "id": 1}], "note": {"deep": ["x"]}}
+
+    assert fixed_arguments(arguments, ["/mails/*/body", "/note"]) == [{"to": "a@b.c"}, {"id": 1}]

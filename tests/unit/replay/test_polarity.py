@@ -34,7 +34,23 @@ DIFFERENT = [
     ("O pedido foi reembolsado.", "O pedido não pôde ser reembolsado."),
     ("Infelizmente não é possível devolver o pedido.", "Pode devolver o pedido."),
 ]
+DIFFERENT += [
+    ("Refund issued: $50.", "I can issue a refund of $50 if you'd like."),
+    ("I've updated your address.", "To update your address, please confirm the new one."),
+    ("Your subscription is cancelled.", "Your subscription is still active."),
+    ("Access granted.", "Access denied."),
+    ("Der Betrag wurde überwiesen.", "Der Betrag wird überwiesen."),
+    ("Ho inviato l'email.", "Invierò l'email."),
+    ("Enviei o e-mail.", "Vou enviar o e-mail."),
+    ("He enviado el correo.", "Enviaré el correo."),
+]
 ALIKE = [
+    ("Would you like me to refund it?", "Shall I go ahead with the refund?"),
+    ("I couldn't find that order.", "No order with that number exists."),
+    ("I have refunded it. If you don't see it, write to us.", "It was refunded and you should see it soon."),
+    ("Your order A-1 shipped on Nov 5 and will be delivered on Nov 8.", "A-1 was shipped; it is expected on Nov 8."),
+    ("Je vous ai remboursé.", "Vous avez été remboursé."),
+    ("Su pedido llegará el jueves.", "El jueves recibirá su pedido."),
     ("The order has been refunded.", "I've refunded your order."),
     ("The order has been refunded.", "Your refund is complete, no further action is needed."),
     ("Done, I refunded it.", "I refunded it. Don't hesitate to write if you need anything else."),

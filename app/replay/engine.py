@@ -6,7 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property, partial
+from threading import Lock
 from typing import Any
 
 from msgspec.structs import replace
@@ -27,6 +28,7 @@ from app.replay.findings import (
     Violation,
     ViolationKind,
 )
+from app.replay.free_text import fixed_arguments
 from app.replay.offers import Offer, offered_tools
 from app.replay.pairing import pair
 from app.replay.recording import RecordedCalls, Recording, Reply
@@ -112,9 +114,26 @@ class _Shared:
     recorded: RecordedCalls
     done: dict[int, int] = field(init=False)
     calls: Counter[str] = field(default_factory=Counter)
+    read: list[Sources] = field(default_factory=list)
+    reading: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
         self.done = dict.fromkeys(range(len(self.case.played)), 0)
+
+    def sources(self, turn: int) -> Sources:
+        """Return the values of the recorded calls until this turn; each call is read once."""
+        with self.reading:
+            while len(self.read) <= turn:
+                steps = self.case.turns[len(self.read)].steps
+                calls = [step for step in steps if step.kind == "tool_call"]
+                self.read.append(
+                    Sources(
+                        arguments=[fixed_arguments(call.arguments, self.tools[call.name].arguments) for call in calls],
+                        results=[call.result if call.error is None else call.error for call in calls],
+                        before=self.read[-1] if self.read else None,
+                    )
+                )
+            return self.read[turn]
 
     def tool(self, name: str) -> Tool:
         """Return the rules of a tool, also of one that nothing but the model knows."""
@@ -140,6 +159,7 @@ class _TurnPlayer:
         self.messages = messages
         self.begin = len(messages)
         self.given: list[str] = []  # results that are none of the turn's recording
+        self.sources: tuple[int, Sources] | None = None  # with the number of `given` that are among them
         self.attempts: list[Attempt] = []
         self.produced: list[ProducedStep] = []
         self.instruction = ""
@@ -159,21 +179,24 @@ class _TurnPlayer:
 
     @cached_property
     def recording(self) -> Recording:
-        return Recording(self.shared.recorded, self.turn.steps, self.index, self._checker().accepts)
+        return Recording(self.shared.recorded, self.turn.steps, self.index, self.checker.accepts)
 
-    def _checker(self) -> Checker:
-        """Return what compares the steps of the turn, with the values that are known by now."""
-        return Checker(self.shared.tools, cache(self._sources), self.case.judge != "never")
+    @property
+    def checker(self) -> Checker:
+        """Compares the steps of the turn, with the values that are known by now."""
+        return Checker(self.shared.tools, partial(self._sources, len(self.given)), self.case.judge != "never")
 
-    def _sources(self) -> Sources:
-        calls = [step for turn in self.case.turns[: self.index + 1] for step in turn.steps if step.kind == "tool_call"]
-        return Sources(
-            instruction=self.instruction,
-            user=self.turn.user or "",
-            messages=[message.text for message in self.messages[: self.begin] if message.role != "tool"],
-            arguments=[call.arguments for call in calls],
-            results=[*(call.result if call.error is None else call.error for call in calls), *self.given],
-        )
+    def _sources(self, given: int) -> Sources:
+        if self.sources is None or self.sources[0] != given:
+            sources = Sources(
+                instruction=self.instruction,
+                user=self.turn.user or "",
+                messages=[message.text for message in self.messages[: self.begin] if message.role != "tool"],
+                results=self.given[:given],
+                before=self.shared.sources(self.index),
+            )
+            self.sources = given, sources
+        return self.sources[1]
 
     def _played(self, user: str) -> TurnResult:
         selection = self.turn.placeholders or {}
@@ -252,7 +275,7 @@ class _TurnPlayer:
         not_reached = None if reason in (None, "step_limit") else message
         steps, matched = self.turn.steps, self.recording.matching.owners
         ask = self._ask if self.ports.judge else None
-        checker = self._checker()
+        checker = self.checker
         pairs = pair(steps, self.produced, self.case.order, checker, matched)
         found, extra = verdicts(steps, self.produced, pairs, checker, ask, not_reached)
         if self.case.order == "in_order":  # violations are of the calls that the recording answered, in any order

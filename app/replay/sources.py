@@ -47,7 +47,8 @@ class Sources:
     `user` is the text that the user sent in this turn, `messages` are what was said before. `arguments` and `results`
     are those of the turn's recorded calls: any JSON values, of which every leaf and every key is read, and texts that
     are JSON as such. Free text among the arguments is best left out (`free_text.fixed_arguments`): what the model
-    worded itself binds no other text.
+    worded itself binds no other text. `before` has the calls of earlier turns, whose values count as those of this one
+    and are not read again.
     """
 
     def __init__(
@@ -58,17 +59,26 @@ class Sources:
         messages: Sequence[str] = (),
         arguments: Sequence[Any] = (),
         results: Sequence[Any] = (),
+        before: Sources | None = None,
     ) -> None:
         texts, lengths = _texts(arguments), set[int]()
         texts += _texts(results, lengths)
         self._said = Forms(find_values(user))
         self._tools = Forms(value for text, _ in texts for value in _source_values(text))
         self._background = Forms(value for text in (instruction, *messages) for value in find_values(text))
-        self._lengths = lengths
         plain = set[str]().union(*(plain_words(str(text)) for text, _ in texts), plain_words(user))
         plain |= plain_words(instruction)
+        self._calls: tuple[Forms, ...] = (self._tools,)
+        if before:
+            self._calls += before._calls
+            lengths |= before._lengths
+            plain |= before._plain
+        self._lengths: set[int] = lengths
+        self._plain: frozenset[str] = frozenset(plain)
         self._said_words = standing_words(user)[0]
-        self._names = _names(texts, frozenset(plain))
+        self._names = _names(texts, self._plain)
+        if before:
+            self._names = self._names.joined(before._names)
         self._all_names = self._names.joined(names_of(user, plain))
 
     def bound(self, text: str, *, keep_said: bool) -> list[Value]:
@@ -82,7 +92,7 @@ class Sources:
 
     def support(self, value: Value) -> bool:
         """Return True if a value stands in any source, or counts the entries of a list there."""
-        if any(value in forms for forms in (self._tools, self._said, self._background)):
+        if any(value in forms for forms in (*self._calls, self._said, self._background)):
             return True
         if value.kind == "ordinal":
             return int(value.form) <= max(self._lengths, default=0)
@@ -96,7 +106,7 @@ class Sources:
     def _binds(self, value: Value, *, keep_said: bool) -> bool:
         if value in self._said:
             return keep_said
-        return value in self._tools
+        return any(value in forms for forms in self._calls)
 
 
 def _accepted(value: Value) -> Iterator[Form]:

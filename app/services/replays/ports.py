@@ -104,7 +104,7 @@ class SnapshotDraft:
         return not self.tools and not self.defined_before
 
     def version_tools(self, commit_hash: str | None) -> frozenset[str]:
-        return self.versions.get(commit_hash) or self.versions.get(None, frozenset())
+        return self.versions.get(commit_hash if commit_hash in self.versions else None, frozenset())
 
     def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
         content = self.content

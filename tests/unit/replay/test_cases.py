@@ -6,7 +6,7 @@ import pytest
 
 from app.errors import Invalid
 from app.replay.cases import case_by_hand, case_from_turns, change_case
-from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
+from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.sessions.types import Step, Turn
 from tests.unit.replay.fakes import answer, call, turn
 
@@ -92,6 +92,16 @@ def test_another_assertion_type_sets_all_answers_anew_before_the_exceptions() ->
     [
         ({"sort": 1}, "sort: unknown field"),
         ({"order": "random"}, "order: must be one of effects, any, in_order"),
+        ({"judge": "sometimes"}, "judge: must be one of auto, never, always"),
+        ({"tools": {"pay": {"effect": "delete"}}}, "tools.pay.effect: must be one of read, write"),
+        ({"tools": {"pay": {"maxCalls": -1}}}, "tools.pay.maxCalls: must be a whole number of at least 0"),
+        (
+            {"tools": {"pay": {"arguments": {"/body": "near"}}}},
+            "tools.pay.arguments./body: must be one of exact, facts",
+        ),
+        ({"tools": {"pay": {"arguments": {"body": "any"}}}}, "tools.pay.arguments.body: a JSON pointer is empty or"),
+        ({"tools": {"pay": {"colour": 1}}}, "tools.pay.colour: unknown field"),
+        ({"tools": {"pay": 1}}, "tools.pay: must be an object"),
         ({"history": None}, "history: must be one of replayed, recorded"),
         ({"onMissing": ""}, "onMissing: must be one of error, stop, nearest, static, simulate"),
         ({"includedTurns": 0}, "includedTurns: must be a whole number from 1 to 2"),
@@ -124,3 +134,30 @@ def test_a_case_that_checks_nothing_is_refused() -> None:
     with pytest.raises(Invalid, match="at least one step"):
         change_case(TWO_TURNS, {"steps": off, "includedTurns": 1})
     assert change_case(TWO_TURNS, {"steps": off})
+
+
+def test_rules_of_tools_change_key_by_key_and_none_puts_them_back() -> None:
+    rules = {"pay": {"extra": "allow", "maxCalls": 2}, "unheard_of": {"never": True}}
+    case = change_case(TWO_TURNS, {"tools": rules})
+
+    changed = change_case(case, {"tools": {"pay": {"extra": None, "arguments": {"/note": {"match": "facts"}}}}})
+    emptied = change_case(changed, {"tools": {"pay": None, "unheard_of": {"never": None}}})
+
+    assert case.tools == {"pay": ToolRules(extra="allow", max_calls=2), "unheard_of": ToolRules(never=True)}
+    assert changed.tools["pay"] == ToolRules(max_calls=2, arguments={"/note": "facts"})
+    assert emptied.tools == {}
+
+
+def test_free_text_is_proposed_for_the_tools_of_a_session() -> None:
+    steps = (
+        Step("tool_call", "s1", "search_docs", {"query": "refunds", "limit": 3}, []),
+        Step("tool_call", "s2", "send_email", {"to": "a@b.c", "body": "We have refunded your order today."}, "sent"),
+        Step("answer", "s3", text="Done"),
+    )
+
+    case = case_from_turns([Turn("t", 0, 1, "Refund me, a@b.c", steps)], "STRICT")
+
+    assert case.tools == {
+        "search_docs": ToolRules(arguments={"/query": "any"}),
+        "send_email": ToolRules(arguments={"/body": "facts"}),
+    }

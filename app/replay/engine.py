@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from threading import Lock
-from typing import Any
 
 from msgspec.structs import replace
 
 from app.chat import Answer, Message, Tokens, ToolCall
 from app.errors import ProviderError
 from app.replay.checks import Checker, JudgeTask
+from app.replay.conversation import json_text, recorded_past, result_text
 from app.replay.effects import Tool, resolve, tools_of
 from app.replay.findings import (
     AnsweredBy,
@@ -34,7 +34,7 @@ from app.replay.pairing import pair
 from app.replay.recording import RecordedCalls, Recording, Reply
 from app.replay.results import conclude, unplayed, verdicts
 from app.replay.sources import Sources
-from app.replay.types import CaseTurn, CheckedCall, Judgement, Ports, TestCase, ToolRules
+from app.replay.types import Judgement, Ports, TestCase, ToolRules
 from app.replay.violations import Attempt, lost_tools, violations_of_turn
 
 UNAVAILABLE = json.dumps({"error": "tool unavailable for these arguments"})
@@ -69,31 +69,6 @@ def replay(
                 break
     result = conclude(case, played, shared.tools)
     return replace(result, offered_from="recording" if ports.draft.agent_owns_tools else "prompt")
-
-
-def recorded_past(turns: Sequence[CaseTurn]) -> tuple[Message, ...]:
-    """Return the recorded turns as a conversation, without those whose content was not recorded."""
-    return tuple(message for index, turn in enumerate(turns) if turn.user for message in _messages(index, turn))
-
-
-def result_text(step: CheckedCall) -> str:
-    """Return a tool's result as the model reads it: the recorded text or JSON, or the recorded error."""
-    return json_text({"error": step.error} if step.error is not None else step.result)
-
-
-def json_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _messages(index: int, turn: CaseTurn) -> Iterator[Message]:
-    yield Message("user", turn.user or "")
-    for n, step in enumerate(turn.steps):
-        if step.kind == "tool_call":
-            call = ToolCall(f"call_{index}_{n}", step.name, step.arguments)
-            yield Message("assistant", "", tool_calls=(call,))
-            yield Message("tool", result_text(step), tool_call_id=call.id)
-        elif step.text:
-            yield Message("assistant", step.text)
 
 
 class _Stop(Exception):

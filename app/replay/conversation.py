@@ -1,0 +1,33 @@
+"""Writes recorded turns as the messages that a model reads."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from app.chat import Message, ToolCall
+from app.replay.types import CaseTurn, CheckedCall
+
+
+def recorded_past(turns: Sequence[CaseTurn]) -> tuple[Message, ...]:
+    """Return the recorded turns as a conversation, without those whose content was not recorded."""
+    return tuple(message for index, turn in enumerate(turns) if turn.user for message in _messages(index, turn))
+
+
+def result_text(step: CheckedCall) -> str:
+    """Return a tool's result as the model reads it: the recorded text or JSON, or the recorded error."""
+    return json_text({"error": step.error} if step.error is not None else step.result)
+
+
+def json_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _messages(index: int, turn: CaseTurn) -> Iterator[Message]:
+    yield Message("user", turn.user or "")
+    for n, step in enumerate(turn.steps):
+        if step.kind == "tool_call":
+            call = ToolCall(f"call_{index}_{n}", step.name, step.arguments)
+            yield Message("assistant", "", tool_calls=(call,))
+            yield Message("tool", result_text(step), tool_call_id=call.id)
+        elif step.text:
+            yield Message("assistant", step.text)

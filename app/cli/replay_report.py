@@ -1,4 +1,7 @@
-"""Writes the outcomes of replays for people, a line each and the differences below it, and as JUnit XML and JSON."""
+"""Writes the outcomes of replays for people, a line each and the findings below it, and as JUnit XML and JSON.
+
+Turns and steps are counted from 1, as in the messages of violations.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,18 @@ def headline(outcome: Outcome) -> str:
     parts = [outcome.name]
     if outcome.replay:
         counts = outcome.replay["counts"]
+        if found := len(_violations(outcome)):
+            parts.append(f"{found} violation{'s' if found > 1 else ''}")
         parts.append(", ".join(f"{count} {result}" for result, count in counts.items() if count) or "no step")
         parts += [f"{seconds(outcome):.1f} s", f"${outcome.replay['cost']['total']:.6f}"]
     return f"{outcome.status.upper():<12} {' · '.join(parts)}"
 
 
 def details(outcome: Outcome) -> Iterator[str]:
-    """Yield the lines below the headline: why it could not run, where it stopped, each step that did not pass."""
+    """Yield the lines below the headline: violations, why it ended early, steps that did not pass, extra calls."""
     replay = outcome.replay or {}
+    for violation in _violations(outcome):
+        yield f"  violation, {violation['kind']}: {violation['message']}"
     if problem := outcome.problem or replay.get("error"):
         yield f"  {problem}"
     elif replay.get("stopReason"):
@@ -44,12 +51,12 @@ def details(outcome: Outcome) -> Iterator[str]:
         yield f"  the draft has no value {value!r} for the placeholder {name!r} any more"
     for name in replay.get("drift", {}).get("tools", ()):
         yield f"  the draft has no tool {name!r} any more"
-    for index, turn in enumerate(replay.get("turns", ())):
-        for number, step in enumerate(turn["steps"]):
+    for index, turn in enumerate(replay.get("turns", ()), 1):
+        for number, step in enumerate(turn["steps"], 1):
             if step["result"] in ("failed", "needs_review"):
                 yield from _step(index, number, step)
         for extra in turn["extra"]:
-            yield f"  turn {index}: beyond the recording: {_shown(extra.get('name') or extra.get('text'))}"
+            yield f"  turn {index}, beyond the recording: {_extra(extra)}"
 
 
 def seconds(outcome: Outcome) -> float:
@@ -81,7 +88,8 @@ def junit(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
         )
         if outcome.status != "passed":
             kind = "error" if outcome.could_not_run else "failure"
-            problem = ElementTree.SubElement(case, kind, message=_legal(headline(outcome)), type=outcome.status)
+            message = "; ".join([*(each["message"] for each in _violations(outcome)), headline(outcome)])
+            problem = ElementTree.SubElement(case, kind, message=_legal(message), type=outcome.status)
             problem.text = _legal("\n".join(details(outcome)))
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
@@ -105,6 +113,19 @@ def as_json(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
         ],
     }
     return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+
+
+def _violations(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the replay's violations; an instance of an older release reports none."""
+    found: list[dict[str, Any]] = (outcome.replay or {}).get("violations", [])
+    return found
+
+
+def _extra(step: dict[str, Any]) -> str:
+    if step["kind"] == "answer":
+        return f"the answer {_shown(step['text'])}"
+    told = f" ({step['effect']}, answered by {step['answeredBy']})" if "effect" in step else ""
+    return f"{step['name']} {_shown(step.get('arguments'))}{told}"
 
 
 def _step(index: int, number: int, step: dict[str, Any]) -> Iterator[str]:

@@ -61,7 +61,7 @@ def test_the_line_of_a_replay_says_what_it_found_and_took() -> None:
 
 def test_a_failed_step_shows_both_sides_of_each_difference() -> None:
     assert list(details(FAILED)) == [
-        "  turn 0, step 0 (tool_call) failed: weather was called with other arguments",
+        "  turn 1, step 1 (tool_call) failed: weather was called with other arguments",
         "    at /city:",
         '      - "Rome"',
         '      + "Romeo"',
@@ -83,6 +83,66 @@ def test_what_passed_says_no_more_and_what_could_not_run_says_why() -> None:
     assert list(details(UNSTARTED)) == ["  the instance is gone"]
     drifted = outcome("passed", drift={"placeholders": {"tone": "stern"}, "tools": ["gone"]})
     assert [line.split("'")[1] for line in details(drifted)] == ["stern", "gone"]
+
+
+REFUNDED = {"kind": "tool_call", "name": "refund", "arguments": {"id": 7}, "effect": "write", "answeredBy": "none"}
+SEARCHED = {"kind": "tool_call", "name": "search", "arguments": {"q": 1}, "effect": "read", "answeredBy": "borrowed"}
+VIOLATION = {
+    "kind": "extra_write",
+    "tool": "refund",
+    "turn": 0,
+    "arguments": {"id": 7},
+    "message": "Turn 1: refund was called twice.",
+}
+LOST = VIOLATION | {"kind": "lost_tool", "tool": "send", "arguments": None, "message": "Turn 2: send is gone."}
+
+
+def violating() -> Outcome:
+    failed = {"kind": "answer", "result": "failed", "reason": "the answer lost $5"}
+    return outcome("failed", failed, extra=[REFUNDED], violations=[VIOLATION, LOST])
+
+
+def test_violations_come_before_the_steps_that_failed() -> None:
+    assert headline(violating()) == "FAILED       Heat · 2 violations · 1 failed · 2.5 s · $0.000420"
+    assert list(details(violating())) == [
+        "  violation, extra_write: Turn 1: refund was called twice.",
+        "  violation, lost_tool: Turn 2: send is gone.",
+        "  turn 1, step 1 (answer) failed: the answer lost $5",
+        '  turn 1, beyond the recording: refund {"id": 7} (write, answered by none)',
+    ]
+
+
+def test_a_replay_that_passed_shows_what_it_called_beyond_the_recording() -> None:
+    passed = outcome("passed", {"kind": "answer", "result": "passed"}, extra=[SEARCHED])
+
+    assert list(details(passed)) == ['  turn 1, beyond the recording: search {"q": 1} (read, answered by borrowed)']
+
+
+def test_a_call_of_a_replay_of_an_older_release_is_shown_by_its_name_and_arguments() -> None:
+    old = {"kind": "tool_call", "name": "search", "arguments": {"q": 1}}
+    text = {"kind": "answer", "text": "Hm."}
+
+    assert list(details(outcome("passed", extra=[old, text]))) == [
+        '  turn 1, beyond the recording: search {"q": 1}',
+        '  turn 1, beyond the recording: the answer "Hm."',
+    ]
+
+
+def test_the_message_of_a_junit_failure_starts_with_the_violations() -> None:
+    failure = ElementTree.fromstring(junit(7, [violating()])).find("testsuite/testcase/failure")
+
+    assert failure is not None
+    assert (failure.get("message") or "").startswith(
+        "Turn 1: refund was called twice.; Turn 2: send is gone.; FAILED       Heat"
+    )
+    assert (failure.text or "").startswith("  violation, extra_write: Turn 1: refund was called twice.")
+
+
+def test_a_replay_fails_by_a_violation_alone() -> None:
+    only = outcome("failed", {"kind": "answer", "result": "passed"}, violations=[VIOLATION])
+
+    assert exit_code([only]) == 1
+    assert json.loads(as_json(7, [only]))["replays"][0]["replay"]["violations"] == [VIOLATION]
 
 
 def test_junit_counts_failures_and_errors_apart() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
-from marshmallow import fields, validate
+from marshmallow import fields, post_load, validate
 
 from app.replay import types
 from app.replay.effects import EffectFrom
@@ -28,8 +28,8 @@ from app.schemas.placeholders import Selections
 from app.services.replays.cases import NAME_MAX, CaseChange, WrittenCase
 
 TEXT_MAX = 500_000
-FORMAT = "reprise.test-case/2"
-READABLE = ("reprise.test-case/1", FORMAT)
+FORMAT_1, FORMAT = "reprise.test-case/1", "reprise.test-case/2"
+DEFAULTS_1 = {"order": "any", "onMissing": "stop"}
 
 
 class CaseChangeSchema(StrictSchema):
@@ -65,11 +65,18 @@ class CopySchema(StrictSchema):
 
 
 class ImportSchema(StrictSchema):
-    """A file that an export wrote."""
+    """A file that an export wrote; one of version 1 keeps the defaults that test cases had then."""
 
-    format = fields.String(required=True, validate=validate.OneOf(READABLE))
+    format = fields.String(required=True, validate=validate.OneOf((FORMAT_1, FORMAT)))
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
     test_case = fields.Raw(required=True)
+
+    @post_load
+    def complete(self, file: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
+        document = file["test_case"]
+        if file["format"] == FORMAT_1 and isinstance(document, dict):
+            document = DEFAULTS_1 | document
+        return file | {"test_case": document}
 
 
 CaseTurn = answer_of(types.CaseTurn, "TestCaseTurn")

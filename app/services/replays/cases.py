@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -138,10 +137,8 @@ class TestCaseService:
         return view
 
     def views(self, rows: Sequence[TestCaseRow]) -> Views:
-        """Return the test cases, all of one prompt, as they are shown; an archived prompt has no tools."""
-        tools: Sequence[ToolDefinition] = ()
-        with suppress(NotFound):
-            tools = self._draft(rows[0].project_id, rows[0].prompt_id)[1] if rows else ()
+        """Return the test cases, all of one prompt, as they are shown."""
+        tools = self._tools(rows[0]) if rows else ()
         return [CaseView(row, shown_document(load_case(row.document), tools)) for row in rows]
 
     def exported(self, *, project_id: int, test_case_id: int) -> CaseView:
@@ -156,7 +153,7 @@ class TestCaseService:
     def change(self, *, project_id: int, test_case_id: int, change: CaseChange, actor: Actor = SYSTEM) -> TestCaseRow:
         """Replace the fields that are named; two changes at once are made one after the other."""
         row = self.get(project_id=project_id, test_case_id=test_case_id)
-        _, tools = self._draft(project_id, row.prompt_id)
+        tools = self._tools(row)
 
         def changed(case: TestCase) -> TestCase:
             case = change_case(case, change.changes)
@@ -222,6 +219,13 @@ class TestCaseService:
         with self.database.read() as connection:
             head, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
             return head, parse_config(draft.config, draft.model).tools
+
+    def _tools(self, row: TestCaseRow) -> Sequence[ToolDefinition]:
+        """Return the tools of the prompt's draft; none of a prompt that is archived."""
+        try:
+            return self._draft(row.project_id, row.prompt_id)[1]
+        except NotFound:
+            return ()
 
     def _note(self, connection: Connection, project_id: int, actor: Actor, action: Action, test_case_id: int) -> None:
         """Name the test case by its id: its name may be a user's question, and entries outlive what is erased."""

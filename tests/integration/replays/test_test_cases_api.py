@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -204,6 +205,16 @@ def test_a_test_case_outlives_its_session(world: World, prompt_id: int, case: di
     assert world.get(f"/api/v1/test-cases/{case['id']}").json == case
 
 
+def test_a_test_case_outlives_the_archiving_of_its_prompt(world: World, prompt_id: int, case: dict[str, Any]) -> None:
+    assert world.delete(f"/api/v1/prompts/{prompt_id}").status_code == 204
+
+    kept = world.get(f"/api/v1/test-cases/{case['id']}")
+    changed = world.patch(f"/api/v1/test-cases/{case['id']}", json={"tools": {"book": {"never": True}}})
+
+    assert (kept.status_code, kept.json) == (200, case)
+    assert (changed.status_code, changed.json["tools"]["book"]["never"]) == (200, True)
+
+
 def test_deleted_is_gone(world: World, case: dict[str, Any]) -> None:
     assert world.delete(f"/api/v1/test-cases/{case['id']}").status_code == 204
     assert world.get(f"/api/v1/test-cases/{case['id']}").status_code == 404
@@ -281,6 +292,37 @@ def test_a_file_that_is_none_is_refused_by_its_path(
 
     assert refused.status_code == 400
     assert refused.json["error"].startswith(path)
+
+
+VERSION_1 = json.loads((Path(__file__).parents[2] / "data/test_cases/version_1.json").read_text(encoding="utf-8"))
+
+
+def test_a_file_of_version_1_keeps_its_settings_and_is_written_as_version_2(world: World, prompt_id: int) -> None:
+    brought = world.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", json=VERSION_1)
+
+    assert (brought.status_code, brought.json["order"], brought.json["onMissing"]) == (201, "in_order", "stop")
+    call, answer = brought.json["turns"][0]["steps"]
+    assert (call["check"]["arguments"], call["check"]["ignorePaths"]) == ("subset", ["/unit"])
+    assert (answer["check"]["answer"], answer["check"]["value"]) == ("contains", "31")
+    assert brought.json["turns"][1]["steps"][0]["check"]["answer"] == "strict"
+    file = world.get(f"/api/v1/test-cases/{brought.json['id']}/export").json
+    assert (file["format"], file["testCase"]["tools"]) == ("reprise.test-case/2", {})
+    assert world.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", json=file).json == brought.json
+
+
+@pytest.mark.parametrize(
+    ("version", "order", "on_missing"),
+    [("reprise.test-case/1", "any", "stop"), ("reprise.test-case/2", "effects", "error")],
+)
+def test_a_setting_that_a_file_leaves_out_has_the_default_of_its_version(
+    world: World, prompt_id: int, version: str, order: str, on_missing: str
+) -> None:
+    turns = VERSION_1["testCase"]["turns"]
+    file = {"format": version, "name": "Short", "testCase": {"turns": turns}}
+
+    brought = world.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", json=file).json
+
+    assert (brought["order"], brought["onMissing"]) == (order, on_missing)
 
 
 def test_a_test_case_that_is_too_large_to_report_is_refused(world: World, prompt_id: int) -> None:

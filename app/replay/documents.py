@@ -60,8 +60,8 @@ def _explain(message: str, kind: type, root: str, names: Sequence[str]) -> str:
         return f"{join(path, field[1])}: is required"
     if length := re.fullmatch(r"Expected `array` of length <= (\d+)", message):
         return f"{path}: at most {length[1]}"
-    if least := re.fullmatch(r"Expected `int` >= (-?\d+)", message):
-        return f"{path}: must be a whole number of at least {least[1]}"
+    if least := re.fullmatch(r"Expected `int` >= (\d+)", message):
+        return f"{path}: must be at least {least[1]}"
     if choices := list(_choices(kind, names)):
         return f"{path}: must be one of {', '.join(choices)}"
     if expected := re.match(r"Expected `(.*)`, got", message):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from app.api import cases, health, language_models, organization, prompts, replays, runs, traces
+from app.api import calibrations, cases, health, language_models, organization, prompts, replays, runs, traces
 from app.api.openapi import ApiDocsPage, OpenApi
 from app.api.operation import Limits, Resource, bound
 from app.container import Container
@@ -17,6 +17,7 @@ PROMPT = f"/api/v1/prompts/{ID % 'prompt_id'}"
 VERSION = f"{PROMPT}/versions/{{commit_hash}}"
 TEST_CASE = f"/api/v1/test-cases/{ID % 'test_case_id'}"
 REPLAY = f"/api/v1/replays/{ID % 'replay_id'}"
+CALIBRATION = f"/api/v1/calibrations/{ID % 'calibration_id'}"
 RUN = f"/api/v1/runs/{ID % 'run_id'}"
 SESSION = "/api/v1/sessions/{session_id}"
 PROJECT = f"/api/v1/projects/{ID % 'project_id'}"
@@ -42,6 +43,9 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{TEST_CASE}/copy", cases.TestCaseCopy),
     (f"{TEST_CASE}/export", cases.TestCaseExport),
     (f"{TEST_CASE}/replays", replays.TestCaseReplays),
+    (f"{TEST_CASE}/calibrations", calibrations.TestCaseCalibrations),
+    (CALIBRATION, calibrations.CalibrationResource),
+    (f"{CALIBRATION}/accept", calibrations.AcceptedProposals),
     (f"{PROMPT}/replays", replays.PromptReplays),
     (f"{PROMPT}/replay-history", replays.ReplayHistoryResource),
     (f"{PROMPT}/judge-agreement", replays.JudgeAgreementResource),

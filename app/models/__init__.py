@@ -5,6 +5,7 @@
 from app.models import (
     api_keys,
     audit_log,
+    calibrations,
     cases,
     data_policies,
     language_models,

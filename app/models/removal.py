@@ -12,12 +12,13 @@ from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Select, Table, delete, exists, select, update
 
 from app.models.base import metadata
 from app.models.organizations import projects
 from app.models.prompts import prompts
 from app.models.queries import changes_row, first_batch_id, pieces
+from app.models.replays import replays
 from app.models.runs import UNFINISHED, idempotency_keys, run_file_chunks
 from app.models.sessions import settle
 from app.models.spans import spans
@@ -84,11 +85,17 @@ _REFERRING = {
 
 
 def remove_old(connection: Connection, table: str, *, project_id: int, before: datetime, limit: int) -> int:
-    """Remove finished runs or replays that were requested before `before`, or spans that were rejected before it."""
+    """Remove runs, replays and calibrations that were requested before `before`, and spans that were rejected before.
+
+    What has not finished stays.
+    """
     c = metadata.tables[table].c
     conditions = [c.project_id == project_id, (c.received_at if "received_at" in c else c.created_at) < before]
     if "status" in c:
         conditions.append(c.status.not_in(UNFINISHED))
+    if table == "calibrations":
+        played = replays.c
+        conditions.append(~exists().where(played.calibration_id == c.id, played.status.in_(UNFINISHED)))
     return _remove(connection, table, *conditions, limit=limit)
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import Column, Connection, DefaultClause, Float, ForeignKey, Ind
 
 from app.chat import TOKEN_COUNTS
 from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
+from app.models.calibrations import CalibrationRow
 from app.models.organizations import projects
 from app.models.prompt_versions import draft_snapshots
 from app.models.queries import changes_row, columns_of, find_row, list_rows, newest_first
@@ -48,6 +49,8 @@ class ReplayRow(Outcome):
     fingerprint: str
     # The model that judges, chosen when the replay was started; none where it is null.
     judge_model_id: Annotated[int | None, BigInt]
+    # The calibration that it is a part of, whose copy of the test case it plays; it may be deleted.
+    calibration_id: Annotated[int | None, BigInt]
     counts: Annotated[dict[str, int] | None, Json]
     # Those of the result, which lists show too.
     violations: Annotated[list[dict[str, Any]] | None, Json]
@@ -83,6 +86,7 @@ replays = new_table(
     Index("ix_replays_project_id_created_at", "project_id", "created_at"),
     Index("ix_replays_status_created_at", "status", "created_at"),
     Index("ix_replays_draft_snapshot_id", "draft_snapshot_id"),
+    Index("ix_replays_calibration_id", "calibration_id"),
 )
 
 
@@ -112,6 +116,13 @@ def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayR
     """List replays in order of id."""
     statement = _ROW.where(replays.c.id.in_(sorted(ids))).order_by(replays.c.id)
     return list_rows(connection, ReplayRow, statement)
+
+
+def replays_of_calibration(connection: Connection, *, calibration: CalibrationRow) -> list[ReplayRow]:
+    """List replays in order of id; without those of an older calibration, whose id SQLite gave again."""
+    c = replays.c
+    own = _ROW.where(c.calibration_id == calibration.id, c.created_at >= calibration.created_at)
+    return list_rows(connection, ReplayRow, own.order_by(c.id))
 
 
 def result_of(connection: Connection, *, replay_id: int) -> dict[str, Any] | None:

@@ -40,6 +40,7 @@ from app.services.operations.readiness import Doctor, Readiness
 from app.services.operations.setup import SetupService
 from app.services.prompts.editor import PromptEditor, VersionService
 from app.services.prompts.service import PromptService
+from app.services.replays.calibrations import CalibrationService
 from app.services.replays.cases import TestCaseService
 from app.services.replays.claims import ReplaySweeper
 from app.services.replays.history import ReplayHistory
@@ -86,6 +87,7 @@ class Services:
 
     accounts: AccountService
     audit: AuditService
+    calibrations: CalibrationService
     credentials: CredentialService
     data_policies: DataPolicyService
     deletion: DeletionService

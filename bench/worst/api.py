@@ -32,6 +32,8 @@ plain("GET /api/v1/replays/{replay_id}", "POST /api/v1/replays/{replay_id}/cance
 plain("GET /api/v1/test-cases/{test_case_id}", "GET /api/v1/test-cases/{test_case_id}/export")
 plain("POST /api/v1/test-cases/{test_case_id}/replays", f"POST {PROMPT}/replays")
 plain("POST /api/v1/replays/{replay_id}/steps/{step}/accept")
+plain("POST /api/v1/test-cases/{test_case_id}/calibrations", "GET /api/v1/calibrations/{calibration_id}")
+plain("POST /api/v1/calibrations/{calibration_id}/accept")
 plain("GET /api/v1/runs/{run_id}", "GET /api/v1/runs/{run_id}/events")
 plain(
     "GET /api/v1/usage",

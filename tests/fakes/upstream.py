@@ -23,7 +23,7 @@ import asyncio
 import json
 import threading
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -62,6 +62,8 @@ class Upstream:
     open_now: int = 0
     most_open: int = 0
     connections: int = 0
+    # Chooses the reply by the request's body, where requests come in any order; goes before the script.
+    choose: Callable[[dict[str, Any]], Reply] | None = None
     _replies: deque[Reply] = field(default_factory=deque)
 
     def script(self, *replies: Reply) -> None:
@@ -69,6 +71,7 @@ class Upstream:
 
     def reset(self) -> None:
         self._replies.clear()
+        self.choose = None
         self.requests.clear()
 
     @property
@@ -155,11 +158,14 @@ class Upstream:
                 return [asdict(request) for request in self.requests]
         return {"port": self.port, "requests": len(self.requests), "openNow": self.open_now}
 
+    def _next_reply(self) -> Reply:
+        return self._replies.popleft() if self._replies else Reply()
+
     def _read(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> tuple[Asked, Reply]:
         vendor = next(vendor for vendor, prefix in PATHS.items() if path.startswith(prefix))
         self.requests.append(Recorded(vendor, path, headers, body))
         asked = wire.read(vendor, path, headers, body)
-        reply = self._replies.popleft() if self._replies else Reply()
+        reply = self.choose(body) if self.choose is not None else self._next_reply()
         if self.accepts is not None and asked.key != self.accepts:
             reply = Reply(status=401, message=f"Incorrect API key provided: {asked.key}.")
         return asked, reply

@@ -24,6 +24,7 @@ NOTHING: dict[str, Any] = {
     "span_id": "0" * 16,
     "test_case_id": 2**62,
     "replay_id": 2**62,
+    "calibration_id": 2**62,
     "key_id": 2**62,
     "vendor": "DEEPSEEK",
     "model_id": 2**62,

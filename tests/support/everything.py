@@ -51,6 +51,7 @@ def everything(world: Project) -> dict[str, Any]:
         "test_case_id": case["id"],
         "key_id": _made(world, "/api/v1/api-keys", {"name": MARK})["id"],
         "replay_id": _replayed(world, case["id"]),
+        "calibration_id": _calibrated(world, case["id"]),
         "step": 0,
         "kind": "sessions",
     }
@@ -84,3 +85,12 @@ def _made(world: Project, path: str, body: dict[str, Any]) -> Any:
     made = world.post(path, json=body)
     assert made.status_code == 201, made.text
     return made.json
+
+
+def _calibrated(world: Project, test_case_id: int) -> int:
+    accepted = world.post(f"/api/v1/test-cases/{test_case_id}/calibrations", json={"repeats": 2})
+    assert accepted.status_code == 202, accepted.text
+    path = accepted.headers["Location"]
+    wait_until(lambda: world.get(path).json["status"] not in ("queued", "running"), path)
+    calibration_id: int = accepted.json["id"]
+    return calibration_id

@@ -18,8 +18,11 @@ from app.errors import Invalid, NotFound, require
 from app.models import audit_log, prompts
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
+from app.models.calibrations import calibrations
 from app.models.cases import TestCaseRow
 from app.models.prompts import PromptHead
+from app.models.queries import delete_rows
+from app.replay import calibration
 from app.replay.cases import accept_step, case_by_hand, case_from_turns, change_case, load_case
 from app.replay.documents import dump
 from app.replay.effects import require_usable, tools_of
@@ -169,11 +172,28 @@ class TestCaseService:
         """Expect from now on what a replay produced, as `app.replay.cases.accept_step` does."""
         return self._changed(project_id, test_case_id, None, lambda case: accept_step(case, turn, step, actual), actor)
 
+    def accept_proposals(
+        self,
+        *,
+        project_id: int,
+        test_case_id: int,
+        calibrated: TestCase,
+        proposals: Sequence[calibration.Proposal],
+        actor: Actor = SYSTEM,
+    ) -> TestCaseRow:
+        """Check steps as a calibration proposes. `Conflict` for a step that has changed since it was `calibrated`."""
+
+        def changed(case: TestCase) -> TestCase:
+            return calibration.accept_proposals(case, calibrated, proposals)
+
+        return self._changed(project_id, test_case_id, None, changed, actor)
+
     def delete(self, *, project_id: int, test_case_id: int, actor: Actor = SYSTEM) -> None:
-        """Delete a test case; the results of its replays stay."""
+        """Delete a test case with its calibrations; the results of its replays stay."""
         with self.database.write() as connection:
             if not test_cases.delete_test_case(connection, project_id=project_id, test_case_id=test_case_id):
                 raise NotFound("There is no such test case.")
+            delete_rows(connection, calibrations, test_case_id=test_case_id)
             self._note(connection, project_id, actor, Action.TEST_CASE_DELETED, test_case_id)
 
     def copy(self, *, project_id: int, test_case_id: int, name: str | None, actor: Actor = SYSTEM) -> TestCaseRow:

@@ -10,7 +10,6 @@ from secrets import token_hex
 from typing import Any
 from uuid import uuid4
 
-import msgspec
 import structlog
 from sqlalchemy import Connection
 from tenacity import Retrying
@@ -19,25 +18,21 @@ from app.db import UNSTORABLE, Database
 from app.errors import Invalid, NotFound, Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import REPLAYS
-from app.models import cases as test_cases
-from app.models import prompt_versions, replays
+from app.models import replays
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
 from app.providers.types import Credential, ModelPort
 from app.replay import documents, results
-from app.replay.cases import load_case
 from app.replay.engine import replay
 from app.replay.findings import ReplayResult
 from app.replay.judge import ModelJudge
-from app.replay.types import JudgePort, Ports, TestCase
+from app.replay.types import JudgePort, Ports
 from app.services.data.masking import MaskingRules, MessageMasking
 from app.services.language_models.credentials import CredentialService
-from app.services.language_models.service import ModelService
-from app.services.prompts.content import PromptContent, parse_placeholders
-from app.services.prompts.service import PromptReader
 from app.services.replays.claims import ATTEMPTS_MAX, INTERRUPTED, REPLAY_WORK
 from app.services.replays.masking import masked_replay
-from app.services.replays.ports import MeteredModel, Progress, SnapshotDraft
+from app.services.replays.ports import MeteredModel, Progress
+from app.services.replays.preparation import Preparation, Prepared
 from app.timestamps import Now
 from app.work.heartbeat import Heartbeat, build_patience
 from app.work.table import Claim
@@ -50,22 +45,11 @@ SIDE_BY_SIDE = 8
 HEARTBEAT_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """The parts of a replay, read in one transaction."""
-
-    row: ReplayRow
-    case: TestCase
-    draft: SnapshotDraft
-    judge: LanguageModel | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayPlayer:
     database: Database
     now: Now
-    models: ModelService
-    reader: PromptReader
+    preparation: Preparation
     credentials: CredentialService
     providers: ModelPort
     call_timeout_s: float
@@ -100,7 +84,7 @@ class ReplayPlayer:
             return
         try:
             with self.database.read() as connection:
-                prepared = self._prepare(connection, row)
+                prepared = self.preparation.prepare(connection, row)
         except (NotFound, Invalid) as gone:
             self._store(row, claim, {"status": "error", "error": str(gone)})
             return
@@ -116,43 +100,6 @@ class ReplayPlayer:
             if result.status == "cancelled" and self.stopping() and not heartbeat.lost():
                 raise Unavailable("This process ends; another one plays the replay again.")
             self._end(row, claim, result, progress.columns())
-
-    def _prepare(self, connection: Connection, row: ReplayRow) -> Prepared:
-        found = test_cases.find_test_case(connection, project_id=row.project_id, test_case_id=row.test_case_id)
-        if found is None:
-            raise NotFound("The test case was deleted before it was replayed.")
-        head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
-        case = load_case(found.document)
-        if case.assertion_value is None:
-            case = msgspec.structs.replace(case, assertion_value=head.assertion_value)
-        kept = prompt_versions.get_snapshot(connection, snapshot_id=row.draft_snapshot_id)
-        draft = PromptContent(
-            row.prompt_id,
-            head.name,
-            None,
-            kept.value,
-            kept.instruction_format,
-            self.models.read(connection, organization_id=row.organization_id, model_id=kept.language_model_id),
-            kept.config,
-            parse_placeholders(kept.placeholders),
-        )
-        versions = prompt_versions.version_tools(
-            connection,
-            prompt_id=row.prompt_id,
-            commit_hashes={turn.prompt_version for turn in case.turns if turn.prompt_version},
-            before=found.created_at,
-        )
-        defined = prompt_versions.ever_defined_tools(connection, prompt_id=row.prompt_id)
-        return Prepared(row, case, SnapshotDraft(draft, versions, defined), self._judge_model(connection, row))
-
-    def _judge_model(self, connection: Connection, row: ReplayRow) -> LanguageModel | None:
-        """Return the model that judges, which was chosen when the replay was started."""
-        if row.judge_model_id is None:
-            return None
-        try:
-            return self.models.read(connection, organization_id=row.organization_id, model_id=row.judge_model_id)
-        except Invalid:
-            return None
 
     def _ports(self, prepared: Prepared, progress: Progress, heartbeat: Heartbeat) -> Ports:
         organization_id, content = prepared.row.organization_id, prepared.draft.content

@@ -16,6 +16,7 @@ from app.models import audit_log, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
+from app.models.prompts import PromptHead
 from app.models.queries import insert_row
 from app.models.replays import ReplayFilter, ReplayRow
 from app.replay import documents, results
@@ -206,19 +207,35 @@ class ReplayService:
         judge_model: str | None,
     ) -> Ids:
         head, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
-        if not draft.model.usable:
-            raise Invalid(f"languageModelName: The draft's model {draft.model.name!r} can't be used any more.")
         steps = _chosen(test_cases.steps_of_prompt(connection, prompt_id=prompt_id), test_case_ids)
-        judge = self._judge(connection, head.organization_id, draft.model, judge_model)
+        return self.add(connection, head, draft, list(steps.items()), judge_model)
+
+    def add(
+        self,
+        connection: Connection,
+        head: PromptHead,
+        content: PromptContent,
+        steps: Sequence[tuple[int, int]],
+        judge_model: str | None = None,
+        calibration_id: int | None = None,
+    ) -> Ids:
+        """Add a replay of the prompt's content for each of `steps`, the id of a test case and the number of its steps.
+
+        Raises `Invalid` if the content's model can't be used, or a model has to judge and none can.
+        """
+        if not content.model.usable:
+            raise Invalid(f"languageModelName: The model {content.model.name!r} can't be used any more.")
+        judge = self._judge(connection, head.organization_id, content.model, judge_model)
         if judge is None:
-            _require_no_judge(connection, project_id, steps)
+            _require_no_judge(connection, head.project_id, dict(steps))
         shared = {
-            "project_id": project_id,
-            "prompt_id": prompt_id,
-            "draft_snapshot_id": prompt_versions.put_snapshot(connection, values=_snapshot(draft)),
+            "project_id": head.project_id,
+            "prompt_id": head.id,
+            "draft_snapshot_id": prompt_versions.put_snapshot(connection, values=_snapshot(content)),
             "judge_model_id": judge and judge.id,
+            "calibration_id": calibration_id,
         }
-        values = [shared | {"test_case_id": test_case_id, "total": total} for test_case_id, total in steps.items()]
+        values = [shared | {"test_case_id": test_case_id, "total": total} for test_case_id, total in steps]
         queued = {"status": "queued", "created_at": self.now()}
         return [insert_row(connection, replays.replays, **queued, **each) for each in values]
 

@@ -12,7 +12,7 @@ from app.models.data_policies import DataPolicy
 from app.services.data.removal import Remover, RetentionService
 from tests.support.world import World
 
-TABLES = ("spans", "turns", "sessions", "runs", "replays", "test_cases", "rejected_spans")
+TABLES = ("spans", "turns", "sessions", "runs", "replays", "calibrations", "test_cases", "rejected_spans")
 
 
 class Days:

@@ -42,7 +42,7 @@ def new_traces(count: int) -> list[str]:
     [
         ({"spans_days": 30}, {"spans", "turns", "sessions"}),
         ({"runs_days": 30}, {"runs"}),
-        ({"replays_days": 30}, {"replays"}),
+        ({"replays_days": 30}, {"replays", "calibrations"}),
         ({"rejected_days": 30}, {"rejected_spans"}),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

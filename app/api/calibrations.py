@@ -1,0 +1,46 @@
+"""Calibrations of test cases: started, read, and what they propose accepted."""
+
+from __future__ import annotations
+
+from app.api.operation import Command, Resource, operation
+from app.models.api_keys import ApiKey
+from app.schemas import calibrations as schemas
+from app.schemas.cases import TestCase
+from app.services.replays.calibrations import CalibrationView
+from app.services.replays.cases import CaseView
+
+
+class TestCaseCalibrations(Resource, POST="run"):
+    @operation(
+        "Replay the newest version of the prompt several times to see if the test case can be relied on",
+        body=schemas.CalibrateSchema,
+        body_optional=True,
+        answers={202: schemas.AcceptedCalibration},
+        location="/api/v1/calibrations/{id}",
+        errors=(409,),
+    )
+    def on_post(self, key: ApiKey, test_case_id: int, command: Command) -> CalibrationView:
+        view = self.services.calibrations.start(project_id=key.project_id, test_case_id=test_case_id, **command)
+        self.container.replay_delivery.send(each.id for each in view.replays)
+        return view
+
+
+class CalibrationResource(Resource, GET="read"):
+    @operation("One calibration with the rate of each step", answers={200: schemas.Calibration})
+    def on_get(self, key: ApiKey, calibration_id: int) -> CalibrationView:
+        return self.services.calibrations.get(project_id=key.project_id, calibration_id=calibration_id)
+
+
+class AcceptedProposals(Resource, POST="write"):
+    @operation(
+        "Check the test case's steps as a calibration proposes",
+        body=schemas.AcceptSchema,
+        body_optional=True,
+        answers={200: TestCase},
+        errors=(409,),
+    )
+    def on_post(self, key: ApiKey, calibration_id: int, command: Command) -> CaseView:
+        row = self.services.calibrations.accept(
+            project_id=key.project_id, calibration_id=calibration_id, **command, actor=key.actor
+        )
+        return self.services.test_cases.view(row)

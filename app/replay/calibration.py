@@ -1,0 +1,253 @@
+"""Reads from replays of a version that is good by definition how far a test case can be relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from itertools import islice
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from app.chat import Answer, Message, ToolDefinition
+from app.errors import Conflict
+from app.replay.cases import change_case, merge_check
+from app.replay.checks import Checker
+from app.replay.effects import Tool, tools_of
+from app.replay.engine import replay
+from app.replay.findings import ProducedAnswer, ProducedCall, ProducedStep, ReplayResult, StepVerdict, TurnResult
+from app.replay.loosening import Evidence, Loosening
+from app.replay.sources import Sources
+from app.replay.types import CaseStep, DraftPort, Ports, TestCase
+
+MOST_PROBLEMS = 20  # that a calibration lists
+# Violations that follow from nothing that the recording refused.
+_OWN = ("never", "lost_tool")
+
+
+class _CalibrationDocument(msgspec.Struct, frozen=True, rename="camel"):
+    pass
+
+
+class StepRate(_CalibrationDocument, frozen=True):
+    """The number of replays in which a checked step passed, of all; turns and their steps count from 0."""
+
+    turn: int
+    step: int
+    passed: int
+    of: int
+
+
+class Proposal(_CalibrationDocument, frozen=True):
+    """The fields of a step's check which make it accept all that was produced for the step."""
+
+    turn: int
+    step: int
+    check: dict[str, Any]
+
+
+class Calibration(_CalibrationDocument, frozen=True):
+    """What was found; it describes its stored JSON, too.
+
+    `usable` is True if every step passes in all replays, by the proposals where not by itself; else `problems` say why
+    it does not. `can_fail` is False if a draft that calls nothing and answers nothing passes.
+    """
+
+    steps: tuple[StepRate, ...]
+    proposals: tuple[Proposal, ...] = ()
+    usable: bool = False
+    can_fail: bool = False
+    problems: tuple[str, ...] = ()
+
+
+def calibrate(case: TestCase, draft: DraftPort, results: Sequence[ReplayResult]) -> Calibration:
+    """Return what replays of the case found, which all played the same content, `draft`.
+
+    A call that the recording refused changes what comes after it. What comes after is no evidence then, and neither
+    makes a proposal nor a problem: the next calibration, with the call accepted, tells.
+    """
+    tools = tools_of(case, draft.tools)
+    attempts = [_Attempt(case, draft, tools, result) for result in results]
+    loosening, proposals, problems = Loosening(), list[Proposal](), list[str]()
+    for turn, n, step in _checked(case):
+        evident = [each for each in attempts if each.is_evidence(turn, n)]
+        if not any(_is_unstable(step, each.verdict(turn, n)) for each in evident):
+            continue
+        check = _loosened(loosening, step, [each.evidence(turn, n) for each in evident])
+        if check is None:
+            problems.append(f"Turn {turn + 1}, step {n + 1}: no looser check accepts all that was produced.")
+        else:
+            proposals.append(Proposal(turn, n, check))
+    problems += dict.fromkeys(problem for each in attempts for problem in each.problems())
+    return Calibration(
+        steps=rates(case, results),
+        proposals=tuple(proposals),
+        usable=bool(results) and not problems,
+        can_fail=can_fail(case, draft),
+        problems=tuple(problems[:MOST_PROBLEMS]),
+    )
+
+
+def rates(case: TestCase, results: Sequence[ReplayResult]) -> tuple[StepRate, ...]:
+    """Return how often each checked step of the played turns passed."""
+    return tuple(
+        StepRate(turn, n, sum(each.turns[turn].steps[n].result == "passed" for each in results), len(results))
+        for turn, n, _ in _checked(case)
+    )
+
+
+def can_fail(case: TestCase, draft: DraftPort) -> bool:
+    """Return False if a model that calls no tool and answers with no text passes every step."""
+    result = replay(case, Ports(model=_SilentModel(), draft=draft, judge=None))
+    steps = (step.result for turn in result.turns for step in turn.steps)
+    return result.stop_reason is not None or any(each in ("failed", "needs_review") for each in steps)
+
+
+def accept_proposals(case: TestCase, calibrated: TestCase, proposals: Iterable[Proposal]) -> TestCase:
+    """Return the case with the proposed checks. Raises `Conflict` for a step that is not the one that was calibrated.
+
+    A proposal that was accepted before may be accepted again.
+    """
+    changes = list(proposals)
+    for each in changes:
+        if not _is_same_step(case, calibrated, each):
+            raise Conflict(
+                f"Turn {each.turn + 1}, step {each.step + 1} of the test case has changed since this calibration. "
+                "Calibrate it again."
+            )
+    return change_case(case, {"steps": [msgspec.to_builtins(each) for each in changes]})
+
+
+def _is_same_step(case: TestCase, calibrated: TestCase, proposal: Proposal) -> bool:
+    before = calibrated.turns[proposal.turn]
+    now = case.turns[proposal.turn] if proposal.turn < len(case.turns) else None
+    if now is None or now.user != before.user or proposal.step >= len(now.steps):
+        return False
+    old, new = before.steps[proposal.step], now.steps[proposal.step]
+    accepted = replace(old, check=merge_check(old.check, proposal.check, "check"))
+    return new in (old, accepted)
+
+
+def _checked(case: TestCase) -> Iterator[tuple[int, int, CaseStep]]:
+    for turn, played in enumerate(case.played):
+        yield from ((turn, n, step) for n, step in enumerate(played.steps) if step.checked)
+
+
+def _is_unstable(step: CaseStep, verdict: StepVerdict) -> bool:
+    """Return True if a good draft did not pass; a person's or a judge's check may leave the verdict open."""
+    open_meaning = verdict.result == "needs_review" and step.kind == "answer" and step.check.answer == "meaning"
+    return verdict.result == "failed" or open_meaning
+
+
+def _loosened(loosening: Loosening, step: CaseStep, evidence: Sequence[Evidence | None]) -> dict[str, Any] | None:
+    """Return the smallest looser check, None also where a replay produced nothing for the step."""
+    produced = [each for each in evidence if each is not None]
+    return loosening.of(step, produced) if len(produced) == len(evidence) else None
+
+
+class _SilentModel:
+    """A `ModelPort` that calls nothing and answers with the empty text."""
+
+    def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
+        return Answer("")
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One replay of the calibrated case."""
+
+    case: TestCase
+    draft: DraftPort
+    tools: Mapping[str, Tool]
+    result: ReplayResult
+
+    def verdict(self, turn: int, n: int) -> StepVerdict:
+        return self.result.turns[turn].steps[n]
+
+    @cached_property
+    def _refused(self) -> list[int | None]:
+        """The first step of each turn whose call the recording refused, if any."""
+        return [next((n for n, step in enumerate(turn.steps) if _is_refused(step)), None) for turn in self.result.turns]
+
+    @cached_property
+    def _first_changed(self) -> int:
+        """The first turn that an earlier turn's refused call may have changed."""
+        turns = len(self.result.turns)
+        if self.case.history == "recorded":
+            return turns
+        return next((turn + 1 for turn, n in enumerate(self._refused) if n is not None), turns)
+
+    def is_evidence(self, turn: int, n: int) -> bool:
+        """Return True if the step was reached, and no refused call may have changed what was produced for it."""
+        if turn >= self._first_changed or self.verdict(turn, n).result == "not_run":
+            return False
+        first = self._refused[turn]
+        return first is None or n <= first or self._together(turn, first, n)
+
+    def _together(self, turn: int, first: int, n: int) -> bool:
+        """Return True if both steps are calls that one message of the model asked for."""
+        one, other = (self.case.turns[turn].steps[index] for index in (first, n))
+        return one.kind == other.kind == "tool_call" and one.batch != "" and one.batch == other.batch
+
+    def evidence(self, turn: int, n: int) -> Evidence | None:
+        produced = _produced(self.verdict(turn, n))
+        return None if produced is None else Evidence(produced, self._checkers[turn])
+
+    @cached_property
+    def _checkers(self) -> list[Checker]:
+        """What compares the steps of each turn, without a judge."""
+        turns = range(len(self.case.turns))
+        return [Checker(self.tools, cache(partial(self._sources, turn)), judges=False) for turn in turns]
+
+    def _sources(self, index: int) -> Sources:
+        turn, before = self.case.turns[index], self.result.turns[:index]
+        calls = [step for each in self.case.turns[: index + 1] for step in each.steps if step.kind == "tool_call"]
+        said = [text for played in before for text in (played.user, *_answers(played)) if text]
+        given = [text for played in self.result.turns[: index + 1] for text in _given(played)]
+        return Sources(
+            instruction=self.draft.render(turn.placeholders or {}).instruction,
+            user=turn.user or "",
+            messages=said,
+            arguments=[call.arguments for call in calls],
+            results=[*(call.result if call.error is None else call.error for call in calls), *given],
+        )
+
+    def problems(self) -> Iterator[str]:
+        """Yield what makes this replay fail besides steps, unless a refused call may be the reason."""
+        for violation in islice(self.result.violations, MOST_PROBLEMS):
+            if violation.kind in _OWN or not self._is_changed(violation.turn):
+                yield violation.message
+        for turn, played in enumerate(self.result.turns):
+            if played.stop_reason and not self._is_changed(turn):
+                yield f"Turn {turn + 1} was not played to its end ({played.stop_reason.replace('_', ' ')})."
+
+    def _is_changed(self, turn: int) -> bool:
+        return turn >= self._first_changed or self._refused[turn] is not None
+
+
+def _is_refused(step: StepVerdict) -> bool:
+    called = step.kind == "tool_call" and isinstance(step.actual, dict)
+    return called and step.result == "failed" and step.actual.get("answeredBy") == "none"
+
+
+def _produced(step: StepVerdict) -> ProducedStep | None:
+    if step.actual is None:
+        return None
+    if step.kind == "tool_call":
+        return ProducedCall(step.actual["name"], step.actual.get("arguments"))
+    return ProducedAnswer(str(step.actual))
+
+
+def _answers(turn: TurnResult) -> list[str]:
+    extra = (each.text for each in turn.extra if each.kind == "answer")
+    return [*(step.actual for step in turn.steps if step.kind == "answer" and step.actual), *extra]
+
+
+def _given(turn: TurnResult) -> list[Any]:
+    """Return the results of calls that are none of the turn's recording."""
+    others = ("borrowed", "static", "simulate")
+    shown = (step.actual for step in turn.steps if step.kind == "tool_call" and isinstance(step.actual, dict))
+    paired = [each.get("result") for each in shown if each.get("answeredBy") in others]
+    return [*paired, *(each.result for each in turn.extra if each.kind == "tool_call" and each.answered_by in others)]

@@ -1,0 +1,159 @@
+"""Finds the strictest check of a step that accepts all that a good draft produced for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from app.pointers import format_pointer, parse_pointer
+from app.replay.checks import MOST_DIFFERENCES, Checker, Comparison
+from app.replay.findings import Difference, ProducedAnswer, ProducedStep
+from app.replay.types import AnswerCheck, CaseStep, CheckedAnswer, CheckedCall
+
+MOST_PATHS = 20  # of one call's arguments that get a matcher
+MOST_CHARACTERS = 5_000_000  # that the comparisons of one calibration may read
+
+# The checks that are tried in the place of one, from strict to loose. People chose the others for what they check.
+_LOOSER: Mapping[AnswerCheck, Sequence[AnswerCheck]] = {
+    "strict": ("meaning", "facts"),
+    "meaning": ("facts",),
+    "ai": ("facts",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The step that one replay produced for a recorded one, and what compares the steps of its turn."""
+
+    produced: ProducedStep
+    checker: Checker
+
+
+class _UsedUp(Exception):
+    """The comparisons have read all the characters that they may."""
+
+
+@dataclass(slots=True)
+class Loosening:
+    """Looks for checks until its comparisons have read `characters`; then it finds none."""
+
+    characters: int = field(default=MOST_CHARACTERS)
+
+    def of(self, step: CaseStep, evidence: Sequence[Evidence]) -> dict[str, Any] | None:
+        """Return the fields of a check that differ from the step's, so that it accepts all evidence.
+
+        An answer's check still refuses the empty text. None when no looser check accepts all.
+        """
+        try:
+            if step.kind == "answer":
+                return self._of_answer(step, evidence)
+            return self._of_arguments(step, evidence)
+        except _UsedUp:
+            return None
+
+    def _of_answer(self, step: CheckedAnswer, evidence: Sequence[Evidence]) -> dict[str, Any] | None:
+        if step.check.answer == "ai" and step.check.value is not None:
+            return None  # the value is the assertion that a judge reads, and no text to compare with
+        for answer in _LOOSER.get(step.check.answer, ()):
+            loosened = replace(step, check=replace(step.check, answer=answer))
+            empty = (Evidence(ProducedAnswer(""), each.checker) for each in evidence)
+            if self._accepts(loosened, evidence) and not any(self._accepts(loosened, [each]) for each in empty):
+                return {"answer": answer}
+        return None
+
+    def _of_arguments(self, step: CheckedCall, evidence: Sequence[Evidence]) -> dict[str, Any] | None:
+        """Give a matcher to each path that differs: the first one under which the path differs in no evidence."""
+        own = step.check.arguments
+        matchers: dict[str, Any] = dict(own) if isinstance(own, dict) else {}
+        for _ in range(MOST_PATHS):
+            differing = self._differing(_matched(step, matchers), evidence)
+            if not differing:
+                accepted = self._accepts(_matched(step, matchers), evidence)
+                return {"arguments": matchers} if accepted else None
+            path = next(iter(differing))
+            found = self._matcher(step, matchers, path, differing[path], evidence)
+            if found is None:
+                return None
+            matchers.update(found)
+        return None
+
+    def _matcher(
+        self,
+        step: CheckedCall,
+        matchers: Mapping[str, Any],
+        path: str,
+        differences: Sequence[Difference],
+        evidence: Sequence[Evidence],
+    ) -> dict[str, Any] | None:
+        for pointer, matcher in _candidates(step.arguments, path, differences):
+            differing = self._differing(_matched(step, {**matchers, pointer: matcher}), evidence)
+            if path not in differing and pointer not in differing:
+                return {pointer: matcher}
+        return None
+
+    def _differing(self, step: CheckedCall, evidence: Sequence[Evidence]) -> dict[str, list[Difference]]:
+        """Return the differences of all evidence by path; evidence that differs too much ends the search."""
+        found: dict[str, list[Difference]] = {}
+        for each in evidence:
+            diff = self._compare(step, each).diff
+            if len(diff) >= MOST_DIFFERENCES:
+                raise _UsedUp
+            for difference in diff:
+                found.setdefault(difference.path, []).append(difference)
+        return found
+
+    def _accepts(self, step: CaseStep, evidence: Sequence[Evidence]) -> bool:
+        return all(self._compare(step, each).result == "passed" for each in evidence)
+
+    def _compare(self, step: CaseStep, evidence: Evidence) -> Comparison:
+        self.characters -= _size(step) + _size(evidence.produced)
+        if self.characters < 0:
+            raise _UsedUp
+        return evidence.checker.compare(step, evidence.produced)
+
+
+def _size(step: CaseStep | ProducedStep) -> int:
+    return len(step.text if step.kind == "answer" else msgspec.json.encode(step.arguments))
+
+
+def _matched(step: CheckedCall, matchers: Mapping[str, Any]) -> CheckedCall:
+    return replace(step, check=replace(step.check, arguments=dict(matchers))) if matchers else step
+
+
+def _candidates(arguments: Any, path: str, differences: Sequence[Difference]) -> Iterator[tuple[str, Any]]:
+    """Yield pointers with matchers that may accept the differences at a path, from strict to loose."""
+    yield path, "text"
+    if (of_list := _enclosing_list(arguments, path)) is not None:
+        yield of_list, "unordered"
+    if tolerance := _tolerance(differences):
+        yield path, {"match": "number", "tolerance": tolerance}
+    yield path, "facts"
+    if path:  # at the root it would accept a call with any arguments at all
+        yield path, "any"
+
+
+def _enclosing_list(arguments: Any, path: str) -> str | None:
+    """Return the pointer to the innermost list that a path leads through."""
+    found, value, tokens = None, arguments, parse_pointer(path)
+    for depth, token in enumerate(tokens):
+        if isinstance(value, list):
+            found = format_pointer(tokens[:depth])
+            value = value[int(token)] if token.isdecimal() and int(token) < len(value) else None
+        else:
+            value = value.get(token) if isinstance(value, dict) else None
+    return found
+
+
+def _tolerance(differences: Sequence[Difference]) -> float | None:
+    """Return the largest distance between two numbers; None unless all sides are numbers."""
+    sides = [side for each in differences for side in (each.expected, each.actual)]
+    if not all(isinstance(side, int | float) and not isinstance(side, bool) for side in sides):
+        return None
+    try:
+        return max(abs(float(each.expected) - float(each.actual)) for each in differences)
+    except OverflowError:
+        return None

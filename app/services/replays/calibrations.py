@@ -1,0 +1,151 @@
+"""Calibrations: replays of the version that is committed, which tell how far a test case can be relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Conflict, Invalid, require
+from app.models import calibrations, replays
+from app.models import cases as test_cases
+from app.models.audit_log import SYSTEM, Actor
+from app.models.calibrations import CalibrationRow
+from app.models.cases import TestCaseRow
+from app.models.queries import insert_row
+from app.models.replays import ReplayRow
+from app.replay.calibration import Calibration, calibrate, rates
+from app.replay.cases import load_case
+from app.replay.documents import dump, load
+from app.replay.findings import ReplayResult
+from app.services.prompts.service import PromptReader
+from app.services.replays.cases import TestCaseService, find
+from app.services.replays.preparation import Preparation
+from app.services.replays.service import ReplayService
+from app.timestamps import Now
+
+Status = Literal["queued", "running", "finished", "error", "cancelled"]
+REPEATS = (2, 20)
+# The statuses of replays that came to an end and have a result.
+_PLAYED = ("passed", "failed", "needs_review")
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationView:
+    """A calibration with its replays, in order of id; `outcome` has no proposals until all of them have ended."""
+
+    row: CalibrationRow
+    replays: Sequence[ReplayRow]
+    outcome: Calibration
+
+    @property
+    def status(self) -> Status:
+        statuses = {each.status for each in self.replays}
+        if statuses & set(replays.UNFINISHED):
+            return "queued" if statuses == {"queued"} else "running"
+        if self.row.outcome is not None or statuses & set(_PLAYED):
+            return "finished"
+        return "cancelled" if "cancelled" in statuses else "error"
+
+    @property
+    def finished(self) -> bool:
+        return self.status not in replays.UNFINISHED
+
+    @property
+    def played(self) -> int:
+        """The number of replays that have ended."""
+        return sum(each.finished for each in self.replays)
+
+    @property
+    def error(self) -> str | None:
+        return next((each.error for each in self.replays if each.error), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationService:
+    database: Database
+    now: Now
+    reader: PromptReader
+    preparation: Preparation
+    replays: ReplayService
+    test_cases: TestCaseService
+
+    def start(
+        self, *, project_id: int, test_case_id: int, repeats: int, judge_model: str | None = None
+    ) -> CalibrationView:
+        """Start `repeats` replays of the newest version; the caller sends their messages after that.
+
+        Raises `Conflict` for a prompt without a version.
+        """
+
+        def work(connection: Connection) -> int:
+            case = find(connection, project_id, test_case_id)
+            head, content = self.reader.read(
+                connection, project_id=project_id, prompt_id=case.prompt_id, productive=True, commit_hash=None
+            )
+            if content.commit_hash is None:
+                raise Conflict("The prompt has no version to calibrate with: commit its draft first.")
+            values = {"project_id": project_id, "prompt_id": case.prompt_id, "test_case_id": test_case_id}
+            calibration_id = insert_row(
+                connection,
+                calibrations.calibrations,
+                repeats=repeats,
+                document=case.document,
+                created_at=self.now(),
+                **values,
+            )
+            steps = test_cases.steps_of_prompt(connection, prompt_id=case.prompt_id)[test_case_id]
+            self.replays.add(connection, head, content, [(test_case_id, steps)] * repeats, judge_model, calibration_id)
+            return calibration_id
+
+        return self.get(project_id=project_id, calibration_id=self.database.retrying(work))
+
+    def get(self, *, project_id: int, calibration_id: int) -> CalibrationView:
+        """Return a calibration. What its replays found is stored when it is first read after the last has ended."""
+        with self.database.read() as connection:
+            found = calibrations.find_calibration(connection, project_id=project_id, calibration_id=calibration_id)
+            row = require(found, "There is no such calibration.")
+            played = replays.replays_of_calibration(connection, calibration=row)
+        if row.outcome is not None:
+            return CalibrationView(row, played, load(row.outcome, Calibration))
+        view = CalibrationView(row, played, Calibration(rates(load_case(row.document), ())))
+        return self._concluded(view) if view.status == "finished" else view
+
+    def accept(
+        self, *, project_id: int, calibration_id: int, proposals: Sequence[int] | None = None, actor: Actor = SYSTEM
+    ) -> TestCaseRow:
+        """Change the test case as the proposals with these indexes say, all of them without any.
+
+        Raises `Invalid` for an index that no proposal has, `Conflict` before the calibration has ended and where the
+        test case has changed since.
+        """
+        view = self.get(project_id=project_id, calibration_id=calibration_id)
+        if not view.finished:
+            raise Conflict(f"The calibration has not ended: {view.status}.")
+        made = view.outcome.proposals
+        chosen = list(range(len(made))) if proposals is None else list(dict.fromkeys(proposals))
+        for n, index in enumerate(chosen):
+            if not 0 <= index < len(made):
+                raise Invalid(f"proposals.{n}: there are {len(made)}, counted from 0")
+        if not chosen:
+            return self.test_cases.get(project_id=project_id, test_case_id=view.row.test_case_id)
+        return self.test_cases.accept_proposals(
+            project_id=project_id,
+            test_case_id=view.row.test_case_id,
+            calibrated=load_case(view.row.document),
+            proposals=[made[index] for index in chosen],
+            actor=actor,
+        )
+
+    def _concluded(self, view: CalibrationView) -> CalibrationView:
+        ended = [each for each in view.replays if each.status in _PLAYED]
+        with self.database.read() as connection:
+            prepared = self.preparation.prepare(connection, ended[0])
+            found = [replays.result_of(connection, replay_id=each.id) for each in ended]
+        outcome = calibrate(prepared.case, prepared.draft, [load(each, ReplayResult) for each in found])
+        with self.database.write() as connection:
+            calibrations.put_outcome(connection, calibration_id=view.row.id, outcome=dump(outcome))
+        return CalibrationView(view.row, view.replays, outcome)

@@ -1,0 +1,178 @@
+"""Calibrations over the API: replays of the newest version, what they propose, and what a person accepts of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.fakes.upstream import Upstream
+from tests.fakes.wire import Reply
+from tests.integration.replays.recording import HOT, make_case, prompt, record, replayed
+from tests.support.conversations import RecordedCall, RecordedTurn
+from tests.support.waiting import wait_until
+from tests.support.world import World, new_world
+
+SEARCHED = RecordedTurn("Find red shoes", "I found 3.", (RecordedCall("book", {"hotel": "Hassler, Rome"}, 3),))
+
+
+@pytest.fixture
+def prompt_id(world: World) -> int:
+    return prompt(world)
+
+
+def calibrate(world: World, test_case_id: int, **body: Any) -> dict[str, Any]:
+    accepted = world.post(f"/api/v1/test-cases/{test_case_id}/calibrations", json=body)
+    assert accepted.status_code == 202, accepted.text
+    assert accepted.json.keys() == {"id", "status", "testCaseId"}
+    path = accepted.headers["Location"]
+    assert path == f"/api/v1/calibrations/{accepted.json['id']}"
+
+    def ended() -> Any:
+        found = world.get(path).json
+        return found if found["status"] not in ("queued", "running") else None
+
+    calibration: dict[str, Any] = wait_until(ended, path)
+    return calibration
+
+
+def accept(world: World, calibration: dict[str, Any], **body: Any) -> Any:
+    return world.post(f"/api/v1/calibrations/{calibration['id']}/accept", json=body)
+
+
+def answering(upstream: Upstream, tool: str, text: str, *arguments: dict[str, Any]) -> None:
+    """Let the model call the tool once in each replay, each time with the next arguments, and then answer."""
+    called = iter(arguments)
+
+    def choose(body: dict[str, Any]) -> Reply:
+        if body["messages"][-1]["role"] == "tool":
+            return Reply(text=text)
+        return Reply(tool_calls=[(tool, next(called))])
+
+    upstream.choose = choose
+
+
+def varying_case(world: World, prompt_id: int, upstream: Upstream) -> tuple[dict[str, Any], dict[str, Any]]:
+    exact = {"book": {"effect": "read", "arguments": None}}
+    case = make_case(world, record(world, prompt_id, (SEARCHED,)), tools=exact)
+    answering(upstream, "book", "I found 3.", {"hotel": "Hassler, Rome"}, {"hotel": "HASSLER (Rome)"})
+    return case, calibrate(world, case["id"], repeats=2)
+
+
+def test_a_stable_test_case_is_usable(world: World, prompt_id: int, upstream: Upstream) -> None:
+    case = make_case(world, record(world, prompt_id, (HOT,)))
+    answering(upstream, "weather", "It is 31 °C in Rome.", *[{"city": "Rome"}] * 2)
+
+    found = calibrate(world, case["id"], repeats=2)
+
+    assert (found["status"], found["repeats"], found["error"]) == ("finished", 2, None)
+    assert found["steps"] == [{"turn": 0, "step": step, "passed": 2, "of": 2} for step in (0, 1)]
+    assert (found["proposals"], found["usable"], found["canFail"], found["problems"]) == ([], True, True, [])
+    assert found["tokens"]["total"] > 0
+    assert found["cost"]["total"] > 0
+    assert len(found["replayIds"]) == 2
+    assert world.get(f"/api/v1/calibrations/{found['id']}").json == found
+
+
+def test_five_replays_are_the_default(world: World) -> None:
+    prompt_id = prompt(world, model="echo")
+    made = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json={"question": "Ping", "expectedAnswer": "Ping"})
+    found = calibrate(world, made.json["id"])
+    assert (found["repeats"], found["steps"]) == (5, [{"turn": 0, "step": 0, "passed": 5, "of": 5}])
+
+
+@pytest.mark.parametrize("repeats", [1, 21, 0, -1, "5", 2.5, None, True])
+def test_the_number_of_replays_is_from_2_to_20(world: World, repeats: Any) -> None:
+    case_id = make_case(world, record(world, prompt(world)))["id"]
+    refused = world.post(f"/api/v1/test-cases/{case_id}/calibrations", json={"repeats": repeats})
+    assert (refused.status_code, refused.json["error"][:7]) == (400, "repeats")
+    assert world.count("calibrations") == world.count("replays") == 0
+
+
+def test_the_newest_version_is_played_and_not_the_draft(world: World, upstream: Upstream) -> None:
+    prompt_id = prompt(world, value="Be good.")
+    case = make_case(world, record(world, prompt_id, (HOT,)))
+    world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": "Be bad."})
+
+    found = calibrate(world, case["id"], repeats=2)
+
+    sent = {request.body["messages"][0]["content"] for request in upstream.requests}
+    assert sent == {"<instructions>\nBe good.\n</instructions>"}
+    commit_hash = world.get(f"/api/v1/prompts/{prompt_id}/versions").json["versions"][0]["commitHash"]
+    assert {world.get(f"/api/v1/replays/{each}").json["commitHash"] for each in found["replayIds"]} == {commit_hash}
+
+
+def test_what_varies_is_proposed_and_changes_nothing_until_it_is_accepted(
+    world: World, prompt_id: int, upstream: Upstream
+) -> None:
+    case, found = varying_case(world, prompt_id, upstream)
+    assert found["proposals"] == [{"turn": 0, "step": 0, "check": {"arguments": {"/hotel": "text"}}}]
+    assert (found["usable"], found["steps"][0]["passed"], found["steps"][0]["of"]) == (True, 1, 2)
+    assert world.get(f"/api/v1/test-cases/{case['id']}").json == case
+
+    accepted = accept(world, found)
+
+    assert accepted.status_code == 200
+    assert accepted.json["turns"][0]["steps"][0]["check"]["arguments"] == {"/hotel": "text"}
+    assert accepted.json == world.get(f"/api/v1/test-cases/{case['id']}").json
+    answering(upstream, "book", "I found 3.", {"hotel": "HASSLER (Rome)"})
+    assert replayed(world, case["id"])["status"] == "passed"
+    entries = world.get("/api/v1/audit-log").json["entries"]
+    assert [each["subject"] for each in entries if each["action"] == "test_case.changed"] == [str(case["id"])]
+    assert accept(world, found, proposals=[0]).status_code == 200, "what is accepted may be accepted again"
+
+
+def test_proposals_are_named_by_their_indexes(world: World, prompt_id: int, upstream: Upstream) -> None:
+    case, found = varying_case(world, prompt_id, upstream)
+    for proposals in ([1], [0, -1], ["x"], 3):
+        refused = accept(world, found, proposals=proposals)
+        assert (refused.status_code, refused.json["error"][:9]) == (400, "proposals")
+    assert accept(world, found, proposals=[]).json == case
+
+
+def test_a_proposal_is_not_applied_to_a_test_case_that_has_changed(
+    world: World, prompt_id: int, upstream: Upstream
+) -> None:
+    case, found = varying_case(world, prompt_id, upstream)
+    changed = world.patch(
+        f"/api/v1/test-cases/{case['id']}",
+        json={"steps": [{"turn": 0, "step": 0, "check": {"arguments": "ignore"}}]},
+    )
+    assert changed.status_code == 200
+    assert accept(world, found).status_code == 409
+    assert world.get(f"/api/v1/test-cases/{case['id']}").json == changed.json
+
+
+def test_a_prompt_without_a_version_can_not_be_calibrated_with(world: World) -> None:
+    prompt_id = prompt(world, model="echo", commit=False)
+    case = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json={"question": "Ping", "expectedAnswer": "Ping"})
+    refused = world.post(f"/api/v1/test-cases/{case.json['id']}/calibrations", json={})
+    assert (refused.status_code, "commit its draft first" in refused.json["error"]) == (409, True)
+    assert world.count("calibrations") == 0
+
+
+def test_replays_that_fail_for_the_provider_are_no_evidence(world: World, prompt_id: int, upstream: Upstream) -> None:
+    case = make_case(world, record(world, prompt_id, (HOT,)))
+    upstream.script(*(Reply(status=401),) * 2)
+    found = calibrate(world, case["id"], repeats=2)
+    assert (found["status"], found["usable"]) == ("error", False)
+    assert found["error"]
+    assert accept(world, found).json == case
+
+
+def test_a_calibration_goes_with_its_test_case(world: World) -> None:
+    prompt_id = prompt(world, model="echo")
+    made = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json={"question": "Ping", "expectedAnswer": "Ping"})
+    found = calibrate(world, made.json["id"], repeats=2)
+    world.delete(f"/api/v1/test-cases/{made.json['id']}")
+    assert world.get(f"/api/v1/calibrations/{found['id']}").status_code == 404
+    assert accept(world, found).status_code == 404
+
+
+def test_foreign_calibrations_are_not_there(world: World) -> None:
+    prompt_id, stranger = prompt(world, model="echo"), new_world(world.container)
+    made = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json={"question": "Ping", "expectedAnswer": "Ping"})
+    found = calibrate(world, made.json["id"], repeats=2)
+    assert stranger.get(f"/api/v1/calibrations/{found['id']}").status_code == 404
+    assert accept(stranger, found).status_code == 404
+    assert stranger.post(f"/api/v1/test-cases/{made.json['id']}/calibrations", json={}).status_code == 404

@@ -144,6 +144,10 @@ class TestCaseService:
         tools = self._tools(rows[0]) if rows else ()
         return [CaseView(row, shown_document(load_case(row.document), tools)) for row in rows]
 
+    def defined_tools(self, *, project_id: int, prompt_id: int) -> Sequence[ToolDefinition]:
+        """Return the tools of the prompt's draft."""
+        return self._draft(project_id, prompt_id)[1]
+
     def exported(self, *, project_id: int, test_case_id: int) -> CaseView:
         """Return the test case as it is written to a file: with the rules that it sets, and no others."""
         row = self.get(project_id=project_id, test_case_id=test_case_id)

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from app.errors import Invalid
-from app.replay.types import CaseStep, TestCase
-from app.web.forms import Form
+from msgspec.structs import replace
 
+from app.chat import ToolDefinition
+from app.errors import Invalid
+from app.replay.effects import Tool, resolve, tools_of
+from app.replay.types import TestCase, ToolRules
+from app.storable import decode_json
+from app.web import labels
+from app.web.forms import Form
+from app.web.presenters.case_fields import CaseFields, MatcherFields, StepFields, ToolFields
+
+MISSING = [
+    ("error", "Tell the model that the tool is unavailable, and go on"),
+    ("stop", "Stop the replay"),
+    ("nearest", "Answer with the turn's next recorded result, if it reads"),
+    ("static", "Answer with the tool's own result, set in its rules"),
+    ("simulate", "Let a model play the tool, if it reads"),
+]
 CHOICES = {
     "arguments": [
-        ("exact", "Arguments: exactly these"),
+        ("exact", "Arguments: the same, by the rules"),
         ("subset", "Arguments: at least these"),
         ("ignore", "Arguments: any"),
     ],
     "answers": [
-        ("strict", "Answer: the same"),
+        ("meaning", "Answer: the same in meaning"),
+        ("facts", "Answer: the same values"),
+        ("strict", "Answer: the same text"),
         ("contains", "Answer: contains …"),
         ("regex", "Answer: matches the pattern …"),
         ("json_subset", "Answer: JSON with at least …"),
@@ -23,16 +41,88 @@ CHOICES = {
         ("manual", "Answer: a person decides"),
         ("ignore", "Answer: anything"),
     ],
-    "orders": [("any", "In any order"), ("in_order", "In the recorded order")],
+    "orders": [
+        ("effects", "Calls that write after what preceded them, others in any order"),
+        ("any", "In any order"),
+        ("in_order", "In the recorded order"),
+    ],
     "histories": [
         ("replayed", "The answers that the draft just gave"),
         ("recorded", "The recorded answers: turns are independent"),
     ],
-    "missing": [
-        ("stop", "Stop the replay"),
-        ("error", "Tell the model that the tool is unavailable, and go on"),
+    "missing": MISSING,
+    "judges": [
+        ("auto", "What its meaning leaves open, if it can"),
+        ("never", "Nothing"),
+        ("always", "What its meaning leaves open; no replay without one"),
+    ],
+    "effects": [("read", "Reads: asking changes nothing"), ("write", "Writes: it acts on the world")],
+    "extra": [("allow", "Are allowed"), ("fail", "Fail the replay")],
+    "lost": [("fail", "Default: fails the replay"), ("allow", "Is allowed")],
+    "tool_missing": [("", "Default: as the test case says"), *MISSING],
+    "matchers": [
+        ("exact", "exact: the same value"),
+        ("facts", "facts: the same values, in any words"),
+        ("any", "any: anything"),
+        ("text", "text: the same but for case, spaces, punctuation"),
+        ("number", "number: at most a tolerance apart"),
+        ("regex", "regex: matches a pattern"),
+        ("one_of", "one_of: one of a JSON list"),
+        ("unordered", "unordered: the same list in any order"),
+        ("ai", "ai: a judge model decides, as told"),
     ],
 }
+# Fields of the form, and what the API calls them.
+SETTINGS = {"name": "name", "order": "order", "history": "history", "on_missing": "onMissing", "judge": "judge"}
+RULES = {"effect": "effect", "extra": "extra", "never": "never", "lost": "lost", "on_missing": "onMissing"}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """A tool on the page: `fields` are the form's, `tool` is what holds, `default` without an own effect."""
+
+    fields: ToolFields
+    tool: Tool
+    default: Tool
+
+    @property
+    def effects(self) -> list[tuple[str, str]]:
+        default = f"Default: {self.default.effect}s, {labels.EFFECTS_FROM[self.default.effect_from]}"
+        return [("", default), *CHOICES["effects"]]
+
+    @property
+    def extra(self) -> list[tuple[str, str]]:
+        allowed = self.tool.effect == "read"
+        return [("", f"Default: {'are allowed' if allowed else 'fail the replay'}"), *CHOICES["extra"]]
+
+    @property
+    def said(self) -> list[str]:
+        """What the rules say beyond the effect, in a few words each."""
+        tool = self.tool
+        rules = {
+            "must never be called": tool.never,
+            f"at most {tool.max_calls} calls in all": tool.max_calls is not None,
+            f"calls beyond the recording {'are allowed' if tool.extra == 'allow' else 'fail'}": not tool.never,
+            "may be gone from the draft": tool.lost == "allow",
+            f"without a recording: {tool.on_missing}": tool.on_missing is not None,
+        }
+        matchers = [f"{each.path or 'all arguments'} by {each.match}" for each in self.fields.matchers if each.match]
+        return [*(words for words, holds in rules.items() if holds), *matchers]
+
+
+_UNKNOWN = resolve("", ToolRules(), None, None)
+OTHER_TOOL = ToolRow(ToolFields(), _UNKNOWN, _UNKNOWN)
+"""The row of a tool that has no name yet."""
+
+
+def tool_rows(fields: CaseFields, case: TestCase, defined: Sequence[ToolDefinition]) -> list[ToolRow]:
+    """Return a row for each tool in the form; `defined` are the tools of the prompt's draft."""
+    plain = replace(case, tools={name: replace(rules, effect=None) for name, rules in case.tools.items()})
+    tools, defaults = tools_of(case, defined), tools_of(plain, defined)
+    return [
+        ToolRow(each, tools.get(each.name, OTHER_TOOL.tool), defaults.get(each.name, OTHER_TOOL.tool))
+        for each in fields.tools
+    ]
 
 
 def cuts(case: TestCase) -> list[tuple[str, str]]:
@@ -41,30 +131,101 @@ def cuts(case: TestCase) -> list[tuple[str, str]]:
     return [("", "All turns"), *((n, f"Turn 1 to {n}" if n != "1" else "Turn 1 alone") for n in first)]
 
 
-def case_body(form: Form, case: TestCase) -> dict[str, Any]:
-    """The body of the API's change, with a check for each step of the case; `Invalid` for a cut that is no number."""
-    return {
-        "name": form.text("name"),
-        "order": form.text("order"),
-        "history": form.text("history"),
-        "onMissing": form.text("on_missing"),
-        "includedTurns": form.integer("included") if form.text("included") else None,
-        "assertionValue": form.text("assertion_value") or None,
-        "steps": [
-            {"turn": turn_index, "step": index, "check": _check(form, step, f"step.{turn_index}.{index}")}
-            for turn_index, turn in enumerate(case.turns)
-            for index, step in enumerate(turn.steps)
-        ],
+def case_body(sent: CaseFields, shown: CaseFields) -> dict[str, Any]:
+    """The body of the API's change, with only what differs from what was shown; `Invalid` for what can't be read."""
+    body: dict[str, Any] = {key: getattr(sent, name) for name, key in SETTINGS.items() if _differ(sent, shown, name)}
+    if sent.included != shown.included:
+        body["includedTurns"] = _integer("included", sent.included)
+    if sent.assertion_value != shown.assertion_value:
+        body["assertionValue"] = sent.assertion_value or None
+    steps = [(place, _check(step, shown.steps[place], place)) for place, step in sent.steps.items()]
+    if changed := [{"turn": turn, "step": index, "check": check} for (turn, index), check in steps if check]:
+        body["steps"] = changed
+    tools = {tool.name: _rules(tool, shown.tool(tool.name)) for tool in sent.tools}
+    if rules := {name: each for name, each in tools.items() if each}:
+        body["tools"] = rules
+    return body
+
+
+def _differ(sent: Any, shown: Any, *names: str) -> bool:
+    return any(getattr(sent, name) != getattr(shown, name) for name in names)
+
+
+def _check(sent: StepFields, shown: StepFields, place: tuple[int, int]) -> dict[str, Any]:
+    check: dict[str, Any] = {}
+    if sent.enabled != shown.enabled:
+        check["enabled"] = sent.enabled
+    if sent.ignore != shown.ignore:
+        check["ignorePaths"] = [line.strip() for line in sent.ignore.split("\n") if line.strip()]
+    if not _differ(sent, shown, "check", "value", "matchers"):
+        return check
+    if sent.check in dict(CHOICES["arguments"]):
+        where = f"turn {place[0] + 1}, step {place[1] + 1}"
+        return check | {"arguments": _arguments(sent, shown, where)}
+    return check | {"answer": sent.check, "value": sent.value or None}
+
+
+def _arguments(sent: StepFields, shown: StepFields, where: str) -> Any:
+    if sent.check == "exact":
+        return _matchers(sent.matchers, shown.matchers, where) or "exact"
+    if sent.matchers != shown.matchers and any(row.match for row in sent.matchers):
+        raise Invalid(f"{where}: Paths are compared on their own only where arguments are the same, by the rules.")
+    return sent.check
+
+
+def _rules(sent: ToolFields, shown: ToolFields) -> dict[str, Any]:
+    where = f"tools.{sent.name}"
+    rules: dict[str, Any] = {
+        key: _or_none(getattr(sent, name)) for name, key in RULES.items() if _differ(sent, shown, name)
     }
+    if sent.max_calls != shown.max_calls:
+        rules["maxCalls"] = _integer(f"{where}.maxCalls", sent.max_calls)
+    if sent.result != shown.result:
+        rules["result"] = _json(f"{where}.result", sent.result) if sent.result.strip() else None
+    if sent.matchers != shown.matchers:
+        rules["arguments"] = _matchers(sent.matchers, shown.matchers, f"{where}.arguments")
+    return rules
 
 
-def _check(form: Form, step: CaseStep, field: str) -> dict[str, Any]:
-    check = {"enabled": form.flag(f"{field}.enabled"), "ignorePaths": form.text(f"{field}.ignore").split()}
-    if step.kind == "tool_call":
-        # Matchers of a step's own are not on the form, which keeps them as they are.
-        return check | {"arguments": form.text(f"{field}.check", "") or step.check.arguments}
-    answer = form.text(f"{field}.check", step.check.answer)
-    return check | {"answer": answer, "value": form.text(f"{field}.value") or None}
+def _or_none(value: str | bool) -> str | bool | None:
+    return None if value == "" else value
+
+
+def _matchers(rows: Sequence[MatcherFields], shown: Sequence[MatcherFields], where: str) -> dict[str, Any]:
+    """Return matchers by path; a row that was shown and now has no matcher is left out."""
+    known, found = {row.path for row in shown}, dict[str, Any]()
+    for row in rows:
+        if not row.match and row.path not in known:
+            raise Invalid(f"{where}.{row.path}: Choose how it is compared.")
+        if row.path in found:
+            raise Invalid(f"{where}.{row.path}: Is there twice.")
+        if row.match:
+            found[row.path] = _matcher(row, f"{where}.{row.path}")
+    return found
+
+
+def _matcher(row: MatcherFields, where: str) -> str | dict[str, Any]:
+    if row.match in ("regex", "ai"):
+        return {"match": row.match, "value": row.option}
+    if row.match == "one_of":
+        return {"match": row.match, "values": _json(where, row.option)}
+    if row.match == "number" and row.option.strip():
+        return {"match": row.match, "tolerance": _json(where, row.option)}
+    return row.match
+
+
+def _integer(where: str, text: str) -> int | None:
+    try:
+        return int(text) if text.strip() else None
+    except ValueError as error:
+        raise Invalid(f"{where}: Must be a number.") from error
+
+
+def _json(where: str, text: str) -> Any:
+    try:
+        return decode_json(text)
+    except ValueError as error:
+        raise Invalid(f"{where}: Must be JSON.") from error
 
 
 def written_body(form: Form) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
 
+from app.replay.violations import shown_arguments
 from app.web.filters import pretty
 from app.web.presenters.diffs import Budget, DiffRow, diff_json, diff_rows
 
@@ -44,6 +45,22 @@ class ShownStep:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownViolation:
+    """A violation: `violation` is its JSON, `anchor` that of the step that it is, or else of its turn."""
+
+    violation: Mapping[str, Any]
+    anchor: str
+    step: ShownStep | None
+
+    @property
+    def cut(self) -> bool:
+        """True if the message lacks arguments of the call, or has them cut off."""
+        arguments = self.violation["arguments"]
+        text = "" if arguments is None else shown_arguments(arguments)
+        return text.endswith("…") or text not in self.violation["message"]
+
+
+@dataclass(frozen=True, slots=True)
 class ShownTurn:
     """A turn: `turn` is its JSON."""
 
@@ -65,20 +82,15 @@ def shown_turns(result: Mapping[str, Any]) -> list[ShownTurn]:
     ]
 
 
-def placed_violations(
-    result: Mapping[str, Any], turns: list[ShownTurn]
-) -> list[tuple[Mapping[str, Any], str, ShownStep | None]]:
-    """Return each violation with the anchor of the step that it is, or else of its turn, and with that step.
-
-    The kind of a violation is added to its step.
-    """
+def placed_violations(result: Mapping[str, Any], turns: list[ShownTurn]) -> list[ShownViolation]:
+    """Return the violations of a result with their places; the kind of each is added to its step."""
     placed = []
     for violation in result.get("violations", ()):
         index = violation["turn"]
         step = _place(violation, turns[index]) if index < len(turns) else None
         if step:
             step.violations.append(violation["kind"])
-        placed.append((violation, step.anchor if step else f"turn-{index + 1}", step))
+        placed.append(ShownViolation(violation, step.anchor if step else f"turn-{index + 1}", step))
     return placed
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from app.access import ByRole
+from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.models.cases import TestCaseRow
 from app.models.organizations import Role
 from app.models.replays import ReplayFilter
 from app.replay.cases import load_case
+from app.replay.effects import tools_of
+from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.cases import CaseChangeSchema, WrittenCaseSchema
 from app.schemas.replays import StartAllSchema
 from app.web.filters import plural
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
-from app.web.presenters.case_form import CHOICES, case_body, cuts, written_body
+from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
+from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, written_body
 from app.web.visit import Visit
 
 REPLAYS_SHOWN = 6
@@ -90,27 +97,40 @@ class SessionTestCase(PromptPage):
 
     def get(self, visit: Visit, session_id: str) -> Reply:
         proposal = self.services.test_cases.proposed(project_id=visit.project_id, session_id=session_id)
+        fields = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
         return show(
             "test_case.html",
             id=None,
             head=proposal.head,
             name=proposal.name,
-            case=proposal.case,
             session_id=session_id,
             replays=[],
-            cuts=cuts(proposal.case),
-            choices=CHOICES,
+            **_form(visit, proposal.case, proposal.tools, fields),
         )
 
     def post(self, visit: Visit, session_id: str) -> Reply:
         proposal = self.services.test_cases.proposed(project_id=visit.project_id, session_id=session_id)
+        shown = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
         row = self.services.test_cases.from_session(
             project_id=visit.project_id,
             session_id=session_id,
-            change=load(CaseChangeSchema(), case_body(visit.form, proposal.case)),
+            change=load(CaseChangeSchema(), case_body(fields_sent(visit.form, shown), shown)),
             actor=visit.actor,
         )
         return Redirect(f"{visit.base}/test-cases/{row.id}", "The test case is made.")
+
+
+def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown: CaseFields) -> dict[str, Any]:
+    """The parts of a page with the form of a test case; it has what was sent where there is a problem with that."""
+    fields = fields_sent(visit.sent, shown) if visit.problem else shown
+    return {
+        "case": case,
+        "fields": fields,
+        "tools": tool_rows(fields, case, defined),
+        "other": OTHER_TOOL,
+        "cuts": cuts(case),
+        "choices": CHOICES,
+    }
 
 
 class TestCaseView(PromptPage):
@@ -120,7 +140,8 @@ class TestCaseView(PromptPage):
 
     def get(self, visit: Visit, test_case_id: int) -> Reply:
         row = self.services.test_cases.get(project_id=visit.project_id, test_case_id=test_case_id)
-        case = load_case(row.document)
+        head = self.head(visit, row.prompt_id)
+        case, defined = load_case(row.document), self._defined(visit, row)
         replays = self.services.replays.list(
             project_id=visit.project_id,
             prompt_id=row.prompt_id,
@@ -131,24 +152,30 @@ class TestCaseView(PromptPage):
         return show(
             "test_case.html",
             id=row.id,
-            head=self.head(visit, row.prompt_id),
+            head=head,
             name=row.name,
-            case=case,
             session_id=row.session_id,
             replays=replays.entries,
-            cuts=cuts(case),
-            choices=CHOICES,
+            **_form(visit, case, defined, fields_of(row.name, case, tools_of(case, defined))),
         )
 
     def post(self, visit: Visit, test_case_id: int) -> Reply:
-        case = self.services.test_cases.case(project_id=visit.project_id, test_case_id=test_case_id)
+        row = self.services.test_cases.get(project_id=visit.project_id, test_case_id=test_case_id)
+        case, path = load_case(row.document), f"{visit.base}/test-cases/{test_case_id}"
+        shown = fields_of(row.name, case, tools_of(case, self._defined(visit, row)))
+        body = case_body(fields_sent(visit.form, shown), shown)
+        if not body:
+            return Redirect(path, "There was nothing to save.")
         self.services.test_cases.change(
             project_id=visit.project_id,
             test_case_id=test_case_id,
-            change=load(CaseChangeSchema(), case_body(visit.form, case)),
+            change=load(CaseChangeSchema(), body),
             actor=visit.actor,
         )
-        return Redirect(f"{visit.base}/test-cases/{test_case_id}", "Saved.")
+        return Redirect(path, "Saved.")
+
+    def _defined(self, visit: Visit, row: TestCaseRow) -> Sequence[ToolDefinition]:
+        return self.services.test_cases.defined_tools(project_id=visit.project_id, prompt_id=row.prompt_id)
 
 
 class ReplayTestCase(PromptPage):

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support import conversations
+from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.http_client import Client
 from tests.support.waiting import wait_until
 
+LOST = RecordedCall("close_order", {"reason": "It was refunded to the customer"}, {"closed": True})
+ONE_OF = {"match": "one_of", "values": ["A-1", "A-2"]}
+
 
 def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dict[str, Any]:
-    """{run, case, replay, version} ids and the hash; each page of them shows `text`."""
+    """{run, case, replay, version, failing, failing_case} ids and the hash; each page of them shows `text`."""
     values = [{"name": text, "content": text, "isDefault": True}, {"name": "plain", "content": "you"}]
     changed = {
         "value": f"# Role\n{{{{name}}}}\n{text}",
@@ -29,7 +34,32 @@ def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dic
         "case": case["id"],
         "replay": replay["id"],
         "version": committed.json()["commitHash"],
+        **seed_violations(client, text),
     }
+
+
+def seed_violations(client: Client, text: str) -> dict[str, Any]:
+    """{failing, failing_case}: a replay which breaks rules, of a test case with rules of all kinds.
+
+    The builtin `demo-agent` calls each tool of the draft once.
+    """
+    tools = [{"name": name, "description": text} for name in ("get_order", "refund_order", "send_mail")]
+    prompt = {"name": text, "value": text, "languageModelName": "demo-agent", "languageModelConfig": {"tools": tools}}
+    prompt_id = client.post("/api/v1/prompts", prompt).json()["prompt"]["id"]
+    asked = RecordedTurn(text, f"{text} 40.00 EUR", (RecordedCall("get_order", {}, {"total": text}), LOST))
+    batch = conversations.export(prompt_id, text, (asked,), start_ns=1_760_000_000_000_000_000)
+    client.request("POST", "/api/public/otel/v1/traces", body=batch, headers={"Content-Type": "application/json"})
+    (entry,) = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
+    rules = {
+        "send_mail": {"never": True, "arguments": {"/body": "facts"}},
+        "get_order": {"maxCalls": 3, "onMissing": "static", "result": text, "arguments": {"/q": ONE_OF}},
+    }
+    case = client.post(f"/api/v1/sessions/{entry['id']}/test-cases", {"name": text[:128], "tools": rules}).json()
+    replay = client.post(f"/api/v1/test-cases/{case['id']}/replays").json()
+    wait_until(lambda: ended(client, replay["id"]), "the replay", 30)
+    found = client.get(f"/api/v1/replays/{replay['id']}").json()["violations"]
+    assert {each["kind"] for each in found} == {"extra_write", "lost_tool", "never"}
+    return {"failing": replay["id"], "failing_case": case["id"]}
 
 
 def ended(client: Client, replay_id: int) -> bool:

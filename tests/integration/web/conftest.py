@@ -40,9 +40,9 @@ class Browser:
             self.world.client.simulate_get(path, headers=HTML, cookies=self.cookies, remote_addr=self.address)
         )
 
-    def send(self, path: str, *, csrf: str | None = None, **fields: str) -> Result:
-        """POST a form, with the token of the last page unless given another."""
-        body = urlencode({"csrf": self.csrf if csrf is None else csrf, **fields})
+    def send(self, path: str, *, csrf: str | None = None, **fields: str | list[str]) -> Result:
+        """POST a form, with the token of the last page unless given another; a list is a field with several values."""
+        body = urlencode({"csrf": self.csrf if csrf is None else csrf, **fields}, doseq=True)
         headers = HTML | {"Content-Type": "application/x-www-form-urlencoded"}
         return self._kept(
             self.world.client.simulate_post(

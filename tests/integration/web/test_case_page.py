@@ -1,0 +1,202 @@
+"""The form of a test case sends what the API's change takes: nothing where nothing was changed, else only that."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import pytest
+
+from tests.integration.replays.recording import make_case, prompt, record, tool
+from tests.integration.web.conftest import Browser
+from tests.support.conversations import RecordedCall, RecordedTurn
+from tests.support.world import World
+
+MAIL = RecordedCall("send_mail", {"to": "ada@example.org", "body": "Your order is on its way"}, {"sent": True})
+TURN = RecordedTurn("Tell Ada.", "I wrote to Ada.", (RecordedCall("get_order", {"id": "A-1"}, {"state": "on"}), MAIL))
+RULES: dict[str, Any] = {
+    "send_mail": {
+        "effect": "write",
+        "maxCalls": 2,
+        "result": {"sent": [True, "ä\n"]},
+        "onMissing": "static",
+        "arguments": {
+            "/body": "facts",
+            "/to": {"match": "regex", "value": "^a\n"},
+            "/n": {"match": "number", "tolerance": 0.5},
+            "": {"match": "one_of", "values": [1, "x", None]},
+        },
+    },
+    "drop_all": {"never": True, "lost": "allow", "extra": "allow"},
+}
+
+
+@pytest.fixture
+def case(world: World) -> dict[str, Any]:
+    tools = {"languageModelConfig": {"tools": [tool("get_order", "id"), tool("send_mail", "to")]}}
+    return make_case(world, record(world, prompt(world, "echo", **tools), [TURN]))
+
+
+def fields(browser: Browser) -> dict[str, list[str]]:
+    """The fields of the form of the test case on the page, as a browser would send them."""
+    form = browser.page[browser.page.index('<form class="case"') :]
+    found: dict[str, list[str]] = {}
+    pattern = (
+        r'<input(?P<input>[^>]*)>|<select[^>]* name="(?P<select>[^"]*)"[^>]*>(?P<options>.*?)</select>'
+        r'|<textarea[^>]* name="(?P<area>[^"]*)"[^>]*>(?P<text>.*?)</textarea>'
+    )
+    for match in re.finditer(pattern, form, re.DOTALL):
+        if match["input"]:
+            attributes = dict(re.findall(r'([\w-]+)="([^"]*)"', match["input"]))
+            ticked = " checked" in match["input"]
+            if (attributes.get("type") == "checkbox" and not ticked) or attributes["name"] == "csrf":
+                continue
+            name, value = attributes["name"], attributes.get("value", "on")
+        elif match["select"]:
+            options = re.findall(r'<option value="([^"]*)"( selected)?', match["options"])
+            name, value = match["select"], next((value for value, chosen in options if chosen), options[0][0])
+        else:
+            name, value = match["area"], match["text"].removeprefix("\n")
+        found.setdefault(html.unescape(name), []).append(html.unescape(value))
+    return found
+
+
+def stored(world: World, case: dict[str, Any]) -> dict[str, Any]:
+    """The test case as its row has it: without the rules that follow from defaults."""
+    document = world.container.services.test_cases.get(project_id=world.project_id, test_case_id=case["id"]).document
+    return dict(document)
+
+
+def sent(admin: Browser, case: dict[str, Any], **changed: Any) -> None:
+    """Send the form of the page with some fields changed; lists are rows, None is a tick that is removed."""
+    path = f"{admin.base}/test-cases/{case['id']}"
+    admin.open(path)
+    form = fields(admin) | {name: value if isinstance(value, list) else [value] for name, value in changed.items()}
+    answer = admin.send(path, **{name: value for name, value in form.items() if value != [None]})
+    assert answer.status_code == 303, admin.text
+
+
+def place(admin: Browser, case: dict[str, Any], name: str) -> str:
+    """The beginning of the names of a tool's fields."""
+    admin.open(f"{admin.base}/test-cases/{case['id']}")
+    return re.search(rf'name="(tool\.\d+)\.name" value="{name}"', admin.page)[1]  # type: ignore[index]
+
+
+def test_a_form_that_changes_nothing_sends_nothing(world: World, admin: Browser, case: dict[str, Any]) -> None:
+    checks = [
+        {"turn": 0, "step": 0, "check": {"arguments": {"/id": {"match": "ai", "value": "An order"}}}},
+        {"turn": 0, "step": 2, "check": {"answer": "json_subset", "value": {"a": [1]}, "ignorePaths": ["/b c"]}},
+    ]
+    changed = {"tools": RULES, "steps": checks, "order": "in_order", "includedTurns": 1, "assertionValue": "x\ny"}
+    assert world.patch(f"/api/v1/test-cases/{case['id']}", json=changed).status_code == 200
+    before = stored(world, case)
+
+    sent(admin, case)
+
+    assert stored(world, case) == before
+    admin.open(f"{admin.base}/test-cases/{case['id']}")
+    assert "There was nothing to save." in admin.text
+
+
+def test_effects_stay_found_where_nobody_sets_them(world: World, admin: Browser, case: dict[str, Any]) -> None:
+    sent(admin, case, name="Renamed")
+
+    after = world.get(f"/api/v1/test-cases/{case['id']}").json
+    assert after["name"] == "Renamed"
+    assert {name: each["effectFrom"] for name, each in after["tools"].items()} == {
+        "get_order": "name",
+        "send_mail": "unknown",
+    }
+    assert "Default: reads, by the first word of its name" in admin.open(f"{admin.base}/test-cases/{case['id']}").text
+
+
+def test_the_rules_of_a_tool_are_set_and_put_back(world: World, admin: Browser, case: dict[str, Any]) -> None:
+    field = place(admin, case, "send_mail")
+    path = f"/api/v1/test-cases/{case['id']}"
+    rules: dict[str, Any] = {"effect": "read", "extra": "fail", "lost": "allow", "max_calls": "3", "never": "on"}
+    rules |= {"on_missing": "static", "result": '{"sent": false}'}
+    matchers = {"path": ["/body", "/to"], "match": ["text", "one_of"], "option": ["", '["ada@example.org"]']}
+
+    sent(admin, case, **{f"{field}.{name}": value for name, value in (rules | matchers).items()})
+
+    assert world.get(path).json["tools"]["send_mail"] == {
+        "effect": "read",
+        "effectFrom": "test_case",
+        "extra": "fail",
+        "maxCalls": 3,
+        "never": True,
+        "lost": "allow",
+        "onMissing": "static",
+        "result": {"sent": False},
+        "arguments": {"/body": "text", "/to": {"match": "one_of", "values": ["ada@example.org"]}},
+    }
+    blank: dict[str, Any] = dict.fromkeys((*rules, *matchers), "") | {"never": None, "lost": "fail"}
+
+    sent(admin, case, **{f"{field}.{name}": value for name, value in blank.items()})
+
+    assert "send_mail" not in stored(world, case).get("tools", {})
+
+
+def test_a_tool_that_nothing_knows_may_be_forbidden(world: World, admin: Browser, case: dict[str, Any]) -> None:
+    sent(admin, case, **{"tool.2.name": "drop_all", "tool.2.never": "on"})
+
+    assert stored(world, case)["tools"]["drop_all"] == {"never": True}
+
+
+def test_arguments_of_one_step_have_matchers_of_their_own(world: World, admin: Browser, case: dict[str, Any]) -> None:
+    rows: dict[str, Any] = {"path": ["/to", ""], "match": ["text", ""], "option": ["", ""]}
+
+    sent(admin, case, **{f"step.0.1.{name}": value for name, value in rows.items()})
+
+    check = stored(world, case)["turns"][0]["steps"][1]["check"]
+    assert check["arguments"] == {"/to": "text"}
+    sent(admin, case, **{"step.0.1.check": "ignore"})
+    assert stored(world, case)["turns"][0]["steps"][1]["check"]["arguments"] == "ignore"
+
+
+def test_the_settings_of_the_gate_are_sent(world: World, admin: Browser, case: dict[str, Any]) -> None:
+    sent(admin, case, order="any", on_missing="nearest", judge="never", **{"step.0.2.check": "facts"})
+
+    after = world.get(f"/api/v1/test-cases/{case['id']}").json
+    assert (after["order"], after["onMissing"], after["judge"]) == ("any", "nearest", "never")
+    assert after["turns"][0]["steps"][2]["check"]["answer"] == "facts"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"max_calls": "many"}, "tools.send_mail.maxCalls: Must be a number."),
+        ({"result": "{"}, "tools.send_mail.result: Must be JSON."),
+        ({"effect": "colour"}, "tools.send_mail.effect: "),
+        ({"on_missing": "simulate"}, "tools.send_mail.onMissing: simulate is for tools that read"),
+        ({"path": ["/x"], "match": [""], "option": [""]}, "tools.send_mail.arguments./x: Choose how it is compared."),
+        ({"path": ["x"], "match": ["any"], "option": [""]}, "tools.send_mail.arguments.x: "),
+        ({"path": ["/x"], "match": ["one_of"], "option": ["a, b"]}, "tools.send_mail.arguments./x: Must be JSON."),
+    ],
+)
+def test_a_rule_that_cannot_be_used_is_shown_again_with_its_name(
+    world: World, admin: Browser, case: dict[str, Any], changed: dict[str, Any], words: str
+) -> None:
+    field, path = place(admin, case, "send_mail"), f"{admin.base}/test-cases/{case['id']}"
+    form = fields(admin) | {f"{field}.{name}": value for name, value in changed.items()}
+
+    answer = admin.send(path, **form)
+
+    assert answer.status_code == 400
+    assert words in admin.text
+    again = fields(admin)
+    for name, value in changed.items():
+        assert again[f"{field}.{name}"][0] == (value[0] if isinstance(value, list) else value) or name == "effect"
+
+
+def test_a_test_case_of_a_session_is_made_with_the_rules_of_its_form(world: World, admin: Browser) -> None:
+    session_id = record(world, prompt(world, "echo"), [TURN])
+    path = f"{admin.base}/sessions/{session_id}/test-case"
+    admin.open(path)
+    field = re.search(r'name="(tool\.\d+)\.name" value="send_mail"', admin.page)[1]  # type: ignore[index]
+
+    made = admin.send(path, **(fields(admin) | {f"{field}.max_calls": "1"}))
+
+    tools = world.get(f"/api/v1{made.headers['location'].removeprefix(admin.base)}").json["tools"]
+    assert (tools["send_mail"]["maxCalls"], tools["send_mail"]["arguments"]) == (1, {"/body": "facts"})

@@ -236,7 +236,7 @@ def test_an_answer_that_the_database_refuses_ends_as_a_stored_failure_at_once(wo
 def test_a_result_that_the_database_refuses_ends_the_replay_with_its_reason_at_once(world, upstream, monkeypatch):
     case_id = make_case(world, record_session(world, prompt_with_tools(world), [THANKS]))["id"]
     upstream.script(Reply(text="You are welcome."))
-    monkeypatch.setattr("app.replay.documents.dump", lambda result: {"unstorable": object()})
+    monkeypatch.setattr("app.replay.documents.dump", lambda result: {"unstorable": object(), "violations": []})
     replay = replayed(world, case_id)
 
     assert (replay["status"], replay["error"]) == ("error", "The replay was played, but its result can't be stored.")

@@ -41,6 +41,13 @@ REPLAYS: dict[str, Badge] = {
     "error": ("error", "bad"),
     "cancelled": ("cancelled", ""),
 }
+CALIBRATIONS: dict[str, Badge] = {
+    "queued": ("waiting", "accent"),
+    "running": ("running", "accent"),
+    "finished": ("finished", "ok"),
+    "error": ("error", "bad"),
+    "cancelled": ("cancelled", ""),
+}
 STEPS: dict[str, Badge] = {
     "passed": ("passed", "ok"),
     "failed": ("failed", "bad"),

@@ -12,6 +12,7 @@ from app.web.cookies import Cookies
 from app.web.errors import PageAnswers
 from app.web.page import Page, Site
 from app.web.views import (
+    calibrations,
     cases,
     home,
     logs,
@@ -31,6 +32,7 @@ PROJECT = f"/projects/{ID % 'project_id'}"
 PROMPT = f"{PROJECT}/prompts/{ID % 'prompt_id'}"
 SESSION = f"{PROJECT}/sessions/{{session_id}}"
 TEST_CASE = f"{PROJECT}/test-cases/{ID % 'test_case_id'}"
+CALIBRATION = f"{PROJECT}/calibrations/{ID % 'calibration_id'}"
 REPLAY = f"{PROJECT}/replays/{ID % 'replay_id'}"
 SETTINGS = f"{PROJECT}/settings"
 
@@ -63,6 +65,8 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{TEST_CASE}/replay", cases.ReplayTestCase),
     (f"{TEST_CASE}/copy", cases.CopyTestCase),
     (f"{TEST_CASE}/delete", cases.DeleteTestCase),
+    (f"{TEST_CASE}/calibrate", calibrations.CalibrateTestCase),
+    (CALIBRATION, calibrations.CalibrationView),
     (REPLAY, replays.ReplayView),
     (f"{REPLAY}/cancel", replays.CancelReplay),
     (f"{REPLAY}/steps/{ID0 % 'step'}/verdict", replays.JudgeStep),

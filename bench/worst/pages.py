@@ -35,6 +35,7 @@ plain(f"GET {PROMPT}/test-cases", f"GET {PROMPT}/test-cases/new", name="a big on
 plain(f"GET {SESSION}/test-case", f"GET {SESSION}", name=TURNS, ids=LONG)
 plain(f"GET {SESSION}/spans/{{span_id}}", name=TURNS, ids=LONG | {"span_id": f"{1:016x}"})
 plain(f"GET {TEST_CASE}", f"GET {TEST_CASE}/delete", f"GET {REPLAY}", f"GET {REPLAY}/steps/{{step}}/accept")
+plain(f"GET {PROJECT}/calibrations/{{calibration_id}}")
 plain(f"GET {PROJECT}/runs/{{run_id}}", f"GET {PROJECT}/rejected-spans", f"GET {PROJECT}/operations")
 plain(f"GET {PROJECT}/usage", f"GET {PROJECT}/usage.csv", query="from=2020-01-01&to=2030-01-07")
 plain(f"GET {SETTINGS}/keys", f"GET {SETTINGS}/keys/{{key_id}}/revoke", f"GET {SETTINGS}/members")

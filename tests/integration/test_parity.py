@@ -22,6 +22,8 @@ SAME: dict[str, set[str]] = {
     "ReplayTestCase": {f"POST {CASE}/replays"},
     "CopyTestCase": {f"POST {CASE}/copy"},
     "DeleteTestCase": {f"DELETE {CASE}"},
+    "CalibrateTestCase": {f"POST {CASE}/calibrations"},
+    "CalibrationView": {"POST /api/v1/calibrations/{calibration_id}/accept"},
     "CancelReplay": {f"POST {REPLAY}/cancel"},
     "JudgeStep": {f"PATCH {REPLAY}/steps/{{step}}"},
     "AcceptStep": {f"POST {REPLAY}/steps/{{step}}/accept"},

@@ -14,7 +14,7 @@ ONE_OF = {"match": "one_of", "values": ["A-1", "A-2"]}
 
 
 def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dict[str, Any]:
-    """{run, case, replay, version, failing, failing_case} ids and the hash; each page of them shows `text`."""
+    """{run, case, replay, calibration, version, failing, failing_case} ids and the hash; each page shows `text`."""
     values = [{"name": text, "content": text, "isDefault": True}, {"name": "plain", "content": "you"}]
     changed = {
         "value": f"# Role\n{{{{name}}}}\n{text}",
@@ -33,6 +33,7 @@ def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dic
         "run": run.headers["X-Run-Id"],
         "case": case["id"],
         "replay": replay["id"],
+        "calibration": client.post(f"/api/v1/test-cases/{case['id']}/calibrations").json()["id"],
         "version": committed.json()["commitHash"],
         **seed_violations(client, text),
     }

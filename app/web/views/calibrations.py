@@ -1,0 +1,63 @@
+"""Calibrations of test cases: started, watched, and what they propose accepted."""
+
+from __future__ import annotations
+
+from app.access import ByRole
+from app.errors import Invalid
+from app.models.organizations import Role
+from app.replay.cases import load_case
+from app.schemas.base import load
+from app.schemas.calibrations import AcceptSchema, CalibrateSchema
+from app.web.page import PromptPage, Redirect, Reply, show
+from app.web.visit import Visit
+
+
+class CalibrateTestCase(PromptPage):
+    access = ByRole({"POST": Role.MEMBER})
+
+    def post(self, visit: Visit, test_case_id: int) -> Reply:
+        view = self.services.calibrations.start(
+            project_id=visit.project_id, test_case_id=test_case_id, **load(CalibrateSchema(), {})
+        )
+        self.container.replay_delivery.send(each.id for each in view.replays)
+        return Redirect(f"{visit.base}/calibrations/{view.row.id}")
+
+
+class CalibrationView(PromptPage):
+    """Shows the rate of each step, and the looser checks to choose from."""
+
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
+    refusals = (Invalid,)
+
+    def get(self, visit: Visit, calibration_id: int) -> Reply:
+        view = self.services.calibrations.get(project_id=visit.project_id, calibration_id=calibration_id)
+        case, outcome = load_case(view.row.document), view.outcome
+        proposals = {(each.turn, each.step): (index, each) for index, each in enumerate(outcome.proposals)}
+        return show(
+            "calibration.html",
+            view=view,
+            outcome=outcome,
+            head=self.head(visit, view.row.prompt_id),
+            name=self.services.test_cases.get(project_id=visit.project_id, test_case_id=view.row.test_case_id).name,
+            steps=[
+                (rate, case.turns[rate.turn].steps[rate.step], proposals.get((rate.turn, rate.step)))
+                for rate in outcome.steps
+            ],
+            used=(
+                sum(each.prompt_tokens + each.completion_tokens for each in view.replays),
+                sum(each.prompt_cost_usd + each.completion_cost_usd for each in view.replays),
+            ),
+        )
+
+    def post(self, visit: Visit, calibration_id: int) -> Reply:
+        """Accept the ticked proposals."""
+        ticked = visit.form.texts("proposal")
+        if not ticked or not all(each.isascii() and each.isdigit() and len(each) < 10 for each in ticked):
+            raise Invalid("Tick the checks to accept.")
+        row = self.services.calibrations.accept(
+            project_id=visit.project_id,
+            calibration_id=calibration_id,
+            **load(AcceptSchema(), {"proposals": [int(each) for each in ticked]}),
+            actor=visit.actor,
+        )
+        return Redirect(f"{visit.base}/test-cases/{row.id}", "The checks are accepted.")

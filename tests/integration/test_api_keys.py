@@ -153,6 +153,7 @@ def needed(route: ApiRoute) -> str:
         "POST /api/v1/prompts/run",
         "POST /api/v1/test-cases/{test_case_id}/replays",
         "POST /api/v1/prompts/{prompt_id}/replays",
+        "POST /api/v1/test-cases/{test_case_id}/calibrations",
         "POST /api/v1/replays/{replay_id}/cancel",
     }:
         return "run"

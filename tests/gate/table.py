@@ -1,0 +1,144 @@
+"""The table of false passes and false alarms: `python -m tests.gate.table` writes it into docs/replays.md."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.replay.findings import ReplayResult, StepVerdict
+from tests.gate import bad_answers, bad_calls, bad_writes, harmless_answers, harmless_calls
+from tests.gate.cases import cases
+from tests.gate.scenes import Scene, play, scene_of
+
+PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
+BEGIN, END = "<!-- begin of the table -->\n", "<!-- end of the table -->\n"
+Behaviour = Callable[[Scene], Iterable[Scene]]
+
+MISBEHAVIOURS = (*bad_writes.MISBEHAVIOURS, *bad_calls.MISBEHAVIOURS, *bad_answers.MISBEHAVIOURS)
+VARIATIONS = (*harmless_calls.VARIATIONS, *harmless_answers.VARIATIONS)
+# Rows that may hold wrong verdicts, and why they do.
+KNOWN: dict[str, str] = {
+    "invents a discount in the message": "a bare number of a tool, as the id 20, supports 20%",
+    "invents a discount": "a bare number of a tool, as 35 in stock, supports 35%",
+    "answers with another currency or unit": "a bare number of a tool supports every unit",
+    "answers with another year": "the user's 3 April supports every year",
+    "answers with day and month swapped": "the user's 3 April is read from 03/04 and from 04/03",
+    "answers with another name": "what the user said may be left out, and a new name is not seen",
+    "exchanges two values": "the values are the same",
+    "exchanges two names": "the values are the same",
+    "marks its values": "stars separate a value from its unit",
+    "writes small numbers as words": "not every word is read",
+}
+
+LETTERS = {"failed": "F", "passed": "P", "needs_review": "R"}
+OPEN = "o"
+
+
+@dataclass
+class Row:
+    """The verdicts on one behaviour: letters by conversation, with a judge and without one."""
+
+    name: str
+    is_right: bool
+    judged: dict[str, str] = field(default_factory=lambda: defaultdict(str))
+    alone: dict[str, str] = field(default_factory=lambda: defaultdict(str))
+
+    @property
+    def wrong(self) -> int:
+        """Verdicts that are wrong: without a judge what stays open for a person is not."""
+        if self.is_right:
+            return sum(letter != "P" for letter in self._all(self.judged)) + sum(
+                letter not in ("P", OPEN) for letter in self._all(self.alone)
+            )
+        return sum(letter != "F" for letter in self._all(self.judged)) + self._all(self.alone).count("P")
+
+    @property
+    def open(self) -> int:
+        letters = self._all(self.alone)
+        return letters.count(OPEN) if self.is_right else letters.count("R")
+
+    @property
+    def replays(self) -> int:
+        return len(self._all(self.judged)) + len(self._all(self.alone))
+
+    def cell(self, conversation: str) -> str:
+        judged, alone = (_distinct(letters[conversation]) for letters in (self.judged, self.alone))
+        return judged if judged == alone else f"{judged}/{alone}"
+
+    def _all(self, letters: dict[str, str]) -> str:
+        return "".join(letters.values())
+
+
+def rows() -> list[Row]:
+    """Replay every behaviour on every recording that it fits, with a judge and without."""
+    recorded = {name: scene_of(case) for name, case in cases().items()}
+    found = [_row(behaviour, recorded, is_right=False) for behaviour in MISBEHAVIOURS]
+    return found + [_row(variation, recorded, is_right=True) for variation in VARIATIONS]
+
+
+def _row(behaviour: Behaviour, recorded: dict[str, Scene], *, is_right: bool) -> Row:
+    row = Row(behaviour.__name__.replace("_", " "), is_right)
+    for name, scene in recorded.items():
+        conversation = name.partition(".")[0]
+        for changed in behaviour(scene):
+            row.judged[conversation] += letter(play(changed, right=is_right, judge=True), is_right=is_right)
+            row.alone[conversation] += letter(play(changed, right=is_right, judge=False), is_right=is_right)
+    return row
+
+
+def letter(result: ReplayResult, *, is_right: bool) -> str:
+    """F, P, R, or o for a right wording that nothing but a judge or a person can tell from a wrong one."""
+    doubted = [step for turn in result.turns for step in turn.steps if step.result in ("failed", "needs_review")]
+    is_open = is_right and doubted and not result.violations and all(map(_needs_a_judge, doubted))
+    return OPEN if is_open else LETTERS.get(result.status, "?")
+
+
+def _needs_a_judge(step: StepVerdict) -> bool:
+    without_values = step.decided_by == "text" and step.facts is not None and not step.facts.kept
+    return step.kind == "answer" and (without_values or step.decided_by == "guard")
+
+
+def rendered(found: list[Row]) -> str:
+    """The table as Markdown."""
+    conversations = list(dict.fromkeys(name.partition(".")[0] for name in cases()))
+    bad, good = ([row for row in found if row.is_right is right] for right in (False, True))
+    lines = [
+        f"{len(cases())} recordings of {len(conversations)} conversations, "
+        f"{sum(row.replays for row in found)} replays, half of them with a judge and half without.",
+        "",
+        f"- {len(bad)} misbehaviours: {sum(row.wrong for row in bad)} of {sum(row.replays for row in bad)} replays "
+        f"passed by mistake; without a judge {sum(row.open for row in bad)} were left to a person.",
+        f"- {len(good)} harmless variations: {sum(row.wrong for row in good)} of {sum(row.replays for row in good)} "
+        f"replays failed by mistake; without a judge {sum(row.open for row in good)} were open, as an answer without "
+        "values can only be compared by its text.",
+        "",
+    ]
+    for title, part in (("Misbehaviour: must fail", bad), ("Harmless: must pass", good)):
+        lines += [f"| {title} | {' | '.join(conversations)} |", f"|---|{'---|' * len(conversations)}"]
+        lines += [f"| {_named(row)} | {' | '.join(map(row.cell, conversations))} |" for row in part]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _named(row: Row) -> str:
+    return f"{row.name} ({KNOWN[row.name]})" if row.name in KNOWN else row.name
+
+
+def _distinct(letters: str) -> str:
+    return "".join(dict.fromkeys(sorted(letters))) or "·"
+
+
+def of_page() -> str:
+    return PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+
+
+def write() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    PAGE.write_text(before + BEGIN + rendered(rows()) + END + rest.partition(END)[2], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -23,7 +23,7 @@ CHOICES = {
     "efforts": [("", "Model's default"), *((effort, effort) for effort in EFFORTS)],
     "responses": [("", "Text"), ("json_object", "JSON object"), ("json_schema", "JSON by a schema")],
     "assertions": [
-        ("STRICT", "Strict: the same answer, JSON compared as JSON"),
+        ("STRICT", "Strict: by rules; recorded answers by their meaning"),
         ("AI", "AI: a judge model decides"),
         ("MANUAL", "Manual: a person decides"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 
@@ -16,6 +17,7 @@ from tests.support.world import World
 
 MemberOf = Callable[[Role], Browser]
 FORM = {"name": "A prompt", "value": "Be {{tone}}.", "model": "echo", "assertion_type": "STRICT"}
+TOOLS = '[{"name": "look", "effect": "read"}, {"name": "book", "annotations": {"destructiveHint": true}}]'
 
 
 def draft(world: World, prompt_id: int) -> PromptView:
@@ -53,7 +55,7 @@ def test_a_form_changes_all_of_a_draft(world: World, admin: Browser) -> None:
         "temperature": "0.5",
         "max_tokens": "100",
         "stop": "END\nSTOP",
-        "tools": '[{"name": "look"}]',
+        "tools": TOOLS,
         "placeholder.0.key": "tone",
         "placeholder.0.name": "kind",
         "placeholder.0.content": "kind & gentle",
@@ -68,7 +70,7 @@ def test_a_form_changes_all_of_a_draft(world: World, admin: Browser) -> None:
         "temperature": 0.5,
         "max_tokens": 100,
         "stop": ["END", "STOP"],
-        "tools": [{"name": "look"}],
+        "tools": json.loads(TOOLS),
     }
     assert [(one.key, one.values[0].is_default) for one in view.content.placeholders] == [("tone", True)]
 

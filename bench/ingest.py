@@ -20,7 +20,7 @@ import orjson
 from sqlalchemy import Connection, text
 
 from app.db import Database, build_engine
-from app.models import bulk, spans
+from app.models import queries, spans
 from app.otlp.decode import decode
 from app.services.traces.ingest import add_to_turns, parts_of
 from bench.load import memory_mb
@@ -83,7 +83,7 @@ class BareInserts:
         started = time.perf_counter()
         for rows in batches:
             with self._database.write() as connection:
-                bulk.insert_new(connection, "bare_spans", spans.COLUMNS, rows)
+                queries.insert_new(connection, "bare_spans", spans.COLUMNS, rows)
         return len(bodies) * SPANS / (time.perf_counter() - started)
 
 

@@ -20,10 +20,10 @@ from typing import Any
 from app.chat import Message
 from app.providers.router import Providers
 from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
-from app.services.operations.demo import RecordedCall, RecordedTurn, export
 from tests.fakes import wire
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Asked, Reply
+from tests.support.conversations import RecordedCall, RecordedTurn, export
 from tests.support.deployment import Deployment, EmbeddedServer, procfile
 from tests.support.http_client import Client
 from tests.support.mariadb import mariadb_server

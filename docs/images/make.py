@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from app.models.usage import SUMS
-from app.services.operations.demo import RecordedCall, RecordedTurn, export
 from tests.e2e.ui.conftest import sign_in
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.support.browser import Browser, chromium, visit
+from tests.support.conversations import RecordedCall, RecordedTurn, export
 from tests.support.deployment import EmbeddedServer, read_assignments
 from tests.support.http_client import Client
 from tests.support.waiting import wait_until

@@ -1,10 +1,24 @@
-"""What makes a process slow to start is imported when it is first used."""
+"""What makes a process slow to start is imported when it is first used, and the programs beside the app import it."""
 
 import os
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = [
+    ".".join(file.relative_to(ROOT).with_suffix("").parts)
+    for file in (*sorted((ROOT / "bench").rglob("*.py")), ROOT / "docs" / "images" / "make.py")
+    if not file.stem.startswith("__")
+]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_benchmark_and_what_takes_the_screenshots_find_what_they_import(name: str) -> None:
+    assert import_module(name)
 
 
 @pytest.mark.parametrize(

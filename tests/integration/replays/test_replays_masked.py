@@ -110,12 +110,10 @@ def test_a_judges_words_about_what_is_masked_are_masked(world, upstream):
     assert (step["result"], step["actual"], step["reason"]) == ("passed", MASK, MASK)
 
 
-def test_violations_and_values_are_masked_in_replays_and_in_lists(world, upstream, masked):
+def test_violations_and_values_are_masked_in_replays_and_in_lists(world, upstream, masked, secret):
     case = recording.make_case(world, recording.record(world, recording.prompt(world), [recording.HOT]))
-    called = ("book", {"hotel": "eve@example.org"})
-    upstream.script(
-        Reply(tool_calls=[("weather", {"city": "Rome"}), called]), Reply(text="Mail eve@example.org: 31 °C")
-    )
+    called = ("book", {"hotel": secret})
+    upstream.script(Reply(tool_calls=[("weather", {"city": "Rome"}), called]), Reply(text=f"Mail {secret}: 31 °C"))
     replay = recording.replayed(world, case["id"])
 
     [violation] = replay["violations"]
@@ -125,7 +123,7 @@ def test_violations_and_values_are_masked_in_replays_and_in_lists(world, upstrea
     assert (facts["kept"], facts["invented"]) == (["31 °C"], [MASK])
     [entry] = world.get(f"/api/v1/prompts/{case['promptId']}/replays").json["replays"]
     assert entry["violations"] == replay["violations"]
-    assert readable(world, "eve@example.org") == []
+    assert readable(world, secret) == []
 
 
 def test_a_person_can_decide_on_a_replay_that_is_masked(world, upstream, secret, masked):

@@ -17,6 +17,7 @@ from app.replay.facts import Facts, compare_facts
 from app.replay.findings import DecidedBy, Difference, ProducedStep
 from app.replay.matchers import parse_matchers
 from app.replay.polarity import polarity_differs
+from app.replay.relations import name_replaced, values_exchanged
 from app.replay.sources import Sources
 from app.replay.types import CaseStep, Check, CheckedAnswer, CheckedCall
 from app.storable import decode_json
@@ -148,12 +149,21 @@ class Checker:
         if by_facts.result == "failed":
             return by_facts
         task = JudgeTask("", expected, actual) if self.judges else None
-        if polarity_differs(expected, actual):
-            reason = "the answer may say the opposite of what was recorded"
+        if reason := self._doubt(expected, actual):
             return replace(by_facts, result="needs_review", reason=reason, decided_by="guard", task=task)
         if by_facts.facts and not by_facts.facts.kept:
             return replace(by_text, facts=by_facts.facts, task=task)
         return by_facts
+
+    def _doubt(self, expected: str, actual: str) -> str | None:
+        """Return why two texts with the same values may still mean something else."""
+        if polarity_differs(expected, actual):
+            return "the answer may say the opposite of what was recorded"
+        if values_exchanged(expected, actual):
+            return "the answer may relate its values in another way"
+        if name_replaced(expected, actual, self.sources()):
+            return "the answer may have another name in the place of a recorded one"
+        return None
 
 
 def expected_answer(step: CheckedAnswer) -> Any:

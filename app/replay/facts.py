@@ -15,7 +15,7 @@ What stands in what relation is not compared: "A-1 for $5 and A-2 for $9" has th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -26,6 +26,7 @@ from app.replay.value_kinds import Value, plainly
 from app.replay.values import find_values
 from app.replay.vocabulary import NUMBER_WORDS
 
+_MARKED = re.compile(r"(\*\*|`)(?=\S)([^*`\n]{1,200})(?<=\S)\1")  # what Markdown shows in bold letters or as code
 _NUMBER_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(NUMBER_WORDS)})(?!\w)", re.IGNORECASE)
 
 
@@ -47,17 +48,42 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
 
     Never raises; the work grows in step with both texts.
     """
+    produced = _MARKED.sub(r"\2", produced)
     found = find_values(produced)
     forms, names = Forms((*found, *_spelled_out(produced))), standing_words(produced)
     bound = sources.bound(recorded, keep_said=keep_said)
     stands = [_name_stands(value.form, *names) if value.kind == "name" else value in forms for value in bound]
-    before = Forms(find_values(recorded))
-    new = [value for value in found if value not in before and not sources.support(value)]
+    lost = tuple(value.spelling for value, here in zip(bound, stands, strict=True) if not here)
+    had = find_values(recorded)
+    before, others = Forms(had), [value for value in had if value.spelling not in lost]
+    added = (value for value in found if value not in before or (_is_share(value) and not before.spell_out(value)))
+    new = [value for value in added if not _supported(value, others, sources)]
     return Facts(
         tuple(value.spelling for value, here in zip(bound, stands, strict=True) if here),
-        tuple(value.spelling for value, here in zip(bound, stands, strict=True) if not here),
+        lost,
         tuple(dict.fromkeys(value.spelling for value in new)),
     )
+
+
+def _supported(value: Value, had: Sequence[Value], sources: Sources) -> bool:
+    """Return True if a source supports a value that the recorded text does not have.
+
+    `had` are the values of that text which are not lost. Where one is the same but for its unit or year, and for a
+    percentage, the source has to have this very one; the day and the month of 03/04 don't change places at all.
+    """
+    if any(value.other and (value.form, value.other) == (each.other, each.form) for each in had):
+        return False
+    changed = any(value.form == each.form and _space(value) == _space(each) for each in had)
+    return sources.support(value, exactly=_is_share(value) or (changed and bool(value.detail)))
+
+
+def _is_share(value: Value) -> bool:
+    """Return True for a percentage, which no number without a sign stands for: 35 items are not 35%."""
+    return value.detail == "%"
+
+
+def _space(value: Value) -> str:
+    return "number" if value.kind == "amount" else value.kind
 
 
 def _name_stands(name: str, words: frozenset[str], titled: frozenset[str]) -> bool:

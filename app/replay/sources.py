@@ -36,6 +36,10 @@ class Forms:
     def __contains__(self, value: Value) -> bool:
         return any(self._holds(form, value.detail) for form in _accepted(value))
 
+    def spell_out(self, value: Value) -> bool:
+        """Return True if a value stands there with its very unit or year."""
+        return any(value.detail in self._details.get(form, ()) for form in _accepted(value))
+
     def _holds(self, form: Form, detail: str) -> bool:
         details = self._details.get(form, ())
         return bool(details) and (not detail or "" in details or detail in details)
@@ -90,9 +94,20 @@ class Sources:
         )
         return list({(value.form, value.detail): value for value in (*values, *found)}.values())
 
-    def support(self, value: Value) -> bool:
-        """Return True if a value stands in any source, or counts the entries of a list there."""
-        if any(value in forms for forms in (*self._calls, self._said, self._background)):
+    def mention(self, name: str) -> bool:
+        """Return True if a word stands in what the user said or in what tools got and gave."""
+        known = self._all_names.strong | self._all_names.weak
+        return name in known or name.lower() in self._plain or name.casefold() in self._said_words
+
+    def support(self, value: Value, *, exactly: bool = False) -> bool:
+        """Return True if a value stands in any source, or counts the entries of a list there.
+
+        With `exactly` it has to stand there with its unit or year: a bare 20 does not support 20%.
+        """
+        sources = (*self._calls, self._said, self._background)
+        if exactly:
+            return any(forms.spell_out(value) for forms in sources)
+        if any(value in forms for forms in sources):
             return True
         if value.kind == "ordinal":
             return int(value.form) <= max(self._lengths, default=0)

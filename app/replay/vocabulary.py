@@ -139,6 +139,11 @@ NUMBER_WORDS = _table("""
     10: ten zehn dix diez dieci dez
     11: eleven elf onze once undici
     12: twelve zwölf douze doce dodici doze
+    13: thirteen dreizehn treize trece tredici treze
+    14: fourteen vierzehn quatorze catorce quattordici catorze
+    15: fifteen fünfzehn quinze quince quindici
+    20: twenty zwanzig vingt veinte venti vinte
+    30: thirty dreißig trente treinta trenta trinta
 """)
 """Words that can stand for a number which was written in digits; "one" is too often an article or a pronoun."""
 

@@ -152,8 +152,11 @@ def answers_with_the_evening_for_the_morning(scene: Scene) -> Scenes:
 
 
 def exchanges_two_values(scene: Scene) -> Scenes:
-    for pattern in (re.compile(r"\d,\d{3}(?:\.\d\d)?|\d{2} °C"), CLOCK):
-        yield from answers(scene, lambda text, pattern=pattern: swapped(text, pattern))  # type: ignore[misc]
+    def changed(text: str) -> str | None:
+        pattern = CLOCK if "C-907" in text else re.compile(r"\d,\d{3}(?:\.\d\d)?|\d{2} °C")
+        return swapped(text, pattern)
+
+    return answers(scene, changed)
 
 
 def exchanges_two_names(scene: Scene) -> Scenes:

@@ -19,18 +19,7 @@ Behaviour = Callable[[Scene], Iterable[Scene]]
 MISBEHAVIOURS = (*bad_writes.MISBEHAVIOURS, *bad_calls.MISBEHAVIOURS, *bad_answers.MISBEHAVIOURS)
 VARIATIONS = (*harmless_calls.VARIATIONS, *harmless_answers.VARIATIONS)
 # Rows that may hold wrong verdicts, and why they do.
-KNOWN: dict[str, str] = {
-    "invents a discount in the message": "a bare number of a tool, as the id 20, supports 20%",
-    "invents a discount": "a bare number of a tool, as 35 in stock, supports 35%",
-    "answers with another currency or unit": "a bare number of a tool supports every unit",
-    "answers with another year": "the user's 3 April supports every year",
-    "answers with day and month swapped": "the user's 3 April is read from 03/04 and from 04/03",
-    "answers with another name": "what the user said may be left out, and a new name is not seen",
-    "exchanges two values": "the values are the same",
-    "exchanges two names": "the values are the same",
-    "marks its values": "stars separate a value from its unit",
-    "writes small numbers as words": "not every word is read",
-}
+KNOWN: dict[str, str] = {}
 
 LETTERS = {"failed": "F", "passed": "P", "needs_review": "R"}
 OPEN = "o"

@@ -188,3 +188,29 @@ def test_the_order_of_sentences_does_not_matter(sentences: list[str]) -> None:
 
     assert facts.agree
     assert len(facts.kept) == 4
+
+
+STOCK = Sources(
+    user="How many 3 April parcels are 50 €?", results=[{"count": 35, "amount": "50.00", "date": "2026-04-03"}]
+)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced", "invented"),
+    [
+        ("There are 35.", "There are 35, and you get 35% off.", ("35%",)),
+        ("I paid 50 €.", "I paid 50 $.", ("50 $",)),
+        ("It comes on 3 April 2026.", "It comes on 3 April 2029.", ("3 April 2029",)),
+        ("It comes on 03/04/2026.", "It comes on 04/03/2026.", ("04/03/2026",)),
+        ("I paid 50 €.", "I paid 50.00 EUR.", ()),
+        ("It comes on 03/04/2026.", "It comes on 3 April 2026.", ()),
+    ],
+)
+def test_a_bare_number_does_not_support_every_unit_and_year(
+    recorded: str, produced: str, invented: tuple[str, ...]
+) -> None:
+    assert compare_facts(recorded, produced, STOCK).invented == invented
+
+
+def test_markdown_does_not_separate_a_value_from_its_unit() -> None:
+    assert compare_facts("It is $1,299 for A-1.", "It is $**1,299** for `A-1`.", SHOP).agree

@@ -1,0 +1,76 @@
+"""Tells if two texts with the same values relate them differently, or if one has another name in the place of one.
+
+Both are guards and no verdicts, as they know nothing of what is related: a judge or a person decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from app.replay.names import names_of, plain_words, standing_words
+from app.replay.sources import Sources
+from app.replay.value_kinds import plainly
+from app.replay.values import find_values
+
+LONGEST_TEXT = 20_000  # characters that are read
+
+Mention = tuple[str, str]  # what kind of value it is, and the value
+
+_WORD = re.compile(r"[^\W\d_]++(?:['-][^\W\d_]++)*+")
+
+
+def values_exchanged(recorded: str, produced: str) -> bool:
+    """Return True if two texts mention the same kinds of values one after the other, and two values changed places.
+
+    "A for $5, B for $9" differs from "A for $9, B for $5", and not from "B for $9, A for $5", in which names and
+    amounts moved alike. Values that follow one another in a list, as in "at 9:30 or 14:15", may come in any order.
+    """
+    one, other = recorded[:LONGEST_TEXT], produced[:LONGEST_TEXT]
+    names = _names(one, other)
+    before, after = list(_mentions(one, names)), list(_mentions(other, names))
+    common = set(before) & set(after)
+    before, after = ([each for each in dict.fromkeys(side) if each in common] for side in (before, after))
+    if before == after or [kind for kind, _ in before] != [kind for kind, _ in after]:
+        return False
+    groups: dict[str, list[int]] = {}
+    for index, (kind, _) in enumerate(before):
+        groups.setdefault(kind, []).append(index)
+    place = {each: index for index, each in enumerate(after)}
+    several = [indexes for indexes in groups.values() if len(indexes) > 1]
+    moves = [[indexes.index(place[before[index]]) for index in indexes] for indexes in several]
+    if len(several) > 1 and all(move == moves[0] for move in moves):
+        return False
+    spread = (indexes[-1] - indexes[0] >= len(indexes) for indexes in several)
+    return any(move != sorted(move) and is_spread for move, is_spread in zip(moves, spread, strict=True))
+
+
+def name_replaced(recorded: str, produced: str, sources: Sources) -> bool:
+    """Return True if a name of the recorded text is missing, and the new text has one that stands nowhere else."""
+    one, other = recorded[:LONGEST_TEXT], produced[:LONGEST_TEXT]
+    plain = plain_words(one) | plain_words(other)
+    words, new_words = standing_words(one)[0], standing_words(other)[0]
+    if not names_of(f"{one}\n{other}", plain).strong:  # in German every noun would be one
+        return False
+    if all(name.casefold() in new_words for name in names_of(one, plain).strong):
+        return False
+    new = (name for name in names_of(other, plain).strong if name.casefold() not in words)
+    return any(not sources.mention(name) for name in new)
+
+
+def _names(one: str, other: str) -> frozenset[str]:
+    plain = plain_words(one) | plain_words(other)
+    return names_of(one, plain).strong | names_of(other, plain).strong
+
+
+def _mentions(text: str, names: frozenset[str]) -> Iterator[Mention]:
+    """Yield the values and names of a text in their order."""
+    end, found = 0, list[tuple[int, Mention]]()
+    for value in find_values(text):
+        start = max(text.find(value.spelling, end), end)
+        end = start
+        kind = "number" if value.kind == "amount" else value.kind
+        is_quantity = kind == "number"
+        found.append((start, (f"{kind} {value.detail}" if is_quantity else kind, value.form)))
+    found += ((word.start(), ("name", word[0])) for word in _WORD.finditer(plainly(text)) if word[0] in names)
+    return (mention for _, mention in sorted(found, key=lambda each: each[0]))

@@ -1,0 +1,64 @@
+"""Values that changed places, and names in the place of others."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.replay.relations import name_replaced, values_exchanged
+from app.replay.sources import Sources
+
+ROOMS = "The Grand costs $90 a night, the Bristol $70."
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [
+        (ROOMS, "The Grand costs $70 a night, the Bristol $90."),
+        (ROOMS, "The Bristol costs $90 a night, the Grand $70."),
+        (
+            "You are booked at 14:15 (C-907), and waiting for 09:30.",
+            "You are booked at 09:30 (C-907), waiting for 14:15.",
+        ),
+        ("A-1 was $5 and A-2 was $9.", "A-1 was $9, and A-2 $5."),
+    ],
+)
+def test_values_that_changed_places_are_seen(recorded: str, produced: str) -> None:
+    assert values_exchanged(recorded, produced)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [
+        (ROOMS, "A night is $90 at the Grand and $70 at the Bristol."),
+        (ROOMS, "The Bristol costs $70 a night, the Grand $90."),
+        ("Free are 09:30 and 14:15, for $85.", "Free are 14:15 and 09:30, for $85."),
+        ("The Bristol has Ada, 5 May to 7 May: B-1.", "Done! Ada is at the Bristol from 5 May to 7 May (B-1)."),
+        ("I refunded $5 for A-1.", "For A-1 I refunded $5."),
+        ("Hello.", "Good morning."),
+    ],
+)
+def test_values_that_are_told_in_another_order_are_not(recorded: str, produced: str) -> None:
+    assert not values_exchanged(recorded, produced)
+
+
+@given(st.text(max_size=200))
+def test_a_text_never_differs_from_itself(text: str) -> None:
+    assert not values_exchanged(text, text)
+    assert not name_replaced(text, text, Sources())
+
+
+def test_a_name_that_stands_nowhere_takes_the_place_of_one() -> None:
+    asked = Sources(user="Take the Bristol for Ada.", results=[{"hotel": "Bristol", "city": "Oslo"}])
+
+    assert name_replaced("I booked the Bristol.", "I booked the Plaza.", asked)
+    assert not name_replaced("I booked the Bristol.", "Your booking is done.", asked)
+    assert not name_replaced("I booked the Bristol.", "I booked the Bristol, by the Fjord.", asked)
+    assert not name_replaced("I booked the Bristol.", "I booked the room in Oslo.", asked)
+
+
+def test_nouns_of_german_are_no_names() -> None:
+    recorded = "Der Kontostand ist 1.299,00 € und wird nicht verzinst."
+
+    assert not name_replaced(recorded, "Auf dem Konto sind 1.299,00 EUR, und das ist alles.", Sources())

@@ -67,10 +67,6 @@ class CaseFields:
     tools: tuple[ToolFields, ...] = ()
     steps: Mapping[Place, StepFields] = field(default_factory=dict)
 
-    def tool(self, name: str) -> ToolFields:
-        """Return the fields of a tool; those of one without rules if the form has none of that name."""
-        return next((tool for tool in self.tools if tool.name == name), ToolFields(name))
-
 
 def fields_of(name: str, case: TestCase, tools: Mapping[str, Tool]) -> CaseFields:
     """Return the fields of a test case; `tools` are all tools that have rules on the page."""
@@ -93,9 +89,13 @@ def fields_of(name: str, case: TestCase, tools: Mapping[str, Tool]) -> CaseField
 
 
 def fields_sent(form: Form, shown: CaseFields) -> CaseFields:
-    """Return the fields of a sent form; those that it lacks are as they were shown, but for ticks."""
+    """Return the fields of a sent form; those that it lacks are as they were shown, but for ticks.
+
+    A tool that the form names twice is there twice.
+    """
     indices = sorted({int(found[1]) for name in form.fields if (found := _TOOL.fullmatch(name))})
-    sent = {tool.name: tool for tool in (_tool_sent(form, f"tool.{index}") for index in indices) if tool.name}
+    sent = [tool for tool in (_tool_sent(form, f"tool.{index}") for index in indices) if tool.name]
+    first = {tool.name: tool for tool in reversed(sent)}
     known = {tool.name: tool for tool in shown.tools}
     return CaseFields(
         name=form.text("name", shown.name),
@@ -105,7 +105,7 @@ def fields_sent(form: Form, shown: CaseFields) -> CaseFields:
         judge=form.text("judge", shown.judge),
         included=form.text("included", shown.included),
         assertion_value=_lines(form.text("assertion_value", shown.assertion_value)),
-        tools=tuple((known | sent).values()),
+        tools=(*(known | first).values(), *(tool for tool in sent if first[tool.name] is not tool)),
         steps={
             (turn, index): _step_sent(form, f"step.{turn}.{index}", step) for (turn, index), step in shown.steps.items()
         },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from app.web import labels
 from app.web.forms import Form
 from app.web.presenters.case_fields import CaseFields, MatcherFields, StepFields, ToolFields
 
+TOOLS_SHOWN = 200  # Rules of further tools are set by their names.
 MISSING = [
     ("error", "Tell the model that the tool is unavailable, and go on"),
     ("stop", "Stop the replay"),
@@ -116,12 +117,15 @@ OTHER_TOOL = ToolRow(ToolFields(), _UNKNOWN, _UNKNOWN)
 
 
 def tool_rows(fields: CaseFields, case: TestCase, defined: Sequence[ToolDefinition]) -> list[ToolRow]:
-    """Return a row for each tool in the form; `defined` are the tools of the prompt's draft."""
+    """Return rows of the first `TOOLS_SHOWN` tools in the form, those with rules of the test case before others.
+
+    `defined` are the tools of the prompt's draft.
+    """
     plain = replace(case, tools={name: replace(rules, effect=None) for name, rules in case.tools.items()})
     tools, defaults = tools_of(case, defined), tools_of(plain, defined)
     return [
         ToolRow(each, tools.get(each.name, OTHER_TOOL.tool), defaults.get(each.name, OTHER_TOOL.tool))
-        for each in fields.tools
+        for each in sorted(fields.tools, key=lambda each: each == ToolFields(each.name))[:TOOLS_SHOWN]
     ]
 
 
@@ -141,10 +145,18 @@ def case_body(sent: CaseFields, shown: CaseFields) -> dict[str, Any]:
     steps = [(place, _check(step, shown.steps[place], place)) for place, step in sent.steps.items()]
     if changed := [{"turn": turn, "step": index, "check": check} for (turn, index), check in steps if check]:
         body["steps"] = changed
-    tools = {tool.name: _rules(tool, shown.tool(tool.name)) for tool in sent.tools}
-    if rules := {name: each for name, each in tools.items() if each}:
+    if rules := _changed_rules(sent.tools, {tool.name: tool for tool in shown.tools}):
         body["tools"] = rules
     return body
+
+
+def _changed_rules(sent: Sequence[ToolFields], shown: Mapping[str, ToolFields]) -> dict[str, Any]:
+    rules: dict[str, Any] = {}
+    for tool in sent:
+        if tool.name in rules:
+            raise Invalid(f"tools.{tool.name}: Has a row already.")
+        rules[tool.name] = _rules(tool, shown.get(tool.name, ToolFields(tool.name)))
+    return {name: each for name, each in rules.items() if each}
 
 
 def _differ(sent: Any, shown: Any, *names: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import asdict
 from typing import Any
 
@@ -17,7 +18,7 @@ from app.replay.effects import tools_of
 from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.web.forms import Form
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
-from app.web.presenters.case_form import case_body, tool_rows
+from app.web.presenters.case_form import TOOLS_SHOWN, case_body, tool_rows
 
 TURN = CaseTurn(
     user="Refund A-1",
@@ -124,9 +125,21 @@ def test_a_row_of_a_tool_says_its_default_beside_the_effect_that_was_set() -> No
     assert row.said == ["at most 2 calls in all", "calls beyond the recording fail"]
 
 
+def test_of_a_thousand_tools_those_with_rules_are_shown_and_the_others_stay() -> None:
+    defined = [ToolDefinition(f"tool_{n}") for n in range(1000)]
+    case = replace(CASE, tools={"tool_999": ToolRules(never=True)})
+    before = fields_of("Refunds", case, tools_of(case, defined))
+    rows = tool_rows(before, case, defined)
+
+    assert (len(rows), rows[0].fields.name) == (TOOLS_SHOWN, "tool_999")
+    form = sent(dataclasses.replace(before, tools=tuple(row.fields for row in rows)))
+    assert case_body(fields_sent(form, before), before) == {}
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
+        ({"tool.0.name": ["x"], "tool.1.name": ["x"]}, "tools.x: Has a row already."),
         ({"tool.0.name": ["x"], "tool.0.max_calls": ["1.5"]}, "tools.x.maxCalls: Must be a number."),
         ({"included": ["two"]}, "included: Must be a number."),
         (

@@ -11,11 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from app.chat import Answer, Message
+from app.chat import Answer, Message, ToolCall
 from app.errors import ProviderError
 from app.replay.engine import replay
 from app.replay.findings import ReplayResult
-from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
+from app.replay.types import (
+    CaseTurn,
+    Check,
+    CheckedAnswer,
+    CheckedCall,
+    History,
+    Judging,
+    OnMissing,
+    Order,
+    TestCase,
+)
 from tests.unit.replay.fakes import FakeModel, Parrot, calls, ports, says
 
 values = st.recursive(
@@ -52,7 +62,7 @@ def cases(turn: st.SearchStrategy[CaseTurn]) -> st.SearchStrategy[TestCase]:
     return st.builds(
         TestCase,
         turns=st.lists(turn, min_size=1, max_size=3).map(tuple),
-        order=st.sampled_from(["any", "in_order"]),
+        order=st.sampled_from(["effects", "any", "in_order"]),
         history=st.sampled_from(["replayed", "recorded"]),
         on_missing=st.sampled_from(["stop", "error"]),
         included_turns=st.none() | st.integers(1, 3),
@@ -159,6 +169,102 @@ def test_the_order_of_independent_calls_changes_nothing_under_any(case: TestCase
     permuted = replay(case, ports(FakeModel(Parrot(case, at_once, seed))))
 
     assert (permuted.status, shown(permuted)) == (straight.status, shown(straight))
+
+
+reads = st.builds(CheckedCall, name=st.sampled_from(["get_a", "list_b"]), arguments=values, result=values)
+writes = st.builds(CheckedCall, name=st.sampled_from(["refund", "send"]), arguments=values, result=values)
+default_turns = st.builds(
+    lambda steps, answer: CaseTurn(user="?", steps=(*steps, CheckedAnswer(text=answer))),
+    st.lists(reads | writes, max_size=4),
+    st.text(min_size=1, max_size=5),
+)
+default_cases = st.builds(TestCase, turns=st.lists(default_turns, min_size=1, max_size=3).map(tuple))
+read_turns = st.builds(
+    lambda steps: CaseTurn(user="?", steps=(*steps, CheckedAnswer(text="Done."))), st.lists(reads, max_size=5)
+)
+read_cases = st.builds(TestCase, turns=st.lists(read_turns, min_size=1, max_size=3).map(tuple))
+
+
+class Meddler:
+    """Repeats the recording, and makes one more call before the n-th answer of the model."""
+
+    def __init__(self, case: TestCase, at: int, name: str, arguments: object) -> None:
+        self._parrot = Parrot(case, at_once=False)
+        self._at = at
+        self._call = ToolCall("more", name, arguments)
+        self.has_meddled = False
+
+    def __call__(self, n: int, messages: Sequence[Message]) -> Answer:
+        if n == self._at:
+            self.has_meddled = True
+            return Answer("", (self._call,))
+        return self._parrot(n, [each for each in messages if "more" not in (each.tool_call_id, *ids(each))])
+
+
+def ids(message: Message) -> list[str]:
+    return [call.id for call in message.tool_calls]
+
+
+@given(default_cases, st.booleans())
+@settings(deadline=None)
+def test_a_model_that_repeats_the_recording_passes_by_default(case: TestCase, at_once: bool) -> None:
+    result = replay(case, ports(FakeModel(Parrot(case, at_once))))
+
+    assert (result.status, result.violations) == ("passed", ())
+
+
+@given(read_cases, st.integers(0, 100), st.booleans())
+@settings(deadline=None)
+def test_the_order_of_reads_changes_nothing_by_default(case: TestCase, seed: int, at_once: bool) -> None:
+    straight = replay(case, ports(FakeModel(Parrot(case, at_once))))
+    permuted = replay(case, ports(FakeModel(Parrot(case, at_once, seed))))
+
+    assert (permuted.status, permuted.violations, shown(permuted)) == ("passed", (), shown(straight))
+
+
+@given(
+    default_cases,
+    st.integers(0, 6),
+    st.sampled_from(["refund", "send", "delete"]),
+    values,
+    st.sampled_from(["effects", "any", "in_order"]),
+    st.sampled_from(["replayed", "recorded"]),
+    st.sampled_from(["error", "stop", "nearest", "static", "simulate"]),
+    st.sampled_from(["auto", "never", "always"]),
+)
+@settings(deadline=None)
+def test_one_write_more_is_a_violation_whatever_is_set(
+    case: TestCase,
+    at: int,
+    name: str,
+    arguments: object,
+    order: Order,
+    history: History,
+    missing: OnMissing,
+    judge: Judging,
+) -> None:
+    case = replace(case, order=order, history=history, on_missing=missing, judge=judge)
+    meddler = Meddler(case, at, name, arguments)
+
+    result = replay(case, ports(FakeModel(meddler)))
+
+    assert not meddler.has_meddled or result.status == "failed"
+    assert bool(result.violations) == meddler.has_meddled
+
+
+@given(default_cases, st.integers(0, 6), st.integers(0, 11))
+@settings(deadline=None)
+def test_a_recorded_write_that_is_repeated_is_a_violation(case: TestCase, at: int, which: int) -> None:
+    recorded = [step for turn in case.turns for step in turn.steps if isinstance(step, CheckedCall)]
+    acts = [step for step in recorded if step.name in ("refund", "send")]
+    if not acts:
+        return
+    meddler = Meddler(case, at, acts[which % len(acts)].name, acts[which % len(acts)].arguments)
+
+    result = replay(case, ports(FakeModel(meddler)))
+
+    assert bool(result.violations) == meddler.has_meddled
+    assert result.status == ("failed" if meddler.has_meddled else "passed")
 
 
 @given(cases(turns), st.integers(0, 10_000))

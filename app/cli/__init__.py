@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from app import __version__
+from app.cli.calibrate import calibrate
 from app.cli.data import data_policy, erase, export, keys
 from app.cli.instance import db, doctor, init, serve, sign_in_link
 from app.cli.replay import replay, test_cases
@@ -33,5 +34,18 @@ def main() -> None:
     """
 
 
-for _command in (serve, init, db, keys, doctor, replay, test_cases, export, erase, data_policy, sign_in_link):
+for _command in (
+    serve,
+    init,
+    db,
+    keys,
+    doctor,
+    replay,
+    calibrate,
+    test_cases,
+    export,
+    erase,
+    data_policy,
+    sign_in_link,
+):
     main.add_command(_command)

@@ -49,7 +49,7 @@ def replay(
     from app.cli import remote, replay_report
 
     instance = remote.connect(url, api_key)
-    cases = _select(instance, prompt_id, names)
+    cases = select_cases(instance, prompt_id, names)
     outcomes = _show(remote.Runner(remote=instance, timeout_s=timeout, judge=judge), cases, concurrency)
     order = {test_case_id: index for index, (test_case_id, _) in enumerate(cases)}
     outcomes.sort(key=lambda outcome: order[outcome.test_case_id])
@@ -60,7 +60,7 @@ def replay(
     sys.exit(replay_report.exit_code(outcomes))
 
 
-def _select(instance: Remote, prompt_id: int, names: Sequence[str]) -> list[tuple[int, str]]:
+def select_cases(instance: Remote, prompt_id: int, names: Sequence[str]) -> list[tuple[int, str]]:
     """Return (id, name) of the test cases to replay, oldest first; `CouldNotRun` when there are none."""
     from app.cli.remote import CouldNotRun
 

@@ -160,3 +160,22 @@ def test_two_test_cases_that_would_be_one_file_are_refused(client: Client, promp
     done = reprise(client, tmp_path, "test-cases", "export", str(tmp_path / "cases"), "--prompt", str(prompt_id))
 
     assert (done.returncode, "twice.json" in done.stderr) == (2, True)
+
+
+def test_a_calibration_proposes_what_varies_and_accepts_it_when_told_to(
+    client: Client, prompt_id: int, tmp_path: Path
+) -> None:
+    rules = {"find": {"arguments": {"/order": {"match": "one_of", "values": ["B-2"]}}}}
+    case = recorded_case(client, prompt_id, name="Where is it?", tools=rules)
+    command = ("calibrate", "--prompt", str(prompt_id), "--repeats", "2")
+
+    first = reprise(client, tmp_path, *command)
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout.startswith(
+        "PROPOSALS    Where is it? · 2 replays\n    turn 1, step 1: passed 0 of 2, proposed: "
+    )
+    assert "accepted 1" in reprise(client, tmp_path, *command, "--accept").stdout
+
+    assert reprise(client, tmp_path, *command).stdout.startswith("USABLE")
+    check = client.get(f"/api/v1/test-cases/{case['id']}").json()["turns"][0]["steps"][0]["check"]
+    assert check["arguments"] == {"/order": "text"}

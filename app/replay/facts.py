@@ -9,7 +9,8 @@ Two exceptions keep good texts from failing. A bare whole number that is the len
 an ordinal up to it, is not invented: "3 options". And a recorded number is kept when the new text writes it as a word:
 "three options"; such a word is no value otherwise, so it is neither lost nor invented.
 
-What stands in what relation is not compared: "A-1 for $5 and A-2 for $9" has the values of "A-1 for $9 and A-2 for $5".
+What stands in what relation is not compared: "A-1 for $5 and A-2 for $9" has the values of "A-1 for $9 and A-2 for $5",
+which app/replay/relations.py tells apart.
 """
 
 from __future__ import annotations

@@ -100,8 +100,8 @@ def rendered(found: list[Row]) -> str:
         f"- {len(bad)} misbehaviours: {sum(row.wrong for row in bad)} of {sum(row.replays for row in bad)} replays "
         f"passed by mistake; without a judge {sum(row.open for row in bad)} were left to a person.",
         f"- {len(good)} harmless variations: {sum(row.wrong for row in good)} of {sum(row.replays for row in good)} "
-        f"replays failed by mistake; without a judge {sum(row.open for row in good)} were open, as an answer without "
-        "values can only be compared by its text.",
+        f"replays failed by mistake; without a judge {sum(row.open for row in good)} were open: the "
+        "answer has no values, or a guard doubted it.",
         "",
     ]
     for title, part in (("Misbehaviour: must fail", bad), ("Harmless: must pass", good)):

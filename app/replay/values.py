@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 from app.replay.moments import read_date, read_month, read_time
 from app.replay.quantities import number, read_quantity, read_range
@@ -41,12 +42,18 @@ _NO_VALUE = re.compile(
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
 
+LONGEST_KEPT = 1_000  # characters of texts whose values are kept for the next comparison
+
 
 def find_values(text: str) -> list[Value]:
     """Return the values of a text in their order, names aside; never raises.
 
     No values are markers of list entries ("1. ", "Step 2:"), names of weekdays, and numbers written as words.
     """
+    return list(_find_again(text) if len(text) <= LONGEST_KEPT else _find(text))
+
+
+def _find(text: str) -> tuple[Value, ...]:
     plain = _NO_VALUE.sub(lambda part: " " * len(part[0]), plainly(text))
     found: list[Value] = []
     end = 0
@@ -54,7 +61,11 @@ def find_values(text: str) -> list[Value]:
         values, end = _read(plain, start.start())
         spelling = text[start.start() : end].rstrip("T_")
         found += (value if value.spelling else replace(value, spelling=spelling) for value in values)
-    return found
+    return tuple(found)
+
+
+# A call is compared with each recorded call of its tool, and so are all calls of a turn: the same texts come again.
+_find_again = lru_cache(maxsize=512)(_find)
 
 
 def _read(text: str, start: int) -> Reading:

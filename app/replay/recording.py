@@ -13,6 +13,7 @@ from app.replay.findings import AnsweredBy
 from app.replay.matching import Matching, lowest_bit
 from app.replay.types import CaseStep, CaseTurn, CheckedCall
 
+MOST_COMPARED = 10_000  # pairs of calls in a turn whose arguments differ
 # Tells if the check of a recorded call accepts the arguments of a call of the same tool.
 Accepts = Callable[[CheckedCall, ToolCall], bool]
 
@@ -64,6 +65,7 @@ class Recording:
         self._turn = turn
         self._accepts = accepts
         self._given: set[int] = set()
+        self._compared = 0
         checked = sum(step.checked << index for index, step in enumerate(steps))
         self.matching = Matching(checked, (1 << len(steps)) - 1 - checked)
 
@@ -93,11 +95,16 @@ class Recording:
         """Return all recorded calls of this name."""
         return self._recorded.by_name.get(name, [])
 
+    def _accepts_within(self, step: CheckedCall, call: ToolCall) -> bool:
+        """Compare arguments that differ; those beyond the limit are accepted only where they are equal."""
+        self._compared += 1
+        return self._compared <= MOST_COMPARED and self._accepts(step, call)
+
     def _reply(self, number: int, call: ToolCall, tool: Tool, equal: int) -> Reply:
         accepted = equal | _bits(
             index
             for index, step in self._of_turn(call.name)
-            if not equal >> index & 1 and step.checked and self._accepts(step, call)
+            if not equal >> index & 1 and step.checked and self._accepts_within(step, call)
         )
         self.accepted[number] = accepted
         paired = self.matching.add(number, accepted, equal)

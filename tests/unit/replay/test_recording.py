@@ -5,7 +5,7 @@ from typing import Any
 from app.chat import ToolCall
 from app.replay.checks import Checker
 from app.replay.effects import resolve
-from app.replay.recording import RecordedCalls, Recording
+from app.replay.recording import MOST_COMPARED, RecordedCalls, Recording
 from app.replay.sources import Sources
 from app.replay.types import CaseTurn, ToolRules
 from tests.unit.replay.fakes import answer, call, turn
@@ -97,6 +97,17 @@ def test_a_call_that_is_not_allowed_takes_no_answer_from_another() -> None:
     replies = recording.look_up(asked, [False, True])
 
     assert [reply.answered_by for reply in replies] == ["none", "recording"]
+
+
+def test_a_turn_compares_a_bounded_number_of_calls_and_then_takes_equal_ones_alone() -> None:
+    compared: list[Any] = []
+    recorded = turn("?", *(call("get", n) for n in range(200)))
+    recording = Recording(RecordedCalls([recorded]), recorded.steps, 0, lambda step, each: bool(compared.append(each)))
+
+    found = look_up(recording, *(("get", -n) for n in range(1, 101)), ("get", 7))
+
+    assert len(compared) == MOST_COMPARED
+    assert found == [None] * 100 + [("ok", "recording")]
 
 
 def test_no_arguments_are_the_same_in_every_form() -> None:

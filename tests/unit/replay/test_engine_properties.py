@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -13,9 +13,11 @@ from msgspec.structs import replace
 
 from app.chat import Answer, Message, ToolCall
 from app.errors import ProviderError
+from app.replay.compare import arguments_of, equal
 from app.replay.engine import replay
 from app.replay.findings import ReplayResult
 from app.replay.types import (
+    CaseStep,
     CaseTurn,
     Check,
     CheckedAnswer,
@@ -265,6 +267,51 @@ def test_a_recorded_write_that_is_repeated_is_a_violation(case: TestCase, at: in
 
     assert bool(result.violations) == meddler.has_meddled
     assert result.status == ("failed" if meddler.has_meddled else "passed")
+
+
+@given(default_cases, st.integers(0, 11), values, st.sampled_from(["effects", "any", "in_order"]))
+@settings(deadline=None)
+def test_a_write_with_other_arguments_is_a_violation(case: TestCase, which: int, other: object, order: Order) -> None:
+    places = [
+        (turn, step)
+        for turn, each in enumerate(case.turns)
+        for step, recorded in enumerate(each.steps)
+        if isinstance(recorded, CheckedCall) and recorded.name in ("refund", "send")
+    ]
+    if not places:
+        return
+    turn, step = places[which % len(places)]
+    recorded = case.turns[turn].steps[step]
+    assert isinstance(recorded, CheckedCall)
+    if equal(arguments_of(recorded.arguments), arguments_of(other)):
+        return
+    altered = with_steps(
+        case, turn, lambda steps: [*steps[:step], replace(recorded, arguments=other), *steps[step + 1 :]]
+    )
+
+    result = replay(replace(case, order=order), ports(FakeModel(Parrot(altered, at_once=False))))
+
+    assert result.status == "failed"
+    assert {each.kind for each in result.violations} & {"extra_write", "unanswered_write"}
+
+
+@given(st.lists(reads, min_size=1, max_size=4), writes, st.booleans())
+@settings(deadline=None)
+def test_a_write_before_what_it_waited_for_is_a_violation(
+    asked: list[CheckedCall], write: CheckedCall, at_once: bool
+) -> None:
+    case = TestCase(turns=(CaseTurn(user="?", steps=(*asked, write, CheckedAnswer(text="Done."))),))
+    early = with_steps(case, 0, lambda steps: [write, *(step for step in steps if step is not write)])
+
+    result = replay(case, ports(FakeModel(Parrot(early, at_once))))
+
+    assert [each.kind for each in result.violations] == ["order"]
+    assert {step.result for step in result.turns[0].steps} == {"passed"}
+
+
+def with_steps(case: TestCase, turn: int, change: Callable[[Sequence[CaseStep]], Sequence[CaseStep]]) -> TestCase:
+    changed = replace(case.turns[turn], steps=tuple(change(case.turns[turn].steps)))
+    return replace(case, turns=(*case.turns[:turn], changed, *case.turns[turn + 1 :]))
 
 
 @given(cases(turns), st.integers(0, 10_000))

@@ -30,7 +30,7 @@ class _ByMethod(_Callers, Generic[T]):
     methods: Mapping[str, T]
 
     def needed(self, method: str) -> T | None:
-        """What the method takes, HEAD as GET does; None for a method that the route does not answer."""
+        """Return what the method takes, HEAD as GET does; None for a method that the route does not answer."""
         return self.methods.get("GET" if method == "HEAD" else method)
 
 

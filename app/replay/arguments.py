@@ -25,7 +25,7 @@ _PUNCTUATION = re.compile(r"(?<!\d)[\W_]+|[\W_]+(?!\d)")  # not that between two
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a judge has to decide: if the new value at a path satisfies the assertion, as the recorded one does."""
+    """A question to a judge: if the new value at a path satisfies the assertion, as the recorded one does."""
 
     path: str
     assertion: str
@@ -35,7 +35,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentsComparison:
-    """How two calls' arguments differ; the facts of their texts (None if none were compared), and what a judge decides.
+    """The differences of two calls' arguments, the facts of their texts, None if none were compared, and questions.
 
     They are equal when there are neither differences nor questions.
     """

@@ -17,8 +17,17 @@ from app.replay.cases import change_case, merge_check
 from app.replay.checks import Checker
 from app.replay.effects import Tool, tools_of
 from app.replay.engine import replay
-from app.replay.findings import ProducedAnswer, ProducedCall, ProducedStep, ReplayResult, StepVerdict, TurnResult
+from app.replay.findings import (
+    FROM_ELSEWHERE,
+    ProducedAnswer,
+    ProducedCall,
+    ProducedStep,
+    ReplayResult,
+    StepVerdict,
+    TurnResult,
+)
 from app.replay.loosening import Evidence, Loosening
+from app.replay.recorded_sources import RecordedSources
 from app.replay.sources import Sources
 from app.replay.types import CaseStep, DraftPort, Ports, TestCase
 
@@ -49,7 +58,7 @@ class Proposal(_CalibrationDocument, frozen=True):
 
 
 class Calibration(_CalibrationDocument, frozen=True):
-    """What was found; it describes its stored JSON, too.
+    """The findings of a calibration, which describe their stored JSON, too.
 
     `usable` is True if every step passes in all replays, by the proposals where not by itself; else `problems` say why
     it does not. `can_fail` is False if a draft that calls nothing and answers nothing passes.
@@ -69,7 +78,8 @@ def calibrate(case: TestCase, draft: DraftPort, results: Sequence[ReplayResult])
     makes a proposal nor a problem: the next calibration, with the call accepted, tells.
     """
     tools = tools_of(case, draft.tools)
-    attempts = [_Attempt(case, draft, tools, result) for result in results]
+    recorded = RecordedSources(case, tools)
+    attempts = [_Attempt(case, draft, tools, recorded, result) for result in results]
     loosening, proposals, problems = Loosening(), list[Proposal](), list[str]()
     for turn, n, step in _checked(case):
         evident = [each for each in attempts if each.is_evidence(turn, n)]
@@ -161,6 +171,7 @@ class _Attempt:
     case: TestCase
     draft: DraftPort
     tools: Mapping[str, Tool]
+    recorded: RecordedSources
     result: ReplayResult
 
     def verdict(self, turn: int, n: int) -> StepVerdict:
@@ -197,21 +208,20 @@ class _Attempt:
 
     @cached_property
     def _checkers(self) -> list[Checker]:
-        """What compares the steps of each turn, without a judge."""
+        """Compare the steps of each turn, without a judge."""
         turns = range(len(self.case.turns))
         return [Checker(self.tools, cache(partial(self._sources, turn)), judges=False) for turn in turns]
 
     def _sources(self, index: int) -> Sources:
         turn, before = self.case.turns[index], self.result.turns[:index]
-        calls = [step for each in self.case.turns[: index + 1] for step in each.steps if step.kind == "tool_call"]
         said = [text for played in before for text in (played.user, *_answers(played)) if text]
         given = [text for played in self.result.turns[: index + 1] for text in _given(played)]
         return Sources(
             instruction=self.draft.render(turn.placeholders or {}).instruction,
             user=turn.user or "",
             messages=said,
-            arguments=[call.arguments for call in calls],
-            results=[*(call.result if call.error is None else call.error for call in calls), *given],
+            results=given,
+            before=self.recorded.until(index),
         )
 
     def problems(self) -> Iterator[str]:
@@ -247,7 +257,9 @@ def _answers(turn: TurnResult) -> list[str]:
 
 def _given(turn: TurnResult) -> list[Any]:
     """Return the results of calls that are none of the turn's recording."""
-    others = ("borrowed", "static", "simulate")
     shown = (step.actual for step in turn.steps if step.kind == "tool_call" and isinstance(step.actual, dict))
-    paired = [each.get("result") for each in shown if each.get("answeredBy") in others]
-    return [*paired, *(each.result for each in turn.extra if each.kind == "tool_call" and each.answered_by in others)]
+    paired = [each.get("result") for each in shown if each.get("answeredBy") in FROM_ELSEWHERE]
+    return [
+        *paired,
+        *(each.result for each in turn.extra if each.kind == "tool_call" and each.answered_by in FROM_ELSEWHERE),
+    ]

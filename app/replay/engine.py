@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from threading import Lock
 
 from msgspec.structs import replace
 
@@ -17,6 +16,7 @@ from app.replay.checks import Checker, JudgeTask
 from app.replay.conversation import json_text, recorded_past, result_text
 from app.replay.effects import Tool, resolve, tools_of
 from app.replay.findings import (
+    FROM_ELSEWHERE,
     AnsweredBy,
     Drift,
     ProducedAnswer,
@@ -28,9 +28,9 @@ from app.replay.findings import (
     Violation,
     ViolationKind,
 )
-from app.replay.free_text import fixed_arguments
 from app.replay.offers import Offer, offered_tools
 from app.replay.pairing import pair
+from app.replay.recorded_sources import RecordedSources
 from app.replay.recording import RecordedCalls, Recording, Reply
 from app.replay.results import conclude, unplayed, verdicts
 from app.replay.sources import Sources
@@ -52,7 +52,8 @@ def replay(
     `side_by_side` (say, the `map` of a thread pool) plays them, and then the ports are called from its threads.
     """
     indexes = range(len(case.played))
-    shared = _Shared(case, ports, tools_of(case, ports.draft.tools), RecordedCalls(case.turns))
+    tools = tools_of(case, ports.draft.tools)
+    shared = _Shared(case, ports, tools, RecordedCalls(case.turns), RecordedSources(case, tools))
     played: dict[int, TurnResult] = {}
     if case.history == "recorded":
 
@@ -87,28 +88,12 @@ class _Shared:
     ports: Ports
     tools: dict[str, Tool]
     recorded: RecordedCalls
+    sources: RecordedSources
     done: dict[int, int] = field(init=False)
     calls: Counter[str] = field(default_factory=Counter)
-    read: list[Sources] = field(default_factory=list)
-    reading: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
         self.done = dict.fromkeys(range(len(self.case.played)), 0)
-
-    def sources(self, turn: int) -> Sources:
-        """Return the values of the recorded calls until this turn; each call is read once."""
-        with self.reading:
-            while len(self.read) <= turn:
-                steps = self.case.turns[len(self.read)].steps
-                calls = [step for step in steps if step.kind == "tool_call"]
-                self.read.append(
-                    Sources(
-                        arguments=[fixed_arguments(call.arguments, self.tools[call.name].arguments) for call in calls],
-                        results=[call.result if call.error is None else call.error for call in calls],
-                        before=self.read[-1] if self.read else None,
-                    )
-                )
-            return self.read[turn]
 
     def tool(self, name: str) -> Tool:
         """Return the rules of a tool, also of one that nothing but the model knows."""
@@ -168,7 +153,7 @@ class _TurnPlayer:
                 user=self.turn.user or "",
                 messages=[message.text for message in self.messages[: self.begin] if message.role != "tool"],
                 results=self.given[:given],
-                before=self.shared.sources(self.index),
+                before=self.shared.sources.until(self.index),
             )
             self.sources = given, sources
         return self.sources[1]
@@ -221,7 +206,7 @@ class _TurnPlayer:
             self.attempts.append(Attempt(call, tool, answered_by, self.recording.accepted[n], ban))
             self.produced.append(ProducedCall(call.name, call.arguments, text, tool.effect, answered_by))
             self.messages.append(Message("tool", text, tool_call_id=call.id))
-            if answered_by in ("borrowed", "static", "simulate"):
+            if answered_by in FROM_ELSEWHERE:
                 self.given.append(text)
             if answered_by == "none" and ban is None and tool.missing(self.case.on_missing) == "stop":
                 unknown = unknown or call.name

@@ -17,6 +17,8 @@ StepResult = Literal["passed", "failed", "ignored", "not_run", "needs_review"]
 ReplayStatus = Literal["passed", "failed", "needs_review", "error", "cancelled"]
 StopReason = Literal["missing_result", "step_limit", "no_user_text", "provider_error", "cancelled"]
 AnsweredBy = Literal["recording", "borrowed", "nearest", "static", "simulate", "none"]
+# What answers a call with something that the turn's own recording does not hold.
+FROM_ELSEWHERE: frozenset[AnsweredBy] = frozenset({"borrowed", "static", "simulate"})
 DecidedBy = Literal["text", "facts", "guard", "judge", "person", "check"]
 ViolationKind = Literal["extra_write", "extra_read", "never", "order", "lost_tool", "max_calls", "unanswered_write"]
 

@@ -16,7 +16,7 @@ LONGEST_TEXT, LONGEST_WORD = 20_000, 40  # characters that are read
 
 @dataclass(frozen=True, slots=True)
 class Polarity:
-    """What a text says: that something was refused or failed; that it was done; that it is still to be done."""
+    """The claims of a text: that something was refused or failed; that it was done; that it is still to be done."""
 
     negative: bool = False
     done: bool = False

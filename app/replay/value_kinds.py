@@ -1,4 +1,4 @@
-"""What a value is, and the characters that the readers of values share."""
+"""The type of a value, and the characters that the readers of values share."""
 
 from __future__ import annotations
 

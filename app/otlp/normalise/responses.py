@@ -1,4 +1,4 @@
-"""What tools answered, out of messages of every shape in wide use."""
+"""Reads the answers of tools from messages of every shape in wide use."""
 
 from __future__ import annotations
 

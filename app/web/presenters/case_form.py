@@ -98,7 +98,7 @@ class ToolRow:
 
     @property
     def said(self) -> list[str]:
-        """What the rules say beyond the effect, in a few words each."""
+        """Describe the rules beyond the effect, in a few words each."""
         tool = self.tool
         rules = {
             "must never be called": tool.never,

@@ -12,7 +12,7 @@ from app.web.visit import Visit
 
 
 class ReplayView(PromptPage):
-    """What the draft must not have done; then the recording beside what it did, step by step, with the reasons."""
+    """Shows the violations of a replay, then the recording beside what the draft did, step by step."""
 
     access = ByRole({"GET": Role.VIEWER})
 

@@ -1,0 +1,37 @@
+"""Reads the values of a test case's recorded calls, which replays and calibrations compare texts with."""
+
+from collections.abc import Mapping
+from threading import Lock
+
+from app.replay.effects import Tool
+from app.replay.free_text import fixed_arguments
+from app.replay.sources import Sources
+from app.replay.types import TestCase
+
+
+class RecordedSources:
+    """The values of the recorded calls of each turn and of the turns before it; each call is read once.
+
+    `tools` has every tool that the test case calls. It may be asked from many threads.
+    """
+
+    def __init__(self, case: TestCase, tools: Mapping[str, Tool]) -> None:
+        self._case = case
+        self._tools = tools
+        self._read: list[Sources] = []
+        self._reading = Lock()
+
+    def until(self, turn: int) -> Sources:
+        """Return the values of the calls of this turn and of those before it."""
+        with self._reading:
+            while len(self._read) <= turn:
+                steps = self._case.turns[len(self._read)].steps
+                calls = [step for step in steps if step.kind == "tool_call"]
+                self._read.append(
+                    Sources(
+                        arguments=[fixed_arguments(call.arguments, self._tools[call.name].arguments) for call in calls],
+                        results=[call.result if call.error is None else call.error for call in calls],
+                        before=self._read[-1] if self._read else None,
+                    )
+                )
+            return self._read[turn]

@@ -15,6 +15,7 @@ from operator import attrgetter
 from sqlalchemy import ColumnElement, Connection, Select, Table, delete, exists, select, update
 
 from app.models.base import metadata
+from app.models.experiments import experiment_replays
 from app.models.organizations import projects
 from app.models.prompts import prompts
 from app.models.queries import changes_row, first_batch_id, pieces
@@ -81,11 +82,12 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
 _REFERRING = {
     "runs": (run_file_chunks.c.run_id, idempotency_keys.c.run_id),
     "api_keys": (idempotency_keys.c.api_key_id,),
+    "experiments": (experiment_replays.c.experiment_id,),
 }
 
 
 def remove_old(connection: Connection, table: str, *, project_id: int, before: datetime, limit: int) -> int:
-    """Remove runs, replays and calibrations that were requested before `before`, and spans that were rejected before.
+    """Remove runs, replays, calibrations and experiments of before `before`, and spans that were rejected before it.
 
     What has not finished stays.
     """

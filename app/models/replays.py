@@ -19,6 +19,7 @@ from app.models.queries import changes_row, columns_of, find_row, list_rows, new
 Status = Literal["queued", "running", "passed", "failed", "needs_review", "error", "cancelled"]
 STATUSES = ("queued", "running", "passed", "failed", "needs_review", "error", "cancelled")
 UNFINISHED = ("queued", "running")
+CandidateKind = Literal["draft", "version", "overlay"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,11 @@ class ReplayRow(Outcome):
     prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
     draft_snapshot_id: Annotated[int, BigInt, ForeignKey("draft_snapshots.id")]
     fingerprint: str
+    # What was asked for, whose content the snapshot has; the hash is the version's, or that of an overlay's base.
+    candidate_kind: Annotated[CandidateKind, exact(8), DefaultClause("draft")]
+    candidate_commit: Annotated[str | None, exact(64)]
+    # The test case as it was when the replay was asked for; none in replays of older releases.
+    case_snapshot_id: Annotated[int | None, BigInt]
     # The model that judges, chosen when the replay was started; none where it is null.
     judge_model_id: Annotated[int | None, BigInt]
     # The calibration that it is a part of, whose copy of the test case it plays; it may be deleted.
@@ -87,6 +93,7 @@ replays = new_table(
     Index("ix_replays_status_created_at", "status", "created_at"),
     Index("ix_replays_draft_snapshot_id", "draft_snapshot_id"),
     Index("ix_replays_calibration_id", "calibration_id"),
+    Index("ix_replays_case_snapshot_id", "case_snapshot_id"),
 )
 
 

@@ -121,6 +121,7 @@ def _steps_of_policy(project_id: int, policy: DataPolicy, now: datetime) -> Iter
         ("runs", policy.runs_days),
         ("replays", policy.replays_days),
         ("calibrations", policy.replays_days),
+        ("experiments", policy.replays_days),
         ("rejected_spans", policy.rejected_days),
     ):
         if days is not None:
@@ -128,7 +129,16 @@ def _steps_of_policy(project_id: int, policy: DataPolicy, now: datetime) -> Iter
 
 
 # Tables of a prompt's rows, each before the tables that it refers to.
-OF_PROMPT = ("replays", "calibrations", "test_cases", "draft_snapshots", "runs", "prompt_versions")
+OF_PROMPT = (
+    "replays",
+    "calibrations",
+    "experiments",
+    "case_snapshots",
+    "test_cases",
+    "draft_snapshots",
+    "runs",
+    "prompt_versions",
+)
 # Runs and batches that were under way at an erasure may still store rows for this time; a run may take a day.
 AFTERMATH = timedelta(days=2)
 

@@ -1,0 +1,52 @@
+"""Tells in one plain sentence why an experiment has its verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.experiments.types import Design
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """The sentences on an experiment with so many test cases."""
+
+    design: Design
+    cases: int
+    detectable: float | None
+
+    def violated(self, count: int) -> str:
+        return f"The candidate did what it must not do in {self._of(count)}."
+
+    def below(self, rate: float) -> str:
+        if rate == 1:
+            return "A replay of the candidate failed, and every one has to pass."
+        return f"The candidate passes less often than {_percent(rate)} of the time, the smallest pass rate allowed."
+
+    def regressed(self, count: int, p_value: float) -> str:
+        if not count:
+            return f"Over all test cases, the candidate passes less often than the baseline ({_p(p_value)})."
+        return f"The candidate passes less often than the baseline in {self._of(count)} ({_p(p_value)})."
+
+    def slow(self, ratio: float, allowed: float) -> str:
+        return f"The candidate took {ratio:.3g} times as long as the baseline, and {allowed:.3g} times is allowed."
+
+    def undecided(self, count: int) -> str:
+        return f"The candidate may still be worse in {self._of(count)} after {self.design.repeats_max} replays."
+
+    def exhausted(self, why: str) -> str:
+        return f"Nothing was decided when {why}."
+
+    def passed(self) -> str:
+        return f"A step that fails more than {_percent(self.detectable or 1)} of the time would have shown."
+
+    def _of(self, count: int) -> str:
+        return "the test case" if self.cases == 1 else f"{count} of {self.cases} test cases"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _p(value: float) -> str:
+    return next((f"p < {bound:g}" for bound in (0.0001, 0.001, 0.01) if value < bound), f"p = {value:.2g}")

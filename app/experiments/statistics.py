@@ -1,0 +1,59 @@
+"""Figures about one test case, and the repeats that a wish for certainty asks for."""
+
+from collections.abc import Sequence
+from math import ceil, comb, log, log1p, sqrt
+from statistics import NormalDist
+
+MISSED = (
+    0.1  # the chance that a step which fails as often as `detect` says never fails in the smallest number of repeats
+)
+MOST_REPEATS = 100
+
+
+def wilson_interval(passed: int, runs: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the bounds of the pass rate, each from 0 to 1; (0, 1) without runs.
+
+    Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
+    """
+    if not runs:
+        return 0.0, 1.0
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    rate, shrink = passed / runs, 1 + z * z / runs
+    middle = (rate + z * z / (2 * runs)) / shrink
+    half = z / shrink * sqrt(rate * (1 - rate) / runs + z * z / (4 * runs * runs))
+    low = max(0.0, middle - half) if passed else 0.0
+    return low, min(1.0, middle + half) if passed < runs else 1.0
+
+
+def pass_k(passed: int, runs: int) -> tuple[float, ...]:
+    """Return pass^1 to pass^runs: the chances that k replays in a row all pass, each estimated without bias.
+
+    C(passed, k) / C(runs, k), from Yao et al., "τ-bench: A benchmark for tool-agent-user interaction in real-world
+    domains" (2024).
+    """
+    return tuple(comb(passed, k) / comb(runs, k) for k in range(1, runs + 1))
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """Return the value below which `share` (0 to 1) of the values lie, interpolated linearly; None without values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    below, part = divmod(share * (len(ordered) - 1), 1)
+    low, high = ordered[int(below)], ordered[min(int(below) + 1, len(ordered) - 1)]
+    return low + (high - low) * part
+
+
+def default_repeats(detect: float) -> tuple[int, int]:
+    """Return the smallest and the largest number of repeats: (4, 20) for 0.5, (6, 30) for 0.33.
+
+    A step that fails with the chance `detect` passes the smallest number of repeats one time in ten at most, except
+    where more than 100 repeats would be needed.
+    """
+    least = ceil(min(MOST_REPEATS, log(MISSED) / log1p(-detect)))
+    return least, min(MOST_REPEATS, 5 * least)
+
+
+def detectable(runs: int) -> float | None:
+    """Return the failure rate that shows at least one failure in `runs` replays nine times in ten; None for 0 runs."""
+    return 1 - MISSED ** (1 / runs) if runs else None

@@ -1,0 +1,67 @@
+"""The design of an experiment, the trials that it looks at, and the decision that follows from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["passed", "failed", "inconclusive"]
+CaseClass = Literal["stable_pass", "stable_fail", "flaky", "regressed", "improved", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The numbers that an experiment decides by, fixed before its first replay.
+
+    `detect` is the share of failures that must not slip through more than one time in ten. `alpha` is the chance of a
+    failed verdict on a candidate that is as good as its baseline. `min_pass_rate` None asks for 1 without a baseline,
+    and for nothing with one. `max_slowdown` is the greatest allowed ratio of median latencies, candidate to baseline.
+    """
+
+    repeats_min: int
+    repeats_max: int
+    detect: float
+    alpha: float
+    min_pass_rate: float | None
+    max_slowdown: float | None
+    has_baseline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One replay that has ended. A replay that ended with an error is no trial."""
+
+    passed: bool
+    violated: bool = False
+    latency_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseTrials:
+    """The trials of one test case, in order of ordinal and without gaps.
+
+    `baseline` is empty without a baseline. A candidate of the same content as the baseline is played once for both:
+    both fields are the same sequence then.
+    """
+
+    candidate: Sequence[Trial]
+    baseline: Sequence[Trial] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict on the trials so far, or None and the trials that are wanted next.
+
+    `classes` and `targets` have one entry per test case, in the order given. A target is the wanted number of trials,
+    (candidate, baseline); it equals what is there once a verdict is reached. `regressed` holds the indexes of the test
+    cases that are shown to pass less often than with the baseline. `p_value` belongs to the whole comparison with the
+    baseline. `detectable` is the share of failures that would have shown nine times in ten in the test case that was
+    played least, None before each has a trial.
+    """
+
+    verdict: Verdict | None
+    reason: str | None
+    classes: tuple[CaseClass, ...]
+    regressed: tuple[int, ...]
+    p_value: float | None
+    targets: tuple[tuple[int, int], ...]
+    detectable: float | None

@@ -126,7 +126,8 @@ def _describe_fields(converter: Any) -> None:
 
     def alternatives(field: Any, **_kwargs: Any) -> Json:
         found = getattr(field, "alternatives", ())
-        return {"anyOf": [converter.resolve_nested_schema(one) for one in found]} if found else {}
+        described = [one if isinstance(one, dict) else converter.resolve_nested_schema(one) for one in found]
+        return {"anyOf": described} if found else {}
 
     def documented(field: Any, **_kwargs: Any) -> Json:
         return dict(getattr(field, "documented", {}))

@@ -16,7 +16,7 @@ from app.services.replays.service import JudgeAgreement, ReplayView
 
 class TestCaseReplays(Resource, POST="run"):
     @operation(
-        "Replay a test case against the draft",
+        "Replay a test case against the draft, a version or another candidate",
         body=schemas.StartSchema,
         body_optional=True,
         answers={202: schemas.AcceptedReplay},
@@ -38,7 +38,7 @@ class PromptReplays(Resource, GET="read", POST="run"):
         return self.services.replays.list(project_id=key.project_id, prompt_id=prompt_id, filters=filters, **command)
 
     @operation(
-        "Replay test cases of the prompt against the draft",
+        "Replay test cases of the prompt against the draft, a version or another candidate",
         body=schemas.StartAllSchema,
         body_optional=True,
         answers={202: schemas.AcceptedReplays},

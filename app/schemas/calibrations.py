@@ -11,14 +11,14 @@ from app import chat
 from app.replay.calibration import Proposal, StepRate
 from app.schemas.answer import Answer, answer_of, boolean, choice, integer, many, one, text, time
 from app.schemas.base import BoundedList, StrictSchema
-from app.schemas.replays import StartSchema
+from app.schemas.replays import JudgeSchema
 from app.schemas.runs import Cost, Tokens
 from app.services.replays.calibrations import REPEATS, CalibrationView, Status
 
 MOST_PROPOSALS = 1000
 
 
-class CalibrateSchema(StartSchema):
+class CalibrateSchema(JudgeSchema):
     """`repeats` is the number of replays."""
 
     repeats = fields.Integer(strict=True, validate=validate.Range(*REPEATS), load_default=5)

@@ -25,17 +25,20 @@ ASSERTION_TYPES = ("STRICT", "AI", "MANUAL")
 FORMATS = ("XML", "RAW")
 
 
-class _ContentSchema(StrictSchema):
-    """Fields of both new prompts and changes of drafts."""
+class ContentSchema(StrictSchema):
+    """Fields of new prompts, changes of drafts, and overlays."""
 
     model_name = Text(data_key="languageModelName", minimum=1, maximum=128)
-    # null, and "", stand for none.
-    fallback_name = Text(data_key="fallbackModelName", maximum=128, allow_none=True)
     config = fields.Nested(ModelConfigSchema, data_key="languageModelConfig")
     placeholders = Placeholders()
 
 
-class NewPromptSchema(_ContentSchema):
+class _PromptSchema(ContentSchema):
+    # null, and "", stand for none.
+    fallback_name = Text(data_key="fallbackModelName", maximum=128, allow_none=True)
+
+
+class NewPromptSchema(_PromptSchema):
     command: ClassVar = NewPrompt
 
     name = Text(required=True, minimum=1, maximum=NAME, trim=True)
@@ -44,7 +47,7 @@ class NewPromptSchema(_ContentSchema):
     commit = StrictBoolean()
 
 
-class DraftChangeSchema(_ContentSchema):
+class DraftChangeSchema(_PromptSchema):
     name = Text(minimum=1, maximum=NAME, trim=True)
     value = Text(maximum=VALUE)
     assertion_type = fields.String(validate=validate.OneOf(ASSERTION_TYPES))

@@ -28,7 +28,9 @@ from app.schemas.answer import (
     time,
 )
 from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSchema, Text
+from app.schemas.candidates import Candidate, CandidateAnswer
 from app.schemas.runs import Cost, Tokens
+from app.services.replays.candidates import DRAFT
 from app.services.replays.service import AT_ONCE, ReplayView
 
 NO_COUNTS = dict.fromkeys(get_args(StepResult), 0)
@@ -36,10 +38,16 @@ NO_DRIFT: dict[str, Any] = {"placeholders": {}, "tools": []}
 NO_TOKENS = msgspec.to_builtins(chat.Tokens())
 
 
-class StartSchema(StrictSchema):
+class JudgeSchema(StrictSchema):
     """`judgeModelName` judges in the place of the prompt's own model."""
 
     judge_model = Text(data_key="judgeModelName", minimum=1, maximum=128, load_default=None)
+
+
+class StartSchema(JudgeSchema):
+    """`candidate` is replayed, by default the draft; `judgeModelName` judges in the place of its own model."""
+
+    candidate = Candidate(load_default=DRAFT)
 
 
 class StartAllSchema(StartSchema):
@@ -119,13 +127,14 @@ class AcceptedReplays(Answer):
 
 
 class ReplaySummary(Answer):
-    """A `ReplayView` as lists show it; `commitHash` is the version with the same content as its draft, if any."""
+    """A `ReplayView` as lists show it; `commitHash` is the newest version with the same content, if any."""
 
     id = integer(attribute="row.id")
     status = choice(*STATUSES, attribute="row.status")
     prompt_id = integer(attribute="row.prompt_id")
     test_case_id = integer(attribute="row.test_case_id", allow_none=True)
     test_case_name = text(allow_none=True)
+    candidate = one(CandidateAnswer, get=lambda view: view.row)
     draft_fingerprint = text(attribute="row.fingerprint", allow_none=True)
     commit_hash = text(allow_none=True)
     progress = one(ReplayProgress, attribute="row")

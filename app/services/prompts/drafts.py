@@ -15,9 +15,11 @@ from sqlalchemy import Connection
 from app.errors import Invalid, StaleDraft
 from app.models import prompt_versions, prompts
 from app.models.audit_log import Actor
+from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row, update_rows
 from app.rendering.render import InstructionFormat, Placeholder, filled_length
+from app.services.language_models.service import ModelService
 from app.services.prompts.content import (
     PromptContent,
     Version,
@@ -66,6 +68,34 @@ class DraftChange:
     placeholders: tuple[Placeholder, ...] | None = None
     assertion_type: AssertionType | None = None
     assertion_value: str | None = None
+
+
+def changed(
+    connection: Connection, models: ModelService, organization_id: int, old: PromptContent, change: DraftChange
+) -> PromptContent:
+    """Return the content with the change made, checked; raises `Invalid` for what can't be stored."""
+    new = replace(old, **given(change, "name", "value", "config", "placeholders"))
+    if change.model_name is not None:
+        model = models.named(connection, organization_id=organization_id, name=change.model_name)
+        new = replace(new, model=model)
+    if change.fallback_name is not None:
+        new = replace(new, fallback=named_fallback(connection, models, organization_id, change.fallback_name))
+    return checked(new)
+
+
+def named_fallback(
+    connection: Connection, models: ModelService, organization_id: int, name: str | None
+) -> LanguageModel | None:
+    """Return the fallback model of that name; None and "" stand for none."""
+    if not name:
+        return None
+    return models.named(connection, organization_id=organization_id, name=name, field="fallbackModelName")
+
+
+def given(change: DraftChange, *names: str) -> dict[str, Any]:
+    """Return the values of these names that are not None."""
+    values = {name: getattr(change, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def checked(content: PromptContent) -> PromptContent:

@@ -12,7 +12,6 @@ from app.db import Database
 from app.errors import Conflict, NotFound
 from app.models import audit_log, prompt_versions, prompts
 from app.models.audit_log import SYSTEM, Action, Actor
-from app.models.language_models import LanguageModel
 from app.models.prompt_versions import VersionHead
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row
@@ -40,7 +39,7 @@ class PromptEditor:
         """Create a prompt and, unless it stays a draft, its first version, in one transaction."""
         with self.database.read() as connection:
             model = self.models.named(connection, organization_id=organization_id, name=new.model_name)
-            fallback = self._fallback(connection, organization_id, new.fallback_name)
+            fallback = drafts.named_fallback(connection, self.models, organization_id, new.fallback_name)
         content = checked(
             PromptContent(
                 prompt_id=0,
@@ -84,10 +83,10 @@ class PromptEditor:
         def work(connection: Connection) -> PromptView:
             prompt, old = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
             drafts.check_unchanged(prompt, if_match)
-            new, now = checked(self._changed(connection, prompt.organization_id, old, change)), self.now()
+            new, now = drafts.changed(connection, self.models, prompt.organization_id, old, change), self.now()
             values = {
                 **drafts.columns(new),
-                **_given(change, *_ASSERTION),
+                **drafts.given(change, *_ASSERTION),
                 "name": new.name,
                 "committed": drafts.equals(new, self.reader.newest(connection, prompt)),
             }
@@ -107,7 +106,7 @@ class PromptEditor:
         """Return and render the draft with the change, which is not stored."""
         with self.database.read() as connection:
             prompt, old = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
-            new = checked(self._changed(connection, prompt.organization_id, old, change))
+            new = drafts.changed(connection, self.models, prompt.organization_id, old, change)
         return RenderedPrompt(new, render(new.value, new.instruction_format, new.placeholders, selections))
 
     def archive(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:
@@ -119,33 +118,11 @@ class PromptEditor:
             audit_log.note(connection, self.now(), actor, Action.PROMPT_ARCHIVED, head.name, project_id=project_id)
         self.epochs.end(project_id)
 
-    def _changed(
-        self, connection: Connection, organization_id: int, old: PromptContent, change: DraftChange
-    ) -> PromptContent:
-        new = replace(old, **_given(change, "name", "value", "config", "placeholders"))
-        if change.model_name is not None:
-            model = self.models.named(connection, organization_id=organization_id, name=change.model_name)
-            new = replace(new, model=model)
-        if change.fallback_name is not None:
-            new = replace(new, fallback=self._fallback(connection, organization_id, change.fallback_name))
-        return new
-
-    def _fallback(self, connection: Connection, organization_id: int, name: str | None) -> LanguageModel | None:
-        if not name:
-            return None
-        return self.models.named(connection, organization_id=organization_id, name=name, field="fallbackModelName")
-
-
-def _given(change: DraftChange, *names: str) -> dict[str, Any]:
-    """Return the values of these names that are not None."""
-    values = {name: getattr(change, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
-
 
 def _differences(head: PromptHead, old: PromptContent, new: PromptContent, change: DraftChange) -> list[str]:
     """Return the names, as the editor shows them, of what the change makes different."""
     before, after = _parts(old), _parts(new)
-    checks = any(getattr(head, name) != value for name, value in _given(change, *_ASSERTION).items())
+    checks = any(getattr(head, name) != value for name, value in drafts.given(change, *_ASSERTION).items())
     return [name for name in before if before[name] != after[name]] + ["checks"] * checks
 
 

@@ -21,7 +21,7 @@ from app.replay.calibration import Calibration, calibrate, rates
 from app.replay.cases import load_case
 from app.replay.documents import dump, load
 from app.replay.findings import ReplayResult
-from app.services.prompts.service import PromptReader
+from app.services.replays.candidates import CandidateReader
 from app.services.replays.cases import TestCaseService, find
 from app.services.replays.preparation import Preparation
 from app.services.replays.service import ReplayService
@@ -68,7 +68,7 @@ class CalibrationView:
 class CalibrationService:
     database: Database
     now: Now
-    reader: PromptReader
+    candidates: CandidateReader
     preparation: Preparation
     replays: ReplayService
     test_cases: TestCaseService
@@ -83,22 +83,22 @@ class CalibrationService:
 
         def work(connection: Connection) -> int:
             case = find(connection, project_id, test_case_id)
-            head, content = self.reader.read(
-                connection, project_id=project_id, prompt_id=case.prompt_id, productive=True, commit_hash=None
-            )
-            if content.commit_hash is None:
+            of = {"project_id": project_id, "prompt_id": case.prompt_id}
+            newest = self.candidates.newest(connection, **of)
+            if newest is None:
                 raise Conflict("The prompt has no version to calibrate with: commit its draft first.")
-            values = {"project_id": project_id, "prompt_id": case.prompt_id, "test_case_id": test_case_id}
+            played = self.candidates.read(connection, **of, candidate=newest, field="")
             calibration_id = insert_row(
                 connection,
                 calibrations.calibrations,
                 repeats=repeats,
                 document=case.document,
                 created_at=self.now(),
-                **values,
+                **of,
+                test_case_id=test_case_id,
             )
             steps = test_cases.steps_of_prompt(connection, prompt_id=case.prompt_id)[test_case_id]
-            self.replays.add(connection, head, content, [(test_case_id, steps)] * repeats, judge_model, calibration_id)
+            self.replays.add(connection, played, [(test_case_id, steps)] * repeats, judge_model, calibration_id)
             return calibration_id
 
         return self.get(project_id=project_id, calibration_id=self.database.retrying(work))

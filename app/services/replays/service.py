@@ -16,7 +16,6 @@ from app.models import audit_log, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
-from app.models.prompts import PromptHead
 from app.models.queries import insert_row
 from app.models.replays import ReplayFilter, ReplayRow
 from app.replay import documents, results
@@ -25,8 +24,8 @@ from app.replay.findings import ReplayResult
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
-from app.services.prompts.content import PromptContent, content_hash
 from app.services.prompts.service import PromptReader
+from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
 from app.timestamps import Now
 
 AT_ONCE = 1000
@@ -70,14 +69,22 @@ class ReplayService:
     models: ModelService
     credentials: CredentialService
     reader: PromptReader
+    candidates: CandidateReader
 
-    def start(self, *, project_id: int, test_case_id: int, judge_model: str | None = None) -> ReplayRow:
-        """Fix the draft and write the replay's row; the caller sends its message after that."""
+    def start(
+        self,
+        *,
+        project_id: int,
+        test_case_id: int,
+        candidate: Candidate = DRAFT,
+        judge_model: str | None = None,
+    ) -> ReplayRow:
+        """Fix the candidate's content and write the replay's row; the caller sends its message after that."""
 
         def work(connection: Connection) -> Ids:
             prompt_id = test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id)
             found = require(prompt_id, "There is no such test case.")
-            return self._add(connection, project_id, found, [test_case_id], judge_model)
+            return self._add(connection, project_id, found, [test_case_id], candidate, judge_model)
 
         return self._started(work)[0]
 
@@ -87,13 +94,13 @@ class ReplayService:
         project_id: int,
         prompt_id: int,
         test_case_ids: Sequence[int] | None = None,
+        candidate: Candidate = DRAFT,
         judge_model: str | None = None,
     ) -> Rows:
         """Start a replay of each test case, of all of the prompt's without `test_case_ids`: all of them or none."""
 
         def work(connection: Connection) -> Ids:
-            self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
-            return self._add(connection, project_id, prompt_id, test_case_ids, judge_model)
+            return self._add(connection, project_id, prompt_id, test_case_ids, candidate, judge_model)
 
         return self._started(work)
 
@@ -204,34 +211,35 @@ class ReplayService:
         project_id: int,
         prompt_id: int,
         test_case_ids: Sequence[int] | None,
+        candidate: Candidate,
         judge_model: str | None,
     ) -> Ids:
-        head, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
+        played = self.candidates.read(connection, project_id=project_id, prompt_id=prompt_id, candidate=candidate)
         steps = _chosen(test_cases.steps_of_prompt(connection, prompt_id=prompt_id), test_case_ids)
-        return self.add(connection, head, draft, list(steps.items()), judge_model)
+        return self.add(connection, played, list(steps.items()), judge_model)
 
     def add(
         self,
         connection: Connection,
-        head: PromptHead,
-        content: PromptContent,
+        candidate: CandidateContent,
         steps: Sequence[tuple[int, int]],
         judge_model: str | None = None,
         calibration_id: int | None = None,
     ) -> Ids:
-        """Add a replay of the prompt's content for each of `steps`, the id of a test case and the number of its steps.
+        """Add a replay of the candidate for each of `steps`, the id of a test case and the number of its steps.
 
-        Raises `Invalid` if the content's model can't be used, or a model has to judge and none can.
+        Raises `Invalid` if a model has to judge and none can.
         """
-        if not content.model.usable:
-            raise Invalid(f"languageModelName: The model {content.model.name!r} can't be used any more.")
+        head, content = candidate.head, candidate.content
         judge = self._judge(connection, head.organization_id, content.model, judge_model)
         if judge is None:
             _require_no_judge(connection, head.project_id, dict(steps))
         shared = {
             "project_id": head.project_id,
             "prompt_id": head.id,
-            "draft_snapshot_id": prompt_versions.put_snapshot(connection, values=_snapshot(content)),
+            "draft_snapshot_id": prompt_versions.put_snapshot(connection, values=_snapshot(candidate)),
+            "candidate_kind": candidate.kind,
+            "candidate_commit": candidate.commit_hash,
             "judge_model_id": judge and judge.id,
             "calibration_id": calibration_id,
         }
@@ -262,14 +270,14 @@ def _chosen(steps: Mapping[int, int], test_case_ids: Sequence[int] | None) -> Ma
     return {test_case_id: steps[test_case_id] for test_case_id in chosen}
 
 
-def _snapshot(draft: PromptContent) -> dict[str, Any]:
-    columns = drafts.columns(draft)
+def _snapshot(candidate: CandidateContent) -> dict[str, Any]:
+    columns = drafts.columns(candidate.content)
     del columns["fallback_model_id"]  # a replay judges the prompt's own model
     return {
         **columns,
-        "prompt_id": draft.prompt_id,
-        "instruction_format": draft.instruction_format,
-        "fingerprint": content_hash(draft),
+        "prompt_id": candidate.head.id,
+        "instruction_format": candidate.content.instruction_format,
+        "fingerprint": candidate.fingerprint,
     }
 
 

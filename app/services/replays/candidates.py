@@ -1,0 +1,120 @@
+"""Candidates of replays: a prompt's draft, a version, or one of them with changes that are made nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
+
+from app.errors import Invalid
+from app.models.prompts import PromptHead
+from app.models.replays import CandidateKind
+from app.rendering.render import InstructionFormat
+from app.services.language_models.service import ModelService
+from app.services.prompts import drafts
+from app.services.prompts.content import PromptContent, content_hash
+from app.services.prompts.drafts import DraftChange
+from app.services.prompts.service import PromptReader
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """The version of `commit_hash`, without one the draft; with a `change` it is an overlay on them.
+
+    `instruction_format` is for overlays alone: a prompt keeps the format that it was created with.
+    """
+
+    commit_hash: str | None = None
+    change: DraftChange | None = None
+    instruction_format: InstructionFormat | None = None
+
+    @property
+    def kind(self) -> CandidateKind:
+        if self.change is not None:
+            return "overlay"
+        return "draft" if self.commit_hash is None else "version"
+
+
+DRAFT = Candidate()
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateContent:
+    """The content of a candidate; `commit_hash` is the version's, or that of an overlay's base."""
+
+    head: PromptHead
+    content: PromptContent
+    kind: CandidateKind
+    commit_hash: str | None
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of the content, which equal contents share in drafts, versions and overlays."""
+        return content_hash(self.content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateReader:
+    models: ModelService
+    reader: PromptReader
+
+    def read(
+        self,
+        connection: Connection,
+        *,
+        project_id: int,
+        prompt_id: int,
+        candidate: Candidate = DRAFT,
+        field: str = "candidate",
+    ) -> CandidateContent:
+        """Return the candidate's content, which no later change of the draft reaches.
+
+        Raises `NotFound` for an unknown prompt or version, and `Invalid` for a change that the draft could not take or
+        a model that can't be used; `field`, unless it is empty, comes before the path in its message.
+        """
+        head, content = self.reader.read(
+            connection,
+            project_id=project_id,
+            prompt_id=prompt_id,
+            productive=False,
+            commit_hash=candidate.commit_hash,
+        )
+        with _named(field if candidate != DRAFT else ""):
+            if candidate.change is not None:
+                content = self._overlaid(connection, head, content, candidate)
+            if not content.model.usable:
+                raise Invalid(f"languageModelName: The model {content.model.name!r} can't be used any more.")
+        return CandidateContent(head, content, candidate.kind, candidate.commit_hash)
+
+    def newest(self, connection: Connection, *, project_id: int, prompt_id: int) -> Candidate | None:
+        """Return the prompt's newest version; None for a prompt that was never committed."""
+        head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+        version = self.reader.newest(connection, head)
+        return None if version is None else Candidate(version.row.commit_hash)
+
+    def _overlaid(
+        self, connection: Connection, head: PromptHead, base: PromptContent, candidate: Candidate
+    ) -> PromptContent:
+        """Return the base with the change. A base's fallback model may be the model that the change names."""
+        change = candidate.change or DraftChange()
+        if base.fallback and base.fallback.name == change.model_name:
+            base = replace(base, fallback=None)
+        content = drafts.changed(connection, self.models, head.organization_id, base, change)
+        return replace(
+            content,
+            commit_hash=None,
+            instruction_format=candidate.instruction_format or base.instruction_format,
+        )
+
+
+@contextmanager
+def _named(field: str) -> Iterator[None]:
+    """Put the name of a field, unless it is empty, before the paths of what is refused in the block."""
+    try:
+        yield
+    except Invalid as refused:
+        if not field:
+            raise
+        raise Invalid(f"{field}.{refused}") from refused

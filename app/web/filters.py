@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from app.formats import duration, number, percent, plural, short, usd
 from app.models.language_models import LanguageModel
 from app.timestamps import iso
 from app.web import labels
@@ -17,45 +18,12 @@ _BYTES = ("bytes", "kB", "MB", "GB", "TB")
 _AGES = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
-def number(value: float) -> str:
-    """Formats a number with separators: 1234567 → 1,234,567."""
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
-
-
-def usd(value: float) -> str:
-    """Formats US dollars, with two decimals from a cent up and two significant digits below: $1,204.50, $0.0042, $0."""
-    if value == 0:
-        return "$0"
-    return f"${value:,.2f}" if value >= 0.01 else f"${value:.2g}" if value >= 0.0001 else "<$0.0001"
-
-
-def percent(share: float) -> str:
-    """Formats a share of 0 to 1: 0.934 → 93 %. Only 1 is 100 %, and only 0 is 0 %."""
-    return f"{round(share * 100) if share in (0, 1) else min(99, max(1, round(share * 100)))} %"
-
-
-def duration(ms: float) -> str:
-    """Formats a duration given in milliseconds: 0.4 ms, 340 ms, 1.2 s, 2 min 3 s, 1 h 5 min."""
-    if ms < 1000:
-        return f"{ms:.0f} ms" if ms >= 10 or ms == 0 else f"{ms:.1f} ms"
-    seconds = ms / 1000
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
 def size(count: int) -> str:
     """Formats a number of bytes: 1234 → 1.2 kB."""
     amount, unit = float(count), 0
     while amount >= 999.5 and unit < len(_BYTES) - 1:
         amount, unit = amount / 1000, unit + 1
     return f"{amount:.1f} {_BYTES[unit]}" if unit else plural(count, "byte")
-
-
-def plural(count: int, noun: str, nouns: str = "") -> str:
-    """Formats a count with its noun: 1, "turn" → 1 turn; 1200, "turn" → 1,200 turns."""
-    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
 def exact(when: datetime) -> str:
@@ -97,11 +65,6 @@ def indented(value: Any, *, sort_keys: bool = False) -> str:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2 | (orjson.OPT_SORT_KEYS if sort_keys else 0)).decode()
     except orjson.JSONEncodeError:
         return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=sort_keys)
-
-
-def short(commit_hash: str) -> str:
-    """Shortens a hash or id to its first 8 characters, enough to tell it from others."""
-    return commit_hash[:8]
 
 
 def model(used: LanguageModel) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from app.access import ByRole
 from app.chat import ToolDefinition
 from app.errors import Invalid
+from app.formats import plural
 from app.models.cases import TestCaseRow
 from app.models.organizations import Role
 from app.models.replays import ReplayFilter
@@ -17,7 +18,6 @@ from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.cases import CaseChangeSchema, WrittenCaseSchema
 from app.schemas.replays import StartAllSchema
-from app.web.filters import plural
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
 from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, written_body

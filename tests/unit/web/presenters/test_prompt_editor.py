@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from app.errors import Invalid
+from app.formats import percent
 from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
 from app.rendering.render import Placeholder, PlaceholderValue
 from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.service import PromptView
-from app.web.filters import percent
 from app.web.forms import Form
 from app.web.presenters.prompt_editor import PromptFields, change_body, fields_of, fields_sent
 

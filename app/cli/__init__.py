@@ -10,6 +10,7 @@ from app import __version__
 from app.cli.calibrate import calibrate
 from app.cli.data import data_policy, erase, export, keys
 from app.cli.instance import db, doctor, init, serve, sign_in_link
+from app.cli.prompts import prompts
 from app.cli.replay import replay, test_cases
 from app.errors import RepriseError
 from config.settings import SettingsError
@@ -43,6 +44,7 @@ for _command in (
     replay,
     calibrate,
     test_cases,
+    prompts,
     export,
     erase,
     data_policy,

@@ -18,9 +18,16 @@ PAUSE_MAX_S = 60.0
 
 
 class CouldNotRun(click.ClickException):
-    """A command has no result; it exits with code 2, as for wrong options."""
+    """A command has no result; it exits with code 2, as for wrong options.
+
+    `status` is that of the answer, or None without one.
+    """
 
     exit_code = 2
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Remote:
@@ -39,10 +46,22 @@ class Remote:
         self._sleep = sleep
 
     def get(self, path: str, **query: Any) -> Any:
-        return self._request("GET", path, params=query)
+        return _content(self._request("GET", path, params=query))
 
-    def post(self, path: str, body: Any = None) -> Any:
-        return self._request("POST", path, json={} if body is None else body)
+    def post(self, path: str, body: Any = None, *, if_match: str = "") -> Any:
+        headers = {"If-Match": if_match} if if_match else {}
+        return _content(self._request("POST", path, json={} if body is None else body, headers=headers))
+
+    def draft(self, prompt_id: int) -> tuple[Any, str]:
+        """Return a prompt with its draft, and the draft's ETag."""
+        response = self._request("GET", f"/api/v1/prompts/{prompt_id}", params={"productive": "false"})
+        return _content(response), response.headers.get("ETag", "")
+
+    def change_draft(self, prompt_id: int, change: Any, *, if_match: str) -> tuple[Any, str]:
+        """Change the draft that has this ETag; return as `draft` does. The status is 412 if it has another one."""
+        headers = {"If-Match": if_match}
+        response = self._request("PATCH", f"/api/v1/prompts/{prompt_id}", json=change, headers=headers)
+        return _content(response), response.headers.get("ETag", "")
 
     def pages(self, path: str, name: str) -> Iterator[Any]:
         """Yield every entry of the list `name`, page by page."""
@@ -54,7 +73,7 @@ class Remote:
                 return
             query["cursor"] = page["nextCursor"]
 
-    def _request(self, method: str, path: str, **parts: Any) -> Any:
+    def _request(self, method: str, path: str, **parts: Any) -> httpx.Response:
         for attempt in range(1, TRIES + 1):
             try:
                 response = self._client.request(method, path, **parts)
@@ -66,7 +85,7 @@ class Remote:
                 retry_after = ""
             else:
                 if response.status_code not in RETRIED or attempt == TRIES:
-                    return _content(response)
+                    return response
                 retry_after = response.headers.get("Retry-After", "")
             pause_s = float(retry_after) if retry_after.isdigit() else PAUSE_S * attempt
             self._sleep(min(pause_s, PAUSE_MAX_S))
@@ -82,7 +101,8 @@ def _content(response: httpx.Response) -> Any:
         return content
     message = content.get("error") if isinstance(content, dict) else None
     request = response.request
-    raise CouldNotRun(f"{request.method} {request.url} answered {response.status_code}: {message or '…'}")
+    status = response.status_code
+    raise CouldNotRun(f"{request.method} {request.url} answered {status}: {message or '…'}", status)
 
 
 def connect(url: str, api_key: str) -> Remote:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.integration.replays.recording import START_NS, tool
+from tests.support.command_line import reprise
 from tests.support.conversations import RecordedCall, RecordedTurn, export
-from tests.support.deployment import ROOT, environment
 from tests.support.http_client import Client
 
 # What `demo-agent` says and does, so that it passes.
@@ -45,19 +44,6 @@ def recorded_case(client: Client, prompt_id: int, **body: Any) -> dict[str, Any]
     (entry,) = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
     case: dict[str, Any] = client.post(f"/api/v1/sessions/{entry['id']}/test-cases", body).json()
     return case
-
-
-def reprise(client: Client, home: Path, *arguments: str, key: str | None = None) -> subprocess.CompletedProcess[str]:
-    settings = {"REPRISE_API_KEY": client.api_key if key is None else key, "REPRISE_URL": client.base_url}
-    return subprocess.run(
-        ["reprise", *arguments],
-        env=environment(home, settings),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 def test_a_draft_that_holds_ends_with_0_and_one_that_breaks_a_step_with_1(

@@ -1,0 +1,25 @@
+"""The command `reprise`, as a program of its own that speaks to a running server."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.support.deployment import ROOT, environment
+from tests.support.http_client import Client
+
+
+def reprise(
+    client: Client, home: Path, *arguments: str, key: str | None = None, folder: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in `folder` against the client's server, with its key unless another is given."""
+    settings = {"REPRISE_API_KEY": client.api_key if key is None else key, "REPRISE_URL": client.base_url}
+    return subprocess.run(
+        ["reprise", *arguments],
+        env=environment(home, settings),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from app.api.operation import Call, Command, Resource, operation
 from app.models.api_keys import ApiKey
-from app.models.prompt_versions import VersionHead
 from app.schemas import prompts as schemas
 from app.services.prompts.content import PromptContent
 from app.services.prompts.drafts import DraftChange, NewPrompt
-from app.services.prompts.editor import VersionView
+from app.services.prompts.editor import ListedVersion, VersionView
 from app.services.prompts.service import RenderedPrompt
 
 
@@ -100,7 +99,7 @@ class Commit(Resource, tag="Versions", POST="write"):
 
 class Versions(Resource, tag="Versions", GET="read"):
     @operation("The prompt's versions, newest first", answers={200: schemas.Versions})
-    def on_get(self, key: ApiKey, prompt_id: int) -> list[VersionHead]:
+    def on_get(self, key: ApiKey, prompt_id: int) -> list[ListedVersion]:
         return self.services.versions.list(project_id=key.project_id, prompt_id=prompt_id)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from app.api import calibrations, cases, health, language_models, organization, prompts, replays, runs, traces
+from app.api import calibrations, cases, health, labels, language_models, organization, prompts, replays, runs, traces
 from app.api.openapi import ApiDocsPage, OpenApi
 from app.api.operation import Limits, Resource, bound
 from app.container import Container
@@ -35,6 +35,8 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{PROMPT}/versions", prompts.Versions),
     (VERSION, prompts.Version),
     (f"{VERSION}/restore", prompts.Restore),
+    (f"{PROMPT}/labels", labels.Labels),
+    (f"{PROMPT}/labels/{{label}}", labels.Label),
     (f"{SESSION}/test-cases", cases.SessionTestCases),
     (f"{SESSION}/test-case-proposal", cases.TestCaseProposal),
     (f"{PROMPT}/test-cases", cases.PromptTestCases),

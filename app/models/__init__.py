@@ -10,6 +10,7 @@ from app.models import (
     cases,
     data_policies,
     experiments,
+    labels,
     language_models,
     organizations,
     prompt_versions,

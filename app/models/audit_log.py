@@ -43,6 +43,9 @@ class Action(StrEnum):
     DATA_POLICY_CHANGED = "data_policy.changed", "Changed the data policy of"
     INVITATION_CREATED = "invitation.created", "Invited"
     INVITATION_WITHDRAWN = "invitation.withdrawn", "Withdrew the invitation of"
+    LABEL_CHANGED = "label.changed", "Changed the guard of a label of"
+    LABEL_DELETED = "label.deleted", "Deleted a label of"
+    LABEL_MOVED = "label.moved", "Moved a label of"
     MEMBER_JOINED = "member.joined", "Joined as"
     MEMBER_REMOVED = "member.removed", "Removed the member"
     MEMBER_ROLE_CHANGED = "member.role_changed", "Changed the role of"
@@ -113,7 +116,7 @@ def note(
     """Write an entry on a change, in the change's own transaction; returns the entry's id.
 
     Without `organization_id` the entry belongs to the project's organization; `NotFound` if the project is erased.
-    `details` name what changed; they never hold content that people wrote.
+    `details` name what changed; of what people wrote they hold the reason of an override alone.
     """
     if organization_id is None:
         organization_id = organizations.require_project(connection, project_id or 0).organization_id

@@ -6,9 +6,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from sqlalchemy import Boolean, Column, DefaultClause, Float, ForeignKey, Index, Integer, UniqueConstraint
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    DefaultClause,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    UniqueConstraint,
+    select,
+)
 
+from app.models import queries
 from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
+from app.models.prompt_versions import draft_snapshots
 from app.models.replays import CandidateKind
 
 Status = Literal["queued", "running", "finished", "cancelled", "error"]
@@ -73,3 +86,28 @@ experiment_replays = new_table(
     UniqueConstraint("experiment_id", "arm", "test_case_id", "ordinal"),
     Index("ix_experiment_replays_replay_id", "replay_id"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The outcome of an experiment with the content hashes of its two sides; `baseline` is None without one."""
+
+    status: Status
+    verdict: Verdict | None
+    candidate: str
+    baseline: str | None
+
+    @property
+    def passed(self) -> bool:
+        return (self.status, self.verdict) == ("finished", "passed")
+
+
+def find_evidence(connection: Connection, *, prompt_id: int, experiment_id: int) -> Evidence | None:
+    c, baseline = experiments.c, draft_snapshots.alias()
+    statement = (
+        select(c.status, c.verdict, draft_snapshots.c.fingerprint, baseline.c.fingerprint)
+        .join(draft_snapshots, draft_snapshots.c.id == c.candidate_snapshot_id)
+        .outerjoin(baseline, baseline.c.id == c.baseline_snapshot_id)
+        .where(c.id == experiment_id, c.prompt_id == prompt_id)
+    )
+    return queries.find_row(connection, Evidence, statement)

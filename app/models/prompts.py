@@ -24,6 +24,7 @@ from sqlalchemy import (
 from app.models import queries
 from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table
 from app.models.cases import test_cases
+from app.models.labels import Labels, LabelsJson
 from app.models.organizations import projects
 from app.models.prompt_versions import VERSION_HEAD, VersionHead, prompt_versions
 from app.rendering.render import InstructionFormat
@@ -48,6 +49,7 @@ class PromptHead:
     committed: Annotated[bool, Boolean(create_constraint=False), DefaultClause("0")]
     created_at: Annotated[datetime, Timestamp]
     updated_at: Annotated[datetime, Timestamp]
+    labels: Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class PromptRow(PromptHead):
 prompts = new_table(
     "prompts",
     PromptRow,
+    Column("labels", LabelsJson),
     Column("archived_at", Timestamp),
     # An erased prompt stays as a row without content, so that nothing is stored for it while processes remember it.
     Column("erased_at", Timestamp),
@@ -147,6 +150,11 @@ def change_draft(connection: Connection, *, prompt_id: int, values: dict[str, An
     """Write `values` and count the revision, which the draft's ETag shows."""
     statement = update(prompts).where(_C.id == prompt_id)
     connection.execute(statement.values(updated_at=now, revision=_C.revision + 1, **values))
+
+
+def put_labels(connection: Connection, *, prompt_id: int, labels: Labels) -> None:
+    """Replace the labels of a prompt that this transaction has locked; the draft and its ETag stay as they are."""
+    queries.update_rows(connection, prompts, {"id": prompt_id}, labels=labels)
 
 
 def archive_prompt(connection: Connection, *, project_id: int, prompt_id: int, now: datetime) -> bool:

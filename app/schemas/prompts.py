@@ -11,6 +11,7 @@ from app.models.prompts import PromptHead, PromptListing
 from app.rendering.render import keys_in
 from app.schemas.answer import Answer, boolean, choice, fields_of, integer, itself, listing, many, one, part, text
 from app.schemas.base import Identifier, QueryBoolean, StrictBoolean, StrictSchema, Text
+from app.schemas.labels import ChosenVersion
 from app.schemas.language_models import LanguageModel, ModelConfigSchema, ModelName
 from app.schemas.placeholders import Placeholders, PlaceholderSchema, PlaceholdersUsed, Selections
 from app.services.prompts.content import PromptContent, with_defaults
@@ -60,17 +61,15 @@ class DraftChangeSchema(_PromptSchema):
         return DraftChange(**data)
 
 
-class WhichVersionQuery(StrictSchema):
-    """With a `commitHash`, `productive` is ignored."""
+class WhichVersionQuery(ChosenVersion):
+    """The query of a prompt."""
 
     productive = QueryBoolean(load_default=True)
-    commit_hash = Text(load_default=None)
 
 
-class RenderSchema(StrictSchema):
+class RenderSchema(ChosenVersion):
     selections = Selections(data_key="placeholders", load_default=dict)
     productive = StrictBoolean(load_default=True)
-    commit_hash = Text(load_default=None, allow_none=True)
 
 
 class PageQuery(StrictSchema):
@@ -139,13 +138,17 @@ class VersionEntry(Answer):
     author = one(Author, allow_none=True, get=lambda version: None if version.author_id is None else version)
 
 
-class Version(Answer):
+class ListedVersion(Answer):
     head = part(VersionEntry, "head")
+    labels = many(text())
+
+
+class Version(ListedVersion):
     parent_commit_hash = text(attribute="head.parent_hash", allow_none=True)
     content = part(Content, "content")
 
 
-Versions = listing("versions", VersionEntry)
+Versions = listing("versions", ListedVersion)
 
 
 class Branch(Answer):

@@ -6,7 +6,7 @@ import binascii
 import re
 from base64 import b64decode
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from marshmallow import ValidationError, fields, post_load, validates
@@ -16,6 +16,7 @@ from app.chat import File
 from app.models.runs import RunRow, StoredCost, StoredFile, StoredToolCall
 from app.schemas.answer import Answer, answer_of, boolean, fields_of, integer, many, mapping, one, text
 from app.schemas.base import BoundedList, Identifier, StrictBoolean, StrictSchema, Text
+from app.schemas.labels import ChosenVersion
 from app.schemas.language_models import ModelName
 from app.schemas.placeholders import PlaceholdersUsed, Selections
 from app.services.runs import RunCommand
@@ -46,27 +47,21 @@ class FileSchema(StrictSchema):
         return File(data["file_name"].strip() or "file", media_type, content)
 
 
-class RunRequest(StrictSchema):
-    """The body of Run Prompt; loads to `RunCommand`."""
+class RunRequest(ChosenVersion):
+    """The body of Run Prompt."""
+
+    command: ClassVar = RunCommand
 
     prompt_id = Identifier(data_key="id", required=True)
     question = Text(required=True)
     files = BoundedList(fields.Nested(FileSchema), maximum=FILES_MAX, into=tuple, load_default=tuple)
     selections = Selections(data_key="placeholders", load_default=dict)
     productive = StrictBoolean(load_default=True)
-    commit_hash = Text(load_default=None)
-    memory_key = Text(load_default=None)
 
     @validates("question")
     def _short_enough(self, question: str, **_: Any) -> None:
         if len(question.encode()) > QUESTION_MAX:
             raise ValidationError(f"Longer than {QUESTION_MAX} bytes; send it as a file.")
-
-    @post_load
-    def _command(self, data: dict[str, Any], **_: Any) -> RunCommand:
-        memory_key = data.pop("memory_key")
-        remembered = {} if memory_key is None else {"memory_key": memory_key}
-        return RunCommand(**data | {"selections": remembered | data["selections"]})
 
 
 def _decode(text: str) -> tuple[str, bytes]:

@@ -39,6 +39,7 @@ from app.services.operations.overview import OverviewService
 from app.services.operations.readiness import Doctor, Readiness
 from app.services.operations.setup import SetupService
 from app.services.prompts.editor import PromptEditor, VersionService
+from app.services.prompts.labels import LabelService
 from app.services.prompts.service import PromptService
 from app.services.replays.calibrations import CalibrationService
 from app.services.replays.cases import TestCaseService
@@ -95,6 +96,7 @@ class Services:
     export: ExportService
     ingest: IngestService
     keys: KeyService
+    labels: LabelService
     logs: LogService
     masking: MaskingRules
     metrics: MetricsService

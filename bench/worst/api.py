@@ -26,6 +26,11 @@ plain(f"GET {PROMPT}", f"GET {PROMPT}/versions", name="a big one", ids=BIG)
 plain(f"GET {PROMPT}", name="the draft of a big one", query="productive=false", ids=BIG)
 plain(f"GET {PROMPT}/versions/{{commit_hash}}", name="a big one", ids=BIG | {"commit_hash": "{big_first}"})
 plain(f"POST {PROMPT}/versions/{{commit_hash}}/restore", name="a big one", ids=BIG | {"commit_hash": "{big_first}"})
+LABEL = f"{PROMPT}/labels/{{label}}"
+FIRST_LABEL = BIG | {"label": f"{0:064}"}
+plain(f"GET {PROMPT}/labels", name="as many as a prompt may have", ids=BIG)
+plain(f"GET {LABEL}", f"DELETE {LABEL}", name="one of as many as a prompt may have", ids=FIRST_LABEL)
+plain(f"GET {PROMPT}", name="by one of many labels", query=f"label={1:064}&splitKey=" + "x" * 2_000, ids=BIG)
 plain(f"GET {PROMPT}/test-cases", f"GET {PROMPT}/replays", query="limit=200")
 plain(f"GET {PROMPT}/replay-history", f"GET {PROMPT}/judge-agreement")
 plain("GET /api/v1/replays/{replay_id}", "POST /api/v1/replays/{replay_id}/cancel")
@@ -134,6 +139,11 @@ def long_render(stage: Stage) -> Ask:
 def commit(stage: Stage) -> Ask:
     made = stage.made("/api/v1/prompts", texts.big_prompt() | {"commit": False})
     return sends({"message": "x" * 500}, ids={"prompt_id": made["prompt"]["id"]})
+
+
+@worst(f"PUT {LABEL}", "one of as many as a prompt may have")
+def label(stage: Stage) -> Ask:
+    return sends({"commitHash": stage.ids["big_first"], "share": 0.5}, ids=BIG | {"label": f"{1:064}"})
 
 
 @worst("POST /api/v1/prompts", "128 tools")

@@ -16,6 +16,7 @@ from app.http.route_table import RoutedApp
 from app.process.application import build_app
 from app.process.bootstrap import freeze_gc
 from app.services.accounts.sign_in_attempts import Origin
+from app.services.prompts.labels import LABELS_MAX
 from app.web.cookies import SESSION_COOKIE
 from app.web.forms import csrf_token
 from bench.worst import texts
@@ -112,6 +113,8 @@ def _big_prompt(made: Stage) -> Mapping[str, Any]:
     first = made.world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"]
     made.world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": texts.changed(body["value"])})
     made.made(f"/api/v1/prompts/{prompt_id}/commit", {})
+    for number in range(LABELS_MAX):
+        made.world.put(f"/api/v1/prompts/{prompt_id}/labels/{number:064}", json={"commitHash": first})
     return {"big_prompt": prompt_id, "big_first": first}
 
 

@@ -32,6 +32,7 @@ NOTHING: dict[str, Any] = {
     "invitation_id": 2**62,
     "user_id": 2**62,
     "step": 0,
+    "label": "nowhere",
     "kind": "sessions",
     "token": "0" * 43,
     "name": "app.css",

@@ -31,6 +31,7 @@ class Project(Protocol):
 
     def get(self, path: str) -> Answered: ...
     def post(self, path: str, *, json: Any) -> Answered: ...
+    def put(self, path: str, *, json: Any) -> Answered: ...
     def send(self, batch: bytes) -> Answered: ...
 
 
@@ -52,6 +53,7 @@ def everything(world: Project) -> dict[str, Any]:
         "key_id": _made(world, "/api/v1/api-keys", {"name": MARK})["id"],
         "replay_id": _replayed(world, case["id"]),
         "calibration_id": _calibrated(world, case["id"]),
+        "label": _labelled(world, prompt),
         "step": 0,
         "kind": "sessions",
     }
@@ -71,6 +73,13 @@ def organization(world: Project) -> dict[str, Any]:
 
 def new_prompt() -> dict[str, Any]:
     return {"name": MARK, "value": f"Know all about the {MARK}, be {{{{tone}}}}.", "placeholders": [PLACEHOLDER]}
+
+
+def _labelled(world: Project, prompt: str) -> str:
+    body = {"commitHash": world.get(prompt).json["commitHash"]}
+    labelled = world.put(f"{prompt}/labels/{MARK}", json=body)
+    assert labelled.status_code == 200, labelled.text
+    return MARK
 
 
 def _replayed(world: Project, test_case_id: int) -> int:

@@ -137,6 +137,7 @@ OF_PROMPT = (
     "test_cases",
     "draft_snapshots",
     "runs",
+    "label_versions",
     "prompt_versions",
 )
 # Runs and batches that were under way at an erasure may still store rows for this time; a run may take a day.

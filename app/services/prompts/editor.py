@@ -22,6 +22,7 @@ from app.services.prompts import drafts
 from app.services.prompts.content import PromptContent
 from app.services.prompts.drafts import DraftChange, NewPrompt, checked
 from app.services.prompts.service import PromptReader, PromptView, RenderedPrompt
+from app.services.prompts.splits import labels_by_hash
 from app.timestamps import Now
 
 _ASSERTION = ("assertion_type", "assertion_value")
@@ -138,8 +139,15 @@ def _parts(content: PromptContent) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionView:
+class ListedVersion:
+    """A version with the names of the labels that point to it."""
+
     head: VersionHead
+    labels: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionView(ListedVersion):
     content: PromptContent
 
 
@@ -179,17 +187,20 @@ class VersionService:
         self.epochs.end(project_id)
         return self.get(project_id=project_id, prompt_id=prompt_id, commit_hash=commit_hash)
 
-    def list(self, *, project_id: int, prompt_id: int) -> list[VersionHead]:
+    def list(self, *, project_id: int, prompt_id: int) -> list[ListedVersion]:
         """Return the versions, newest first."""
         with self.database.read() as connection:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
-            return prompt_versions.list_versions(connection, prompt_id=head.id)
+            versions = prompt_versions.list_versions(connection, prompt_id=head.id)
+        names = labels_by_hash(head.labels)
+        return [ListedVersion(version, names.get(version.commit_hash, [])) for version in versions]
 
     def get(self, *, project_id: int, prompt_id: int, commit_hash: str) -> VersionView:
         with self.database.read() as connection:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             version = self.reader.pinned(connection, head, commit_hash)
-            return VersionView(version.row, self.reader.content_of(connection, head, version))
+            content = self.reader.content_of(connection, head, version)
+        return VersionView(version.row, labels_by_hash(head.labels).get(commit_hash, []), content)
 
     def restore(
         self,

@@ -22,6 +22,7 @@ from app.rendering.render import Placeholder, Rendered, render
 from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
 from app.services.prompts.content import PromptContent, Version, content_of, parse_placeholders
+from app.services.prompts.splits import ByLabel, commit_hash_of
 
 CACHED_CHARACTERS = 8_000_000
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -37,14 +38,22 @@ class PromptReader:
         )
 
     def read(
-        self, connection: Connection, *, project_id: int, prompt_id: int, productive: bool, commit_hash: str | None
+        self,
+        connection: Connection,
+        *,
+        project_id: int,
+        prompt_id: int,
+        productive: bool,
+        commit_hash: str | None,
+        by_label: ByLabel | None = None,
     ) -> tuple[PromptHead, PromptContent]:
-        """Return the version of `commit_hash`; without it the newest version if `productive`, else the draft.
+        """Return the version of the label or `commit_hash`; else the newest one if `productive`, else the draft.
 
         A prompt that was never committed has only its draft.
         """
-        if productive or commit_hash is not None:
+        if productive or commit_hash is not None or by_label is not None:
             head = self.head(connection, project_id=project_id, prompt_id=prompt_id)
+            commit_hash = commit_hash_of(head.labels, by_label) if by_label else commit_hash
             version = (
                 self.newest(connection, head) if commit_hash is None else self.pinned(connection, head, commit_hash)
             )
@@ -183,25 +192,38 @@ class PromptService:
         prompt_id: int,
         productive: bool,
         commit_hash: str | None = None,
+        by_label: ByLabel | None = None,
         require_committed: bool = False,
         epoch: bytes = b"",
     ) -> PromptContent:
-        """Return the content that runs: the version of `commit_hash`, else the newest one, else the draft.
+        """Return the content that runs: the version of the label or `commit_hash`, else the newest one, else the draft.
 
-        Without `productive` and `commit_hash` it is the draft.
+        Without `productive`, a label and `commit_hash` it is the draft.
 
-        `NotFound` for a prompt or version that is not there, and, with `require_committed`, for a productive use
+        `NotFound` for a prompt, version or label that is not there, and, with `require_committed`, for a productive use
         of a prompt that was never committed.
         """
         view = self.get(
-            project_id=project_id, prompt_id=prompt_id, productive=productive, commit_hash=commit_hash, epoch=epoch
+            project_id=project_id,
+            prompt_id=prompt_id,
+            productive=productive,
+            commit_hash=commit_hash,
+            by_label=by_label,
+            epoch=epoch,
         )
         if require_committed and productive and view.content.commit_hash is None:
             raise NotFound("The prompt has no committed version: commit it, or send productive: false.")
         return view.content
 
     def get(
-        self, *, project_id: int, prompt_id: int, productive: bool, commit_hash: str | None = None, epoch: bytes = b""
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        productive: bool,
+        commit_hash: str | None = None,
+        by_label: ByLabel | None = None,
+        epoch: bytes = b"",
     ) -> PromptView:
         """Return the prompt with the content that runs, or with its draft.
 
@@ -209,17 +231,22 @@ class PromptService:
         remembers are current. Without it they are read from the database. A change whose process died between its
         commit and the end of the epoch shows within `REMEMBERED_S`; it was acknowledged to nobody.
         """
-        committed = productive or commit_hash is not None
-        if committed and epoch and (view := self._remembered(project_id, prompt_id, commit_hash, epoch)):
+        committed = productive or commit_hash is not None or by_label is not None
+        if committed and epoch and (view := self._remembered(project_id, prompt_id, commit_hash, by_label, epoch)):
             return view
         read_at = self._monotonic()
         with self._database.read() as connection:
             head, content = self._reader.read(
-                connection, project_id=project_id, prompt_id=prompt_id, productive=productive, commit_hash=commit_hash
+                connection,
+                project_id=project_id,
+                prompt_id=prompt_id,
+                productive=productive,
+                commit_hash=commit_hash,
+                by_label=by_label,
             )
         if epoch and content.commit_hash is not None:
             known = _KnownHead(head, epoch, read_at + REMEMBERED_S)
-            self._heads.put(prompt_id, known, weight=1000 + len(head.assertion_value))
+            self._heads.put(prompt_id, known, weight=1000 + len(head.assertion_value) + 500 * len(head.labels))
         return PromptView(head, content)
 
     def render(
@@ -230,20 +257,29 @@ class PromptService:
         selections: Mapping[str, str],
         productive: bool,
         commit_hash: str | None = None,
+        by_label: ByLabel | None = None,
         epoch: bytes = b"",
     ) -> RenderedPrompt:
         """Render the content; `selections` maps a placeholder's key to the name of one of its values."""
         content = self.content(
-            project_id=project_id, prompt_id=prompt_id, productive=productive, commit_hash=commit_hash, epoch=epoch
+            project_id=project_id,
+            prompt_id=prompt_id,
+            productive=productive,
+            commit_hash=commit_hash,
+            by_label=by_label,
+            epoch=epoch,
         )
         return RenderedPrompt(content, self._render(content, selections))
 
-    def _remembered(self, project_id: int, prompt_id: int, commit_hash: str | None, epoch: bytes) -> PromptView | None:
+    def _remembered(
+        self, project_id: int, prompt_id: int, commit_hash: str | None, by_label: ByLabel | None, epoch: bytes
+    ) -> PromptView | None:
         known = self._heads.get(prompt_id)
         is_current = known is not None and known.epoch == epoch and self._monotonic() < known.until
         self._on_lookup(is_current)
         if known is None or not is_current or known.head.project_id != project_id:
             return None
+        commit_hash = commit_hash_of(known.head.labels, by_label) if by_label else commit_hash
         content = self._reader.remembered(known.head, commit_hash)
         return PromptView(known.head, content) if content else None
 

@@ -16,11 +16,12 @@ from app.providers.types import Credential, ModelRef, ModelRequest
 from app.rendering.render import Placeholder, fill, to_xml
 from app.services.prompts.content import PromptContent, parse_config
 from app.services.prompts.drafts import check_filled_length
+from app.services.prompts.splits import ByLabel
 
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """`selections` maps a placeholder's key to the name of a value; `commit_hash` beats `productive`.
+    """`selections` maps a placeholder's key to the name of a value; a label or `commit_hash` beats `productive`.
 
     `stream` has the answer's pieces kept for a while as the model writes them, for whoever follows the run.
     """
@@ -31,6 +32,7 @@ class RunCommand:
     selections: dict[str, str] = field(default_factory=dict)
     productive: bool = True
     commit_hash: str | None = None
+    by_label: ByLabel | None = None
     stream: bool = False
 
 

@@ -152,6 +152,7 @@ class RunService:
             prompt_id=command.prompt_id,
             productive=command.productive,
             commit_hash=command.commit_hash,
+            by_label=command.by_label,
             require_committed=True,
             epoch=epoch,
         )

@@ -21,6 +21,7 @@ from app.redis_store.epochs import REMEMBERED_S, Epochs
 from app.services.language_models.service import ModelService
 from app.services.prompts.editor import VersionService
 from app.services.prompts.service import PromptReader, PromptService
+from app.services.prompts.splits import ByLabel
 from tests.support.waiting import free_port
 from tests.support.world import World, new_world
 
@@ -54,11 +55,13 @@ class Process:
         with self.world.container.database.read() as connection:
             yield connection
 
-    def text(self, prompt_id: int, project_id: int | None = None) -> str:
-        """The newest version's, asked for as a request does that has just been counted."""
+    def text(self, prompt_id: int, project_id: int | None = None, by_label: ByLabel | None = None) -> str:
+        """The newest version's or a label's, asked for as a request does that has just been counted."""
         project_id = project_id or self.world.project_id
         epoch = self.world.container.limiter.hit("anybody", project_id=project_id).epoch
-        return self.prompts.content(project_id=project_id, prompt_id=prompt_id, productive=True, epoch=epoch).value
+        return self.prompts.content(
+            project_id=project_id, prompt_id=prompt_id, productive=True, by_label=by_label, epoch=epoch
+        ).value
 
 
 @pytest.fixture
@@ -92,6 +95,40 @@ def test_a_commit_is_seen_at_once(world: World, process: Process, prompt_id: int
     for value in ("three", "four"):
         commit(world, prompt_id, value)
         assert process.text(prompt_id) == value
+
+
+def test_a_moved_label_is_seen_at_once_and_costs_no_question_to_the_database(
+    world: World, process: Process, prompt_id: int
+) -> None:
+    versions = world.get(f"{PROMPTS}/{prompt_id}/versions").json["versions"]
+    newest, first = (version["commitHash"] for version in versions)
+    for commit_hash, value in ((first, "one"), (newest, "two"), (first, "one")):
+        put_label(world, prompt_id, commit_hash)
+        assert process.text(prompt_id, by_label=ByLabel("production")) == value
+
+        reads = process.reads
+        assert process.text(prompt_id, by_label=ByLabel("production")) == value
+        assert process.reads == reads
+
+
+def test_a_split_and_a_deletion_of_a_label_are_seen_at_once(world: World, process: Process, prompt_id: int) -> None:
+    versions = world.get(f"{PROMPTS}/{prompt_id}/versions").json["versions"]
+    newest, first = (version["commitHash"] for version in versions)
+    by_labels = [ByLabel("production", f"user {number}") for number in range(20)]
+    put_label(world, prompt_id, first)
+    assert {process.text(prompt_id, by_label=by_label) for by_label in by_labels} == {"one"}
+
+    put_label(world, prompt_id, newest, share=0.5)
+    assert {process.text(prompt_id, by_label=by_label) for by_label in by_labels} == {"one", "two"}
+
+    world.delete(f"{PROMPTS}/{prompt_id}/labels/production")
+    with pytest.raises(NotFound):
+        process.text(prompt_id, by_label=ByLabel("production"))
+
+
+def put_label(world: World, prompt_id: int, commit_hash: str, **body: float) -> None:
+    moved = world.put(f"{PROMPTS}/{prompt_id}/labels/production", json={"commitHash": commit_hash, **body})
+    assert moved.status_code == 200, moved.text
 
 
 def archive(world: World, prompt_id: int) -> Any:

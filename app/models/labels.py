@@ -1,0 +1,84 @@
+"""Labels of prompts: names, such as `production`, that point to a version and that callers use instead of its hash.
+
+The labels of a prompt are a column of its row, which each use of the prompt reads anyway. The table has the versions
+that a label has pointed to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+from sqlalchemy import Column, Connection, ForeignKey, UniqueConstraint, exists, select
+from sqlalchemy.engine import Dialect
+
+from app.models import queries
+from app.models.base import BigInt, Json, Timestamp, exact, new_table
+
+NAME_MAX = 64
+
+
+class Split(msgspec.Struct, frozen=True):
+    """The version that a share of the keys gets; `share` is above 0 and below 1."""
+
+    commit_hash: str
+    share: float
+
+
+class Label(msgspec.Struct, frozen=True):
+    """A label and the version that it points to. `previous` is the hash that it pointed to before, None at first.
+
+    A guarded label moves only to a version that passed an experiment.
+    """
+
+    name: str
+    commit_hash: str
+    updated_at: datetime
+    guarded: bool = False
+    split: Split | None = None
+    previous: str | None = None
+
+
+Labels = Mapping[str, Label]
+_DECODER = msgspec.json.Decoder(list[Label])
+
+
+class LabelsJson(Json):
+    """Labels by their names, stored as a list in the order of the names; NULL stands for none."""
+
+    cache_ok = True
+
+    def process_bind_param(self, value: Labels | None, dialect: Dialect) -> str | None:
+        return super().process_bind_param([value[name] for name in sorted(value)] if value else None, dialect)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Labels:
+        return {} if value is None else {label.name: label for label in _DECODER.decode(value)}
+
+
+label_versions = new_table(
+    "label_versions",
+    Column("prompt_id", BigInt, ForeignKey("prompts.id"), nullable=False),
+    Column("label", exact(NAME_MAX), nullable=False),
+    Column("commit_hash", exact(64), nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    UniqueConstraint("prompt_id", "label", "commit_hash"),
+)
+
+
+def add_version(connection: Connection, *, prompt_id: int, label: Label) -> None:
+    """Remember that the label points to its version."""
+    key = {"prompt_id": prompt_id, "label": label.name, "commit_hash": label.commit_hash}
+    queries.put_row(connection, label_versions, key=key, new={"created_at": label.updated_at})
+
+
+def has_pointed_to(connection: Connection, *, prompt_id: int, label: str, commit_hash: str) -> bool:
+    """Return True if the label pointed to the version at any time since it was made."""
+    c = label_versions.c
+    found = exists().where(c.prompt_id == prompt_id, c.label == label, c.commit_hash == commit_hash)
+    return bool(connection.scalar(select(found)))
+
+
+def forget_versions(connection: Connection, *, prompt_id: int, label: str) -> None:
+    """Remove the versions of a label that is deleted: one of the same name begins anew."""
+    queries.delete_rows(connection, label_versions, prompt_id=prompt_id, label=label)

@@ -1,0 +1,88 @@
+"""Labels of prompts, and the choice of a version by label or commit hash."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from marshmallow import ValidationError, fields, post_load, validate, validates_schema
+
+from app.models import labels
+from app.schemas.answer import Answer, answer_of, boolean, listing, one, text, time
+from app.schemas.base import Identifier, JsonNumber, StrictBoolean, StrictSchema, Text
+from app.services.prompts.labels import LabelMove
+from app.services.prompts.splits import ByLabel
+
+RESERVED = ("draft", "latest", "productive")
+REASON = 500
+
+
+class LabelName(fields.String):
+    """The name of a label."""
+
+    documented: ClassVar = {"not": {"enum": [*RESERVED]}}
+
+    def __init__(self, **options: Any) -> None:
+        pattern = rf"[A-Za-z0-9._-]{{1,{labels.NAME_MAX}}}\Z"
+        error = f"Must be 1 to {labels.NAME_MAX} letters, digits, dots, underscores or hyphens."
+        super().__init__(validate=[validate.Regexp(pattern, error=error), _not_reserved], **options)
+
+
+def _not_reserved(name: str) -> None:
+    if name in RESERVED:
+        raise ValidationError(f"{name!r} is reserved.")
+
+
+class LabelPath(StrictSchema):
+    """The name of a label in an address."""
+
+    label = LabelName(required=True)
+
+
+class ChosenVersion(StrictSchema):
+    """A version by label or commit hash. With either of them `productive` is ignored.
+
+    At a split of the label `memoryKey`, else `splitKey`, decides which version it is.
+    """
+
+    commit_hash = Text(load_default=None, allow_none=True)
+    label = LabelName(load_default=None, allow_none=True)
+    split_key = Text(load_default=None, allow_none=True)
+    memory_key = Text(load_default=None, allow_none=True)
+
+    @validates_schema
+    def _one_of_both(self, data: dict[str, Any], **_kwargs: Any) -> None:
+        if data.get("label") is not None and data.get("commit_hash") is not None:
+            raise ValidationError("Send a label or a commitHash, not both.", "label")
+
+    @post_load
+    def make_command(self, data: dict[str, Any], **kwargs: Any) -> Any:
+        label, split_key, memory_key = (data.pop(name) for name in ("label", "split_key", "memory_key"))
+        if "selections" in data and memory_key is not None:
+            data["selections"] = {"memory_key": memory_key} | data["selections"]
+        data["by_label"] = None if label is None else ByLabel(label, memory_key or split_key)
+        return super().make_command(data, **kwargs)
+
+
+class LabelMoveSchema(StrictSchema):
+    command: ClassVar = LabelMove
+
+    commit_hash = Text(required=True)
+    share = JsonNumber(
+        load_default=None,
+        allow_none=True,
+        validate=validate.Range(0, 1, min_inclusive=False, max_inclusive=False),
+    )
+    experiment_id = Identifier(load_default=None, allow_none=True)
+    guarded = StrictBoolean(load_default=None, allow_none=True)
+    override = Text(load_default=None, allow_none=True, minimum=1, maximum=REASON, trim=True)
+
+
+class Label(Answer):
+    label = text(attribute="name")
+    commit_hash = text()
+    guarded = boolean()
+    split = one(answer_of(labels.Split, "LabelSplit"), allow_none=True)
+    updated_at = time()
+
+
+Labels = listing("labels", Label)

@@ -1,0 +1,202 @@
+"""Labels of prompts: points them to versions, splits them, and holds the guarded ones to passed experiments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from msgspec.structs import replace
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Conflict, Forbidden, Invalid, require
+from app.models import audit_log, experiments, labels, prompt_versions, prompts
+from app.models.audit_log import SYSTEM, Action, Actor
+from app.models.experiments import Evidence
+from app.models.labels import Label, Split
+from app.models.prompts import PromptRow
+from app.redis_store.epochs import Epochs
+from app.services.prompts.service import PromptReader
+from app.services.prompts.splits import find_label
+from app.timestamps import Now
+
+# All labels of a prompt are read with it.
+LABELS_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMove:
+    """A version to point a label to, or with `share` to give to that share of the keys.
+
+    `guarded` None leaves the guard as it is. `override` is the reason to move a guarded label without an experiment.
+    """
+
+    commit_hash: str
+    share: float | None = None
+    experiment_id: int | None = None
+    guarded: bool | None = None
+    override: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelService:
+    """Callers that take `may_override` say if the actor has the rights of an admin."""
+
+    database: Database
+    now: Now
+    reader: PromptReader
+    epochs: Epochs
+
+    def list(self, *, project_id: int, prompt_id: int) -> list[Label]:
+        """Return the labels in the order of their names."""
+        with self.database.read() as connection:
+            return [*self.reader.head(connection, project_id=project_id, prompt_id=prompt_id).labels.values()]
+
+    def get(self, *, project_id: int, prompt_id: int, name: str) -> Label:
+        with self.database.read() as connection:
+            head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+        return find_label(head.labels, name)
+
+    def move(
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        name: str,
+        move: LabelMove,
+        may_override: bool = False,
+        actor: Actor = SYSTEM,
+    ) -> Label:
+        """Make or move the label; a move that changes nothing is none.
+
+        `NotFound` for a version or an experiment of another prompt, `Conflict` for a split of a label that points
+        nowhere and for a guarded label without a passed experiment, `Forbidden` for who may not override the guard.
+        """
+
+        def work(connection: Connection) -> Label:
+            prompt = _locked(connection, project_id, prompt_id)
+            self.reader.pinned(connection, prompt, move.commit_hash)
+            old, now = prompt.labels.get(name), self.now()
+            new = _moved(prompt, name, move, now)
+            if not may_override:
+                _check_rights(old, move)
+            if move.experiment_id is not None:
+                _evidence(connection, prompt, move.experiment_id)
+            if old is not None:
+                _check_guard(connection, prompt, old, move)
+            if old is not None and new == replace(old, updated_at=now):
+                return old
+            prompts.put_labels(connection, prompt_id=prompt_id, labels={**prompt.labels, name: new})
+            labels.add_version(connection, prompt_id=prompt_id, label=new)
+            action = Action.LABEL_CHANGED if old and _target(old) == _target(new) else Action.LABEL_MOVED
+            details = _details(old, new, move)
+            audit_log.note(connection, now, actor, action, prompt.name, details, project_id=project_id)
+            return new
+
+        label = self.database.retrying(work)
+        self.epochs.end(project_id)
+        return label
+
+    def delete(
+        self, *, project_id: int, prompt_id: int, name: str, may_override: bool = False, actor: Actor = SYSTEM
+    ) -> None:
+        """Delete the label; `Forbidden` for a guarded one and who may not override the guard."""
+
+        def work(connection: Connection) -> None:
+            prompt = _locked(connection, project_id, prompt_id)
+            old = find_label(prompt.labels, name)
+            if old.guarded and not may_override:
+                raise Forbidden(f"The label {name} is guarded: to delete it takes the scope admin.")
+            left = {other: label for other, label in prompt.labels.items() if other != name}
+            prompts.put_labels(connection, prompt_id=prompt_id, labels=left)
+            labels.forget_versions(connection, prompt_id=prompt_id, label=name)
+            action, details = Action.LABEL_DELETED, {"label": name, "old": old.commit_hash[:8]}
+            audit_log.note(connection, self.now(), actor, action, prompt.name, details, project_id=project_id)
+
+        self.database.retrying(work)
+        self.epochs.end(project_id)
+
+
+def _locked(connection: Connection, project_id: int, prompt_id: int) -> PromptRow:
+    found = prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
+    return require(found, "There is no such prompt.")
+
+
+def _moved(prompt: PromptRow, name: str, move: LabelMove, now: datetime) -> Label:
+    """Return the label after the move."""
+    old = prompt.labels.get(name)
+    if old is None:
+        if move.share is not None:
+            raise Conflict(f"The label {name} points to no version yet: send commitHash without share first.")
+        if len(prompt.labels) >= LABELS_MAX:
+            raise Invalid(f"label: A prompt has at most {LABELS_MAX} labels; delete one first.")
+        return Label(name, move.commit_hash, now, guarded=bool(move.guarded))
+    guarded = old.guarded if move.guarded is None else move.guarded
+    if move.share is not None:
+        return replace(old, updated_at=now, guarded=guarded, split=Split(move.commit_hash, move.share))
+    previous = old.previous if move.commit_hash == old.commit_hash else old.commit_hash
+    return Label(name, move.commit_hash, now, guarded=guarded, previous=previous)
+
+
+def _target(label: Label) -> tuple[str, Split | None]:
+    return label.commit_hash, label.split
+
+
+def _check_rights(old: Label | None, move: LabelMove) -> None:
+    """Raise `Forbidden` for a move that takes the rights of an admin."""
+    if move.override is not None:
+        raise Forbidden("To override the guard of a label takes the scope admin.")
+    if old is not None and old.guarded and move.guarded is False:
+        raise Forbidden("To switch off the guard of a label takes the scope admin.")
+
+
+def _check_guard(connection: Connection, prompt: PromptRow, old: Label, move: LabelMove) -> None:
+    """Raise `Conflict` for a move to a version that is new to the guarded label and passed no experiment."""
+    if not old.guarded or move.guarded is False or move.override is not None or not goes_further(old, move):
+        return
+    if labels.has_pointed_to(connection, prompt_id=prompt.id, label=old.name, commit_hash=move.commit_hash):
+        return
+    versions = f"version {move.commit_hash[:8]} against version {old.commit_hash[:8]}"
+    if move.experiment_id is None:
+        raise Conflict(f"The label {old.name} is guarded: send experimentId, a passed experiment of {versions}.")
+    evidence = _evidence(connection, prompt, move.experiment_id)
+    if not evidence.passed:
+        raise Conflict(f"experimentId: The experiment has not passed; {old.name} is guarded.")
+    sides = [
+        prompt_versions.content_hash_of(connection, prompt_id=prompt.id, commit_hash=commit_hash)
+        for commit_hash in (move.commit_hash, old.commit_hash)
+    ]
+    if sides != [evidence.candidate, evidence.baseline]:
+        raise Conflict(f"experimentId: The label {old.name} is guarded and needs an experiment of {versions}.")
+
+
+def goes_further(old: Label, move: LabelMove) -> bool:
+    """Return True if the move gives its version to keys that do not have it yet."""
+    if move.commit_hash == old.commit_hash:
+        return False
+    split = old.split
+    return move.share is None or split is None or split.commit_hash != move.commit_hash or split.share < move.share
+
+
+def _evidence(connection: Connection, prompt: PromptRow, experiment_id: int) -> Evidence:
+    found = experiments.find_evidence(connection, prompt_id=prompt.id, experiment_id=experiment_id)
+    return require(found, "The prompt has no such experiment.")
+
+
+def _details(old: Label | None, new: Label, move: LabelMove) -> dict[str, Any]:
+    """Return what the audit log tells about a move."""
+    details: dict[str, Any] = {"label": new.name, "old": _words(old), "new": _words(new)}
+    if new.guarded != (old is not None and old.guarded):
+        details["guarded"] = new.guarded
+    if move.experiment_id is not None:
+        details["experiment"] = move.experiment_id
+    return details | ({"reason": move.override} if move.override is not None else {})
+
+
+def _words(label: Label | None) -> str:
+    """Return the versions of a label in words: "4f53a0c1, 0.1 of the keys 9be2d7aa"."""
+    if label is None:
+        return "nothing"
+    split = f", {label.split.share:g} of the keys {label.split.commit_hash[:8]}" if label.split else ""
+    return label.commit_hash[:8] + split

@@ -1,0 +1,244 @@
+"""A guarded label moves only to a version that passed an experiment against the one that the label points to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from falcon.testing import Result
+
+from app.models import prompt_versions
+from app.models.experiments import experiments
+from app.models.queries import insert_row
+from tests.integration.prompts.test_labels import moved, new_prompt, put, with_scopes
+from tests.support.world import World, new_world
+
+
+@pytest.fixture
+def prompt(world: World) -> tuple[str, list[str]]:
+    """The address and the three versions of a prompt whose guarded label `production` points to the first one."""
+    path, hashes = new_prompt(world)
+    moved(world, path, hashes[0], guarded=True)
+    return path, hashes
+
+
+def experiment(
+    world: World,
+    path: str,
+    candidate: str,
+    baseline: str | None,
+    *,
+    status: str = "finished",
+    verdict: str | None = "passed",
+) -> int:
+    """Store an experiment of two versions; returns its id."""
+    prompt_id, now = int(path.rpartition("/")[2]), world.container.now()
+    with world.container.database.write() as connection:
+
+        def snapshot(commit_hash: str) -> int:
+            row = prompt_versions.find_version(connection, prompt_id=prompt_id, commit_hash=commit_hash)
+            assert row is not None
+            values = {
+                "prompt_id": prompt_id,
+                "fingerprint": prompt_versions.content_hash_of(
+                    connection, prompt_id=prompt_id, commit_hash=commit_hash
+                ),
+                "value": row.value,
+                "language_model_id": row.language_model_id,
+                "config": row.config,
+                "placeholders": row.placeholders,
+                "instruction_format": "XML",
+            }
+            return prompt_versions.put_snapshot(connection, values=values)
+
+        return insert_row(
+            connection,
+            experiments,
+            project_id=world.project_id,
+            prompt_id=prompt_id,
+            status=status,
+            verdict=verdict,
+            candidate_kind="version",
+            candidate_commit=candidate,
+            candidate_snapshot_id=snapshot(candidate),
+            baseline_commit=baseline,
+            baseline_snapshot_id=None if baseline is None else snapshot(baseline),
+            design={},
+            cases=[],
+            models=[],
+            created_at=now,
+        )
+
+
+def refused(answer: Result, status: int, word: str) -> None:
+    assert (answer.status_code, word in answer.json["error"]) == (status, True), answer.text
+
+
+def test_the_first_version_of_a_guarded_label_needs_no_experiment(world: World, prompt: tuple[str, list[str]]) -> None:
+    path, hashes = prompt
+    label = world.get(f"{path}/labels/production").json
+    assert (label["guarded"], label["commitHash"]) == (True, hashes[0])
+
+
+@pytest.mark.parametrize("body", [{}, {"share": 0.1}], ids=["whole", "split"])
+def test_a_move_without_an_experiment_is_refused(
+    world: World, prompt: tuple[str, list[str]], body: dict[str, Any]
+) -> None:
+    path, hashes = prompt
+    before = world.get(f"{path}/labels").json
+
+    refused(put(world, path, hashes[1], **body), 409, "experimentId")
+
+    assert world.get(f"{path}/labels").json == before
+    assert moved(world, path, hashes[0]) == before["labels"][0]
+
+
+@pytest.mark.parametrize("body", [{}, {"share": 0.1}], ids=["whole", "split"])
+def test_a_passed_experiment_moves_the_label(world: World, prompt: tuple[str, list[str]], body: dict[str, Any]) -> None:
+    path, hashes = prompt
+    passed = experiment(world, path, hashes[1], hashes[0])
+
+    label = moved(world, path, hashes[1], experimentId=passed, **body)
+
+    assert label["guarded"]
+    assert label["split"] == ({"commitHash": hashes[1], "share": 0.1} if body else None)
+    assert label["commitHash"] == hashes[0 if body else 1]
+
+
+@pytest.mark.parametrize(
+    ("candidate", "baseline", "status", "verdict"),
+    [
+        (1, 0, "finished", "failed"),
+        (1, 0, "finished", "inconclusive"),
+        (1, 0, "running", None),
+        (1, 0, "cancelled", "passed"),
+        (2, 0, "finished", "passed"),
+        (1, 2, "finished", "passed"),
+        (0, 1, "finished", "passed"),
+        (1, None, "finished", "passed"),
+    ],
+)
+def test_another_experiment_than_a_passed_one_of_both_versions_is_refused(
+    world: World, prompt: tuple[str, list[str]], candidate: int, baseline: int | None, status: str, verdict: str | None
+) -> None:
+    path, hashes = prompt
+    against = None if baseline is None else hashes[baseline]
+    made = experiment(world, path, hashes[candidate], against, status=status, verdict=verdict)
+
+    refused(put(world, path, hashes[1], experimentId=made), 409, "experimentId")
+    assert world.get(f"{path}/labels/production").json["commitHash"] == hashes[0]
+
+
+def test_an_experiment_of_another_prompt_is_not_found(world: World, prompt: tuple[str, list[str]]) -> None:
+    path, hashes = prompt
+    other, _ = new_prompt(world)
+    stranger = new_world(world.container)
+    elsewhere, _ = new_prompt(stranger)
+    foreign = [
+        experiment(world, other, hashes[1], hashes[0]),
+        experiment(stranger, elsewhere, hashes[1], hashes[0]),
+        2**62,
+    ]
+
+    answers = [put(world, path, hashes[1], experimentId=made) for made in foreign]
+    assert {(answer.status_code, answer.text) for answer in answers} == {(404, answers[-1].text)}
+    assert put(world, path, hashes[0], "unguarded", experimentId=foreign[0]).status_code == 404
+
+
+def test_moving_back_needs_nothing(world: World, prompt: tuple[str, list[str]]) -> None:
+    path, hashes = prompt
+    moved(world, path, hashes[1], experimentId=experiment(world, path, hashes[1], hashes[0]))
+    moved(world, path, hashes[2], experimentId=experiment(world, path, hashes[2], hashes[1]))
+
+    for back in (hashes[0], hashes[2], hashes[1]):
+        assert moved(world, path, back)["commitHash"] == back
+
+
+def test_a_version_that_had_only_a_share_is_none_to_move_back_to(world: World, prompt: tuple[str, list[str]]) -> None:
+    path, hashes = prompt
+    made = experiment(world, path, hashes[1], hashes[0])
+    moved(world, path, hashes[1], share=0.5, experimentId=made)
+    moved(world, path, hashes[0])
+
+    refused(put(world, path, hashes[1]), 409, "experimentId")
+
+
+def test_a_share_shrinks_without_an_experiment_and_grows_with_one(world: World, prompt: tuple[str, list[str]]) -> None:
+    path, hashes = prompt
+    made = experiment(world, path, hashes[1], hashes[0])
+    moved(world, path, hashes[1], share=0.2, experimentId=made)
+
+    assert moved(world, path, hashes[1], share=0.1)["split"]["share"] == 0.1
+    refused(put(world, path, hashes[1], share=0.3), 409, "experimentId")
+    assert moved(world, path, hashes[1], share=0.3, experimentId=made)["split"]["share"] == 0.3
+    refused(put(world, path, hashes[2], share=0.1), 409, "experimentId")
+
+
+def test_only_an_admin_overrides_the_guard_and_says_why(world: World, prompt: tuple[str, list[str]]) -> None:
+    path, hashes = prompt
+    writer = with_scopes(world, "read", "write", "run", "ingest")
+
+    refused(put(writer, path, hashes[1], override="It is on fire."), 403, "admin")
+    refused(put(writer, path, hashes[1], guarded=False), 403, "admin")
+    refused(put(writer, path, hashes[0], guarded=False), 403, "admin")
+    assert writer.delete(f"{path}/labels/production").status_code == 403
+    assert world.get(f"{path}/labels/production").json["commitHash"] == hashes[0]
+
+    label = moved(world, path, hashes[1], override="It is on fire.")
+    assert (label["commitHash"], label["guarded"]) == (hashes[1], True)
+
+
+def test_an_admin_switches_the_guard_off(world: World, prompt: tuple[str, list[str]]) -> None:
+    path, hashes = prompt
+
+    assert not moved(world, path, hashes[0], guarded=False)["guarded"]
+
+    writer = with_scopes(world, "read", "write")
+    assert moved(writer, path, hashes[2], guarded=False)["commitHash"] == hashes[2]
+    assert writer.delete(f"{path}/labels/production").status_code == 204
+
+
+def test_a_guard_that_is_switched_on_holds_from_the_next_move_on(world: World) -> None:
+    path, hashes = new_prompt(world)
+    moved(world, path, hashes[0])
+    moved(world, path, hashes[1], guarded=True)
+
+    refused(put(world, path, hashes[2]), 409, "experimentId")
+    assert moved(world, path, hashes[0])["guarded"]
+
+
+def test_a_label_that_is_deleted_and_made_again_has_no_past(world: World, prompt: tuple[str, list[str]]) -> None:
+    path, hashes = prompt
+    assert world.delete(f"{path}/labels/production").status_code == 204
+    moved(world, path, hashes[1], guarded=True)
+
+    refused(put(world, path, hashes[0]), 409, "experimentId")
+
+
+def test_each_move_is_in_the_audit_log_with_the_reason_of_an_override(
+    world: World, prompt: tuple[str, list[str]]
+) -> None:
+    path, hashes = prompt
+    made = experiment(world, path, hashes[1], hashes[0])
+    moved(world, path, hashes[1], share=0.25, experimentId=made)
+    moved(world, path, hashes[1], share=0.25, experimentId=made)
+    put(world, path, hashes[2])
+    moved(world, path, hashes[2], override="It is on fire.")
+    moved(world, path, hashes[2], guarded=False)
+    world.delete(f"{path}/labels/production")
+
+    page = world.container.services.audit.page(organization_id=world.organization_id, limit=50, cursor=None)
+    entries = [entry for entry in reversed(page.entries) if entry.action.startswith("label.")]
+    short = [commit_hash[:8] for commit_hash in hashes]
+    split = f"{short[0]}, 0.25 of the keys {short[1]}"
+    label = {"label": "production"}
+    assert [(entry.action, entry.details) for entry in entries] == [
+        ("label.moved", label | {"old": "nothing", "new": short[0], "guarded": True}),
+        ("label.moved", label | {"old": short[0], "new": split, "experiment": made}),
+        ("label.moved", label | {"old": split, "new": short[2], "reason": "It is on fire."}),
+        ("label.changed", label | {"old": short[2], "new": short[2], "guarded": False}),
+        ("label.deleted", label | {"old": short[2]}),
+    ]
+    assert {(entry.subject, entry.actor_name, entry.project_id) for entry in entries} == {
+        ("Concierge", "test", world.project_id)
+    }

@@ -7,7 +7,7 @@ wait for batches and runs on behalf of their callers.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from app.redis_store.broker import MAX_AGE_MS, WakingBroker
 from app.redis_store.middleware import owned
 from app.services.accounts.projects import Owners
 from app.services.data.masking import MaskingRules
+from app.services.experiments.advance import ExperimentAdvancer
 from app.services.replays.claims import ReplaySweeper
 from app.services.runs import RunService, Started
 from app.services.runs.following import shortened, still_in_work
@@ -62,8 +63,18 @@ def _replay(broker: RedisBroker, services: Services) -> ReplayActor:
     @dramatiq.actor(broker=broker, queue_name="replays", max_retries=3, time_limit=3_600_000, **RETRIED)
     def replay(replay_id: int) -> None:
         services.replay_player.play(replay_id)
+        _send_replays(broker, replay, services.owners, services.experiment_advancer.replay_ended(replay_id))
 
     return replay
+
+
+def _send_replays(broker: RedisBroker, actor: ReplayActor, owners: Owners, replay_ids: Sequence[int]) -> None:
+    """Send the replays' messages. While Redis or the database is away they wait for the clock's next sweep."""
+    try:
+        for replay_id, organization_id in owners.of_replays(replay_ids).items():
+            broker.enqueue(owned(actor.message(replay_id), organization_id))
+    except (redis.RedisError, Unavailable) as error:
+        log.warning("replays_not_sent", replay_ids=replay_ids, error=str(error))
 
 
 def _run_prompt(broker: RedisBroker, services: Services) -> RunActor:
@@ -147,17 +158,29 @@ class ReplayDelivery:
     sweeper: ReplaySweeper
 
     def send(self, replay_ids: Iterable[int]) -> None:
-        """Send the replays' messages. While Redis or the database is away they wait for the clock's next sweep."""
-        ids = list(replay_ids)
-        try:
-            for replay_id, organization_id in self.owners.of_replays(ids).items():
-                self.broker.enqueue(owned(self.actor.message(replay_id), organization_id))
-        except (redis.RedisError, Unavailable) as error:
-            log.warning("replays_not_sent", replay_ids=ids, error=str(error))
+        _send_replays(self.broker, self.actor, self.owners, list(replay_ids))
 
     def sweep(self) -> None:
         """Send the replays again that were left behind; the clock calls it."""
         self.send(self.sweeper.sweep())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentDelivery:
+    replays: ReplayDelivery
+    advancer: ExperimentAdvancer
+
+    def advance(self, experiment_id: int) -> None:
+        """Advance the experiment and send its replays. While the database is away the clock does it later."""
+        try:
+            self.replays.send(self.advancer.advance(experiment_id))
+        except Unavailable as error:
+            log.warning("experiment_not_advanced", experiment_id=experiment_id, error=str(error))
+
+    def sweep(self) -> None:
+        """Advance the experiments that were left behind; the clock calls it."""
+        for experiment_id in self.advancer.behind():
+            self.advance(experiment_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

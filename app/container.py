@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.actors import Actors, BatchDelivery, ReplayDelivery, RunDelivery
+from app.actors import Actors, BatchDelivery, ExperimentDelivery, ReplayDelivery, RunDelivery
 from app.redis_store.rate import RateLimiter
 from app.services.runs.following import Follower
 from app.services.wiring import Backends, Services
@@ -22,6 +22,7 @@ class Container(Backends):
     run_delivery: RunDelivery
     run_follower: Follower
     replay_delivery: ReplayDelivery
+    experiment_delivery: ExperimentDelivery
 
     def close(self) -> None:
         """End the threads and connections of this process; its workers must have ended."""

@@ -6,7 +6,19 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from app.api import calibrations, cases, health, labels, language_models, organization, prompts, replays, runs, traces
+from app.api import (
+    calibrations,
+    cases,
+    experiments,
+    health,
+    labels,
+    language_models,
+    organization,
+    prompts,
+    replays,
+    runs,
+    traces,
+)
 from app.api.openapi import ApiDocsPage, OpenApi
 from app.api.operation import Limits, Resource, bound
 from app.container import Container
@@ -18,6 +30,7 @@ VERSION = f"{PROMPT}/versions/{{commit_hash}}"
 TEST_CASE = f"/api/v1/test-cases/{ID % 'test_case_id'}"
 REPLAY = f"/api/v1/replays/{ID % 'replay_id'}"
 CALIBRATION = f"/api/v1/calibrations/{ID % 'calibration_id'}"
+EXPERIMENT = f"/api/v1/experiments/{ID % 'experiment_id'}"
 RUN = f"/api/v1/runs/{ID % 'run_id'}"
 SESSION = "/api/v1/sessions/{session_id}"
 PROJECT = f"/api/v1/projects/{ID % 'project_id'}"
@@ -48,6 +61,9 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{TEST_CASE}/calibrations", calibrations.TestCaseCalibrations),
     (CALIBRATION, calibrations.CalibrationResource),
     (f"{CALIBRATION}/accept", calibrations.AcceptedProposals),
+    (f"{PROMPT}/experiments", experiments.PromptExperiments),
+    (EXPERIMENT, experiments.ExperimentResource),
+    (f"{EXPERIMENT}/cancel", experiments.ExperimentCancellation),
     (f"{PROMPT}/replays", replays.PromptReplays),
     (f"{PROMPT}/replay-history", replays.ReplayHistoryResource),
     (f"{PROMPT}/judge-agreement", replays.JudgeAgreementResource),

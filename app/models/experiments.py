@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -15,17 +16,27 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    Text,
     UniqueConstraint,
+    exists,
+    func,
+    insert,
     select,
+    type_coerce,
+    update,
 )
 
-from app.models import queries
+from app.experiments.types import Verdict
 from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
 from app.models.prompt_versions import draft_snapshots
-from app.models.replays import CandidateKind
+from app.models.queries import KEYS_PER_STATEMENT, columns_of, find_row, list_rows, newest_first, pieces
+from app.models.replays import UNFINISHED, CandidateKind, replays
 
 Status = Literal["queued", "running", "finished", "cancelled", "error"]
-Verdict = Literal["passed", "failed", "inconclusive"]
+# The statuses of replays that say how the candidate did.
+COUNTED = ("passed", "failed", "needs_review")
+# Of one content and test case; more than any experiment wants.
+REUSABLE_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +52,10 @@ class ExperimentRow:
     candidate_kind: Annotated[CandidateKind, exact(8)]
     candidate_commit: Annotated[str | None, exact(64)]
     candidate_snapshot_id: Annotated[int, BigInt, ForeignKey("draft_snapshots.id")]
+    candidate_fingerprint: str
     baseline_commit: Annotated[str | None, exact(64)]
     baseline_snapshot_id: Annotated[int | None, BigInt, ForeignKey("draft_snapshots.id")]
+    baseline_fingerprint: str | None
     # The model that judges, chosen when the experiment was started; none where it is null.
     judge_model_id: Annotated[int | None, BigInt]
     # The numbers that it was asked for with, as in the API.
@@ -50,9 +63,15 @@ class ExperimentRow:
     # Replays that have ended, and those that are planned so far.
     done: Annotated[int, Integer, DefaultClause("0")]
     total: Annotated[int, Integer, DefaultClause("0")]
+    # The JSON of `app.services.experiments.findings.Summary` when it was advanced last.
+    summary: Annotated[dict[str, Any], Json]
     created_at: Annotated[datetime, Timestamp]
     started_at: Annotated[datetime | None, Timestamp]
     finished_at: Annotated[datetime | None, Timestamp]
+
+    @property
+    def finished(self) -> bool:
+        return self.status not in UNFINISHED
 
 
 experiments = new_table(
@@ -62,7 +81,7 @@ experiments = new_table(
     Column("cases", LongJson, nullable=False),
     # [{"languageModelName", "snapshotId"}] of the models that are compared besides.
     Column("models", Json, nullable=False),
-    # What it found, which outlives its replays; NULL until it has ended.
+    # What it found about each test case, which outlives its replays; NULL until it has ended.
     Column("result", LongJson),
     Index("ix_experiments_prompt_id_id", "prompt_id", "id"),
     Index("ix_experiments_project_id_created_at", "project_id", "created_at"),
@@ -70,7 +89,8 @@ experiments = new_table(
 )
 
 
-# The replays of experiments; a replay that is used again belongs to several.
+# The replays of experiments; a replay that is used again belongs to several. Arms of the same content have the replays
+# of the first of them.
 experiment_replays = new_table(
     "experiment_replays",
     Column("experiment_id", BigInt, nullable=False),
@@ -86,6 +106,189 @@ experiment_replays = new_table(
     UniqueConstraint("experiment_id", "arm", "test_case_id", "ordinal"),
     Index("ix_experiment_replays_replay_id", "replay_id"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedRow:
+    """A replay of an experiment; `status` is None for one that was removed."""
+
+    arm: int
+    test_case_id: int
+    ordinal: int
+    replay_id: int
+    reused: bool
+    status: str | None
+    violated: bool
+    attempts: int
+    prompt_tokens: int
+    completion_tokens: int
+    prompt_cost_usd: float
+    completion_cost_usd: float
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The test cases and models of an experiment, as they are stored."""
+
+    cases: list[dict[str, Any]]
+    models: list[dict[str, Any]]
+
+
+_E, _L, _R = experiments.c, experiment_replays.c, replays.c
+_CANDIDATE, _BASELINE = draft_snapshots.alias("candidate"), draft_snapshots.alias("baseline")
+_FINGERPRINTS = {
+    "candidate_fingerprint": _CANDIDATE.c.fingerprint,
+    "baseline_fingerprint": _BASELINE.c.fingerprint,
+}
+_ROW = (
+    select(*columns_of(ExperimentRow, experiments, **_FINGERPRINTS))
+    .join(_CANDIDATE, _CANDIDATE.c.id == _E.candidate_snapshot_id)
+    .outerjoin(_BASELINE, _BASELINE.c.id == _E.baseline_snapshot_id)
+)
+_LINK = {name: _L[name] for name in ("arm", "test_case_id", "ordinal", "replay_id", "reused")}
+_COUNTS = ("attempts", "prompt_tokens", "completion_tokens", "prompt_cost_usd", "completion_cost_usd")
+_FOUND = {name: func.coalesce(_R[name], 0) for name in _COUNTS} | {
+    "violated": func.coalesce(type_coerce(_R.violations, Text) != "[]", False)
+}
+_PLAYED = (
+    select(*columns_of(PlayedRow, replays, **_LINK, **_FOUND))
+    .select_from(experiment_replays)
+    .outerjoin(replays, replays.c.id == _L.replay_id)
+    .order_by(_L.arm, _L.test_case_id, _L.ordinal)
+)
+
+
+def find_experiment(connection: Connection, *, project_id: int, experiment_id: int) -> ExperimentRow | None:
+    return find_row(connection, ExperimentRow, _ROW.where(_E.id == experiment_id, _E.project_id == project_id))
+
+
+def find_unfinished(connection: Connection, *, experiment_id: int) -> ExperimentRow | None:
+    return find_row(connection, ExperimentRow, _ROW.where(_E.id == experiment_id, _E.status.in_(UNFINISHED)))
+
+
+def contents_of(connection: Connection, *, experiment_id: int) -> Contents:
+    return Contents(*connection.execute(select(_E.cases, _E.models).where(_E.id == experiment_id)).one())
+
+
+def result_of(connection: Connection, *, experiment_id: int) -> dict[str, Any] | None:
+    """Return the JSON of its `app.services.experiments.findings.Findings`, None until it has ended."""
+    found: dict[str, Any] | None = connection.scalar(select(_E.result).where(_E.id == experiment_id))
+    return found
+
+
+def list_experiments(
+    connection: Connection, *, prompt_id: int, before_id: int | None, limit: int
+) -> list[ExperimentRow]:
+    """List a prompt's experiments, newest first."""
+    statement = newest_first(_ROW.where(_E.prompt_id == prompt_id), _E.id, before_id=before_id, limit=limit)
+    return list_rows(connection, ExperimentRow, statement)
+
+
+def played_of(connection: Connection, *, experiment_id: int) -> list[PlayedRow]:
+    """List an experiment's replays, by arm and test case, in order of ordinal."""
+    return list_rows(connection, PlayedRow, _PLAYED.where(_L.experiment_id == experiment_id))
+
+
+def count_replays(connection: Connection, *, experiment_id: int) -> int:
+    return int(connection.scalars(select(func.count()).where(_L.experiment_id == experiment_id)).one())
+
+
+def unfinished_of_replay(connection: Connection, *, replay_id: int) -> list[int]:
+    """Return the ids of the unfinished experiments that a replay belongs to."""
+    linked = select(_L.experiment_id).where(_L.replay_id == replay_id)
+    return list(connection.scalars(select(_E.id).where(_E.id.in_(linked), _E.status.in_(UNFINISHED)).order_by(_E.id)))
+
+
+def unfinished_behind(connection: Connection) -> list[int]:
+    """Return the ids of the unfinished experiments that have to go on.
+
+    A replay has ended since they were advanced last, or none is in work.
+    """
+    ended = func.count(_L.id) - func.coalesce(func.sum(type_coerce(_R.status.in_(UNFINISHED), Integer)), 0)
+    behind = (
+        select(_E.id)
+        .outerjoin(experiment_replays, _L.experiment_id == _E.id)
+        .outerjoin(replays, _R.id == _L.replay_id)
+        .where(_E.status.in_(UNFINISHED))
+        .group_by(_E.id, _E.done)
+        .having((ended != _E.done) | (ended == func.count(_L.id)))
+    )
+    return list(connection.scalars(behind.order_by(_E.id)))
+
+
+def lock_unfinished(connection: Connection, *, experiment_id: int) -> bool:
+    """Keep others from changing the experiment until the commit; False when it has ended, or there is none."""
+    statement = select(_E.id).where(_E.id == experiment_id, _E.status.in_(UNFINISHED)).with_for_update()
+    return connection.execute(statement).one_or_none() is not None
+
+
+def add_replays(connection: Connection, links: Sequence[dict[str, Any]]) -> None:
+    """Make replays parts of an experiment; `links` have the columns of `experiment_replays`."""
+    for some in pieces(links):
+        connection.execute(insert(experiment_replays), list(some))
+
+
+def change_experiment(connection: Connection, *, experiment_id: int, values: dict[str, Any]) -> None:
+    connection.execute(update(experiments).where(_E.id == experiment_id).values(values))
+
+
+def cancel_replays(connection: Connection, *, experiment_id: int, now: datetime) -> None:
+    """Cancel the replays of an experiment that have not ended and belong to no other unfinished experiment."""
+    other = experiment_replays.alias("other")
+    elsewhere = (
+        select(other.c.replay_id)
+        .join(experiments, _E.id == other.c.experiment_id)
+        .where(_E.id != experiment_id, _E.status.in_(UNFINISHED))
+    )
+    own = select(_L.replay_id).where(_L.experiment_id == experiment_id, _L.replay_id.not_in(elsewhere))
+    ids = list(connection.scalars(own.join(replays, _R.id == _L.replay_id).where(_R.status.in_(UNFINISHED))))
+    for some in pieces(sorted(ids)):
+        unfinished = update(replays).where(_R.id.in_(some), _R.status.in_(UNFINISHED))
+        connection.execute(unfinished.values(status="cancelled", finished_at=now))
+
+
+def reusable_replays(
+    connection: Connection,
+    *,
+    draft_snapshot_id: int,
+    case_snapshot_ids: Collection[int],
+    judge_model_id: int | None,
+    since: datetime,
+) -> dict[int, list[int]]:
+    """Return, by test case's snapshot, the ids of the first replays of this content that ended with a result."""
+    nth = func.row_number().over(partition_by=_R.case_snapshot_id, order_by=_R.id).label("nth")
+    found: dict[int, list[int]] = {}
+    for some in pieces(sorted(case_snapshot_ids)):
+        alike = select(_R.case_snapshot_id, _R.id, nth).where(
+            _R.case_snapshot_id.in_(some),
+            _R.draft_snapshot_id == draft_snapshot_id,
+            _R.judge_model_id.is_not_distinct_from(judge_model_id),
+            _R.status.in_(COUNTED),
+            _R.finished_at >= since,
+        )
+        ranked = alike.subquery()
+        for row in connection.execute(select(ranked).where(ranked.c.nth <= REUSABLE_MAX).order_by(ranked.c.id)):
+            found.setdefault(row[0], []).append(row[1])
+    return found
+
+
+def first_error(connection: Connection, *, replay_ids: Collection[int]) -> str | None:
+    statement = select(_R.error).where(_R.id.in_(sorted(replay_ids)[:KEYS_PER_STATEMENT]), _R.error.is_not(None))
+    return connection.scalar(statement.order_by(_R.id).limit(1))
+
+
+def violations_of(connection: Connection, *, replay_ids: Collection[int]) -> dict[int, list[dict[str, Any]]]:
+    """Return the violations of replays, by id."""
+    statement = select(_R.id, _R.violations).where(_R.id.in_(sorted(replay_ids))).order_by(_R.id)
+    return {row[0]: row[1] or [] for row in connection.execute(statement)}
+
+
+def in_unfinished_experiment(replay_id: Any) -> Any:
+    """Return the condition that the replay of a column is a part of an unfinished experiment."""
+    linked = select(_L.id).join(experiments, _E.id == _L.experiment_id)
+    return exists(linked.where(_L.replay_id == replay_id, _E.status.in_(UNFINISHED)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,4 +313,4 @@ def find_evidence(connection: Connection, *, prompt_id: int, experiment_id: int)
         .outerjoin(baseline, baseline.c.id == c.baseline_snapshot_id)
         .where(c.id == experiment_id, c.prompt_id == prompt_id)
     )
-    return queries.find_row(connection, Evidence, statement)
+    return find_row(connection, Evidence, statement)

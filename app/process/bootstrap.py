@@ -9,7 +9,7 @@ from pathlib import Path
 import structlog
 
 from app import __version__, actors
-from app.actors import BatchDelivery, ReplayDelivery, RunDelivery
+from app.actors import BatchDelivery, ExperimentDelivery, ReplayDelivery, RunDelivery
 from app.container import Container
 from app.db import Database, build_database
 from app.metrics import Metrics, provider_call, registry
@@ -67,6 +67,9 @@ def bootstrap(
     services = wiring.build(backends)
     declared = actors.declare(backends.broker, services)
     broker, owners = backends.broker, services.owners
+    replay_delivery = ReplayDelivery(
+        broker=broker, actor=declared.replay, owners=owners, sweeper=services.replay_sweeper
+    )
     return Container(
         **{field.name: getattr(backends, field.name) for field in fields(backends)},
         limiter=RateLimiter(backends.redis.quick, settings.rate_limit, uncounted=backends.metrics),
@@ -90,9 +93,8 @@ def bootstrap(
             read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
             wait_s=settings.run_wait_s,
         ),
-        replay_delivery=ReplayDelivery(
-            broker=broker, actor=declared.replay, owners=owners, sweeper=services.replay_sweeper
-        ),
+        replay_delivery=replay_delivery,
+        experiment_delivery=ExperimentDelivery(replays=replay_delivery, advancer=services.experiment_advancer),
     )
 
 

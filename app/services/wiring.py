@@ -32,6 +32,8 @@ from app.services.accounts.sign_ins import SignInService
 from app.services.data.export import ExportService
 from app.services.data.masking import MaskingRules
 from app.services.data.removal import DataPolicyService, DeletionService, RetentionService
+from app.services.experiments.advance import ExperimentAdvancer
+from app.services.experiments.service import ExperimentService
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService, OwnModelService
 from app.services.operations.metrics import MetricsService
@@ -93,6 +95,8 @@ class Services:
     data_policies: DataPolicyService
     deletion: DeletionService
     doctor: Doctor
+    experiment_advancer: ExperimentAdvancer
+    experiments: ExperimentService
     export: ExportService
     ingest: IngestService
     keys: KeyService

@@ -39,6 +39,9 @@ plain("POST /api/v1/test-cases/{test_case_id}/replays", f"POST {PROMPT}/replays"
 plain("POST /api/v1/replays/{replay_id}/steps/{step}/accept")
 plain("POST /api/v1/test-cases/{test_case_id}/calibrations", "GET /api/v1/calibrations/{calibration_id}")
 plain("POST /api/v1/calibrations/{calibration_id}/accept")
+plain(f"POST {PROMPT}/experiments", "GET /api/v1/experiments/{experiment_id}")
+plain(f"GET {PROMPT}/experiments", query="limit=200")
+plain("POST /api/v1/experiments/{experiment_id}/cancel")
 plain("GET /api/v1/runs/{run_id}", "GET /api/v1/runs/{run_id}/events")
 plain(
     "GET /api/v1/usage",

@@ -51,6 +51,7 @@ def upgrade() -> None:
         sa.Column("design", types.Json(), nullable=False),
         sa.Column("done", sa.Integer(), server_default="0", nullable=False),
         sa.Column("total", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("summary", types.Json(), nullable=False),
         sa.Column("created_at", types.Timestamp(), nullable=False),
         sa.Column("started_at", types.Timestamp(), nullable=True),
         sa.Column("finished_at", types.Timestamp(), nullable=True),

@@ -25,6 +25,7 @@ NOTHING: dict[str, Any] = {
     "test_case_id": 2**62,
     "replay_id": 2**62,
     "calibration_id": 2**62,
+    "experiment_id": 2**62,
     "key_id": 2**62,
     "vendor": "DEEPSEEK",
     "model_id": 2**62,

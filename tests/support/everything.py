@@ -54,6 +54,7 @@ def everything(world: Project) -> dict[str, Any]:
         "replay_id": _replayed(world, case["id"]),
         "calibration_id": _calibrated(world, case["id"]),
         "label": _labelled(world, prompt),
+        "experiment_id": _experimented(world, prompt_id),
         "step": 0,
         "kind": "sessions",
     }
@@ -103,3 +104,12 @@ def _calibrated(world: Project, test_case_id: int) -> int:
     wait_until(lambda: world.get(path).json["status"] not in ("queued", "running"), path)
     calibration_id: int = accepted.json["id"]
     return calibration_id
+
+
+def _experimented(world: Project, prompt_id: int) -> int:
+    accepted = world.post(f"/api/v1/prompts/{prompt_id}/experiments", json={"detect": 0.9})
+    assert accepted.status_code == 202, accepted.text
+    path = accepted.headers["Location"]
+    wait_until(lambda: world.get(path).json["finishedAt"], path)
+    experiment_id: int = accepted.json["id"]
+    return experiment_id

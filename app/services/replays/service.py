@@ -179,7 +179,7 @@ class ReplayService:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             return JudgeAgreement(*replays.judge_agreement(connection, prompt_id=prompt_id))
 
-    def _judge(
+    def judge(
         self, connection: Connection, organization_id: int, own: LanguageModel, name: str | None
     ) -> LanguageModel | None:
         """Return the named model, else the prompt's own where it can judge. Raises `Invalid` if the named one can't."""
@@ -231,13 +231,13 @@ class ReplayService:
         Raises `Invalid` if a model has to judge and none can.
         """
         head, content = candidate.head, candidate.content
-        judge = self._judge(connection, head.organization_id, content.model, judge_model)
+        judge = self.judge(connection, head.organization_id, content.model, judge_model)
         if judge is None:
-            _require_no_judge(connection, head.project_id, dict(steps))
+            require_no_judge(connection, head.project_id, dict(steps))
         shared = {
             "project_id": head.project_id,
             "prompt_id": head.id,
-            "draft_snapshot_id": prompt_versions.put_snapshot(connection, values=_snapshot(candidate)),
+            "draft_snapshot_id": put_content(connection, candidate),
             "candidate_kind": candidate.kind,
             "candidate_commit": candidate.commit_hash,
             "judge_model_id": judge and judge.id,
@@ -248,7 +248,7 @@ class ReplayService:
         return [insert_row(connection, replays.replays, **queued, **each) for each in values]
 
 
-def _require_no_judge(connection: Connection, project_id: int, test_case_ids: Iterable[int]) -> None:
+def require_no_judge(connection: Connection, project_id: int, test_case_ids: Iterable[int]) -> None:
     """Raise `Invalid` if a test case can't do without a model that judges, saying what to set."""
     for test_case_id in test_case_ids:
         row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id)
@@ -270,15 +270,17 @@ def _chosen(steps: Mapping[int, int], test_case_ids: Sequence[int] | None) -> Ma
     return {test_case_id: steps[test_case_id] for test_case_id in chosen}
 
 
-def _snapshot(candidate: CandidateContent) -> dict[str, Any]:
+def put_content(connection: Connection, candidate: CandidateContent) -> int:
+    """Store the candidate's content, unless it is stored already; returns the id of its snapshot."""
     columns = drafts.columns(candidate.content)
     del columns["fallback_model_id"]  # a replay judges the prompt's own model
-    return {
+    values = {
         **columns,
         "prompt_id": candidate.head.id,
         "instruction_format": candidate.content.instruction_format,
         "fingerprint": candidate.fingerprint,
     }
+    return prompt_versions.put_snapshot(connection, values=values)
 
 
 def _of_version(connection: Connection, prompt_id: int, filters: ReplayFilter, commit_hash: str) -> ReplayFilter:

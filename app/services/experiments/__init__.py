@@ -1,0 +1,1 @@
+"""Experiments: a candidate and a baseline replayed until the difference between them is decided."""

@@ -1,0 +1,250 @@
+"""Advances experiments: adds the replays that are wanted next, or ends them. Nobody owns an experiment.
+
+Whoever sees that a replay has ended advances its experiments; the clock advances those that were left behind. What is
+to be done is found out without a lock. It is done under the lock of the experiment's row, if nothing was added to it
+meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import structlog
+from msgspec import to_builtins
+from sqlalchemy import Connection
+
+from app.coalesce import Coalescer
+from app.db import Database
+from app.experiments.types import Decision
+from app.metrics import Metrics
+from app.metrics.registry import EXPERIMENTS
+from app.models import experiments
+from app.models.experiments import ExperimentRow
+from app.models.queries import insert_row
+from app.models.replays import replays
+from app.services.experiments.findings import findings_of, summary_of, violating
+from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
+from app.services.experiments.standing import Standing, Wanted
+from app.timestamps import Now
+
+log = structlog.get_logger(__name__)
+
+# Replays of one experiment that wait or are played at once, so that others get their turn between them.
+IN_WORK_MAX = 32
+# More than the rounds of any experiment; beyond it the clock goes on.
+STEPS_AT_ONCE = 300
+WAIT_S = 60.0
+# The results of earlier replays are used again for so long.
+REUSED_FOR = timedelta(days=7)
+Decisions = Mapping[int, Decision]
+SIDES = {CANDIDATE: "candidate", BASELINE: "baseline"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The next change of an experiment: results to use again, replays to add, or the columns of its end.
+
+    `total` is the number of replays that are planned so far.
+    """
+
+    total: int
+    summary: dict[str, Any]
+    reused: Sequence[tuple[Wanted, int]] = ()
+    added: Sequence[Wanted] = ()
+    end: dict[str, Any] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class ExperimentAdvancer:
+    database: Database
+    now: Now
+    metrics: Metrics
+    _together: Coalescer[int, list[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._together = Coalescer(self._advance_all, wait_s=WAIT_S)
+
+    def advance(self, experiment_id: int) -> list[int]:
+        """Do what is next; returns the ids of the replays whose messages the caller is to send.
+
+        Threads that advance the same experiment at the same time share one look at its replays.
+        """
+        return self._together(experiment_id)
+
+    def replay_ended(self, replay_id: int) -> list[int]:
+        """Advance the experiments that a replay belongs to; returns the ids of the replays to send."""
+        with self.database.read() as connection:
+            ids = experiments.unfinished_of_replay(connection, replay_id=replay_id)
+        return [each for experiment_id in ids for each in self.advance(experiment_id)]
+
+    def behind(self) -> list[int]:
+        """Return the ids of the unfinished experiments that somebody has to advance."""
+        with self.database.read() as connection:
+            return experiments.unfinished_behind(connection)
+
+    def standing(self, connection: Connection, row: ExperimentRow) -> Standing:
+        contents = experiments.contents_of(connection, experiment_id=row.id)
+        return Standing(Plan.of(row, contents), experiments.played_of(connection, experiment_id=row.id))
+
+    def summary(self, connection: Connection, standing: Standing, decisions: Decisions) -> dict[str, Any]:
+        """Return the JSON of the summary of what was found so far."""
+        replay_ids = [row.replay_id for row in violating(standing)]
+        violations = experiments.violations_of(connection, replay_ids=replay_ids)
+        found: dict[str, Any] = to_builtins(summary_of(standing, decisions, violations))
+        return found
+
+    def cancel(self, experiment_id: int) -> bool:
+        """End the experiment with what it has and no verdict; False when it has ended before."""
+        for _ in range(STEPS_AT_ONCE):
+            with self.database.read() as connection:
+                row = experiments.find_unfinished(connection, experiment_id=experiment_id)
+                if row is None:
+                    return False
+                standing = self.standing(connection, row)
+                decisions = standing.decisions()
+                summary = self.summary(connection, standing, decisions)
+            step = Step(len(standing.replays), summary, end=_end(standing, decisions, status="cancelled"))
+            if self._done(standing, step) is not None:
+                return True
+        return False
+
+    def _advance_all(self, experiment_ids: Sequence[int]) -> list[list[int]]:
+        """Advance each of the experiments once; of equal ids, the first gets the replays to send."""
+        sent = {experiment_id: self._advance(experiment_id) for experiment_id in dict.fromkeys(experiment_ids)}
+        return [sent.pop(experiment_id, []) for experiment_id in experiment_ids]
+
+    def _advance(self, experiment_id: int) -> list[int]:
+        for _ in range(STEPS_AT_ONCE):
+            with self.database.read() as connection:
+                row = experiments.find_unfinished(connection, experiment_id=experiment_id)
+                if row is None:
+                    return []
+                standing = self.standing(connection, row)
+                step = self._next(connection, standing)
+            added = self._done(standing, step)
+            if added is not None and not step.reused:
+                return added
+        return []
+
+    def _next(self, connection: Connection, standing: Standing) -> Step:
+        decisions = standing.decisions(standing.exhausted)
+        wanted = standing.wanted(decisions)
+        is_over = not wanted and not standing.in_work
+        if is_over and not _decided(decisions):
+            decisions = standing.decisions(f"{standing.errors} replays ended without a result")
+        step = Step(len(standing.replays) + len(wanted), self.summary(connection, standing, decisions))
+        if (arm := standing.fruitless(is_over=is_over)) is not None:
+            reason = self._no_result(connection, standing, arm)
+            return replace(step, end=_end(standing, decisions, status="error", reason=reason))
+        if _decided(decisions):
+            own = decisions[CANDIDATE]
+            end = _end(standing, decisions, status="finished", verdict=own.verdict, reason=own.reason)
+            return replace(step, end=end)
+        if reused := self._reusable(connection, standing, wanted):
+            return replace(step, reused=reused)
+        return replace(step, added=wanted[: max(0, IN_WORK_MAX - standing.in_work)])
+
+    def _no_result(self, connection: Connection, standing: Standing, arm: int) -> str:
+        replay_ids = [row.replay_id for row in standing.replays if row.arm == standing.plan.played_arms[arm]]
+        error = experiments.first_error(connection, replay_ids=replay_ids)
+        return f"No replay of the {SIDES[arm]} has a result: {error or 'they were cancelled or removed.'}"
+
+    def _reusable(
+        self, connection: Connection, standing: Standing, wanted: Sequence[Wanted]
+    ) -> list[tuple[Wanted, int]]:
+        """Return the wanted replays whose results are there, with the ids of those that have them."""
+        plan = standing.plan
+        if not plan.numbers.reuse or not wanted:
+            return []
+        linked = {row.replay_id for row in standing.replays}
+        found: list[tuple[Wanted, int]] = []
+        for arm in sorted({each.series.arm for each in wanted}):
+            own = [each for each in wanted if each.series.arm == arm]
+            known = experiments.reusable_replays(
+                connection,
+                draft_snapshot_id=plan.snapshots[arm],
+                case_snapshot_ids={plan.case(each.series).snapshot_id for each in own},
+                judge_model_id=plan.row.judge_model_id,
+                since=self.now() - REUSED_FOR,
+            )
+            for each in own:
+                free = (id_ for id_ in known.get(plan.case(each.series).snapshot_id, ()) if id_ not in linked)
+                if (replay_id := next(free, None)) is not None:
+                    linked.add(replay_id)
+                    found.append((each, replay_id))
+        return found
+
+    def _done(self, standing: Standing, step: Step) -> list[int] | None:
+        """Make the change; returns the ids of the replays that were added. None if others were quicker."""
+        added = self.database.retrying(partial(self._store, standing=standing, step=step))
+        if step.end is not None and added is not None:
+            outcome = step.end.get("verdict") or step.end["status"]
+            log.info("experiment", experiment_id=standing.plan.row.id, outcome=outcome)
+            self.metrics.count(EXPERIMENTS, outcome)
+        return added
+
+    def _store(self, connection: Connection, standing: Standing, step: Step) -> list[int] | None:
+        experiment_id, now = standing.plan.row.id, self.now()
+        if not experiments.lock_unfinished(connection, experiment_id=experiment_id):
+            return None
+        if experiments.count_replays(connection, experiment_id=experiment_id) != len(standing.replays):
+            return None
+        done = standing.ended + len(step.reused)
+        values: dict[str, Any] = {"done": done, "total": step.total, "summary": step.summary}
+        if standing.plan.row.status == "queued":
+            values |= {"status": "running", "started_at": now}
+        if step.end is not None:
+            values |= {**step.end, "finished_at": now}
+            experiments.cancel_replays(connection, experiment_id=experiment_id, now=now)
+        experiments.change_experiment(connection, experiment_id=experiment_id, values=values)
+        played = [(wanted, self._add(connection, standing.plan, wanted.series)) for wanted in step.added]
+        links = [
+            {"experiment_id": experiment_id, **_link(wanted, replay_id), "reused": reused}
+            for reused, pairs in ((True, step.reused), (False, played))
+            for wanted, replay_id in pairs
+        ]
+        experiments.add_replays(connection, links)
+        return [replay_id for _, replay_id in played]
+
+    def _add(self, connection: Connection, plan: Plan, series: Series) -> int:
+        """Add a replay and return its id."""
+        case = plan.case(series)
+        kind, commit_hash = plan.candidate(series.arm)
+        return insert_row(
+            connection,
+            replays,
+            project_id=plan.row.project_id,
+            prompt_id=plan.row.prompt_id,
+            judge_model_id=plan.row.judge_model_id,
+            draft_snapshot_id=plan.snapshots[series.arm],
+            candidate_kind=kind,
+            candidate_commit=commit_hash,
+            test_case_id=series.test_case_id,
+            case_snapshot_id=case.snapshot_id,
+            total=case.steps,
+            status="queued",
+            created_at=self.now(),
+        )
+
+
+def _decided(decisions: Decisions) -> bool:
+    return all(decision.verdict is not None for decision in decisions.values())
+
+
+def _end(standing: Standing, decisions: Decisions, **values: Any) -> dict[str, Any]:
+    """Return the columns of an experiment's end."""
+    return {**values, "result": to_builtins(findings_of(standing, decisions))}
+
+
+def _link(wanted: Wanted, replay_id: int) -> dict[str, int]:
+    series = wanted.series
+    return {
+        "arm": series.arm,
+        "test_case_id": series.test_case_id,
+        "ordinal": wanted.ordinal,
+        "replay_id": replay_id,
+    }

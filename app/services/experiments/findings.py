@@ -1,0 +1,186 @@
+"""The findings of an experiment, which are stored when it ends. Each struct describes its JSON, too."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from app.chat import Tokens
+from app.experiments.statistics import pass_k, percentile, wilson_interval
+from app.experiments.types import CaseClass, Decision
+from app.models.experiments import PlayedRow
+from app.models.runs import StoredCost
+from app.replay.findings import ViolationKind
+from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL, PlannedCase
+from app.services.experiments.standing import Standing, latency_ms
+
+MOST_VIOLATIONS = 100  # that an experiment keeps
+
+
+class _FindingsDocument(msgspec.Struct, frozen=True, rename="camel"):
+    pass
+
+
+class Latency(_FindingsDocument, frozen=True):
+    """The median and the 95th percentile of the milliseconds that replays took; None without one to measure."""
+
+    p50: float | None
+    p95: float | None
+
+
+class Side(_FindingsDocument, frozen=True):
+    """The replays of a test case with one arm. `interval` is Wilson's of 95 %; tokens and costs are the experiment's
+    own, so that results that were used again have none."""
+
+    runs: int
+    passed: int
+    pass_rate: float | None
+    interval: tuple[float, ...]
+    pass_k: tuple[float, ...]
+    tokens: Tokens
+    cost: StoredCost
+    latency: Latency
+    reused: int
+    replay_ids: tuple[int, ...]
+    failed_replay_ids: tuple[int, ...]
+
+
+class CaseFindings(_FindingsDocument, frozen=True):
+    """A test case; `baseline` is None in an experiment without one."""
+
+    test_case_id: int
+    name: str
+    class_: CaseClass = msgspec.field(name="class")
+    candidate: Side
+    baseline: Side | None
+
+
+class ModelFindings(_FindingsDocument, frozen=True):
+    """The test cases with another model, whose side is called the candidate's."""
+
+    language_model_name: str
+    test_cases: tuple[CaseFindings, ...]
+
+
+class FoundViolation(_FindingsDocument, frozen=True):
+    """A violation with the replay of the candidate that it was found in."""
+
+    test_case_id: int
+    replay_id: int
+    kind: ViolationKind
+    tool: str
+    turn: int
+    arguments: Any
+    message: str
+
+
+class Summary(_FindingsDocument, frozen=True):
+    """What lists show, too: the number of test cases of each class, and of replays whose results were used again.
+
+    `p_value` is that of the comparison with the baseline.
+    """
+
+    classes: dict[CaseClass, int] = {}
+    reused: int = 0
+    violations: tuple[FoundViolation, ...] = ()
+    detectable: float | None = None
+    p_value: float | None = None
+    tokens: Tokens = Tokens()
+    cost: StoredCost = StoredCost(0, 0, 0)
+
+
+class Findings(_FindingsDocument, frozen=True):
+    """What was found about each test case, with the candidate and with the models that are compared."""
+
+    test_cases: tuple[CaseFindings, ...]
+    models: tuple[ModelFindings, ...]
+
+
+Violations = Mapping[int, Sequence[Mapping[str, Any]]]
+
+
+def summary_of(standing: Standing, decisions: Mapping[int, Decision], violations: Violations) -> Summary:
+    """Return the summary of what was found so far; `violations` are those of the candidate's replays, by id."""
+    own, played = decisions[CANDIDATE], [each for each in standing.replays if not each.reused]
+    found = tuple(islice(_violations(standing, violations), MOST_VIOLATIONS))
+    return Summary(
+        classes=Counter(own.classes),
+        reused=len(standing.replays) - len(played),
+        violations=found,
+        detectable=own.detectable,
+        p_value=own.p_value,
+        tokens=_tokens(played),
+        cost=_cost(played),
+    )
+
+
+def findings_of(standing: Standing, decisions: Mapping[int, Decision]) -> Findings:
+    """Return what was found so far about each test case."""
+    models = enumerate(standing.plan.models, FIRST_MODEL)
+    return Findings(
+        test_cases=_cases(standing, CANDIDATE, decisions[CANDIDATE]),
+        models=tuple(
+            ModelFindings(model.language_model_name, _cases(standing, arm, decisions[arm])) for arm, model in models
+        ),
+    )
+
+
+def violating(standing: Standing) -> list[PlayedRow]:
+    """Return the candidate's replays with a violation, by test case; at most as many as an experiment keeps."""
+    rows = (row for case in standing.plan.cases for row in standing.found(CANDIDATE, case) if row.violated)
+    return list(islice(rows, MOST_VIOLATIONS))
+
+
+def _violations(standing: Standing, found: Violations) -> Iterable[FoundViolation]:
+    for row in violating(standing):
+        for violation in found.get(row.replay_id, ()):
+            place = {"testCaseId": row.test_case_id, "replayId": row.replay_id}
+            yield msgspec.convert({**violation, **place}, FoundViolation)
+
+
+def _cases(standing: Standing, arm: int, decision: Decision) -> tuple[CaseFindings, ...]:
+    has_baseline = BASELINE in standing.plan.snapshots
+    return tuple(
+        CaseFindings(
+            test_case_id=case.test_case_id,
+            name=case.name,
+            class_=found,
+            candidate=_side(standing, arm, case),
+            baseline=_side(standing, BASELINE, case) if has_baseline else None,
+        )
+        for case, found in zip(standing.plan.cases, decision.classes, strict=True)
+    )
+
+
+def _side(standing: Standing, arm: int, case: PlannedCase) -> Side:
+    trials = standing.found(arm, case)
+    rows = standing.by_series.get(standing.plan.series(arm, case), ())
+    own = [row for row in rows if not row.reused]
+    passed, runs = sum(row.status == "passed" for row in trials), len(trials)
+    latencies = [ms for ms in map(latency_ms, trials) if ms is not None]
+    return Side(
+        runs=runs,
+        passed=passed,
+        pass_rate=passed / runs if runs else None,
+        interval=wilson_interval(passed, runs),
+        pass_k=pass_k(passed, runs),
+        tokens=_tokens(own),
+        cost=_cost(own),
+        latency=Latency(percentile(latencies, 0.5), percentile(latencies, 0.95)),
+        reused=sum(row.reused for row in trials),
+        replay_ids=tuple(row.replay_id for row in trials),
+        failed_replay_ids=tuple(row.replay_id for row in trials if row.status != "passed"),
+    )
+
+
+def _tokens(rows: Sequence[PlayedRow]) -> Tokens:
+    return Tokens(sum(row.prompt_tokens for row in rows), sum(row.completion_tokens for row in rows))
+
+
+def _cost(rows: Sequence[PlayedRow]) -> StoredCost:
+    prompt, completion = sum(row.prompt_cost_usd for row in rows), sum(row.completion_cost_usd for row in rows)
+    return StoredCost(prompt, completion, prompt + completion)

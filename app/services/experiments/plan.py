@@ -1,0 +1,126 @@
+"""The plan of an experiment, which is fixed when it is asked for: its numbers, its test cases and its arms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+
+from app.experiments.types import Design
+from app.models.experiments import Contents, ExperimentRow
+from app.models.replays import CandidateKind
+
+CANDIDATE, BASELINE, FIRST_MODEL = 0, 1, 2
+
+
+class Repeats(msgspec.Struct, frozen=True):
+    """The smallest and the largest number of replays of a test case with one arm."""
+
+    min: int
+    max: int
+
+
+class Numbers(msgspec.Struct, frozen=True, rename="camel"):
+    """The numbers of an experiment, as in the API. `max_cost` is in USD, `max_slowdown` a ratio of medians."""
+
+    repeats: Repeats
+    detect: float
+    alpha: float
+    min_pass_rate: float | None = None
+    max_cost: float | None = None
+    max_slowdown: float | None = None
+    reuse: bool = True
+
+    def design(self, *, has_baseline: bool) -> Design:
+        return Design(
+            repeats_min=self.repeats.min,
+            repeats_max=self.repeats.max,
+            detect=self.detect,
+            alpha=self.alpha,
+            min_pass_rate=self.min_pass_rate,
+            max_slowdown=self.max_slowdown,
+            has_baseline=has_baseline,
+        )
+
+
+class PlannedCase(msgspec.Struct, frozen=True, rename="camel"):
+    """A test case as it was when the experiment was asked for; `steps` is the number that a replay plays."""
+
+    test_case_id: int
+    name: str
+    snapshot_id: int
+    steps: int
+
+
+class PlannedModel(msgspec.Struct, frozen=True, rename="camel"):
+    """A model that is compared: the snapshot has the candidate's content with that model."""
+
+    language_model_name: str
+    snapshot_id: int
+
+
+class Series(NamedTuple):
+    """The replays of one test case with one content."""
+
+    arm: int
+    test_case_id: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Arms are numbered as in the table; those of the same content share their replays."""
+
+    row: ExperimentRow
+    numbers: Numbers
+    cases: tuple[PlannedCase, ...]
+    models: tuple[PlannedModel, ...]
+
+    @classmethod
+    def of(cls, row: ExperimentRow, contents: Contents) -> Plan:
+        return cls(
+            row,
+            msgspec.convert(row.design, Numbers),
+            msgspec.convert(contents.cases, tuple[PlannedCase, ...]),
+            msgspec.convert(contents.models, tuple[PlannedModel, ...]),
+        )
+
+    @cached_property
+    def snapshots(self) -> dict[int, int]:
+        """The content's snapshot of each arm."""
+        arms = {CANDIDATE: self.row.candidate_snapshot_id}
+        if self.row.baseline_snapshot_id is not None:
+            arms[BASELINE] = self.row.baseline_snapshot_id
+        return arms | {arm: model.snapshot_id for arm, model in enumerate(self.models, FIRST_MODEL)}
+
+    @cached_property
+    def played_arms(self) -> dict[int, int]:
+        """The arm whose replays each arm has: the first one of the same content."""
+        first: dict[int, int] = {}
+        return {arm: first.setdefault(snapshot_id, arm) for arm, snapshot_id in sorted(self.snapshots.items())}
+
+    @property
+    def compared(self) -> list[int]:
+        """The arms that are compared with the baseline: the candidate and the other models."""
+        return [arm for arm in self.snapshots if arm != BASELINE]
+
+    @cached_property
+    def design(self) -> Design:
+        return self.numbers.design(has_baseline=BASELINE in self.snapshots)
+
+    def series(self, arm: int, case: PlannedCase) -> Series:
+        return Series(self.played_arms[arm], case.test_case_id)
+
+    @cached_property
+    def _by_id(self) -> dict[int, PlannedCase]:
+        return {case.test_case_id: case for case in self.cases}
+
+    def case(self, series: Series) -> PlannedCase:
+        return self._by_id[series.test_case_id]
+
+    def candidate(self, arm: int) -> tuple[CandidateKind, str | None]:
+        """Return the kind of an arm's candidate, and its commit hash or that of its base."""
+        if arm == BASELINE:
+            return "version", self.row.baseline_commit
+        return (self.row.candidate_kind if arm == CANDIDATE else "overlay"), self.row.candidate_commit

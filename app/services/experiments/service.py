@@ -1,0 +1,225 @@
+"""Experiments as callers see them: started, read, listed, cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from typing import Any, Literal
+
+import orjson
+from msgspec import to_builtins
+from sqlalchemy import Connection, select
+
+from app.cursors import Page, page_by_id
+from app.db import Database
+from app.errors import Conflict, Invalid, NotFound, require
+from app.experiments.statistics import MOST_REPEATS, default_repeats
+from app.models import cases as test_cases
+from app.models import experiments
+from app.models.case_snapshots import case_snapshots
+from app.models.experiments import ExperimentRow
+from app.models.prompts import PromptHead
+from app.models.queries import insert_row, put_row
+from app.services.experiments.advance import ExperimentAdvancer
+from app.services.experiments.findings import Summary, findings_of
+from app.services.experiments.plan import Numbers, PlannedCase, PlannedModel, Repeats
+from app.services.experiments.standing import REPLAYS_MAX
+from app.services.prompts.service import PromptReader
+from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
+from app.services.replays.service import AT_ONCE, ReplayService, put_content, require_no_judge
+from app.timestamps import Now
+
+Baseline = Candidate | Literal["latest"] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewExperiment:
+    """An experiment to start; None stands for a default (docs/reference/gate.md).
+
+    `test_case_ids` None are all of the prompt's. A baseline "latest" is the newest version, and none without one.
+    """
+
+    candidate: Candidate = DRAFT
+    baseline: Baseline = "latest"
+    test_case_ids: Sequence[int] | None = None
+    detect: float = 0.5
+    repeats_min: int | None = None
+    repeats_max: int | None = None
+    alpha: float = 0.05
+    min_pass_rate: float | None = None
+    max_cost: float | None = None
+    max_slowdown: float | None = None
+    reuse: bool = True
+    language_model_names: Sequence[str] = ()
+    judge_model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentView:
+    """An experiment as it is now; `findings` are JSON of `app.services.experiments.findings.Findings`."""
+
+    row: ExperimentRow
+    findings: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentService:
+    database: Database
+    now: Now
+    reader: PromptReader
+    candidates: CandidateReader
+    replays: ReplayService
+    advancer: ExperimentAdvancer
+
+    def start(self, *, project_id: int, prompt_id: int, new: NewExperiment) -> ExperimentRow:
+        """Fix all that is played and write the experiment's row; the caller advances it after that.
+
+        Raises `NotFound` for an unknown prompt, version or test case, and `Invalid` for what can't be played.
+        """
+        experiment_id = self.database.retrying(partial(self._add, project_id=project_id, prompt_id=prompt_id, new=new))
+        return self._row(project_id, experiment_id)
+
+    def get(self, *, project_id: int, experiment_id: int) -> ExperimentView:
+        """Return the experiment with what was found so far."""
+        with self.database.read() as connection:
+            row = _find(connection, project_id, experiment_id)
+            if row.finished:
+                return ExperimentView(row, experiments.result_of(connection, experiment_id=experiment_id) or {})
+            standing = self.advancer.standing(connection, row)
+            decisions = standing.decisions()
+            summary = self.advancer.summary(connection, standing, decisions)
+        total = len(standing.replays) + len(standing.wanted(decisions))
+        row = replace(row, done=standing.ended, total=total, summary=summary)
+        return ExperimentView(row, to_builtins(findings_of(standing, decisions)))
+
+    def list(
+        self, *, project_id: int, prompt_id: int, limit: int = 50, cursor: str | None = None
+    ) -> Page[ExperimentRow]:
+        """List the prompt's experiments, newest first."""
+        with self.database.read() as connection:
+            self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            read = partial(experiments.list_experiments, connection, prompt_id=prompt_id)
+            return page_by_id(read, limit=limit, cursor=cursor)
+
+    def cancel(self, *, project_id: int, experiment_id: int) -> ExperimentView:
+        """End the experiment without a verdict, and the replays that it alone has. `Conflict` when it has ended."""
+        self._row(project_id, experiment_id)
+        cancelled = self.advancer.cancel(experiment_id)
+        view = self.get(project_id=project_id, experiment_id=experiment_id)
+        if not cancelled:
+            raise Conflict(f"The experiment has ended: {view.row.status}.")
+        return view
+
+    def _row(self, project_id: int, experiment_id: int) -> ExperimentRow:
+        with self.database.read() as connection:
+            return _find(connection, project_id, experiment_id)
+
+    def _add(self, connection: Connection, project_id: int, prompt_id: int, new: NewExperiment) -> int:
+        owner: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}
+        candidate = self.candidates.read(connection, **owner, candidate=new.candidate)
+        baseline = self._baseline(connection, candidate.head, new.baseline)
+        others = [
+            self.candidates.with_model(connection, candidate, name, field=f"languageModelNames.{index}")
+            for index, name in enumerate(new.language_model_names)
+        ]
+        steps = _chosen(connection, prompt_id, new.test_case_ids)
+        numbers = numbers_of(new, has_baseline=baseline is not None)
+        _require_bounded(len(steps) * (1 + (baseline is not None) + len(others)), numbers)
+        model = candidate.content.model
+        judge = self.replays.judge(connection, candidate.head.organization_id, model, new.judge_model)
+        if judge is None:
+            require_no_judge(connection, project_id, steps)
+        return insert_row(
+            connection,
+            experiments.experiments,
+            **owner,
+            status="queued",
+            candidate_kind=candidate.kind,
+            candidate_commit=candidate.commit_hash,
+            candidate_snapshot_id=put_content(connection, candidate),
+            baseline_commit=baseline and baseline.commit_hash,
+            baseline_snapshot_id=baseline and put_content(connection, baseline),
+            judge_model_id=judge and judge.id,
+            design=to_builtins(numbers),
+            cases=_planned(connection, prompt_id, steps),
+            models=[PlannedModel(each.content.model.name, put_content(connection, each)) for each in others],
+            summary=to_builtins(Summary()),
+            created_at=self.now(),
+        )
+
+    def _baseline(self, connection: Connection, head: PromptHead, baseline: Baseline) -> CandidateContent | None:
+        owner: dict[str, Any] = {"project_id": head.project_id, "prompt_id": head.id}
+        if baseline == "latest":
+            baseline = self.candidates.newest(connection, **owner)
+        if baseline is None:
+            return None
+        return self.candidates.read(connection, **owner, candidate=baseline, field="baseline")
+
+
+def numbers_of(new: NewExperiment, *, has_baseline: bool) -> Numbers:
+    """Return the numbers with the defaults filled in; `Invalid` for repeats that exclude each other."""
+    least = new.repeats_min or default_repeats(new.detect)[0]
+    most = new.repeats_max or min(MOST_REPEATS, 5 * least)
+    if least > most:
+        raise Invalid(f"repeats: min, which is {least} here, must not be greater than max, which is {most}.")
+    return Numbers(
+        repeats=Repeats(least, most),
+        detect=new.detect,
+        alpha=new.alpha,
+        min_pass_rate=1 if new.min_pass_rate is None and not has_baseline else new.min_pass_rate,
+        max_cost=new.max_cost,
+        max_slowdown=new.max_slowdown,
+        reuse=new.reuse,
+    )
+
+
+def _require_bounded(series: int, numbers: Numbers) -> None:
+    least = series * numbers.repeats.min
+    if least > REPLAYS_MAX:
+        raise Invalid(f"repeats: These are {least:,} replays at least; an experiment may have {REPLAYS_MAX:,}.")
+
+
+def _chosen(connection: Connection, prompt_id: int, test_case_ids: Sequence[int] | None) -> dict[int, int]:
+    """Return the test cases in the requested order, the oldest first without a request, with their steps."""
+    steps = test_cases.steps_of_prompt(connection, prompt_id=prompt_id)
+    chosen = list(steps) if test_case_ids is None else list(dict.fromkeys(test_case_ids))
+    if not chosen:
+        raise Invalid("testCaseIds: The prompt has no test cases.")
+    if len(chosen) > AT_ONCE:
+        raise Invalid(f"testCaseIds: {len(chosen)} test cases; name at most {AT_ONCE} of them.")
+    for test_case_id in chosen:
+        if test_case_id not in steps:
+            raise NotFound(f"The prompt has no test case {test_case_id}.")
+    return {test_case_id: steps[test_case_id] for test_case_id in chosen}
+
+
+def _planned(connection: Connection, prompt_id: int, steps: Mapping[int, int]) -> list[PlannedCase]:
+    names = test_cases.names_of(connection, ids=steps)
+    snapshots = put_case_snapshots(connection, prompt_id=prompt_id, test_case_ids=steps)
+    return [PlannedCase(id_, names[id_], snapshots[id_], count) for id_, count in steps.items()]
+
+
+def _find(connection: Connection, project_id: int, experiment_id: int) -> ExperimentRow:
+    found = experiments.find_experiment(connection, project_id=project_id, experiment_id=experiment_id)
+    return require(found, "There is no such experiment.")
+
+
+def put_case_snapshots(connection: Connection, *, prompt_id: int, test_case_ids: Collection[int]) -> dict[int, int]:
+    found = {}
+    for test_case_id in test_case_ids:
+        document = connection.scalar(
+            select(test_cases.test_cases.c.document).where(test_cases.test_cases.c.id == test_case_id)
+        )
+        fingerprint = sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        key = {"test_case_id": test_case_id, "fingerprint": fingerprint}
+        put_row(
+            connection,
+            case_snapshots,
+            key=key,
+            new={"prompt_id": prompt_id, "document": document, "created_at": datetime.now(UTC)},
+        )
+        found[test_case_id] = connection.scalars(select(case_snapshots.c.id).filter_by(**key)).one()
+    return found

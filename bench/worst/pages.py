@@ -30,6 +30,8 @@ plain(
     f"GET {PROMPT}", f"GET {PROMPT}/edit", f"GET {PROMPT}/archive", f"GET {PROMPT}/versions", name="a big one", ids=BIG
 )
 plain(f"GET {PROMPT}/versions/{{commit_hash}}", f"GET {PROMPT}/versions/{{commit_hash}}/restore", ids=BIG)
+plain(f"GET {PROMPT}/labels", name="a big one", ids=BIG)
+plain(f"GET {PROMPT}/labels/{{label}}/delete", name="one of many", ids=BIG | {"label": f"{2:064}"})
 plain(f"GET {PROMPT}/logs", f"GET {PROMPT}/exports/{{kind}}", name=TURNS, ids=LONG)
 plain(f"GET {PROMPT}/test-cases", f"GET {PROMPT}/test-cases/new", name="a big one", ids=BIG)
 plain(f"GET {SESSION}/test-case", f"GET {SESSION}", name=TURNS, ids=LONG)

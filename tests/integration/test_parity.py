@@ -15,6 +15,8 @@ SAME: dict[str, set[str]] = {
     "PromptPreview": {f"POST {PROMPT}/preview"},
     "Archive": {f"DELETE {PROMPT}"},
     "Restore": {f"POST {PROMPT}/versions/{{commit_hash}}/restore"},
+    "MoveLabel": {f"PUT {PROMPT}/labels/{{label}}"},
+    "DeleteLabel": {f"DELETE {PROMPT}/labels/{{label}}"},
     "TestCases": {f"POST {PROMPT}/replays"},
     "WriteTestCase": {f"POST {PROMPT}/test-cases"},
     "SessionTestCase": {"POST /api/v1/sessions/{session_id}/test-cases"},
@@ -46,6 +48,7 @@ SAME: dict[str, set[str]] = {
 # What a page shows, where that is not what another route of the same resource answers.
 SHOWN: dict[str, set[str]] = {
     "SessionTestCase": {"GET /api/v1/sessions/{session_id}/test-case-proposal"},
+    "Versions": {f"GET {PROMPT}/labels"},
     "PromptLogs": {f"GET {PROMPT}/logs"},
     "Export": {f"GET {PROMPT}/exports/{{kind}}"},
     "RunView": {"GET /api/v1/runs/{run_id}"},

@@ -92,6 +92,7 @@ class Versions(PromptPage):
             "versions.html",
             head=self.head(visit, prompt_id),
             versions=self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id),
+            labels=self.services.labels.list(project_id=visit.project_id, prompt_id=prompt_id),
             activity=self.services.overview.versions(prompt_id=prompt_id),
             replays={entry.commit_hash: entry for entry in history},
         )
@@ -100,7 +101,7 @@ class Versions(PromptPage):
 class Version(PromptPage):
     def get(self, visit: Visit, prompt_id: int, commit_hash: str) -> Reply:
         view = self.services.versions.get(project_id=visit.project_id, prompt_id=prompt_id, commit_hash=commit_hash)
-        return show("version.html", head=view.head, content=view.content)
+        return show("version.html", head=view.head, labels=view.labels, content=view.content)
 
 
 class Compare(PromptPage):

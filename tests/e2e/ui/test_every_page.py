@@ -19,6 +19,8 @@ PAGES = {
     "versions": "{base}/prompts/{prompt}/versions",
     "version": "{base}/prompts/{prompt}/versions/{version}",
     "restoring a version": "{base}/prompts/{prompt}/versions/{version}/restore",
+    "moving a label": "{base}/prompts/{prompt}/labels?label=production&version={version}",
+    "deleting a label": "{base}/prompts/{prompt}/labels/production/delete",
     "two versions": "{base}/prompts/{prompt}/compare?from={version}",
     "test cases": "{base}/prompts/{prompt}/test-cases",
     "test case": "{base}/test-cases/{case}",

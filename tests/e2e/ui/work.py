@@ -28,6 +28,7 @@ def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dic
     case = client.post(f"/api/v1/sessions/{session_id}/test-cases", {"name": text[:128]}).json()
     replay = client.post(f"/api/v1/test-cases/{case['id']}/replays").json()
     assert (committed.status, run.status) == (201, 200)
+    seed_labels(client, prompt_id)
     wait_until(lambda: ended(client, replay["id"]), "the replay", 30)
     return {
         "run": run.headers["X-Run-Id"],
@@ -37,6 +38,20 @@ def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dic
         "version": committed.json()["commitHash"],
         **seed_violations(client, text),
     }
+
+
+def seed_labels(client: Client, prompt_id: int) -> None:
+    """Make labels in each of their states: moved, split and guarded."""
+    versions = client.get(f"/api/v1/prompts/{prompt_id}/versions").json()["versions"]
+    newest, oldest = versions[0]["commitHash"], versions[-1]["commitHash"]
+    path = f"/api/v1/prompts/{prompt_id}/labels"
+    for label, commit_hash, more in (
+        ("staging", oldest, {}),
+        ("staging", newest, {}),
+        ("production", oldest, {}),
+        ("production", newest, {"share": 0.125, "guarded": True}),
+    ):
+        assert client.request("PUT", f"{path}/{label}", payload={"commitHash": commit_hash, **more}).status == 200
 
 
 def seed_violations(client: Client, text: str) -> dict[str, Any]:

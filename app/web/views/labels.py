@@ -1,0 +1,90 @@
+"""Labels of a prompt: the form that points one to a version, gives it to a share of the callers, or guards it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.errors import Conflict, Forbidden, Invalid, NotFound
+from app.models.organizations import Role
+from app.schemas.base import load
+from app.schemas.labels import LabelMoveSchema, LabelPath
+from app.web.forms import Form
+from app.web.page import PromptPage, Redirect, Reply, confirm, show
+from app.web.visit import Visit
+
+GUARDS = [("", "As it is"), ("on", "On: moves only to a version that passed an experiment")]
+OFF = ("off", "Off: moves to any version")
+
+
+class MoveLabel(PromptPage):
+    """The query names what the form begins with: `label`, `version`, `share` in percent, and `experiment`."""
+
+    reads = Role.MEMBER
+    refusals = (Invalid, Conflict, Forbidden, NotFound)
+
+    def get(self, visit: Visit, prompt_id: int) -> Reply:
+        versions = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
+        choices = [(each.head.commit_hash, f"{each.head.commit_hash[:8]} {each.head.message}") for each in versions]
+        return show(
+            "label.html",
+            head=self.head(visit, prompt_id),
+            versions=choices,
+            guards=[*GUARDS, OFF] if visit.can_administer else GUARDS,
+            filled=visit.sent if visit.problem else Form({name: [text] for name, text in visit.query.items()}),
+        )
+
+    def post(self, visit: Visit, prompt_id: int) -> Reply:
+        label = self.services.labels.move(
+            project_id=visit.project_id,
+            prompt_id=prompt_id,
+            name=load(LabelPath(), {"label": visit.form.text("label")})["label"],
+            move=load(LabelMoveSchema(), move_body(visit.form)),
+            may_override=visit.can_administer,
+            actor=visit.actor,
+        )
+        versions = label.commit_hash[:8]
+        if label.split:
+            versions += f", and to {label.split.commit_hash[:8]} for {label.split.share:.4g} of the keys"
+        path = f"{visit.base}/prompts/{prompt_id}/versions"
+        return Redirect(path, f"{label.name} points to {versions}.")
+
+
+def move_body(form: Form) -> dict[str, Any]:
+    """Return the form as the API's body; fields that are empty are left out."""
+    fields = {
+        "commitHash": form.text("version"),
+        "experimentId": form.text("experiment").strip(),
+        "override": form.text("override").strip(),
+        "share": _share(form.text("share").strip()),
+        "guarded": {"on": True, "off": False}.get(form.text("guard")),
+    }
+    return {name: value for name, value in fields.items() if value not in ("", None)}
+
+
+def _share(percent: str) -> float | None:
+    try:
+        return float(percent) / 100 if percent else None
+    except ValueError as error:
+        raise Invalid("share: Must be a number of percent, above 0 and below 100.") from error
+
+
+class DeleteLabel(PromptPage):
+    def get(self, visit: Visit, prompt_id: int, label: str) -> Reply:
+        found = self.services.labels.get(project_id=visit.project_id, prompt_id=prompt_id, name=label)
+        return confirm(
+            visit,
+            title=f"Delete the label {found.name}?",
+            text="Callers that use it get 404 from then on. The versions stay.",
+            button="Delete the label",
+            back=f"{visit.base}/prompts/{prompt_id}/versions",
+        )
+
+    def post(self, visit: Visit, prompt_id: int, label: str) -> Reply:
+        self.services.labels.delete(
+            project_id=visit.project_id,
+            prompt_id=prompt_id,
+            name=label,
+            may_override=visit.can_administer,
+            actor=visit.actor,
+        )
+        return Redirect(f"{visit.base}/prompts/{prompt_id}/versions", f"The label {label} is deleted.")

@@ -1,14 +1,21 @@
-"""Experiments: started for a prompt, listed, read, cancelled."""
+"""Experiments: started for a prompt, listed, read, followed, cancelled."""
 
 from __future__ import annotations
 
-from app.api.operation import Command, Resource, operation
+from collections.abc import Iterator
+
+import falcon
+import orjson
+
+from app.api import event_stream
+from app.api.operation import Call, Command, Resource, operation
 from app.cursors import Page
 from app.models.api_keys import ApiKey
 from app.models.experiments import ExperimentRow
 from app.schemas import experiments as schemas
+from app.schemas.answer import dump
 from app.schemas.base import PageQuerySchema
-from app.services.experiments.service import NewExperiment
+from app.services.experiments.service import ExperimentView, NewExperiment
 
 
 class PromptExperiments(Resource, GET="read", POST="run"):
@@ -46,3 +53,40 @@ class ExperimentCancellation(Resource, POST="run"):
     def on_post(self, key: ApiKey, experiment_id: int) -> schemas.Shown:
         view = self.services.experiments.cancel(project_id=key.project_id, experiment_id=experiment_id)
         return schemas.Shown.at(self.container.settings.public_url, view)
+
+
+class ExperimentEvents(Resource, GET="read"):
+    """`progress` with the experiment as it is, now and after each change, and `done` at its end."""
+
+    follows = frozenset({"GET"})
+
+    @operation(
+        "The experiment while it goes on, as events",
+        headers=("Last-Event-ID",),
+        answers={200: None, 204: None},
+        texts=(event_stream.EVENT_STREAM,),
+    )
+    def on_get(self, key: ApiKey, call: Call, experiment_id: int) -> None:
+        owner = {"project_id": key.project_id, "experiment_id": experiment_id}
+        self.services.experiments.row(**owner)
+        if call.req.get_header("Last-Event-ID") == event_stream.LAST_ID:
+            call.resp.status = falcon.HTTP_204
+            return
+        seen = self.services.experiment_follower.follow(**owner)
+        event_stream.begin(call.resp, _events(seen, self.container.settings.public_url, call.req.path))
+
+
+def _events(seen: Iterator[ExperimentView | None], base: str, path: str) -> Iterator[bytes]:
+    """Yield events; `retry` has a client that lost the connection come back after a second."""
+    yield b"retry: 1000\n\n"
+    try:
+        for view in seen:
+            if view is None:
+                yield event_stream.comment("still in work")
+                continue
+            data = orjson.dumps(dump(schemas.Experiment, schemas.Shown.at(base, view)))
+            yield event_stream.event(
+                *(("done", data, event_stream.LAST_ID) if view.row.finished else ("progress", data))
+            )
+    except Exception as error:  # noqa: BLE001 - outermost edge: no error handler sees what a stream raises
+        yield event_stream.failure(error, path)

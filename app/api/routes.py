@@ -64,6 +64,7 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{PROMPT}/experiments", experiments.PromptExperiments),
     (EXPERIMENT, experiments.ExperimentResource),
     (f"{EXPERIMENT}/cancel", experiments.ExperimentCancellation),
+    (f"{EXPERIMENT}/events", experiments.ExperimentEvents),
     (f"{PROMPT}/replays", replays.PromptReplays),
     (f"{PROMPT}/replay-history", replays.ReplayHistoryResource),
     (f"{PROMPT}/judge-agreement", replays.JudgeAgreementResource),

@@ -10,9 +10,10 @@ from typing import Any
 import falcon
 import orjson
 
+from app.api import event_stream
+from app.api.event_stream import EVENT_STREAM, LAST_ID
 from app.api.operation import Call, Reply, Resource, operation
-from app.errors import Invalid, RepriseError
-from app.http.errors import bug_message, status_of
+from app.errors import Invalid
 from app.models.api_keys import ApiKey
 from app.models.runs import RunRow
 from app.schemas import runs as schemas
@@ -25,10 +26,6 @@ from app.services.runs.outcome import raise_failure
 
 KEY_MAX = 255
 CSV = "text/csv"
-# https://html.spec.whatwg.org/multipage/server-sent-events.html
-EVENT_STREAM = "text/event-stream"
-# The id of `done` and of a run's own `error`: after it there is nothing.
-LAST_ID = "end"
 _ID = re.compile(r"\d{1,19}-\d{1,19}", re.ASCII)
 _REQUEST = schemas.RunRequest()
 
@@ -141,13 +138,10 @@ def send_events(call: Call, key: ApiKey, follower: Follower, started: Started, *
     if after == LAST_ID:
         resp.status = falcon.HTTP_204
         return
-    resp.content_type = EVENT_STREAM
-    resp.cache_control = ["no-store"]
-    resp.set_header("X-Accel-Buffering", "no")  # nginx would hold events back
     seen = follower.follow(
         project_id=started.project_id, run_id=started.run_id, after=after or BEGINNING, api_key_id=key.id
     )
-    resp.stream = _events(seen, started.run_id, call.req.path)
+    event_stream.begin(resp, _events(seen, started.run_id, call.req.path))
 
 
 def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
@@ -157,27 +151,15 @@ def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
     try:
         for one in seen:
             if one is None:
-                yield b": still in work\n\n"
+                yield event_stream.comment("still in work")
             elif isinstance(one, Piece):
-                yield _event(one.kind, one.data, one.id)
+                yield event_stream.event(one.kind, one.data, one.id)
             else:
                 finished = True
                 raise_failure(one)
-                yield _event("done", orjson.dumps(dump(schemas.RunAnswer, one)), LAST_ID)
-    except RepriseError as error:
-        yield _error(status_of(error), str(error), LAST_ID if finished else None)
+                yield event_stream.event("done", orjson.dumps(dump(schemas.RunAnswer, one)), LAST_ID)
     except Exception as error:  # noqa: BLE001 - outermost edge: no error handler sees what a stream raises
-        yield _error(falcon.HTTP_500, bug_message(error, path), LAST_ID if finished else None)
-
-
-def _event(kind: str, data: bytes, event_id: str | None) -> bytes:
-    """Return an event; its data is one line, as JSON has no line breaks."""
-    number = f"id: {event_id}\n" if event_id else ""
-    return f"{number}event: {kind}\ndata: ".encode() + data + b"\n\n"
-
-
-def _error(status: str, message: str, event_id: str | None) -> bytes:
-    return _event("error", orjson.dumps({"error": message, "status": int(status[:3])}), event_id)
+        yield event_stream.failure(error, path, LAST_ID if finished else None)
 
 
 class Usage(Resource, tag="Usage", GET="read"):

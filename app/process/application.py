@@ -52,14 +52,19 @@ def build_app(container: Container) -> RoutedApp:
 
 
 def bulkheads(container: Container) -> list[Bulkhead]:
-    """Limit the threads of this process for slow requests: runs to four of five, batches to three of twenty."""
+    """Limit the threads of this process for slow requests.
+
+    Runs get four of five, batches three of twenty, followers of experiments one of forty.
+    """
     settings, count = container.settings, container.metrics.count
     threads, percent = settings.web_threads, settings.organization_share
     runs = Quota.within(threads * 4 // 5, percent, places=settings.run_places)
+    followed = Quota.within(max(1, threads // 40), percent)
     batches = Quota.within(threads * 3 // 20, percent, places=settings.ingest_backlog)
     return [
         Bulkhead(runs, on_refused=lambda: count(SHARE_REFUSED, "runs")),
         Bulkhead(batches, kind="stores", noun="batches", on_refused=lambda: count(SHARE_REFUSED, "batches")),
+        Bulkhead(followed, kind="follows", noun="followers", on_refused=lambda: count(SHARE_REFUSED, "follows")),
         Bulkhead(
             Quota.of(AT_ONCE, percent),
             kind="exports",

@@ -33,6 +33,7 @@ from app.services.data.export import ExportService
 from app.services.data.masking import MaskingRules
 from app.services.data.removal import DataPolicyService, DeletionService, RetentionService
 from app.services.experiments.advance import ExperimentAdvancer
+from app.services.experiments.following import ExperimentFollower
 from app.services.experiments.service import ExperimentService
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService, OwnModelService
@@ -96,6 +97,7 @@ class Services:
     deletion: DeletionService
     doctor: Doctor
     experiment_advancer: ExperimentAdvancer
+    experiment_follower: ExperimentFollower
     experiments: ExperimentService
     export: ExportService
     ingest: IngestService

@@ -80,7 +80,12 @@ class ExperimentService:
         Raises `NotFound` for an unknown prompt, version or test case, and `Invalid` for what can't be played.
         """
         experiment_id = self.database.retrying(partial(self._add, project_id=project_id, prompt_id=prompt_id, new=new))
-        return self._row(project_id, experiment_id)
+        return self.row(project_id=project_id, experiment_id=experiment_id)
+
+    def row(self, *, project_id: int, experiment_id: int) -> ExperimentRow:
+        """Return the experiment as it was advanced last."""
+        with self.database.read() as connection:
+            return _find(connection, project_id, experiment_id)
 
     def get(self, *, project_id: int, experiment_id: int) -> ExperimentView:
         """Return the experiment with what was found so far."""
@@ -106,16 +111,12 @@ class ExperimentService:
 
     def cancel(self, *, project_id: int, experiment_id: int) -> ExperimentView:
         """End the experiment without a verdict, and the replays that it alone has. `Conflict` when it has ended."""
-        self._row(project_id, experiment_id)
+        self.row(project_id=project_id, experiment_id=experiment_id)
         cancelled = self.advancer.cancel(experiment_id)
         view = self.get(project_id=project_id, experiment_id=experiment_id)
         if not cancelled:
             raise Conflict(f"The experiment has ended: {view.row.status}.")
         return view
-
-    def _row(self, project_id: int, experiment_id: int) -> ExperimentRow:
-        with self.database.read() as connection:
-            return _find(connection, project_id, experiment_id)
 
     def _add(self, connection: Connection, project_id: int, prompt_id: int, new: NewExperiment) -> int:
         owner: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}

@@ -1,0 +1,53 @@
+"""Follows an experiment until it ends. Its row tells that something has changed, whichever process changed it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from app.models.experiments import ExperimentRow
+from app.services.experiments.service import ExperimentService, ExperimentView
+
+# The pause between two looks at the row; many times as long as the last view took to read, where that is longer.
+PAUSE_S = 1.0
+PAUSES = 10
+SILENCE_S = 10.0
+# A client that follows for so long connects again.
+LONGEST_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentFollower:
+    experiments: ExperimentService
+    pause_s: float = PAUSE_S
+    longest_s: float = LONGEST_S
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def follow(self, *, project_id: int, experiment_id: int) -> Iterator[ExperimentView | None]:
+        """Yield the experiment as it is now and after each change, at most once in `pause_s`, until it has ended.
+
+        None stands for a while without a change. Raises `NotFound` when it is removed meanwhile.
+        """
+        until = self.monotonic() + self.longest_s
+        seen: tuple[object, ...] | None = None
+        silent_since, pause_s = self.monotonic(), self.pause_s
+        while self.monotonic() < until:
+            row = self.experiments.row(project_id=project_id, experiment_id=experiment_id)
+            if _state(row) != seen:
+                seen, began = _state(row), self.monotonic()
+                view = self.experiments.get(project_id=project_id, experiment_id=experiment_id)
+                pause_s = max(self.pause_s, PAUSES * (self.monotonic() - began))
+                yield view
+                if view.row.finished:
+                    return
+                silent_since = self.monotonic()
+            elif self.monotonic() - silent_since >= SILENCE_S:
+                yield None
+                silent_since = self.monotonic()
+            self.sleep(pause_s)
+
+
+def _state(row: ExperimentRow) -> tuple[object, ...]:
+    return row.status, row.done, row.total

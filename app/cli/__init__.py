@@ -9,6 +9,7 @@ import click
 from app import __version__
 from app.cli.calibrate import calibrate
 from app.cli.data import data_policy, erase, export, keys
+from app.cli.gate import gate
 from app.cli.instance import db, doctor, init, serve, sign_in_link
 from app.cli.prompts import prompts
 from app.cli.replay import replay, test_cases
@@ -42,6 +43,7 @@ for _command in (
     keys,
     doctor,
     replay,
+    gate,
     calibrate,
     test_cases,
     prompts,

@@ -106,6 +106,8 @@ def _content(response: httpx.Response) -> Any:
 
 
 def connect(url: str, api_key: str) -> Remote:
+    if not url:
+        raise CouldNotRun("Set REPRISE_URL to the base URL of the instance.")
     if not api_key:
         raise CouldNotRun("Set REPRISE_API_KEY to a key of the prompt's project.")
     if not url.startswith(("http://", "https://")):

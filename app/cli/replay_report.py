@@ -83,14 +83,14 @@ def junit(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
             suite,
             "testcase",
             classname=f"reprise.prompt-{prompt_id}",
-            name=_legal(outcome.name),
+            name=legal(outcome.name),
             time=f"{seconds(outcome):.3f}",
         )
         if outcome.status != "passed":
             kind = "error" if outcome.could_not_run else "failure"
             message = "; ".join([*(each["message"] for each in _violations(outcome)), headline(outcome)])
-            problem = ElementTree.SubElement(case, kind, message=_legal(message), type=outcome.status)
-            problem.text = _legal("\n".join(details(outcome)))
+            problem = ElementTree.SubElement(case, kind, message=legal(message), type=outcome.status)
+            problem.text = legal("\n".join(details(outcome)))
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
     ElementTree.indent(suites)
@@ -153,5 +153,6 @@ def _shown(value: object) -> str:
     return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
 
 
-def _legal(text: str) -> str:
+def legal(text: str) -> str:
+    """Return the text with U+FFFD for characters that XML 1.0 forbids."""
     return _FORBIDDEN.sub("\ufffd", text)

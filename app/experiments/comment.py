@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from app.experiments.summary import (
     TEXT_MAX,
     Json,
+    address_of,
     baseline_of,
     cases_of,
     cost,
@@ -15,6 +16,7 @@ from app.experiments.summary import (
     name_of,
     plain,
     ranked,
+    replay_address,
     total_of,
 )
 from app.formats import duration, usd
@@ -35,7 +37,6 @@ CLASSES = {
 }
 # The characters with a meaning in Markdown, mentions, emoji, references and formulas.
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#+!|~&@:$^]|(?<=[wW])\.")
-_URL = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%\[\]-]+")
 
 
 def inert(text: str, most: int = TEXT_MAX) -> str:
@@ -52,7 +53,7 @@ def markdown(experiment: Json, sentence: str, advice: str) -> str:
     lines = [f"**{title}.** {sentence}.", "", advice]
     for part in (_violations, _cases, _models):
         lines += part(experiment)
-    return "\n".join([*_within(MOST, lines), "", _link("The experiment", _address(experiment))]) + "\n"
+    return "\n".join([*_within(MOST, lines), "", _link("The experiment", address_of(experiment))]) + "\n"
 
 
 def _within(room: int, lines: Iterable[str]) -> Iterator[str]:
@@ -123,14 +124,7 @@ def _failing(experiment: Json, side: Json) -> str:
 
 
 def _replay(experiment: Json, replay_id: int) -> str:
-    address = _address(experiment)
-    return _link(str(replay_id), f"{address.rpartition('/experiments/')[0]}/replays/{replay_id}" if address else "")
-
-
-def _address(experiment: Json) -> str:
-    """Return the address of the experiment's page, "" where it is none that a comment can lead to."""
-    url: str = experiment["url"] or ""
-    return url if _URL.fullmatch(url) and "/experiments/" in url else ""
+    return _link(str(replay_id), replay_address(experiment, replay_id))
 
 
 def _link(text: str, address: str) -> str:

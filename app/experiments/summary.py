@@ -17,6 +17,7 @@ Json = Mapping[str, Any]
 # Classes of test cases in the order in which people should look at them.
 CLASSES = ("regressed", "stable_fail", "flaky", "undecided", "improved", "stable_pass")
 TEXT_MAX = 400
+_URL = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%\[\]-]+")
 # Control characters, line ends of all kinds, marks that turn the direction of text, and halves of surrogate pairs.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 
@@ -109,3 +110,15 @@ def noticed(experiment: Json) -> str:
     if runs:
         replays = f" ({'at least ' if len(runs) > 1 else ''}{plural(min(runs), 'replay')} each)"
     return f"a step that fails more than {percent(share)} of the time would have shown{replays}"
+
+
+def address_of(experiment: Json) -> str:
+    """Return the address of the experiment's page, "" where it is none that a comment can lead to."""
+    url: str = experiment["url"] or ""
+    return url if _URL.fullmatch(url) and "/experiments/" in url else ""
+
+
+def replay_address(experiment: Json, replay_id: int) -> str:
+    """Return the address of a replay's page, "" where the experiment's own is not known."""
+    address = address_of(experiment)
+    return f"{address.rpartition('/experiments/')[0]}/replays/{replay_id}" if address else ""

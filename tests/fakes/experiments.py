@@ -1,0 +1,81 @@
+"""An instance over real HTTP that plays experiments as a test tells it: each answer to a GET is the next of a list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+from tests.support.experiments import experiment
+
+
+class Instance:
+    """`seen` has what was asked of it; `states` what GETs of the experiment answer, the last of them for good.
+
+    A state is the experiment's JSON, or a status with which a proxy answers for the instance.
+    """
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.seen: list[tuple[str, str, Any]] = []
+        self.states: list[Mapping[str, Any] | int] = [experiment()]
+        self.refusal: tuple[int, str] | None = None
+        self.cancelled = False
+
+    def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        self.seen.append((method, path, body))
+        if method == "POST" and path.endswith("/experiments"):
+            if self.refusal:
+                return self.refusal[0], {"error": self.refusal[1]}
+            return 202, {"id": 7, "status": "queued", "promptId": 3}
+        if method == "POST" and path.endswith("/cancel"):
+            self.cancelled = True
+            self.states = [experiment(status="cancelled", verdict=None)]
+            return 200, self.states[0]
+        if path.startswith("/api/v1/prompts/3/test-cases"):
+            return 200, {"testCases": [{"id": 12, "name": "Where?"}, {"id": 13, "name": "When?"}], "nextCursor": None}
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        return (state, {"error": "The proxy sees nobody."}) if isinstance(state, int) else (200, state)
+
+    @property
+    def asked(self) -> Any:
+        """The body that started the experiment."""
+        return next(body for method, path, body in self.seen if method == "POST" and path.endswith("/experiments"))
+
+
+@contextmanager
+def serving() -> Iterator[Instance]:
+    instance = Instance()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._answer()
+
+        def do_POST(self) -> None:
+            self._answer()
+
+        def _answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, content = instance.answer(self.command, self.path, json.loads(body) if body else None)
+            sent = json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    instance.url = f"http://127.0.0.1:{server.server_port}"
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield instance
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -110,13 +110,15 @@ class LongJson(Json):
     cache_ok = True
 
 
-def new_table(name: str, *parts: SchemaItem | type[Any]) -> Table:
+def new_table(name: str, *parts: SchemaItem | type[Any], **options: Any) -> Table:
     """A table with these columns and indexes, after the column `id`, which the database counts up.
 
     A dataclass stands for the columns of its fields that are `Annotated` with a column's type, foreign key and default.
     """
     items = [item for part in parts for item in (_columns(part) if isinstance(part, type) else (part,))]
-    return Table(name, metadata, Column("id", BigInt, primary_key=True, autoincrement=True), *items, **OPTIONS)
+    return Table(
+        name, metadata, Column("id", BigInt, primary_key=True, autoincrement=True), *items, **OPTIONS, **options
+    )
 
 
 def _columns(row_type: type[Any]) -> Iterator[Column[Any]]:

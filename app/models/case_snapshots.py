@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from sqlalchemy import ForeignKey, UniqueConstraint
+from sqlalchemy import Connection, ForeignKey, Index, UniqueConstraint, select
 
+from app.models import queries
 from app.models.base import BigInt, Json, Timestamp, exact, new_table
+from app.models.cases import test_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,7 @@ class CaseSnapshotRow:
     prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
     # No foreign key: a snapshot is deleted with its test case, before it or after it.
     test_case_id: Annotated[int, BigInt]
-    # The SHA-256 of the document, as 64 hex digits.
+    # The SHA-256, as 64 hex digits, of the test case's fingerprint and its prompt's assertion value.
     fingerprint: Annotated[str, exact(64)]
     document: Annotated[dict[str, Any], Json]
     created_at: Annotated[datetime, Timestamp]
@@ -29,4 +32,35 @@ case_snapshots = new_table(
     "case_snapshots",
     CaseSnapshotRow,
     UniqueConstraint("test_case_id", "fingerprint"),
+    Index("ix_case_snapshots_prompt_id", "prompt_id"),
+    # SQLite gives ids of deleted rows again, and replays keep the ids of snapshots that were deleted.
+    sqlite_autoincrement=True,
 )
+_C = case_snapshots.c
+
+
+def lock_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> dict[int, int]:
+    """Return the ids of the snapshots with these fingerprints, by test case; none is deleted until the commit."""
+    found: dict[int, int] = {}
+    for some in queries.pieces(sorted(fingerprints)):
+        # Of each column its values: a tuple of both would be served by no index of MySQL's.
+        wanted = select(_C.test_case_id, _C.fingerprint, _C.id).where(
+            _C.test_case_id.in_(some), _C.fingerprint.in_({fingerprints[each] for each in some})
+        )
+        rows = connection.execute(wanted.with_for_update(read=True))
+        found.update({row[0]: row[2] for row in rows if row[1] == fingerprints[row[0]]})
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedCase:
+    """The document that a replay plays; `created_at` is when the test case was made."""
+
+    document: dict[str, Any]
+    created_at: datetime
+
+
+def played_case(connection: Connection, *, snapshot_id: int) -> PlayedCase | None:
+    """Return what a snapshot holds, None when its test case was deleted."""
+    statement = select(_C.document, test_cases.c.created_at).join(test_cases, test_cases.c.id == _C.test_case_id)
+    return queries.find_row(connection, PlayedCase, statement.where(_C.id == snapshot_id))

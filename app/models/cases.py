@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -33,6 +33,8 @@ test_cases = new_table(
     TestCaseRow,
     # Recorded steps of the turns that a replay plays.
     Column("steps", Integer, nullable=False),
+    # The SHA-256 of the document, as 64 hex digits; "" in rows of older releases until they are replayed.
+    Column("fingerprint", exact(64), nullable=False, server_default=""),
     Index("ix_test_cases_prompt_id_id", "prompt_id", "id"),
     Index("ix_test_cases_project_id", "project_id"),
 )
@@ -54,6 +56,18 @@ def find_test_case(
     return find_row(connection, TestCaseRow, statement.with_for_update() if lock else statement)
 
 
+# A document may have 4 MiB.
+DOCUMENTS_AT_ONCE = 10
+
+
+def documents_of(connection: Connection, *, ids: Sequence[int]) -> Iterator[dict[int, dict[str, Any]]]:
+    """Yield the documents of test cases, by id, a few at a time."""
+    c = test_cases.c
+    for start in range(0, len(ids), DOCUMENTS_AT_ONCE):
+        some = select(c.id, c.document).where(c.id.in_(ids[start : start + DOCUMENTS_AT_ONCE]))
+        yield {row[0]: row[1] for row in connection.execute(some)}
+
+
 def find_named(connection: Connection, *, prompt_id: int, name: str) -> TestCaseRow | None:
     """Find the newest of a prompt's test cases that has exactly this name, and lock it."""
     c = test_cases.c
@@ -70,11 +84,26 @@ def list_test_cases(
     return list_rows(connection, TestCaseRow, statement)
 
 
-def steps_of_prompt(connection: Connection, *, prompt_id: int) -> dict[int, int]:
-    """Count the steps that a replay of each of the prompt's test cases plays, by id, the oldest first."""
-    c = test_cases.c
-    rows = connection.execute(select(c.id, c.steps).where(c.prompt_id == prompt_id).order_by(c.id))
-    return {row[0]: row[1] for row in rows}
+@dataclass(frozen=True, slots=True)
+class CaseEntry:
+    """A test case without its document; `steps` are those that a replay plays."""
+
+    id: int
+    name: str
+    steps: int
+    fingerprint: str
+
+
+def lock_entries(connection: Connection, *, prompt_id: int, ids: Collection[int] | None) -> dict[int, CaseEntry]:
+    """Return those of `ids`, or all, that are the prompt's, by id, the oldest first.
+
+    None of them is changed or deleted by others until the commit.
+    """
+    statement = select(*columns_of(CaseEntry, test_cases)).where(test_cases.c.prompt_id == prompt_id)
+    if ids is not None:
+        statement = statement.where(test_cases.c.id.in_(ids))
+    entries = list_rows(connection, CaseEntry, statement.order_by(test_cases.c.id).with_for_update(read=True))
+    return {entry.id: entry for entry in entries}
 
 
 def find_prompt_of(connection: Connection, *, project_id: int, test_case_id: int) -> int | None:

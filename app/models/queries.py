@@ -92,6 +92,16 @@ def put_row(
     connection.execute(_upsert(connection, table, row, list(key), values or {}))
 
 
+def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str]) -> None:
+    """Insert the rows whose unique `key` is free; those that exist stay as they are."""
+    if connection.dialect.name == "sqlite":
+        statement: Insert = sqlite_insert(table).on_conflict_do_nothing(index_elements=key)
+    else:
+        statement = mysql_insert(table).on_duplicate_key_update({key[0]: table.c[key[0]]})
+    if rows:
+        connection.execute(statement, rows)
+
+
 def _upsert(
     connection: Connection, table: Table, row: Mapping[str, Any], key: list[str], changes: Mapping[str, Any]
 ) -> Insert:

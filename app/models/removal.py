@@ -15,7 +15,8 @@ from operator import attrgetter
 from sqlalchemy import ColumnElement, Connection, Select, Table, delete, exists, select, update
 
 from app.models.base import metadata
-from app.models.experiments import experiment_replays
+from app.models.case_snapshots import case_snapshots
+from app.models.experiments import experiment_replays, experiments
 from app.models.organizations import projects
 from app.models.prompts import prompts
 from app.models.queries import changes_row, first_batch_id, pieces
@@ -99,6 +100,20 @@ def remove_old(connection: Connection, table: str, *, project_id: int, before: d
         played = replays.c
         conditions.append(~exists().where(played.calibration_id == c.id, played.status.in_(UNFINISHED)))
     return _remove(connection, table, *conditions, limit=limit)
+
+
+def remove_unused_snapshots(connection: Connection, *, project_id: int, before: datetime, limit: int) -> int:
+    """Remove snapshots of test cases, taken before `before`, that no replay and no unfinished experiment refers to."""
+    c = case_snapshots.c
+    of_project = select(prompts.c.id).where(prompts.c.project_id == project_id)
+    unused = ~exists().where(replays.c.case_snapshot_id == c.id) & ~exists().where(
+        experiments.c.prompt_id == c.prompt_id, experiments.c.status.in_(UNFINISHED)
+    )
+    old = select(c.id).where(c.prompt_id.in_(of_project), c.created_at < before)
+    # Who starts a replay locks its snapshot until the replay is stored: what is unused under this lock stays unused.
+    locked = select(c.id).where(c.id.in_(_ids(connection, old.where(unused).limit(limit)))).order_by(c.id)
+    ids = _ids(connection, locked.with_for_update())
+    return _delete(connection, case_snapshots, _ids(connection, select(c.id).where(c.id.in_(ids), unused)))
 
 
 def remove_of(connection: Connection, table: str, *, limit: int, **owner: int) -> int:

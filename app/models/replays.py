@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact
 from app.models.calibrations import CalibrationRow
 from app.models.organizations import projects
 from app.models.prompt_versions import draft_snapshots
-from app.models.queries import changes_row, columns_of, find_row, list_rows, newest_first
+from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
 
 Status = Literal["queued", "running", "passed", "failed", "needs_review", "error", "cancelled"]
 STATUSES = ("queued", "running", "passed", "failed", "needs_review", "error", "cancelled")
@@ -104,6 +104,27 @@ class ReplayFilter:
     test_case_id: int | None = None
     status: str | None = None
     fingerprints: Collection[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySetup:
+    """The columns that replays which are started together have in common."""
+
+    project_id: int
+    prompt_id: int
+    draft_snapshot_id: int
+    candidate_kind: CandidateKind
+    candidate_commit: str | None
+    judge_model_id: int | None
+    calibration_id: int | None = None
+
+
+def add_replays(
+    connection: Connection, setup: ReplaySetup, cases: Iterable[Mapping[str, int]], *, now: datetime
+) -> list[int]:
+    """Add a queued replay of each test case, which has `test_case_id`, `case_snapshot_id` and `total`; returns ids."""
+    shared = {**asdict(setup), "status": "queued", "created_at": now}
+    return [insert_row(connection, replays, **shared, **case) for case in cases]
 
 
 _ELSEWHERE = {"organization_id": projects.c.organization_id, "fingerprint": draft_snapshots.c.fingerprint}

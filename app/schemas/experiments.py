@@ -17,7 +17,7 @@ from app.schemas.replays import ReplayProgress, StartSchema
 from app.schemas.runs import Cost, Tokens
 from app.services.experiments.findings import CaseFindings, FoundViolation, ModelFindings
 from app.services.experiments.service import Baseline, ExperimentView, NewExperiment
-from app.services.replays.service import AT_ONCE
+from app.services.replays.frozen import AT_ONCE
 
 MODELS_MAX = 10
 # Far more than any experiment; it keeps infinity out.

@@ -31,7 +31,8 @@ from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSch
 from app.schemas.candidates import Candidate, CandidateAnswer
 from app.schemas.runs import Cost, Tokens
 from app.services.replays.candidates import DRAFT
-from app.services.replays.service import AT_ONCE, ReplayView
+from app.services.replays.frozen import AT_ONCE
+from app.services.replays.service import ReplayView
 
 NO_COUNTS = dict.fromkeys(get_args(StepResult), 0)
 NO_DRIFT: dict[str, Any] = {"placeholders": {}, "tools": []}

@@ -21,6 +21,7 @@ def upgrade() -> None:
     op.add_column("replays", sa.Column("candidate_commit", types.exact(64), nullable=True))
     op.add_column("replays", sa.Column("case_snapshot_id", types.BigInt, nullable=True))
     op.create_index("ix_replays_case_snapshot_id", "replays", ["case_snapshot_id"])
+    op.add_column("test_cases", sa.Column("fingerprint", types.exact(64), server_default="", nullable=False))
     op.create_table(
         "case_snapshots",
         sa.Column("id", types.BigInt, autoincrement=True, nullable=False),
@@ -32,8 +33,10 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["prompt_id"], ["prompts.id"], name=op.f("fk_case_snapshots_prompt_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_case_snapshots")),
         sa.UniqueConstraint("test_case_id", "fingerprint", name=op.f("uq_case_snapshots_test_case_id_fingerprint")),
+        sqlite_autoincrement=True,
         **OPTIONS,
     )
+    op.create_index("ix_case_snapshots_prompt_id", "case_snapshots", ["prompt_id"])
     op.create_table(
         "experiments",
         sa.Column("id", types.BigInt, autoincrement=True, nullable=False),
@@ -98,6 +101,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     for table in ("experiment_replays", "experiments", "case_snapshots"):
         op.drop_table(table)
+    op.drop_column("test_cases", "fingerprint")
     op.drop_index("ix_replays_case_snapshot_id", table_name="replays")
     for name in ("case_snapshot_id", "candidate_commit", "candidate_kind"):
         op.drop_column("replays", name)

@@ -126,6 +126,9 @@ def _steps_of_policy(project_id: int, policy: DataPolicy, now: datetime) -> Iter
     ):
         if days is not None:
             yield partial(removal.remove_old, table=table, project_id=project_id, before=now - timedelta(days))
+    if policy.replays_days is not None:
+        before = now - timedelta(policy.replays_days)
+        yield partial(removal.remove_unused_snapshots, project_id=project_id, before=before)
 
 
 # Tables of a prompt's rows, each before the tables that it refers to.

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
-from hashlib import sha256
 from typing import Any, Literal
 
-import orjson
 from msgspec import to_builtins
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound, require
 from app.experiments.statistics import MOST_REPEATS, default_repeats
-from app.models import cases as test_cases
 from app.models import experiments
-from app.models.case_snapshots import case_snapshots
 from app.models.experiments import ExperimentRow
 from app.models.prompts import PromptHead
-from app.models.queries import insert_row, put_row
+from app.models.queries import insert_row
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.findings import Summary, findings_of
 from app.services.experiments.plan import Numbers, PlannedCase, PlannedModel, Repeats
 from app.services.experiments.standing import REPLAYS_MAX
 from app.services.prompts.service import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
-from app.services.replays.service import AT_ONCE, ReplayService, put_content, require_no_judge
+from app.services.replays.frozen import freeze_cases, freeze_content
+from app.services.replays.service import ReplayService
 from app.timestamps import Now
 
 Baseline = Candidate | Literal["latest"] | None
@@ -126,13 +122,12 @@ class ExperimentService:
             self.candidates.with_model(connection, candidate, name, field=f"languageModelNames.{index}")
             for index, name in enumerate(new.language_model_names)
         ]
-        steps = _chosen(connection, prompt_id, new.test_case_ids)
+        cases = freeze_cases(connection, candidate.head, new.test_case_ids, now=self.now(), unknown=NotFound)
+        if not cases:
+            raise Invalid("testCaseIds: The prompt has no test cases.")
         numbers = numbers_of(new, has_baseline=baseline is not None)
-        _require_bounded(len(steps) * (1 + (baseline is not None) + len(others)), numbers)
-        model = candidate.content.model
-        judge = self.replays.judge(connection, candidate.head.organization_id, model, new.judge_model)
-        if judge is None:
-            require_no_judge(connection, project_id, steps)
+        _require_bounded(len(cases) * (1 + (baseline is not None) + len(others)), numbers)
+        judge = self.replays.choose_judge(connection, candidate, cases, new.judge_model)
         return insert_row(
             connection,
             experiments.experiments,
@@ -140,13 +135,13 @@ class ExperimentService:
             status="queued",
             candidate_kind=candidate.kind,
             candidate_commit=candidate.commit_hash,
-            candidate_snapshot_id=put_content(connection, candidate),
+            candidate_snapshot_id=freeze_content(connection, candidate),
             baseline_commit=baseline and baseline.commit_hash,
-            baseline_snapshot_id=baseline and put_content(connection, baseline),
+            baseline_snapshot_id=baseline and freeze_content(connection, baseline),
             judge_model_id=judge and judge.id,
             design=to_builtins(numbers),
-            cases=_planned(connection, prompt_id, steps),
-            models=[PlannedModel(each.content.model.name, put_content(connection, each)) for each in others],
+            cases=[PlannedCase(each.test_case_id, each.name, each.snapshot_id, each.steps) for each in cases],
+            models=[PlannedModel(each.content.model.name, freeze_content(connection, each)) for each in others],
             summary=to_builtins(Summary()),
             created_at=self.now(),
         )
@@ -183,44 +178,6 @@ def _require_bounded(series: int, numbers: Numbers) -> None:
         raise Invalid(f"repeats: These are {least:,} replays at least; an experiment may have {REPLAYS_MAX:,}.")
 
 
-def _chosen(connection: Connection, prompt_id: int, test_case_ids: Sequence[int] | None) -> dict[int, int]:
-    """Return the test cases in the requested order, the oldest first without a request, with their steps."""
-    steps = test_cases.steps_of_prompt(connection, prompt_id=prompt_id)
-    chosen = list(steps) if test_case_ids is None else list(dict.fromkeys(test_case_ids))
-    if not chosen:
-        raise Invalid("testCaseIds: The prompt has no test cases.")
-    if len(chosen) > AT_ONCE:
-        raise Invalid(f"testCaseIds: {len(chosen)} test cases; name at most {AT_ONCE} of them.")
-    for test_case_id in chosen:
-        if test_case_id not in steps:
-            raise NotFound(f"The prompt has no test case {test_case_id}.")
-    return {test_case_id: steps[test_case_id] for test_case_id in chosen}
-
-
-def _planned(connection: Connection, prompt_id: int, steps: Mapping[int, int]) -> list[PlannedCase]:
-    names = test_cases.names_of(connection, ids=steps)
-    snapshots = put_case_snapshots(connection, prompt_id=prompt_id, test_case_ids=steps)
-    return [PlannedCase(id_, names[id_], snapshots[id_], count) for id_, count in steps.items()]
-
-
 def _find(connection: Connection, project_id: int, experiment_id: int) -> ExperimentRow:
     found = experiments.find_experiment(connection, project_id=project_id, experiment_id=experiment_id)
     return require(found, "There is no such experiment.")
-
-
-def put_case_snapshots(connection: Connection, *, prompt_id: int, test_case_ids: Collection[int]) -> dict[int, int]:
-    found = {}
-    for test_case_id in test_case_ids:
-        document = connection.scalar(
-            select(test_cases.test_cases.c.document).where(test_cases.test_cases.c.id == test_case_id)
-        )
-        fingerprint = sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
-        key = {"test_case_id": test_case_id, "fingerprint": fingerprint}
-        put_row(
-            connection,
-            case_snapshots,
-            key=key,
-            new={"prompt_id": prompt_id, "document": document, "created_at": datetime.now(UTC)},
-        )
-        found[test_case_id] = connection.scalars(select(case_snapshots.c.id).filter_by(**key)).one()
-    return found

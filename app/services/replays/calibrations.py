@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 from app.db import Database
 from app.errors import Conflict, Invalid, require
 from app.models import calibrations, replays
-from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Actor
 from app.models.calibrations import CalibrationRow
 from app.models.cases import TestCaseRow
@@ -23,6 +22,7 @@ from app.replay.documents import dump, load
 from app.replay.findings import ReplayResult
 from app.services.replays.candidates import CandidateReader
 from app.services.replays.cases import TestCaseService, find
+from app.services.replays.frozen import freeze_cases
 from app.services.replays.preparation import Preparation
 from app.services.replays.service import ReplayService
 from app.timestamps import Now
@@ -97,8 +97,8 @@ class CalibrationService:
                 **of,
                 test_case_id=test_case_id,
             )
-            steps = test_cases.steps_of_prompt(connection, prompt_id=case.prompt_id)[test_case_id]
-            self.replays.add(connection, played, [(test_case_id, steps)] * repeats, judge_model, calibration_id)
+            cases = freeze_cases(connection, played.head, [test_case_id], now=self.now())
+            self.replays.add(connection, played, cases * repeats, judge_model, calibration_id)
             return calibration_id
 
         return self.get(project_id=project_id, calibration_id=self.database.retrying(work))

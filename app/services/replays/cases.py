@@ -19,6 +19,7 @@ from app.models import audit_log, prompts
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.calibrations import calibrations
+from app.models.case_snapshots import case_snapshots
 from app.models.cases import TestCaseRow
 from app.models.prompts import PromptHead
 from app.models.queries import delete_rows
@@ -29,6 +30,7 @@ from app.replay.effects import require_usable, tools_of
 from app.replay.types import AssertionType, TestCase
 from app.services.prompts.content import parse_config
 from app.services.prompts.service import PromptReader
+from app.services.replays.frozen import fingerprint_of
 from app.services.traces.logs import SessionService
 from app.timestamps import Now
 
@@ -193,11 +195,12 @@ class TestCaseService:
         return self._changed(project_id, test_case_id, None, changed, actor)
 
     def delete(self, *, project_id: int, test_case_id: int, actor: Actor = SYSTEM) -> None:
-        """Delete a test case with its calibrations; the results of its replays stay."""
+        """Delete a test case with its calibrations and snapshots; the results of its replays stay."""
         with self.database.write() as connection:
             if not test_cases.delete_test_case(connection, project_id=project_id, test_case_id=test_case_id):
                 raise NotFound("There is no such test case.")
-            delete_rows(connection, calibrations, test_case_id=test_case_id)
+            for table in (calibrations, case_snapshots):
+                delete_rows(connection, table, test_case_id=test_case_id)
             self._note(connection, project_id, actor, Action.TEST_CASE_DELETED, test_case_id)
 
     def copy(self, *, project_id: int, test_case_id: int, name: str | None, actor: Actor = SYSTEM) -> TestCaseRow:
@@ -296,10 +299,11 @@ def _columns(case: TestCase) -> dict[str, Any]:
         document = dump(case)
     except (orjson.JSONEncodeError, RecursionError) as error:
         raise Invalid(f"turns: Can't be stored as JSON: {error}") from error
-    size = len(orjson.dumps(document))
-    if size > DOCUMENT_BYTES:
-        raise Invalid(f"turns: The test case has {size} bytes as JSON; the limit is {DOCUMENT_BYTES}.")
-    return {"document": document, "steps": sum(len(turn.steps) for turn in case.played)}
+    packed = orjson.dumps(document)
+    if len(packed) > DOCUMENT_BYTES:
+        raise Invalid(f"turns: The test case has {len(packed)} bytes as JSON; the limit is {DOCUMENT_BYTES}.")
+    steps = sum(len(turn.steps) for turn in case.played)
+    return {"document": document, "steps": steps, "fingerprint": fingerprint_of(packed)}
 
 
 def _title(text: str | None, otherwise: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import msgspec
 from sqlalchemy import Connection
 
-from app.errors import Invalid, NotFound, require
-from app.models import calibrations, prompt_versions
+from app.errors import Invalid, require
+from app.models import calibrations, case_snapshots, prompt_versions
 from app.models import cases as test_cases
+from app.models.case_snapshots import PlayedCase
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
 from app.replay.cases import load_case
@@ -17,6 +17,7 @@ from app.replay.types import TestCase
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.service import PromptReader
+from app.services.replays.frozen import resolved
 from app.services.replays.ports import SnapshotDraft
 
 
@@ -36,17 +37,10 @@ class Preparation:
     reader: PromptReader
 
     def prepare(self, connection: Connection, row: ReplayRow) -> Prepared:
-        """Return the parts of a replay; a calibration's has the test case as it was when that was started.
-
-        Raises `NotFound` or `Invalid` if one of them is gone.
-        """
-        found = test_cases.find_test_case(connection, project_id=row.project_id, test_case_id=row.test_case_id)
-        if found is None:
-            raise NotFound("The test case was deleted before it was replayed.")
+        """Return the parts of a replay. Raises `NotFound` or `Invalid` if one of them is gone."""
         head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
-        case = load_case(_document(connection, row) if row.calibration_id is not None else found.document)
-        if case.assertion_value is None:
-            case = msgspec.structs.replace(case, assertion_value=head.assertion_value)
+        played = _played(connection, row)
+        case = load_case(resolved(played.document, head))
         kept = prompt_versions.get_snapshot(connection, snapshot_id=row.draft_snapshot_id)
         draft = PromptContent(
             row.prompt_id,
@@ -62,7 +56,7 @@ class Preparation:
             connection,
             prompt_id=row.prompt_id,
             commit_hashes={turn.prompt_version for turn in case.turns if turn.prompt_version},
-            before=found.created_at,
+            before=played.created_at,
         )
         defined = prompt_versions.ever_defined_tools(connection, prompt_id=row.prompt_id)
         return Prepared(row, case, SnapshotDraft(draft, versions, defined), self._judge_model(connection, row))
@@ -77,6 +71,15 @@ class Preparation:
             return None
 
 
-def _document(connection: Connection, row: ReplayRow) -> object:
-    found = calibrations.document_of(connection, calibration_id=row.calibration_id or 0, before=row.created_at)
-    return require(found, "The calibration was deleted before it was replayed.")
+def _played(connection: Connection, row: ReplayRow) -> PlayedCase:
+    """Return the test case as it was when the replay was asked for."""
+    deleted = "The test case was deleted before it was replayed."
+    if row.case_snapshot_id is not None:
+        return require(case_snapshots.played_case(connection, snapshot_id=row.case_snapshot_id), deleted)
+    # Earlier releases took no snapshots: their replays play the present test case, or their calibration's copy of it.
+    found = test_cases.find_test_case(connection, project_id=row.project_id, test_case_id=row.test_case_id)
+    case = require(found, deleted)
+    if row.calibration_id is None:
+        return PlayedCase(case.document, case.created_at)
+    copied = calibrations.document_of(connection, calibration_id=row.calibration_id, before=row.created_at)
+    return PlayedCase(require(copied, "The calibration was deleted before it was replayed."), case.created_at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -16,19 +16,17 @@ from app.models import audit_log, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
-from app.models.queries import insert_row
-from app.models.replays import ReplayFilter, ReplayRow
+from app.models.replays import ReplayFilter, ReplayRow, ReplaySetup
 from app.replay import documents, results
 from app.replay.cases import load_case, needs_judge
 from app.replay.findings import ReplayResult
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
-from app.services.prompts import drafts
 from app.services.prompts.service import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
+from app.services.replays.frozen import FrozenCase, freeze_cases, freeze_content
 from app.timestamps import Now
 
-AT_ONCE = 1000
 # `ReplayService.list` hides the builtin from the annotations below it.
 Ids = list[int]
 Rows = list[ReplayRow]
@@ -179,27 +177,6 @@ class ReplayService:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             return JudgeAgreement(*replays.judge_agreement(connection, prompt_id=prompt_id))
 
-    def judge(
-        self, connection: Connection, organization_id: int, own: LanguageModel, name: str | None
-    ) -> LanguageModel | None:
-        """Return the named model, else the prompt's own where it can judge. Raises `Invalid` if the named one can't."""
-        if name is None:
-            return own if self._can_judge(organization_id, own) is None else None
-        named = self.models.named(connection, organization_id=organization_id, name=name, field="judgeModelName")
-        if problem := self._can_judge(organization_id, named):
-            raise Invalid(f"judgeModelName: {problem}")
-        return named
-
-    def _can_judge(self, organization_id: int, model: LanguageModel) -> str | None:
-        """Return the reason why a model can't judge, None if it can."""
-        if model.vendor == "BUILTIN":
-            return f"{model.name} is a builtin model and can't judge; name a vendor's."
-        try:
-            self.credentials.find(organization_id, model.vendor, base_url=model.base_url)
-        except ProviderError as missing:
-            return str(missing)
-        return None
-
     def _started(self, work: Callable[[Connection], Ids]) -> Rows:
         ids = self.database.retrying(work)
         with self.database.read() as connection:
@@ -215,72 +192,72 @@ class ReplayService:
         judge_model: str | None,
     ) -> Ids:
         played = self.candidates.read(connection, project_id=project_id, prompt_id=prompt_id, candidate=candidate)
-        steps = _chosen(test_cases.steps_of_prompt(connection, prompt_id=prompt_id), test_case_ids)
-        return self.add(connection, played, list(steps.items()), judge_model)
+        cases = freeze_cases(connection, played.head, test_case_ids, now=self.now())
+        return self.add(connection, played, cases, judge_model)
 
     def add(
         self,
         connection: Connection,
         candidate: CandidateContent,
-        steps: Sequence[tuple[int, int]],
+        cases: Sequence[FrozenCase],
         judge_model: str | None = None,
         calibration_id: int | None = None,
     ) -> Ids:
-        """Add a replay of the candidate for each of `steps`, the id of a test case and the number of its steps.
+        """Add a replay of the candidate for each of the test cases, which may repeat.
 
         Raises `Invalid` if a model has to judge and none can.
         """
-        head, content = candidate.head, candidate.content
-        judge = self.judge(connection, head.organization_id, content.model, judge_model)
-        if judge is None:
-            require_no_judge(connection, head.project_id, dict(steps))
-        shared = {
-            "project_id": head.project_id,
-            "prompt_id": head.id,
-            "draft_snapshot_id": put_content(connection, candidate),
-            "candidate_kind": candidate.kind,
-            "candidate_commit": candidate.commit_hash,
-            "judge_model_id": judge and judge.id,
-            "calibration_id": calibration_id,
-        }
-        values = [shared | {"test_case_id": test_case_id, "total": total} for test_case_id, total in steps]
-        queued = {"status": "queued", "created_at": self.now()}
-        return [insert_row(connection, replays.replays, **queued, **each) for each in values]
+        judge = self.choose_judge(connection, candidate, cases, judge_model)
+        setup = ReplaySetup(
+            project_id=candidate.head.project_id,
+            prompt_id=candidate.head.id,
+            draft_snapshot_id=freeze_content(connection, candidate),
+            candidate_kind=candidate.kind,
+            candidate_commit=candidate.commit_hash,
+            judge_model_id=judge.id if judge else None,
+            calibration_id=calibration_id,
+        )
+        return replays.add_replays(connection, setup, [case.columns for case in cases], now=self.now())
+
+    def choose_judge(
+        self, connection: Connection, candidate: CandidateContent, cases: Sequence[FrozenCase], name: str | None
+    ) -> LanguageModel | None:
+        """Return the named model, else the candidate's own where it can judge.
+
+        Raises `Invalid` if the named one can't judge, or if a test case needs a judge and there is none.
+        """
+        own, organization_id = candidate.content.model, candidate.head.organization_id
+        if name is not None:
+            named = self.models.named(connection, organization_id=organization_id, name=name, field="judgeModelName")
+            if problem := self._can_judge(organization_id, named):
+                raise Invalid(f"judgeModelName: {problem}")
+            return named
+        if self._can_judge(organization_id, own) is None:
+            return own
+        _require_no_judge(connection, cases)
+        return None
+
+    def _can_judge(self, organization_id: int, model: LanguageModel) -> str | None:
+        """Return the reason why a model can't judge, None if it can."""
+        if model.vendor == "BUILTIN":
+            return f"{model.name} is a builtin model and can't judge; name a vendor's."
+        try:
+            self.credentials.find(organization_id, model.vendor, base_url=model.base_url)
+        except ProviderError as missing:
+            return str(missing)
+        return None
 
 
-def require_no_judge(connection: Connection, project_id: int, test_case_ids: Iterable[int]) -> None:
+def _require_no_judge(connection: Connection, cases: Iterable[FrozenCase]) -> None:
     """Raise `Invalid` if a test case can't do without a model that judges, saying what to set."""
-    for test_case_id in test_case_ids:
-        row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id)
-        if row and needs_judge(load_case(row.document)):
-            raise Invalid(
-                f"judge: Test case {test_case_id} needs a model that judges, and the prompt's has no credential. Set "
-                "one for its vendor, name another model as judgeModelName, or change the test case's checks."
-            )
-
-
-def _chosen(steps: Mapping[int, int], test_case_ids: Sequence[int] | None) -> Mapping[int, int]:
-    """Return the requested test cases with their steps, in the requested order; all of `steps` without a request."""
-    chosen = list(steps) if test_case_ids is None else list(dict.fromkeys(test_case_ids))
-    for index, test_case_id in enumerate(chosen):
-        if test_case_id not in steps:
-            raise Invalid(f"testCaseIds.{index}: The prompt has no such test case.")
-    if len(chosen) > AT_ONCE:
-        raise Invalid(f"testCaseIds: {len(chosen)} test cases; name at most {AT_ONCE} of them.")
-    return {test_case_id: steps[test_case_id] for test_case_id in chosen}
-
-
-def put_content(connection: Connection, candidate: CandidateContent) -> int:
-    """Store the candidate's content, unless it is stored already; returns the id of its snapshot."""
-    columns = drafts.columns(candidate.content)
-    del columns["fallback_model_id"]  # a replay judges the prompt's own model
-    values = {
-        **columns,
-        "prompt_id": candidate.head.id,
-        "instruction_format": candidate.content.instruction_format,
-        "fingerprint": candidate.fingerprint,
-    }
-    return prompt_versions.put_snapshot(connection, values=values)
+    ids = list(dict.fromkeys(case.test_case_id for case in cases))
+    for some in test_cases.documents_of(connection, ids=ids):
+        for test_case_id, document in some.items():
+            if needs_judge(load_case(document)):
+                raise Invalid(
+                    f"judge: Test case {test_case_id} needs a model that judges, and the prompt's has no credential. "
+                    "Set one for its vendor, name another model as judgeModelName, or change the test case's checks."
+                )
 
 
 def _of_version(connection: Connection, prompt_id: int, filters: ReplayFilter, commit_hash: str) -> ReplayFilter:

@@ -1,0 +1,133 @@
+"""Freezes what replays play when they are asked for: the content of a candidate, and test cases as they are then."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection
+
+from app.errors import Invalid, RepriseError
+from app.models import case_snapshots, prompt_versions
+from app.models import cases as test_cases
+from app.models.case_snapshots import case_snapshots as snapshots
+from app.models.cases import CaseEntry
+from app.models.prompts import PromptHead
+from app.models.queries import put_rows, update_rows
+from app.services.prompts import drafts
+from app.services.replays.candidates import CandidateContent
+
+AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenCase:
+    """A test case with the snapshot that a replay plays, and the number of its steps."""
+
+    test_case_id: int
+    name: str
+    steps: int
+    snapshot_id: int
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """Return the columns of a replay that name the test case."""
+        return {"test_case_id": self.test_case_id, "case_snapshot_id": self.snapshot_id, "total": self.steps}
+
+
+def freeze_content(connection: Connection, candidate: CandidateContent) -> int:
+    """Return the id of the snapshot with the candidate's content."""
+    columns = drafts.columns(candidate.content)
+    del columns["fallback_model_id"]  # a replay judges the prompt's own model
+    values = columns | {
+        "prompt_id": candidate.head.id,
+        "instruction_format": candidate.content.instruction_format,
+        "fingerprint": candidate.fingerprint,
+    }
+    return prompt_versions.put_snapshot(connection, values=values)
+
+
+def freeze_cases(
+    connection: Connection,
+    head: PromptHead,
+    test_case_ids: Sequence[int] | None,
+    *,
+    now: datetime,
+    unknown: type[RepriseError] = Invalid,
+) -> list[FrozenCase]:
+    """Return the requested test cases of a prompt in the requested order, each once; all of them without a request.
+
+    Documents are read of those alone that have changed since their last snapshot. Raises `unknown` for
+    test cases that the prompt does not have, and `Invalid` for more than `AT_ONCE`.
+    """
+    entries = _entries(connection, head, test_case_ids, unknown)
+    known = case_snapshots.lock_snapshots(connection, _wanted(entries, head))
+    if missing := [entry for entry in entries if entry.id not in known]:
+        stored = _put_snapshots(connection, head, missing, now)
+        known |= case_snapshots.lock_snapshots(connection, stored)
+    return [FrozenCase(entry.id, entry.name, entry.steps, known[entry.id]) for entry in entries]
+
+
+def fingerprint_of(document: bytes) -> str:
+    """Return the fingerprint of a test case whose document is this JSON."""
+    return hashlib.sha256(document).hexdigest()
+
+
+def resolved(document: dict[str, Any], head: PromptHead) -> dict[str, Any]:
+    """Return a test case's document, with the prompt's assertion value where it has none of its own."""
+    own = document.get("assertionValue")
+    return document if own is not None else document | {"assertionValue": head.assertion_value}
+
+
+def _entries(
+    connection: Connection, head: PromptHead, test_case_ids: Sequence[int] | None, unknown: type[RepriseError]
+) -> list[CaseEntry]:
+    requested = None if test_case_ids is None else list(dict.fromkeys(test_case_ids))
+    _check_number(requested or ())
+    found = test_cases.lock_entries(connection, prompt_id=head.id, ids=requested)
+    for index, test_case_id in enumerate(requested or ()):
+        if test_case_id not in found:
+            raise unknown(f"testCaseIds.{index}: The prompt has no such test case.")
+    _check_number(found)
+    return [found[each] for each in (found if requested is None else requested)]
+
+
+def _check_number(test_case_ids: Iterable[int]) -> None:
+    if (number := len(list(test_case_ids))) > AT_ONCE:
+        raise Invalid(f"testCaseIds: {number} test cases; name at most {AT_ONCE} of them.")
+
+
+def _wanted(entries: Iterable[CaseEntry], head: PromptHead) -> dict[int, str]:
+    """Return the fingerprints of the snapshots that hold what the test cases are now, by test case."""
+    return {entry.id: _fingerprint(entry.fingerprint, head) for entry in entries}
+
+
+def _fingerprint(of_case: str, head: PromptHead) -> str:
+    return hashlib.sha256(f"{of_case} {head.assertion_value}".encode()).hexdigest()
+
+
+def _put_snapshots(
+    connection: Connection, head: PromptHead, entries: Sequence[CaseEntry], now: datetime
+) -> dict[int, str]:
+    """Store what test cases are, which are locked; returns the snapshots' fingerprints by test case.
+
+    Test cases of older releases get their own fingerprint first.
+    """
+    known, stored = {entry.id: entry.fingerprint for entry in entries}, {}
+    for documents in test_cases.documents_of(connection, ids=list(known)):
+        for each, document in documents.items():
+            if not known[each]:
+                known[each] = fingerprint_of(orjson.dumps(document))
+                update_rows(connection, test_cases.test_cases, {"id": each}, fingerprint=known[each])
+            stored[each] = _fingerprint(known[each], head)
+        shared = {"prompt_id": head.id, "created_at": now}
+        rows = [
+            shared | {"test_case_id": each, "fingerprint": stored[each], "document": resolved(document, head)}
+            for each, document in documents.items()
+        ]
+        put_rows(connection, snapshots, rows, key=("test_case_id", "fingerprint"))
+    return stored

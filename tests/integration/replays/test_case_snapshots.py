@@ -1,0 +1,216 @@
+"""A replay plays its test case as it was when the replay was asked for; what no replay plays any more goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import event, func, select, text
+
+from app.errors import Invalid, NotFound
+from app.models import removal
+from app.models.case_snapshots import case_snapshots
+from app.services.replays.cases import CaseChange, WrittenCase
+from tests.fakes.upstream import Upstream
+from tests.fakes.wire import Reply
+from tests.integration.replays.recording import prompt
+from tests.support.world import World
+
+
+@pytest.fixture
+def prompt_id(world: World) -> int:
+    return prompt(world)
+
+
+@pytest.fixture
+def case_id(world: World, prompt_id: int) -> int:
+    return written(world, prompt_id, "How hot is Rome?")
+
+
+def written(world: World, prompt_id: int, question: str) -> int:
+    row = world.container.services.test_cases.by_hand(
+        project_id=world.project_id, prompt_id=prompt_id, written=WrittenCase(question, "Hot.")
+    )
+    return row.id
+
+
+def change(world: World, case_id: int, **changes: Any) -> None:
+    world.container.services.test_cases.change(
+        project_id=world.project_id, test_case_id=case_id, change=CaseChange.of(**changes)
+    )
+
+
+def start(world: World, case_id: int) -> int:
+    """Start a replay whose message is not sent."""
+    return world.container.services.replays.start(project_id=world.project_id, test_case_id=case_id).id
+
+
+def play(world: World, replay_id: int) -> dict[str, Any]:
+    world.container.services.replay_player.play(replay_id)
+    replay: dict[str, Any] = world.get(f"/api/v1/replays/{replay_id}").json
+    return replay
+
+
+def snapshots(world: World, prompt_id: int) -> int:
+    with world.container.database.read() as connection:
+        of_prompt = select(func.count()).where(case_snapshots.c.prompt_id == prompt_id)
+        return int(connection.execute(of_prompt).scalar_one())
+
+
+def execute(world: World, statement: str, **values: Any) -> None:
+    with world.container.database.write() as connection:
+        connection.execute(text(statement), values)
+
+
+@contextmanager
+def statements(world: World) -> Iterator[list[str]]:
+    seen: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_args: Any) -> None:
+        seen.append(statement)
+
+    engine = world.container.database.engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def test_a_change_after_the_start_is_not_played(world: World, case_id: int, upstream: Upstream) -> None:
+    replay_id = start(world, case_id)
+    execute(world, "UPDATE test_cases SET document = REPLACE(document, 'Rome', 'Oslo') WHERE id = :id", id=case_id)
+    upstream.script(Reply(text="Hot."))
+
+    assert play(world, replay_id)["turns"][0]["user"] == "How hot is Rome?"
+
+
+def test_each_content_is_stored_once(world: World, prompt_id: int, case_id: int) -> None:
+    start(world, case_id)
+    start(world, case_id)
+    assert snapshots(world, prompt_id) == 1
+    change(world, case_id, order="any")
+    start(world, case_id)
+    assert snapshots(world, prompt_id) == 2
+    change(world, case_id, order="effects")
+    start(world, case_id)
+    assert snapshots(world, prompt_id) == 2
+
+
+def test_equal_test_cases_have_snapshots_of_their_own(world: World, prompt_id: int, case_id: int) -> None:
+    copied = world.container.services.test_cases.copy(project_id=world.project_id, test_case_id=case_id, name=None)
+    rows = world.container.services.replays.start_all(project_id=world.project_id, prompt_id=prompt_id)
+    assert {row.test_case_id for row in rows} == {case_id, copied.id}
+    assert len({row.case_snapshot_id for row in rows}) == 2
+
+
+def test_the_prompts_assertion_value_is_frozen_too(
+    world: World, prompt_id: int, case_id: int, upstream: Upstream
+) -> None:
+    world.patch(f"/api/v1/prompts/{prompt_id}", json={"assertionType": "AI", "assertionValue": "Must be polite."})
+    change(world, case_id, assertionType="AI")
+    replay_id = start(world, case_id)
+    world.patch(f"/api/v1/prompts/{prompt_id}", json={"assertionValue": "Must be rude."})
+    upstream.script(Reply(text="Warm."), Reply(text='{"reasoning": "", "verdict": "passed"}'))
+
+    play(world, replay_id)
+
+    asked = str(upstream.requests[1].body)
+    assert "Must be polite." in asked
+    assert "Must be rude." not in asked
+    start(world, case_id)
+    assert snapshots(world, prompt_id) == 2
+
+
+def test_unchanged_test_cases_are_not_read_again(world: World, prompt_id: int) -> None:
+    for number in range(3):
+        written(world, prompt_id, f"Question {number}?")
+    services = world.container.services
+
+    with statements(world) as first:
+        services.replays.start_all(project_id=world.project_id, prompt_id=prompt_id)
+    with statements(world) as second:
+        services.replays.start_all(project_id=world.project_id, prompt_id=prompt_id)
+
+    assert sum("document" in each for each in first) == 2
+    assert not [each for each in second if "document" in each]
+
+
+def test_replays_and_test_cases_of_older_releases_are_played(
+    world: World, prompt_id: int, case_id: int, upstream: Upstream
+) -> None:
+    execute(world, "UPDATE test_cases SET fingerprint = '' WHERE id = :id", id=case_id)
+    before, after = start(world, case_id), start(world, case_id)
+    assert snapshots(world, prompt_id) == 1
+    execute(world, "UPDATE replays SET case_snapshot_id = NULL WHERE id = :id", id=before)
+    upstream.script(Reply(text="Hot."), Reply(text="Hot."))
+    assert [play(world, each)["status"] for each in (before, after)] == ["passed", "passed"]
+
+
+def test_a_deleted_test_case_takes_its_snapshots_along(world: World, prompt_id: int, case_id: int) -> None:
+    replay_id = start(world, case_id)
+    world.container.services.test_cases.delete(project_id=world.project_id, test_case_id=case_id)
+    assert snapshots(world, prompt_id) == 0
+    replay = play(world, replay_id)
+    assert (replay["status"], replay["error"]) == ("error", "The test case was deleted before it was replayed.")
+
+
+def test_a_test_case_that_gets_the_id_of_a_deleted_one_is_not_played(
+    world: World, prompt_id: int, case_id: int
+) -> None:
+    replay_id = start(world, case_id)
+    world.container.services.test_cases.delete(project_id=world.project_id, test_case_id=case_id)
+    start(world, written(world, prompt_id, "Another question?"))
+    assert play(world, replay_id)["status"] == "error"
+
+
+def test_an_erased_prompt_leaves_no_snapshot(world: World, prompt_id: int, case_id: int) -> None:
+    start(world, case_id)
+    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
+    assert snapshots(world, prompt_id) == 0
+
+
+def test_snapshots_go_with_the_last_replay_that_refers_to_them(world: World, prompt_id: int, case_id: int) -> None:
+    start(world, case_id)
+    change(world, case_id, order="any")
+    replay_id = start(world, case_id)
+
+    def removed(days: int = 1) -> int:
+        """Remove what was unused on a day."""
+        before = world.container.now() + timedelta(days=days)
+        return world.container.database.retrying(
+            lambda connection: removal.remove_unused_snapshots(
+                connection, project_id=world.project_id, before=before, limit=100
+            )
+        )
+
+    assert removed() == 0
+    execute(world, "DELETE FROM replays WHERE id < :id AND prompt_id = :prompt_id", id=replay_id, prompt_id=prompt_id)
+    assert (removed(), snapshots(world, prompt_id)) == (1, 1)
+    execute(world, "DELETE FROM replays WHERE id = :id", id=replay_id)
+    assert removed(days=-1) == 0
+    assert (removed(), snapshots(world, prompt_id)) == (1, 0)
+
+
+def test_replays_that_start_while_their_test_case_goes_leave_nothing_of_it(world: World, prompt_id: int) -> None:
+    services = world.container.services
+
+    def started(case_id: int) -> None:
+        try:
+            start(world, case_id)
+        except (Invalid, NotFound):
+            return
+
+    def deleted(case_id: int) -> None:
+        services.test_cases.delete(project_id=world.project_id, test_case_id=case_id)
+
+    for number in range(10):
+        case_id = written(world, prompt_id, f"Question {number}?")
+        with ThreadPoolExecutor(3) as pool:
+            for each in [pool.submit(work, case_id) for work in (started, deleted, started)]:
+                each.result()
+    assert snapshots(world, prompt_id) == 0

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from app.experiments.statistics import detectable
 from app.experiments.types import Design
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """The sentences on an experiment with so many test cases."""
+    """The sentences on an experiment with so many test cases, each of which was played `least` times or more."""
 
     design: Design
     cases: int
-    detectable: float | None
+    least: int
+
+    @property
+    def detectable(self) -> float | None:
+        return detectable(self.least)
 
     def violated(self, count: int) -> str:
         return f"The candidate did what it must not do in {self._of(count)}."

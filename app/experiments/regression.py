@@ -1,72 +1,88 @@
-"""Tests whether a candidate passes less often than its baseline, over all test cases at once.
+"""Tests the hypothesis that the candidate passes as often as its baseline in every test case.
 
-Two bets share the capital. One is on single test cases: the weighted mean of their wealth, which is valid however they
-depend on each other (Vovk and Wang, "E-values: calibration, combination, and applications", Annals of Statistics 49,
-2021). The other is on a small drop in all of them: the product of their wealth, which is valid as their trials are
-independent.
-The weights follow from the first round alone, and there from the number of failures of both sides together, which
-does not tell who failed. So they leave the bets fair, and a test case in which nothing failed costs the others hardly
-anything: Tarone, "A modified Bonferroni method for discrete data" (Biometrics 46, 1990), with e-values.
+Two bets share the capital. One is on single test cases: the weighted mean of their wealth, which is fair however they
+depend on each other. The other is on a drop in all of them: the product of their wealth, which is fair as each replay
+is independent of the others. Both merge as in Vovk and Wang, "E-values: calibration, combination and applications"
+(Annals of Statistics 49, 2021).
+The weights follow from the number of failures in the first round, both sides together, which does not tell whose they
+are and so leaves the bets fair. A test case in which nothing failed costs the others hardly anything: that is Tarone,
+"A modified Bonferroni method for discrete data" (Biometrics 46, 1990), for bets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, log
+from functools import lru_cache
+from math import exp, inf, log
 
-from app.experiments.sequential import ALONE, TOGETHER, Round, log_attainable, log_evidence, log_mean
+from app.experiments.sequential import Round, log_attainable, log_evidence, log_mean
 
-RESERVE = 0.1  # the share of the weight for test cases whose first round cannot tell anything
-
-
-def weights(first: Sequence[Round]) -> list[float]:
-    """Return the share of each test case in the bets on single ones, from its first round; they sum to 1."""
-    evident = [log_attainable(each.failures, each.pairs) for each in first]
-    silent = evident.count(0)
-    if silent == len(first):
-        return [1 / silent] * silent
-    total = sum(evident) / (1 - RESERVE if silent else 1)
-    return [each / total if each else RESERVE / silent for each in evident]
+# The odds ratios that are bet on, with their shares of the capital. A step that broke makes the candidate fail where
+# the baseline never does; the finite ratios survive a failure of the baseline. A drop in all test cases is smaller.
+ALONE = ((inf, 0.5), (9.0, 0.25), (4.0, 0.25))
+TOGETHER = ((2.0, 0.5), (4.0, 0.5))
+RESERVE = 0.1  # the weight of all test cases together whose first round cannot tell anything
+_SHARES_ALONE, _SHARES_TOGETHER = ([share for _, share in bets] for bets in (ALONE, TOGETHER))
 
 
-def log_alone(rounds: Sequence[Round]) -> float:
-    """Return the log wealth of the bets on one test case after its rounds."""
-    return _mixture(rounds, ALONE)
+class Regression:
+    """The bets after the rounds so far, from the first round of each test case on."""
+
+    def __init__(self, first: Sequence[Round]) -> None:
+        self._weights, self._share_alone = _weights(first)
+        self._alone = [[0.0] * len(ALONE) for _ in first]
+        self._together = [0.0] * len(TOGETHER)
+        self._wealth = [0.0] * len(first)
+        for index, each in enumerate(first):
+            self.add(index, each)
+
+    def add(self, index: int, played: Round) -> None:
+        """Pay the bets on one more round of a test case."""
+        alone, together = _evidence(played.candidate_failures, played.failures, played.pairs)
+        self._alone[index] = [sum(pair) for pair in zip(self._alone[index], alone, strict=True)]
+        self._together = [sum(pair) for pair in zip(self._together, together, strict=True)]
+        self._wealth[index] = log_mean(self._alone[index], _SHARES_ALONE)
+
+    def log_wealth(self) -> float:
+        """Return the log wealth of all bets."""
+        parts = log_mean(self._wealth, self._weights), log_mean(self._together, _SHARES_TOGETHER)
+        return log_mean(parts, (self._share_alone, 1 - self._share_alone))
+
+    def shown(self, alpha: float) -> tuple[int, ...]:
+        """Return the indexes of the test cases that got worse, with a chance of at most `alpha` that any did not.
+
+        A test case is shown if the weighted mean over every set of test cases that holds it is high enough: the closure
+        principle, Vovk and Wang (2021), section 6. The lowest mean is that with all whose wealth is below the mean.
+        """
+        bar = -log(alpha * self._share_alone)
+        ordered = sorted(zip(self._wealth, self._weights, range(len(self._wealth)), strict=True))
+        high = ((i, _least(wealth, share, ordered)) for wealth, share, i in ordered if wealth >= bar)
+        return tuple(sorted(i for i, least in high if least >= bar))
 
 
-def _mixture(rounds: Sequence[Round], bets: Sequence[tuple[float, float]]) -> float:
-    logs = [sum(log_evidence(r.lost + r.failed, r.failures, r.pairs, odds) for r in rounds) for odds, _ in bets]
-    return log_mean(logs, [share for _, share in bets])
+@lru_cache(1 << 16)
+def _evidence(candidate: int, failures: int, pairs: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    alone, together = (
+        tuple(log_evidence(candidate, failures, pairs, odds) for odds, _ in bets) for bets in (ALONE, TOGETHER)
+    )
+    return alone, together
 
 
-def share_alone(first: Sequence[Round]) -> float:
-    """Return the share of the capital that is bet on single test cases: all of it if only one can tell anything."""
-    return 1.0 if sum(log_attainable(each.failures, each.pairs) > 0 for each in first) <= 1 else 0.5
+def _weights(first: Sequence[Round]) -> tuple[list[float], float]:
+    """Return the weight of each test case, of 1 in all, and the share of the capital for the bets on single ones.
 
-
-def log_wealth(cases: Sequence[Sequence[Round]]) -> float:
-    """Return the log wealth of all bets after the rounds of each test case, one at least."""
-    first = [rounds[0] for rounds in cases]
-    alone = log_mean([log_alone(rounds) for rounds in cases], weights(first))
-    share = share_alone(first)
-    together = _mixture([each for rounds in cases for each in rounds], TOGETHER)
-    return log_mean([alone, together], [share, 1 - share])
-
-
-def regressed(cases: Sequence[Sequence[Round]], alpha: float) -> tuple[int, ...]:
-    """Return the indexes of the test cases that each fail more often with the candidate, all of them true but for α.
-
-    A test case counts if every set of test cases that holds it is refuted by its weighted mean: the closure principle,
-    Vovk and Wang (2021) §6. The set that refutes least holds those whose wealth is below its own mean.
+    Weights grow with what the first round can tell. If only one can tell anything, there is no drop in all of them.
     """
-    first = [rounds[0] for rounds in cases]
-    bar = -log(alpha * share_alone(first))
-    ordered = sorted(zip(map(log_alone, cases), weights(first), range(len(cases)), strict=True))
-    return tuple(sorted(i for wealth, share, i in ordered if wealth >= bar and _least(wealth, share, ordered) >= bar))
+    telling = [log_attainable(each.failures, each.pairs) for each in first]
+    silent = telling.count(0)
+    if silent == len(first):
+        return [1 / silent] * silent, 1.0
+    total = sum(telling) / (1 - RESERVE if silent else 1)
+    return [each / total if each else RESERVE / silent for each in telling], 1.0 if silent == len(first) - 1 else 0.5
 
 
 def _least(wealth: float, share: float, ordered: Sequence[tuple[float, float, int]]) -> float:
-    """Return the least log of a mean wealth over a set that holds the test case of this wealth and share."""
+    """Return the lowest log mean over a set that holds the test case of this wealth and share."""
     total, weight = share, share  # in units of the wealth
     for other, part, _ in ordered:
         relative = exp(other - wealth)

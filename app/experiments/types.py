@@ -25,6 +25,17 @@ class Design:
     max_slowdown: float | None
     has_baseline: bool
 
+    @property
+    def pass_rate(self) -> float | None:
+        """The smallest pass rate that is asked for, None if there is none."""
+        return self.min_pass_rate if self.has_baseline or self.min_pass_rate is not None else 1.0
+
+    @property
+    def alpha_each(self) -> float:
+        """The part of `alpha` for each of the two tests that may fail a candidate by mistake."""
+        has_both = self.has_baseline and self.pass_rate is not None and self.pass_rate < 1
+        return self.alpha / 2 if has_both else self.alpha
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -53,8 +64,8 @@ class Decision:
 
     `classes` and `targets` have one entry per test case, in the order given. A target is the wanted number of trials,
     (candidate, baseline); it equals what is there once a verdict is reached. `regressed` holds the indexes of the test
-    cases that are shown to pass less often than with the baseline. `p_value` belongs to the whole comparison with the
-    baseline. `detectable` is the share of failures that would have shown nine times in ten in the test case that was
+    cases of that class. `p_value` belongs to the whole comparison with the baseline, None before the first round is
+    complete. `detectable` is the share of failures that would have shown nine times in ten in the test case that was
     played least, None before each has a trial.
     """
 

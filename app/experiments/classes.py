@@ -1,0 +1,38 @@
+"""Classes of test cases, which tell a reader where to look first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from app.experiments.regression import Regression
+from app.experiments.rounds import Played
+from app.experiments.types import CaseClass, CaseTrials, Design
+
+
+def class_of(design: Design, case: CaseTrials, is_open: bool) -> CaseClass:
+    """Return the class of a test case that neither got worse nor better."""
+    failed = sum(not trial.passed for trial in case.candidate)
+    is_settled = failed and not design.has_baseline and design.pass_rate == 1
+    if is_open and not is_settled:
+        return "undecided"
+    if not failed:
+        return "stable_pass"
+    return "stable_fail" if failed == len(case.candidate) else "flaky"
+
+
+def improved(design: Design, cases: Sequence[Played]) -> Collection[int]:
+    """Return the indexes of the test cases that got better, by the test that shows which got worse, mirrored."""
+    if not design.has_baseline or not all(each.rounds for each in cases):
+        return ()
+    mirrored = Regression([each.rounds[0].mirrored() for each in cases])
+    for index, each in enumerate(cases):
+        for later in each.rounds[1:]:
+            mirrored.add(index, later.mirrored())
+    return mirrored.shown(design.alpha_each)
+
+
+def newly_violated(case: CaseTrials) -> bool:
+    """Return True if the candidate has a violation and the baseline, once it was played, has none."""
+    if not case.baseline or any(trial.violated for trial in case.baseline):
+        return False
+    return any(trial.violated for trial in case.candidate)

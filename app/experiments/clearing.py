@@ -1,0 +1,84 @@
+"""Clears a test case: shows that a drop of the pass rate by `detect`, or a rate below the smallest, is excluded.
+
+An experiment passes only if all its test cases are cleared, so nothing is corrected for their number: Berger,
+"Multiparameter hypothesis testing and acceptance sampling" (Technometrics 24, 1982).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import comb, log
+
+from app.experiments.rounds import round_ends
+from app.experiments.sequential import Round, log_mean, log_wealth
+from app.experiments.statistics import MISSED
+from app.experiments.types import Design
+
+_BARS = tuple(log(bar) for bar in (10, 20, 40, 80, 160, 320, 640))
+
+
+def is_open(design: Design, total: Round) -> bool:
+    """Return True while the trials do not exclude that the candidate is worse than the design allows."""
+    if total.pairs < design.repeats_min:
+        return True
+    if design.has_baseline and total.lost and _log_wealth_drop(design.detect, total) < _bar(design):
+        return True
+    rate = design.pass_rate
+    return rate is not None and 0 < rate < 1 and _may_be_below(rate, total)
+
+
+def _log_wealth_drop(detect: float, total: Round) -> float:
+    """Return the log wealth of bets against a drop by `detect` or more, on the difference in each pair."""
+    kept = 1 - detect
+    tied = total.failed + total.passed
+    return log_wealth(((-1.0, total.lost), (detect / kept, tied), ((1 + detect) / kept, total.gained)))
+
+
+@lru_cache(1024)
+def _bar(design: Design) -> float:
+    """Return the log wealth that clears a test case which has lost a pair.
+
+    A test case that loses no pair in the first round is cleared at once: under a drop by `detect` that happens one time
+    in ten at most, with the default repeats. The bar is the lowest by which both ways together clear such a drop one
+    time in ten at most. It is computed for a baseline that always passes; others are cleared by mistake less often.
+    """
+    return next((bar for bar in _BARS if _cleared(design, bar) <= MISSED), _BARS[-1])
+
+
+def _cleared(design: Design, bar: float) -> float:
+    """Return the chance that a candidate which fails with the chance `detect` is cleared after any round."""
+    open_by_lost, cleared, played = {0: 1.0}, 0.0, 0
+    for end in round_ends(design.repeats_min, design.repeats_max):
+        after = dict[int, float]()
+        for lost, chance in _outcomes(open_by_lost, end - played, design.detect):
+            if not lost or _log_wealth_drop(design.detect, Round(lost, passed=end - lost)) >= bar:
+                cleared += chance
+            else:
+                after[lost] = after.get(lost, 0.0) + chance
+        open_by_lost, played = after, end
+    return cleared
+
+
+def _outcomes(chances: dict[int, float], trials: int, rate: float) -> Iterator[tuple[int, float]]:
+    for lost, chance in chances.items():
+        for more in range(trials + 1):
+            yield lost + more, chance * comb(trials, more) * rate**more * (1 - rate) ** (trials - more)
+
+
+def _may_be_below(rate: float, total: Round) -> bool:
+    failed = total.candidate_failures
+    return failed > 0 and log_wealth(((-1.0, failed), ((1 - rate) / rate, total.pairs - failed))) < -log(MISSED)
+
+
+def is_below(rate: float, counts: Sequence[tuple[int, int]], alpha: float) -> bool:
+    """Return True if the candidate is shown to pass less often than `rate` in any test case.
+
+    `counts` are its failures and passes in each. With the rate 1 any failure shows it; else the chance of a mistake is
+    `alpha` at most. The wealth of all test cases is averaged: Vovk and Wang, "E-values: calibration, combination and
+    applications" (Annals of Statistics 49, 2021).
+    """
+    if rate == 1:
+        return any(failed for failed, _ in counts)
+    logs = [log_wealth(((rate / (1 - rate), failed), (-1.0, passed))) for failed, passed in counts]
+    return log_mean(logs, [1 / len(logs)] * len(logs)) >= -log(alpha)

@@ -1,0 +1,60 @@
+"""Plays an experiment round by round until it is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import log
+
+from app.experiments.clearing import is_open
+from app.experiments.regression import Regression
+from app.experiments.rounds import round_ends
+from app.experiments.sequential import Round
+from app.experiments.types import Design, Verdict
+
+
+class Walk:
+    """The state of an experiment after its rounds so far.
+
+    A round is looked at as a whole, so the order in which its replays end changes nothing. `open` holds the indexes of
+    the test cases that need the next round.
+    """
+
+    def __init__(self, design: Design, cases: int) -> None:
+        self.number = 0  # of rounds
+        self.open = list(range(cases))
+        self.totals = [Round()] * cases
+        self.regression: Regression | None = None
+        self.log_wealth = 0.0  # the greatest after any round: a candidate that has failed stays failed
+        self._design = design
+        self._ends = round_ends(design.repeats_min, design.repeats_max)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict of the comparison, or None if another round is needed."""
+        if self.log_wealth >= -log(self._design.alpha_each):
+            return "failed"
+        if not self.open:
+            return "passed"
+        return None if self.next_end else "inconclusive"
+
+    @property
+    def next_end(self) -> int | None:
+        """The number of trials of each side after the next round; None after the last."""
+        return self._ends[self.number] if self.number < len(self._ends) else None
+
+    def play(self, rounds: Mapping[int, Round]) -> None:
+        """Add the next round of the test cases at these indexes, which hold all open ones."""
+        self.number += 1
+        for index, each in rounds.items():
+            self.totals[index] = self.totals[index].plus(each)
+        self.open = [index for index, total in enumerate(self.totals) if is_open(self._design, total)]
+        if self._design.has_baseline:
+            self._bet(rounds)
+
+    def _bet(self, rounds: Mapping[int, Round]) -> None:
+        if self.regression is None:
+            self.regression = Regression([rounds[index] for index in range(len(self.totals))])
+        else:
+            for index, each in rounds.items():
+                self.regression.add(index, each)
+        self.log_wealth = max(self.log_wealth, self.regression.log_wealth())

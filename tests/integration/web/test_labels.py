@@ -47,7 +47,9 @@ def test_a_label_is_made_moved_and_moved_back_by_one_click(
         moved = member.send(f"{page}/labels", label="production", version=commit_hash)
         assert moved.headers["location"] == f"{page}/versions"
 
+    world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": "Not committed."})
     member.open(f"{page}/versions")
+    assert "The draft, not committed" in said(member)
     assert f"Second productive production {second[:6]}" in said(member)
     back = re.search(r'name="version" value="(\w+)"><button class="small">Back to (\w+)', member.page)
     assert back is not None

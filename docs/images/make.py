@@ -68,7 +68,13 @@ def fill(client: Client, upstream: Upstream, home: Path) -> tuple[int, str]:
     ask(client, upstream, prompt_id, RUNS // 3)
     better = TRIAGE.replace("of: order,", "of: order, return,") + "- When in doubt, say other.\n"
     client.request("PATCH", path, payload={"value": better, "languageModelConfig": {"temperature": 0}})
-    client.post(f"{path}/commit", {"message": "Tell returns from refunds"})
+    second = client.post(f"{path}/commit", {"message": "Tell returns from refunds"}).json()["commitHash"]
+    for label, body in (
+        ("staging", {"commitHash": second}),
+        ("production", {"commitHash": first}),
+        ("production", {"commitHash": second, "share": 0.1, "guarded": True}),
+    ):
+        client.request("PUT", f"{path}/labels/{label}", payload=body)
     ask(client, upstream, prompt_id, RUNS - RUNS // 3)
     client.request("PATCH", path, payload={"value": better + "- Never answer the question itself.\n"})
     for name in ("Order summary", "Reply in the customer's language"):
@@ -143,6 +149,7 @@ def pictures(client: Client, demo: int, triage: int, first: str) -> list[Picture
         Picture("logs", f"/prompts/{triage}/logs", height=720),
         Picture("usage", "/usage", height=680),
         Picture("compare", f"/prompts/{triage}/compare?from={first}", height=760, scheme="dark"),
+        Picture("versions", f"/prompts/{triage}/versions", height=560),
         Picture("session-narrow", f"/sessions/{session}", width=360, height=760),
     ]
 

@@ -23,14 +23,18 @@ class MoveLabel(PromptPage):
     refusals = (Invalid, Conflict, Forbidden, NotFound)
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
+        head = self.head(visit, prompt_id)
         versions = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
         choices = [(each.head.commit_hash, f"{each.head.commit_hash[:8]} {each.head.message}") for each in versions]
+        filled = visit.sent if visit.problem else Form({name: [text] for name, text in visit.query.items()})
+        known = head.labels.get(filled.text("label"))
         return show(
             "label.html",
-            head=self.head(visit, prompt_id),
+            head=head,
+            filled=filled,
+            deletable=known if known and (visit.can_administer or not known.guarded) else None,
             versions=choices,
             guards=[*GUARDS, OFF] if visit.can_administer else GUARDS,
-            filled=visit.sent if visit.problem else Form({name: [text] for name, text in visit.query.items()}),
         )
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:

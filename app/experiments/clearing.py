@@ -25,7 +25,7 @@ def is_open(design: Design, total: Round) -> bool:
     if design.has_baseline and total.lost and _log_wealth_drop(design.detect, total) < _bar(design):
         return True
     rate = design.pass_rate
-    return rate is not None and 0 < rate < 1 and _may_be_below(rate, total)
+    return rate is not None and _may_be_below(design, rate, total)
 
 
 def _log_wealth_drop(detect: float, total: Round) -> float:
@@ -66,9 +66,13 @@ def _outcomes(chances: dict[int, float], trials: int, rate: float) -> Iterator[t
             yield lost + more, chance * comb(trials, more) * rate**more * (1 - rate) ** (trials - more)
 
 
-def _may_be_below(rate: float, total: Round) -> bool:
-    failed = total.candidate_failures
-    return failed > 0 and log_wealth(((-1.0, failed), ((1 - rate) / rate, total.pairs - failed))) < -log(MISSED)
+def _may_be_below(design: Design, rate: float, total: Round) -> bool:
+    """Return True while the candidate passes less often than `rate`, or may by the share `detect` of it."""
+    failed, lower = total.candidate_failures, rate * (1 - design.detect)
+    passed = total.pairs - failed
+    if not failed or not lower:
+        return False
+    return passed / total.pairs < rate or log_wealth(((-1.0, failed), ((1 - lower) / lower, passed))) < _bar(design)
 
 
 def is_below(rate: float, counts: Sequence[tuple[int, int]], alpha: float) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.experiments.decision import decide
+from app.experiments.rounds import round_ends
 from app.experiments.types import CaseTrials, Design, Trial
 
 PASS, FAIL, VIOLATION = Trial(passed=True), Trial(passed=False), Trial(passed=False, violated=True)
@@ -75,3 +79,205 @@ def test_what_is_undecided_when_no_more_may_be_played_is_inconclusive_and_says_w
 
     assert (decision.verdict, decision.targets) == ("inconclusive", ((2, 2),))
     assert decision.reason == "Nothing was decided when the cost reached $0.50."
+
+
+def test_where_the_candidate_keeps_failing_now_and_then_it_is_played_until_it_is_failed() -> None:
+    decision = decide(DESIGN, [case("FPPP" * 5, "PPPP" * 5), case("PPPP", "PPPP")])
+
+    assert (decision.verdict, decision.regressed) == ("failed", (0,))
+    assert decision.reason is not None
+    assert decision.reason.startswith("The candidate passes less often than the baseline in 1 of 2 test cases (p = 0.0")
+
+
+def test_one_failure_that_does_not_come_back_is_passed_as_flaky() -> None:
+    decision = decide(DESIGN, [case("FPPPPPPPPP", "PPPPPPPPPP"), case("PPPP", "PPPP")])
+
+    assert (decision.verdict, decision.classes) == ("passed", ("flaky", "stable_pass"))
+
+
+def test_what_neither_got_worse_nor_is_excluded_to_have_at_the_last_repeat_is_inconclusive() -> None:
+    short = replace(DESIGN, repeats_max=6)
+
+    decision = decide(short, [case("FPPPPF", "PPPPPP"), case("PPPP", "PPPP")])
+
+    assert (decision.verdict, decision.classes) == ("inconclusive", ("undecided", "stable_pass"))
+    assert decision.reason == "The candidate may still be worse in 1 of 2 test cases after 6 replays."
+    assert decision.targets == ((6, 6), (4, 4))
+
+
+def test_what_fails_on_both_sides_alike_is_passed() -> None:
+    decision = decide(DESIGN, [case("FFFF", "FFFF"), case("FFPP" * 5, "FPFP" * 5)])
+
+    assert (decision.verdict, decision.classes) == ("passed", ("stable_fail", "flaky"))
+
+
+def test_a_candidate_that_passes_where_the_baseline_always_failed_is_improved() -> None:
+    decision = decide(DESIGN, [case("PPPP", "FFFF"), case("PPPP", "PPPP")])
+
+    assert (decision.verdict, decision.classes) == ("passed", ("improved", "stable_pass"))
+
+
+def test_a_small_drop_in_many_test_cases_fails_the_whole_though_none_is_named() -> None:
+    decision = decide(DESIGN, [case("FPPP", "PPPP")] * 9)
+
+    assert (decision.verdict, decision.regressed) == ("failed", ())
+    assert decision.reason == "Over all test cases, the candidate passes less often than the baseline (p = 0.047)."
+
+
+def test_the_same_content_on_both_sides_passes_whatever_its_replays_did() -> None:
+    shared = [trials("FPFF"), trials("PPPP")]
+
+    assert decide(DESIGN, [CaseTrials(each, each) for each in shared]).verdict == "passed"
+
+
+def test_a_new_violation_is_classed_as_regressed_once_the_baseline_was_played_without() -> None:
+    decision = decide(DESIGN, [case("PV", "P"), case("V", ""), case("V", "V")])
+
+    assert decision.classes == ("regressed", "undecided", "undecided")
+    assert decision.reason == "The candidate did what it must not do in 3 of 3 test cases."
+
+
+def test_the_failure_of_a_reused_replay_beyond_the_first_round_is_followed_up() -> None:
+    """The baseline was played before, and of the candidate one replay more than the first round has."""
+    decision = decide(DESIGN, [case("PPPPF", "P" * 20)])
+
+    assert (decision.verdict, decision.targets) == (None, ((6, 20),))
+
+
+def test_reused_replays_of_a_test_case_that_was_clear_after_the_first_round_count() -> None:
+    decision = decide(DESIGN, [case("PPPP" + "F" * 16, "P" * 20)])
+
+    assert (decision.verdict, decision.regressed) == ("failed", (0,))
+
+
+def test_trials_beyond_the_largest_number_of_repeats_are_not_waited_for() -> None:
+    decision = decide(replace(DESIGN, repeats_max=4), [case("PPPPF", "PPPP")])
+
+    assert (decision.verdict, decision.targets) == ("passed", ((5, 4),))
+
+
+def test_failing_stays_failed_whatever_is_played_later() -> None:
+    later = case("FFFF" + "P" * 16, "PPPP" + "F" * 16)
+
+    assert decide(DESIGN, [later]).verdict == "failed"
+
+
+def test_a_smallest_pass_rate_of_1_is_missed_by_any_failure_though_the_baseline_fails_as_well() -> None:
+    decision = decide(replace(DESIGN, min_pass_rate=1), [case("FPPP", "FFFF")])
+
+    assert (decision.verdict, decision.reason) == (
+        "failed",
+        "A replay of the candidate failed, and every one has to pass.",
+    )
+
+
+def test_a_smallest_pass_rate_is_held_with_a_baseline_that_misses_it_too() -> None:
+    decision = decide(replace(DESIGN, min_pass_rate=0.9), [case("FFFF", "FFFF"), case("PPPP", "PPPP")])
+
+    assert decision.verdict == "failed"
+    assert decision.reason == "The candidate passes less often than 90 % of the time, the smallest pass rate allowed."
+
+
+def test_a_smallest_pass_rate_that_is_just_missed_at_the_last_repeat_is_inconclusive() -> None:
+    decision = decide(replace(ALONE, min_pass_rate=0.9), [case("FPPFP" + "P" * 14 + "F")])
+
+    assert (decision.verdict, decision.classes) == ("inconclusive", ("undecided",))
+
+
+def test_a_smallest_pass_rate_that_is_kept_passes_in_spite_of_failures() -> None:
+    assert decide(replace(ALONE, min_pass_rate=0.9), [case("F" + "P" * 9)]).verdict == "passed"
+    assert decide(replace(ALONE, min_pass_rate=0.0), [case("FFFF")]).verdict == "passed"
+
+
+def slow(candidate: float, baseline: float) -> CaseTrials:
+    return CaseTrials([Trial(passed=True, latency_ms=candidate)] * 4, [Trial(passed=True, latency_ms=baseline)] * 4)
+
+
+def test_a_candidate_that_is_slower_than_allowed_fails_when_all_else_has_passed() -> None:
+    watched = replace(DESIGN, max_slowdown=1.5)
+
+    assert decide(watched, [slow(1500, 1000)]).verdict == "passed"
+    assert decide(watched, [case("PPPP", "PPPP")]).verdict == "passed"
+    decision = decide(watched, [slow(3000, 1000), slow(1000, 1000)])
+    assert (decision.verdict, decision.regressed) == ("failed", ())
+    assert decision.reason == "The candidate took 2 times as long as the baseline, and 1.5 times is allowed."
+
+
+def test_an_experiment_without_test_cases_is_no_experiment() -> None:
+    with pytest.raises(ValueError, match="one test case"):
+        decide(DESIGN, [])
+
+
+results = st.text("PPPF", max_size=24)
+designs = st.builds(
+    Design,
+    repeats_min=st.integers(1, 6),
+    repeats_max=st.integers(6, 20),
+    detect=st.floats(0.05, 0.95),
+    alpha=st.floats(0.001, 0.5),
+    min_pass_rate=st.none() | st.sampled_from([0.0, 0.5, 0.9, 1.0]),
+    max_slowdown=st.none(),
+    has_baseline=st.booleans(),
+)
+
+
+def drawn(plan: Design, parts: list[tuple[str, str]]) -> list[CaseTrials]:
+    return [case(candidate, baseline if plan.has_baseline else "") for candidate, baseline in parts]
+
+
+some_results = st.lists(st.tuples(results, results), min_size=1, max_size=5)
+
+
+@given(designs, some_results)
+def test_targets_lie_between_what_is_there_and_the_largest_number_of_repeats(
+    plan: Design, parts: list[tuple[str, str]]
+) -> None:
+    cases = drawn(plan, parts)
+
+    decision = decide(plan, cases)
+
+    there = [(len(each.candidate), len(each.baseline)) for each in cases]
+    for sides, wanted in zip(there, decision.targets, strict=True):
+        assert all(has <= target <= max(has, plan.repeats_max) for has, target in zip(sides, wanted, strict=True))
+    assert (decision.verdict is None) == (decision.targets != tuple(there))
+    assert decision.p_value is None or 0 <= decision.p_value <= 1
+    assert (decision.reason is None) == (decision.verdict is None)
+
+
+@given(designs, some_results, st.randoms(use_true_random=False))
+def test_the_order_of_the_test_cases_moves_their_classes_and_targets_along(
+    plan: Design, parts: list[tuple[str, str]], shuffled: random.Random
+) -> None:
+    order = list(range(len(parts)))
+    shuffled.shuffle(order)
+
+    decision, moved = (decide(plan, drawn(plan, each)) for each in (parts, [parts[i] for i in order]))
+
+    assert moved.verdict == decision.verdict
+    assert moved.classes == tuple(decision.classes[i] for i in order)
+    assert moved.targets == tuple(decision.targets[i] for i in order)
+
+
+@given(designs, some_results)
+def test_when_no_more_may_be_played_there_is_a_verdict_that_only_turns_nothing_into_inconclusive(
+    plan: Design, parts: list[tuple[str, str]]
+) -> None:
+    decision, ended = (decide(plan, drawn(plan, parts), exhausted=why) for why in (None, "the cost reached $1"))
+
+    assert ended.verdict == (decision.verdict or "inconclusive")
+
+
+@given(designs, st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=5), st.integers(0, 999))
+def test_playing_what_is_wanted_ends_with_a_verdict(plan: Design, rates: list[tuple[float, float]], seed: int) -> None:
+    draw = random.Random(seed).random
+    cases: list[tuple[list[Trial], list[Trial]]] = [([], []) for _ in rates]
+    decisions = 0
+
+    while (decision := decide(plan, [CaseTrials(*sides) for sides in cases])).verdict is None:
+        decisions += 1
+        for sides, chances, wanted in zip(cases, rates, decision.targets, strict=True):
+            for side, chance, target in zip(sides, chances, wanted, strict=True):
+                side.extend(PASS if draw() < chance else FAIL for _ in range(target - len(side)))
+
+    assert decisions <= len(round_ends(plan.repeats_min, plan.repeats_max))
+    assert all(len(side) <= plan.repeats_max for sides in cases for side in sides)

@@ -14,12 +14,15 @@ from app.models.api_keys import ApiKey
 from app.models.experiments import ExperimentRow
 from app.schemas import experiments as schemas
 from app.schemas.answer import dump
-from app.schemas.base import PageQuerySchema
 from app.services.experiments.service import ExperimentView, NewExperiment
 
 
 class PromptExperiments(Resource, GET="read", POST="run"):
-    @operation("The prompt's experiments, newest first", query=PageQuerySchema, answers={200: schemas.Experiments})
+    @operation(
+        "The prompt's experiments, newest first",
+        query=schemas.ExperimentsQuerySchema,
+        answers={200: schemas.Experiments},
+    )
     def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> Page[schemas.Shown]:
         page = self.services.experiments.list(project_id=key.project_id, prompt_id=prompt_id, **command)
         base = self.container.settings.public_url

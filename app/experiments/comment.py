@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.experiments.summary import (
+    CLASSES,
     TEXT_MAX,
     Json,
     address_of,
@@ -27,14 +28,6 @@ NAME_MAX = 100
 LINKS_MAX = 5
 VIOLATIONS_MAX = 20
 TITLES = {"passed": "Passed", "failed": "Failed", "inconclusive": "Inconclusive"}
-CLASSES = {
-    "regressed": "**worse**",
-    "stable_fail": "always fails",
-    "flaky": "passes sometimes",
-    "undecided": "undecided",
-    "improved": "better",
-    "stable_pass": "passes",
-}
 # The characters with a meaning in Markdown, mentions, emoji, references and formulas.
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#+!|~&@:$^]|(?<=[wW])\.")
 
@@ -88,7 +81,9 @@ def _cases(experiment: Json) -> Iterator[str]:
     for case in cases:
         name = inert(case["name"], NAME_MAX) or "(no name)"
         sides = [_side(case["candidate"]), *([_side(case["baseline"])] if against else [])]
-        yield f"| {' | '.join([name, CLASSES[case['class']], *sides, _failing(experiment, case['candidate'])])} |"
+        found = CLASSES[case["class"]]
+        found = f"**{found}**" if case["class"] == "regressed" else found
+        yield f"| {' | '.join([name, found, *sides, _failing(experiment, case['candidate'])])} |"
 
 
 def _models(experiment: Json) -> Iterator[str]:

@@ -15,9 +15,17 @@ from app.formats import percent, plural, short
 
 Json = Mapping[str, Any]
 # Classes of test cases in the order in which people should look at them.
-CLASSES = ("regressed", "stable_fail", "flaky", "undecided", "improved", "stable_pass")
+CLASSES = {
+    "regressed": "worse",
+    "stable_fail": "always fails",
+    "flaky": "passes sometimes",
+    "undecided": "undecided",
+    "improved": "better",
+    "stable_pass": "passes",
+}
 TEXT_MAX = 400
-_URL = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%\[\]-]+")
+# $BASE_URL stands for the address of the instance, which a browser fills in.
+_URL = re.compile(r"(?:https?://|\$BASE_URL/)[A-Za-z0-9._~:/?#@!$&'*+,;=%\[\]-]+")
 # Control characters, line ends of all kinds, marks that turn the direction of text, and halves of surrogate pairs.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 

@@ -179,10 +179,13 @@ def result_of(connection: Connection, *, experiment_id: int) -> dict[str, Any] |
 
 
 def list_experiments(
-    connection: Connection, *, prompt_id: int, before_id: int | None, limit: int
+    connection: Connection, *, prompt_id: int, verdict: Verdict | None, before_id: int | None, limit: int
 ) -> list[ExperimentRow]:
-    """List a prompt's experiments, newest first."""
-    statement = newest_first(_ROW.where(_E.prompt_id == prompt_id), _E.id, before_id=before_id, limit=limit)
+    """List a prompt's experiments, newest first; those of one verdict alone where it is given."""
+    chosen = _ROW.where(_E.prompt_id == prompt_id)
+    if verdict is not None:
+        chosen = chosen.where(_E.verdict == verdict)
+    statement = newest_first(chosen, _E.id, before_id=before_id, limit=limit)
     return list_rows(connection, ExperimentRow, statement)
 
 

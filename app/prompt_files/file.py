@@ -196,11 +196,15 @@ def from_answer(prompt: Mapping[str, Any]) -> PromptFile:
 
 
 def to_overlay(file: PromptFile) -> dict[str, Any]:
-    """Return the content by the API's names, as a candidate that replaces all of the draft that replays use."""
+    """Return the content by the API's names, as a candidate that replaces all that the draft has.
+
+    As in every change over the API, "" stands for no fallback model.
+    """
     fields = msgspec.to_builtins(file)
     return {
         "value": file.text,
         "languageModelName": file.model,
+        "fallbackModelName": file.fallback or "",
         "languageModelConfig": {**fields.get("configuration", {}), "tools": fields.get("tools", [])},
         "instructionFormat": file.instruction_format,
         "placeholders": fields.get("placeholders", []),
@@ -209,7 +213,7 @@ def to_overlay(file: PromptFile) -> dict[str, Any]:
 
 def to_change(file: PromptFile) -> dict[str, Any]:
     """Return the body that makes the content the draft; the instruction format of a prompt can't change."""
-    change = to_overlay(file) | {"fallbackModelName": file.fallback}
+    change = to_overlay(file)
     del change["instructionFormat"]
     return change
 

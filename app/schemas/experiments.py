@@ -11,7 +11,7 @@ from app.experiments.statistics import MOST_REPEATS
 from app.experiments.types import Verdict
 from app.models.experiments import ExperimentRow, Status
 from app.schemas.answer import Answer, answer_of, choice, integer, listing, many, mapping, number, one, text, time
-from app.schemas.base import BoundedList, Identifier, JsonNumber, StrictBoolean, StrictSchema, Text
+from app.schemas.base import BoundedList, Identifier, JsonNumber, PageQuerySchema, StrictBoolean, StrictSchema, Text
 from app.schemas.candidates import CandidateAnswer, CommittedSchema
 from app.schemas.replays import ReplayProgress, StartSchema
 from app.schemas.runs import Cost, Tokens
@@ -42,7 +42,7 @@ class RepeatsSchema(StrictSchema):
 class BaselineField(fields.Field[Baseline]):
     """The newest version as `"latest"`, another one as `{commitHash}`, none as null."""
 
-    alternatives: ClassVar = ({"type": "string", "const": "latest"}, {"type": "null"}, CommittedSchema)
+    alternatives: ClassVar = ({"type": "string", "const": "latest"}, CommittedSchema)
     _committed = CommittedSchema()
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Baseline:
@@ -72,6 +72,10 @@ class StartExperimentSchema(StartSchema):
     def make_command(self, data: dict[str, Any], **_kwargs: Any) -> NewExperiment:
         repeats = data.pop("repeats") or {}
         return NewExperiment(repeats_min=repeats.get("min"), repeats_max=repeats.get("max"), **data)
+
+
+class ExperimentsQuerySchema(PageQuerySchema):
+    verdict = fields.String(validate=validate.OneOf(get_args(Verdict)))
 
 
 class AcceptedExperiment(Answer):

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from app.experiments.summary import cost, failing
 from app.formats import duration, number, percent, plural, short, usd
 from app.models.language_models import LanguageModel
 from app.timestamps import iso
@@ -77,5 +78,6 @@ def tool_name(tool: str | Mapping[str, object]) -> str:
     return tool if isinstance(tool, str) else str(tool.get("name", ""))
 
 
-_ALL = (duration, exact, from_ns, iso, model, number, percent, plural, pretty, short, size, tool_name, usd)
+_NUMBERS = (duration, number, percent, plural, size, usd)
+_ALL = (*_NUMBERS, cost, exact, failing, from_ns, iso, model, pretty, short, tool_name)
 FILTERS: dict[str, Callable[..., Any]] = {each.__name__: each for each in _ALL}

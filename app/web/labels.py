@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.experiments.summary import CLASSES
 from app.providers import vendors
 
 # Text and kind of a badge: ok, bad, warn, accent or "".
@@ -48,6 +49,18 @@ CALIBRATIONS: dict[str, Badge] = {
     "error": ("error", "bad"),
     "cancelled": ("cancelled", ""),
 }
+# By the verdict of an experiment, or by its status where it has none.
+EXPERIMENTS: dict[str, Badge] = {
+    "passed": ("passed", "ok"),
+    "failed": ("failed", "bad"),
+    "inconclusive": ("undecided", "warn"),
+    "queued": ("waiting", "accent"),
+    "running": ("running", "accent"),
+    "error": ("error", "bad"),
+    "cancelled": ("cancelled", ""),
+}
+_CLASS_COLORS = {"regressed": "bad", "stable_fail": "bad", "flaky": "warn", "undecided": "warn", "improved": "ok"}
+CASE_CLASSES: dict[str, Badge] = {name: (text, _CLASS_COLORS.get(name, "")) for name, text in CLASSES.items()}
 STEPS: dict[str, Badge] = {
     "passed": ("passed", "ok"),
     "failed": ("failed", "bad"),

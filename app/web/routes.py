@@ -14,6 +14,7 @@ from app.web.page import Page, Site
 from app.web.views import (
     calibrations,
     cases,
+    experiments,
     home,
     labels,
     logs,
@@ -34,6 +35,7 @@ PROMPT = f"{PROJECT}/prompts/{ID % 'prompt_id'}"
 SESSION = f"{PROJECT}/sessions/{{session_id}}"
 TEST_CASE = f"{PROJECT}/test-cases/{ID % 'test_case_id'}"
 CALIBRATION = f"{PROJECT}/calibrations/{ID % 'calibration_id'}"
+EXPERIMENT = f"{PROJECT}/experiments/{ID % 'experiment_id'}"
 REPLAY = f"{PROJECT}/replays/{ID % 'replay_id'}"
 SETTINGS = f"{PROJECT}/settings"
 
@@ -70,6 +72,10 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{TEST_CASE}/delete", cases.DeleteTestCase),
     (f"{TEST_CASE}/calibrate", calibrations.CalibrateTestCase),
     (CALIBRATION, calibrations.CalibrationView),
+    (f"{PROMPT}/experiments", experiments.Experiments),
+    (f"{PROMPT}/experiments/new", experiments.NewExperiment),
+    (EXPERIMENT, experiments.ExperimentView),
+    (f"{EXPERIMENT}/cancel", experiments.CancelExperiment),
     (REPLAY, replays.ReplayView),
     (f"{REPLAY}/cancel", replays.CancelReplay),
     (f"{REPLAY}/steps/{ID0 % 'step'}/verdict", replays.JudgeStep),

@@ -26,6 +26,8 @@ SAME: dict[str, set[str]] = {
     "DeleteTestCase": {f"DELETE {CASE}"},
     "CalibrateTestCase": {f"POST {CASE}/calibrations"},
     "CalibrationView": {"POST /api/v1/calibrations/{calibration_id}/accept"},
+    "NewExperiment": {f"POST {PROMPT}/experiments"},
+    "CancelExperiment": {"POST /api/v1/experiments/{experiment_id}/cancel"},
     "CancelReplay": {f"POST {REPLAY}/cancel"},
     "JudgeStep": {f"PATCH {REPLAY}/steps/{{step}}"},
     "AcceptStep": {f"POST {REPLAY}/steps/{{step}}/accept"},

@@ -14,6 +14,7 @@ from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound, require
 from app.experiments.statistics import MOST_REPEATS, default_repeats
+from app.experiments.types import Verdict
 from app.models import experiments
 from app.models.experiments import ExperimentRow
 from app.models.prompts import PromptHead
@@ -97,12 +98,18 @@ class ExperimentService:
         return ExperimentView(row, to_builtins(findings_of(standing, decisions)))
 
     def list(
-        self, *, project_id: int, prompt_id: int, limit: int = 50, cursor: str | None = None
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        verdict: Verdict | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
     ) -> Page[ExperimentRow]:
-        """List the prompt's experiments, newest first."""
+        """List the prompt's experiments, newest first; those of one verdict alone where it is given."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
-            read = partial(experiments.list_experiments, connection, prompt_id=prompt_id)
+            read = partial(experiments.list_experiments, connection, prompt_id=prompt_id, verdict=verdict)
             return page_by_id(read, limit=limit, cursor=cursor)
 
     def cancel(self, *, project_id: int, experiment_id: int) -> ExperimentView:

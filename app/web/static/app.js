@@ -38,7 +38,9 @@ function live(element) {
       if (!fresh) return location.reload();
       const held = element.contains(document.activeElement);
       if (!held && fresh.innerHTML !== element.innerHTML) {
+        const reached = element.querySelector("progress")?.position;
         element.replaceChildren(...document.adoptNode(fresh).childNodes);
+        for (const bar of element.querySelectorAll("progress")) bar.value = Math.max(bar.value, reached * bar.max || 0);
         enhance(element);
       }
       if ("live" in fresh.dataset) again();

@@ -26,7 +26,7 @@ HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.
 class Site:
     """`signed_in` is a browser's storage after the sign-in; `session_id` a recorded session with a tool call.
 
-    `work` has the ids of a run, a test case, a replay and a calibration of it, and a version's hash.
+    `work` has the ids of a run, a test case, a replay, a calibration and an experiment of it, and a version's hash.
     """
 
     server: EmbeddedServer

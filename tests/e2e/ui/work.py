@@ -14,7 +14,7 @@ ONE_OF = {"match": "one_of", "values": ["A-1", "A-2"]}
 
 
 def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dict[str, Any]:
-    """{run, case, replay, calibration, version, failing, failing_case} ids and the hash; each page shows `text`."""
+    """Ids by what they are of, and a version's hash; each page shows `text`."""
     values = [{"name": text, "content": text, "isDefault": True}, {"name": "plain", "content": "you"}]
     changed = {
         "value": f"# Role\n{{{{name}}}}\n{text}",
@@ -35,6 +35,7 @@ def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dic
         "case": case["id"],
         "replay": replay["id"],
         "calibration": client.post(f"/api/v1/test-cases/{case['id']}/calibrations").json()["id"],
+        "experiment": experimented(client, prompt_id),
         "version": committed.json()["commitHash"],
         **seed_violations(client, text),
     }
@@ -55,7 +56,7 @@ def seed_labels(client: Client, prompt_id: int) -> None:
 
 
 def seed_violations(client: Client, text: str) -> dict[str, Any]:
-    """{failing, failing_case}: a replay which breaks rules, of a test case with rules of all kinds.
+    """{failing, failing_case, failing_experiment}: a replay that breaks rules, of a test case with rules of all kinds.
 
     The builtin `demo-agent` calls each tool of the draft once.
     """
@@ -75,7 +76,15 @@ def seed_violations(client: Client, text: str) -> dict[str, Any]:
     wait_until(lambda: ended(client, replay["id"]), "the replay", 30)
     found = client.get(f"/api/v1/replays/{replay['id']}").json()["violations"]
     assert {each["kind"] for each in found} == {"extra_write", "lost_tool", "never"}
-    return {"failing": replay["id"], "failing_case": case["id"]}
+    failing = experimented(client, prompt_id, languageModelNames=["echo"])
+    return {"failing": replay["id"], "failing_case": case["id"], "failing_experiment": failing}
+
+
+def experimented(client: Client, prompt_id: int, **body: Any) -> int:
+    """The id of an experiment that has ended."""
+    path = client.post(f"/api/v1/prompts/{prompt_id}/experiments", {"detect": 0.7, **body}).headers["Location"]
+    wait_until(lambda: client.get(path).json()["finishedAt"], "the experiment", 30)
+    return int(path.rpartition("/")[2])
 
 
 def ended(client: Client, replay_id: int) -> bool:

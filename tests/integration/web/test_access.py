@@ -22,7 +22,13 @@ IN_PROJECTS = [
 ]
 # All other forms change something.
 VIEWERS_SEND = {f"{PROMPT}/preview"}
-MEMBERS_OPEN = {f"{PROJECT}/prompts/new", f"{PROMPT}/labels", f"{PROMPT}/test-cases/new", f"{SESSION}/test-case"}
+MEMBERS_OPEN = {
+    f"{PROJECT}/prompts/new",
+    f"{PROMPT}/experiments/new",
+    f"{PROMPT}/labels",
+    f"{PROMPT}/test-cases/new",
+    f"{SESSION}/test-case",
+}
 ADMINS_SEND = {f"{PROJECT}/start"}
 
 

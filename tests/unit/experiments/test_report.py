@@ -133,8 +133,14 @@ def test_a_comment_compares_models() -> None:
     assert "| The draft's own | 8 of 8 | $0.01 |\n| gpt&#124;5 | 2 of 8 | $0.01 |" in written
 
 
-def test_a_comment_without_an_address_has_no_links() -> None:
-    assert "](" not in markdown(experiment(WORSE, verdict="failed", url="javascript:alert(1)"))
+@pytest.mark.parametrize("url", [None, "", "javascript:alert(1)", "/projects/1/experiments/7", "https://x.y/(z"])
+def test_a_comment_without_an_address_has_no_links(url: str | None) -> None:
+    assert "](" not in markdown(experiment(WORSE, verdict="failed", url=url))
+
+
+def test_an_address_that_a_browser_fills_in_leads_to_replays() -> None:
+    written = markdown(experiment(WORSE, verdict="failed", url="$BASE_URL/projects/1/experiments/7"))
+    assert "[1900]($BASE_URL/projects/1/replays/1900)" in written
 
 
 HOSTILE = st.text() | st.sampled_from(
@@ -157,7 +163,7 @@ CONTENTS = st.fixed_dictionaries(
     {"kind": st.sampled_from(["draft", "version", "overlay"]), "commitHash": st.none() | st.just("4f53a0b1" * 5)}
 )
 CASES = st.lists(
-    st.builds(case, st.integers(1, 5), HOSTILE, st.sampled_from(CLASSES), SIDES, SIDES),
+    st.builds(case, st.integers(1, 5), HOSTILE, st.sampled_from([*CLASSES]), SIDES, SIDES),
     unique_by=lambda c: c["testCaseId"],
 )
 SHAPES = st.builds(

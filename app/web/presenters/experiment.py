@@ -1,0 +1,237 @@
+"""Experiments as their pages show them, and the form that starts one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from app.errors import Invalid
+from app.experiments.report import advice, markdown, sentence
+from app.experiments.statistics import default_repeats
+from app.experiments.summary import Json, Total, baseline_of, name_of, ranked, reused, total_of
+from app.formats import plural, short
+from app.models.prompt_versions import VersionHead
+from app.web.forms import Form
+
+DRAFT, LATEST, NONE = "draft", "latest", "none"
+VERSIONS_MAX = 50
+FREQUENCIES = {"0.5": "every second time", "0.33": "one time in three", "0.2": "one in five", "0.1": "one in ten"}
+DETECTS = [
+    (share, f"A step that fails {often} ({plural(default_repeats(float(share))[0], 'replay')} of a test, at least)")
+    for share, often in FREQUENCIES.items()
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownModel:
+    """A model that was compared, with the sums over its test cases."""
+
+    name: str
+    total: Total
+
+
+@dataclass(frozen=True, slots=True)
+class ShownExperiment:
+    """An experiment, or an entry of a list of them: `found` is its JSON."""
+
+    found: Json
+
+    @property
+    def candidate(self) -> str:
+        return name_of(self.found["candidate"])
+
+    @property
+    def against(self) -> str:
+        """The name of the baseline, "" without one."""
+        return baseline_of(self.found)
+
+    @property
+    def title(self) -> str:
+        title = f"{self.candidate} against {self.against}" if self.against else self.candidate
+        return title[:1].upper() + title[1:]
+
+    @property
+    def outcome(self) -> str:
+        """The verdict, or the status without one."""
+        outcome: str = self.found["verdict"] or self.found["status"]
+        return outcome
+
+    @property
+    def running(self) -> bool:
+        return self.found["status"] in ("queued", "running")
+
+    @property
+    def sentence(self) -> str:
+        return sentence(self.found)
+
+    @property
+    def advice(self) -> str:
+        return advice(self.found)
+
+    @property
+    def markdown(self) -> str:
+        return markdown(self.found)
+
+    @property
+    def reused(self) -> int:
+        return reused(self.found)
+
+    @property
+    def least(self) -> int:
+        """The smallest number of replays of a test case with one side."""
+        least: int = self.found["repeats"]["min"]
+        return least
+
+    @property
+    def broken(self) -> set[int]:
+        """The test cases in which the candidate broke a rule."""
+        return {violation["testCaseId"] for violation in self.found["violations"]}
+
+    @property
+    def telling(self) -> list[Json]:
+        """The test cases to look at, those that newly fail first; all of them while it runs."""
+        return [case for case in ranked(self.found) if self.running or not _is_steady(case)]
+
+    @property
+    def steady(self) -> list[Json]:
+        """The test cases that always passed, once it has ended."""
+        return [case for case in ranked(self.found) if not self.running and _is_steady(case)]
+
+    @property
+    def started(self) -> datetime:
+        return datetime.fromisoformat(self.found["startedAt"] or self.found["createdAt"])
+
+    @property
+    def took_ms(self) -> float | None:
+        """The time that it took; None until it has ended."""
+        if not self.found["finishedAt"]:
+            return None
+        return (datetime.fromisoformat(self.found["finishedAt"]) - self.started).total_seconds() * 1000
+
+    @property
+    def models(self) -> list[ShownModel]:
+        """The candidate's own model and those that were compared besides; none where none were."""
+        arms = [("Its own model", self.found["testCases"])]
+        arms += [(model["languageModelName"], model["testCases"]) for model in self.found["models"]]
+        totals = [ShownModel(name, total_of(case["candidate"] for case in cases)) for name, cases in arms]
+        return totals if self.found["models"] else []
+
+    @property
+    def by_model(self) -> Iterator[tuple[str, list[Json]]]:
+        """Yield the name of each test case with its sides, in the order of `models`."""
+        arms = [self.found["testCases"], *(model["testCases"] for model in self.found["models"])]
+        for cases in zip(*arms, strict=True):
+            yield cases[0]["name"], [case["candidate"] for case in cases]
+
+    @property
+    def again(self) -> str:
+        """The query with which the form asks for the same; "" where the form can't: it has no texts of a candidate."""
+        if self.found["candidate"]["kind"] == "overlay":
+            return ""
+        baseline = self.found["baseline"]
+        values = {
+            "candidate": self.found["candidate"]["commitHash"] or DRAFT,
+            "baseline": baseline["commitHash"] if baseline else NONE,
+            "detect": self.found["detect"],
+            "maxCost": self.found["maxCost"],
+        }
+        return urlencode({name: value for name, value in values.items() if value is not None})
+
+
+def _is_steady(case: Json) -> bool:
+    return bool(case["class"] == "stable_pass")
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentFields:
+    """The fields of the form as a person fills them in."""
+
+    candidate: str
+    baseline: str
+    detect: str
+    max_cost: str
+    min: str
+    max: str
+    min_pass_rate: str
+    max_slowdown: str
+    cases: Sequence[str]
+    models: Sequence[str]
+    fresh: bool
+
+    @property
+    def more(self) -> bool:
+        """True if a field of those that few people need is filled in."""
+        return bool(self.min or self.max or self.min_pass_rate or self.max_slowdown or self.fresh)
+
+    def body(self) -> dict[str, Any]:
+        """Return the body that asks the API for it; `Invalid` for what is no number."""
+        numbers = {
+            "detect": _number("detect", self.detect),
+            "maxCost": _number("maxCost", self.max_cost),
+            "minPassRate": _number("minPassRate", self.min_pass_rate, of=100),
+            "maxSlowdown": _number("maxSlowdown", self.max_slowdown),
+        }
+        repeats = {name: _integer(f"repeats.{name}", text) for name, text in (("min", self.min), ("max", self.max))}
+        return {
+            "candidate": DRAFT if self.candidate == DRAFT else {"commitHash": self.candidate},
+            "baseline": self._baseline(),
+            **({"testCaseIds": [_integer("testCaseIds", each) for each in self.cases]} if self.cases else {}),
+            **{name: value for name, value in numbers.items() if value is not None},
+            "repeats": {name: value for name, value in repeats.items() if value is not None},
+            "reuse": not self.fresh,
+            "languageModelNames": [*self.models],
+        }
+
+    def _baseline(self) -> Any:
+        return {LATEST: LATEST, NONE: None}.get(self.baseline, {"commitHash": self.baseline})
+
+
+def fields_of(form: Form) -> ExperimentFields:
+    """Return the fields of a form that was sent, or of the query that asks for one."""
+    return ExperimentFields(
+        candidate=form.text("candidate", DRAFT),
+        baseline=form.text("baseline", LATEST),
+        detect=form.text("detect", DETECTS[0][0]),
+        max_cost=form.text("maxCost").strip(),
+        min=form.text("min").strip(),
+        max=form.text("max").strip(),
+        min_pass_rate=form.text("minPassRate").strip(),
+        max_slowdown=form.text("maxSlowdown").strip(),
+        cases=form.texts("case"),
+        models=form.texts("model"),
+        fresh=form.flag("fresh"),
+    )
+
+
+def fields_asked(query: Mapping[str, str]) -> ExperimentFields:
+    return fields_of(Form({name: [value] for name, value in query.items()}))
+
+
+def version_choices(versions: Sequence[VersionHead], chosen: str) -> list[tuple[str, str]]:
+    """Return the newest versions, and the chosen one if it is older, with their messages."""
+    return [
+        (version.commit_hash, f"Version {short(version.commit_hash)}: {(version.message or 'no message')[:80]}")
+        for number, version in enumerate(versions)
+        if number < VERSIONS_MAX or version.commit_hash == chosen
+    ]
+
+
+def _number(name: str, text: str, *, of: float = 1) -> float | None:
+    """Return the number of a field, None for an empty one; `Invalid` for anything else."""
+    try:
+        value = float(text) / of if text else None
+    except ValueError:
+        value = math.nan
+    if value is not None and not math.isfinite(value):
+        raise Invalid(f"{name}: Must be a number.")
+    return value
+
+
+def _integer(name: str, text: str) -> int | None:
+    if text and not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise Invalid(f"{name}: Must be a whole number.")
+    return int(text) if text else None

@@ -1,0 +1,97 @@
+"""Experiments of a prompt: their history, the form that starts one, and what each found."""
+
+from __future__ import annotations
+
+from app.access import ByRole
+from app.errors import Invalid
+from app.models.organizations import Role
+from app.schemas import experiments as schemas
+from app.schemas.answer import dump
+from app.schemas.base import load
+from app.web import labels
+from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, show
+from app.web.presenters import experiment as presenter
+from app.web.presenters.prompt_editor import model_choices
+from app.web.visit import Visit
+
+CASES_MAX = 200
+VIOLATIONS_MAX = 20
+VERDICTS = [("", "All experiments")] + [
+    (verdict, labels.EXPERIMENTS[verdict][0].capitalize()) for verdict in ("passed", "failed", "inconclusive")
+]
+
+
+class Experiments(PromptPage):
+    """The history of a prompt's experiments."""
+
+    def get(self, visit: Visit, prompt_id: int) -> Reply:
+        chosen = {name: visit.query[name] for name in ("verdict", "cursor") if visit.query.get(name)}
+        query = load(schemas.ExperimentsQuerySchema(), {"limit": str(PAGE_SIZE), **chosen})
+        found = self.services.experiments.list(project_id=visit.project_id, prompt_id=prompt_id, **query)
+        rows = (schemas.Shown.at("", row) for row in found.entries)
+        shown = [presenter.ShownExperiment(dump(schemas.ExperimentSummary, row)) for row in rows]
+        return show(
+            "experiments.html",
+            head=self.head(visit, prompt_id),
+            experiments=shown,
+            running=any(each.running for each in shown),
+            verdicts=VERDICTS,
+            pages=visit.pages(found.next_cursor),
+        )
+
+
+class NewExperiment(PromptPage):
+    access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
+    refusals = (Invalid,)
+
+    def get(self, visit: Visit, prompt_id: int) -> Reply:
+        head = self.head(visit, prompt_id)
+        fields = presenter.fields_of(visit.form) if visit.problem else presenter.fields_asked(visit.query)
+        listed = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
+        versions = [version.head for version in listed]
+        cases = self.services.test_cases.list(
+            project_id=visit.project_id, prompt_id=prompt_id, limit=CASES_MAX, cursor=None
+        )
+        models = self.services.models.list(organization_id=visit.organization_id)
+        baselines = [(presenter.LATEST, "The newest version")] if versions else []
+        return show(
+            "experiment_new.html",
+            head=head,
+            fields=fields,
+            candidates=[(presenter.DRAFT, "The draft"), *presenter.version_choices(versions, fields.candidate)],
+            baselines=[
+                *baselines,
+                (presenter.NONE, "Nothing: each replay has to pass"),
+                *presenter.version_choices(versions, fields.baseline),
+            ],
+            detects=presenter.DETECTS,
+            cases=cases.entries,
+            more_cases=cases.next_cursor is not None,
+            models=model_choices(models, ""),
+        )
+
+    def post(self, visit: Visit, prompt_id: int) -> Reply:
+        command = load(schemas.StartExperimentSchema(), presenter.fields_of(visit.form).body())
+        row = self.services.experiments.start(project_id=visit.project_id, prompt_id=prompt_id, new=command)
+        self.container.experiment_delivery.advance(row.id)
+        return Redirect(f"{visit.base}/experiments/{row.id}")
+
+
+class ExperimentView(PromptPage):
+    def get(self, visit: Visit, experiment_id: int) -> Reply:
+        view = self.services.experiments.get(project_id=visit.project_id, experiment_id=experiment_id)
+        found = dump(schemas.Experiment, schemas.Shown.at(self.base_url, view))
+        return show(
+            "experiment.html",
+            head=self.head(visit, view.row.prompt_id),
+            shown=presenter.ShownExperiment(found),
+            violations_max=VIOLATIONS_MAX,
+        )
+
+
+class CancelExperiment(PromptPage):
+    access = ByRole({"POST": Role.MEMBER})
+
+    def post(self, visit: Visit, experiment_id: int) -> Reply:
+        self.services.experiments.cancel(project_id=visit.project_id, experiment_id=experiment_id)
+        return Redirect(f"{visit.base}/experiments/{experiment_id}", "The experiment is cancelled.")

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from sqlalchemy import (
     Boolean,
     Column,
+    ColumnElement,
     Connection,
     DefaultClause,
     Float,
@@ -18,7 +19,6 @@ from sqlalchemy import (
     Integer,
     Text,
     UniqueConstraint,
-    exists,
     func,
     insert,
     select,
@@ -288,10 +288,10 @@ def violations_of(connection: Connection, *, replay_ids: Collection[int]) -> dic
     return {row[0]: row[1] or [] for row in connection.execute(statement)}
 
 
-def in_unfinished_experiment(replay_id: Any) -> Any:
-    """Return the condition that the replay of a column is a part of an unfinished experiment."""
+def in_unfinished_experiment(replay_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that a replay is a part of an unfinished experiment."""
     linked = select(_L.id).join(experiments, _E.id == _L.experiment_id)
-    return exists(linked.where(_L.replay_id == replay_id, _E.status.in_(UNFINISHED)))
+    return linked.where(_L.replay_id == replay_id, _E.status.in_(UNFINISHED)).exists()
 
 
 @dataclass(frozen=True, slots=True)

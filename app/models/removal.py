@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, delete, exists,
 
 from app.models.base import metadata
 from app.models.case_snapshots import case_snapshots
-from app.models.experiments import experiment_replays, experiments
+from app.models.experiments import experiment_replays, experiments, in_unfinished_experiment
 from app.models.organizations import projects
 from app.models.prompts import prompts
 from app.models.queries import changes_row, first_batch_id, pieces
@@ -90,12 +90,14 @@ _REFERRING = {
 def remove_old(connection: Connection, table: str, *, project_id: int, before: datetime, limit: int) -> int:
     """Remove runs, replays, calibrations and experiments of before `before`, and spans that were rejected before it.
 
-    What has not finished stays.
+    What has not finished stays, and what belongs to an experiment that has not.
     """
     c = metadata.tables[table].c
     conditions = [c.project_id == project_id, (c.received_at if "received_at" in c else c.created_at) < before]
     if "status" in c:
         conditions.append(c.status.not_in(UNFINISHED))
+    if table == "replays":
+        conditions.append(~in_unfinished_experiment(c.id))
     if table == "calibrations":
         played = replays.c
         conditions.append(~exists().where(played.calibration_id == c.id, played.status.in_(UNFINISHED)))

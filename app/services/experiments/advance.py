@@ -135,7 +135,7 @@ class ExperimentAdvancer:
         wanted = standing.wanted(decisions)
         is_over = not wanted and not standing.in_work
         if is_over and not _decided(decisions):
-            decisions = standing.decisions(f"{standing.errors} replays ended without a result")
+            decisions = standing.decisions(standing.unplayable)
         step = Step(len(standing.replays) + len(wanted), self.summary(connection, standing, decisions))
         if (arm := standing.fruitless(is_over=is_over)) is not None:
             reason = self._no_result(connection, standing, arm)

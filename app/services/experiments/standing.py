@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from app.experiments.decision import decide
 from app.experiments.types import CaseTrials, Decision, Trial
+from app.formats import plural, usd
 from app.models.experiments import COUNTED, PlayedRow
 from app.models.replays import UNFINISHED
 from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, PlannedCase, Series
@@ -99,7 +100,7 @@ class Standing:
         """The reason why no more may be played; None while there is none."""
         most = self.plan.numbers.max_cost
         if most is not None and self.own_cost_usd >= most:
-            return f"the cost reached ${most:g}"
+            return f"the cost reached {usd(most)}"
         if len(self.replays) >= REPLAYS_MAX:
             return f"it had {REPLAYS_MAX:,} replays, the most that an experiment may have"
         return None
@@ -127,6 +128,11 @@ class Standing:
         missing = 0 if errors > target else max(0, target - (len(rows) - errors))
         next_ordinal = rows[-1].ordinal + 1 if rows else 0
         return range(next_ordinal, next_ordinal + missing)
+
+    @property
+    def unplayable(self) -> str:
+        """The reason why no more can be played of what ended with errors."""
+        return f"{plural(self.errors, 'replay')} ended without a result"
 
     def fruitless(self, *, is_over: bool) -> int | None:
         """Return an arm whose replays all ended with an error: `ERRORS_ALONE` of them, or all if it `is_over`."""

@@ -4,11 +4,16 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support import mariadb as mariadb_support
 from tests.support import redis_server as redis_support
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
+
+# No property fails because the machine is slow.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 NEEDS = {"needs_mariadb", "needs_redis"}
 NOT_RUN = "needs real servers: "

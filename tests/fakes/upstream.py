@@ -92,7 +92,7 @@ class Upstream:
         started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self.serve(started)), name="upstream", daemon=True)
         self._thread.start()
-        started.wait(10)
+        started.wait(60)
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._stopped.set)

@@ -24,7 +24,7 @@ def run(home: Path, port: int, *arguments: str) -> subprocess.CompletedProcess[s
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
@@ -35,7 +35,7 @@ def port_of(server: EmbeddedServer) -> int:
 
 def begin_request(server: EmbeddedServer) -> socket.socket:
     """A connection whose request the server has begun to handle: it says so before it reads the body."""
-    connection = socket.create_connection((LOOPBACK, port_of(server)), timeout=30)
+    connection = socket.create_connection((LOOPBACK, port_of(server)), timeout=120)
     key = read_assignments(server.home / "dev.env")["API_KEY"]
     head = (
         "POST /api/v1/prompts HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
@@ -113,7 +113,7 @@ def test_a_dead_serving_process_is_replaced(tmp_path: Path) -> None:
 def test_a_chunked_body_is_read_to_its_end(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as server:
         chunked = [b'{"name": "Chunks",', b' "value": "Hello"}']
-        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=30)
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=120)
         key = read_assignments(tmp_path / "dev.env")["API_KEY"]
         headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         for _ in range(2):  # on the same connection: nothing of the first body is left over
@@ -147,7 +147,7 @@ def test_a_bad_setting_is_named(tmp_path: Path) -> None:
         env=environment(tmp_path, {"PORT": "eighty"}),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 1

@@ -143,7 +143,7 @@ class OverSockets:
 
     def __init__(self, url: str, *headers: tuple[str, str]) -> None:
         self.url, self._host = url, urlsplit(url).netloc
-        self._connection = http.client.HTTPConnection(self._host, timeout=60)
+        self._connection = http.client.HTTPConnection(self._host, timeout=120)
         self._headers = headers
 
     def __call__(self, method: str, target: str, headers: Mapping[str, str]) -> tuple[int, bytes]:

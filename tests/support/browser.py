@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from tests.support.waiting import LOOPBACK
 
@@ -26,6 +26,10 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
+# Far longer than a page takes on a slow machine.
+TIMEOUT_MS = 120_000
+expect.set_options(timeout=TIMEOUT_MS)
+
 GRAVE = {"serious", "critical"}
 # All of axe-core's that look at colors.
 RULES_OF_COLORS = ("color-contrast", "link-in-text-block")
@@ -97,7 +101,7 @@ class Visit:
 def visit(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
     """A window of its own; fails at the end if anything went wrong in it."""
     context = browser.new_context(**options)
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(TIMEOUT_MS)
     visited = Visit(context.new_page(), url)
     context.route("**/*", lambda route: _let_through(route, visited.wrong))
     # Violations that stop nothing visible are told to the document, not always to the console.

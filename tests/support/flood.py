@@ -107,7 +107,7 @@ class Flood:
             assert self.client.post(f"/api/v1/test-cases/{made['id']}/replays", {}).status == 202
 
     def _connect(self, buffer: int = 0) -> http.client.HTTPConnection:
-        connection = http.client.HTTPConnection(urlsplit(self.client.base_url).netloc, timeout=60)
+        connection = http.client.HTTPConnection(urlsplit(self.client.base_url).netloc, timeout=120)
         connection.connect()
         if buffer:
             connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)

@@ -31,7 +31,7 @@ class Client:
 
     base_url: str
     api_key: str = ""
-    timeout_s: float = 30
+    timeout_s: float = 120
     tls: ssl.SSLContext | None = None
 
     def request(

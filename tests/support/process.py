@@ -29,7 +29,7 @@ class ChildProcess:
         ready: Callable[[], bool] = lambda: True,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        start_timeout_s: float = 60,
+        start_timeout_s: float = 120,
     ) -> None:
         self.name, self.argv, self.log = name, list(argv), log
         self._ready, self._env, self._cwd, self._start_timeout_s = ready, env, cwd, start_timeout_s
@@ -72,7 +72,7 @@ class ChildProcess:
         self.wait_ready()
         return self
 
-    def terminate(self, timeout_s: float = 30) -> int:
+    def terminate(self, timeout_s: float = 120) -> int:
         """Ask the program to end (SIGTERM to its leader, as an init system does); its exit status."""
         if self.alive:
             os.kill(self.pid, signal.SIGTERM)
@@ -86,7 +86,7 @@ class ChildProcess:
         """SIGKILL to the whole group, orphans of a dead leader included."""
         if self._process is not None:
             self._signal(signal.SIGKILL)
-            self._wait(10)
+            self._wait(60)
 
     def pause(self) -> None:
         """Stop the group where it is: its connections stay open and answer nothing."""

@@ -52,7 +52,7 @@ class RemoteProject:
         return self.ask("POST", "/api/public/otel/v1/traces", data=batch, headers=headers)
 
     def ask(self, method: str, path: str, **sent: Any) -> Answer:
-        return Answer(self.session.request(method, self.url + path, timeout=30, **sent))
+        return Answer(self.session.request(method, self.url + path, timeout=120, **sent))
 
     @classmethod
     def administering(cls, server: EmbeddedServer | Deployment) -> Self:

@@ -14,7 +14,7 @@ class NotReady(Exception):
     """What was waited for did not come within its time."""
 
 
-def wait_until(condition: Callable[[], T], what: str, timeout_s: float = 30, interval_s: float = 0.02) -> T:
+def wait_until(condition: Callable[[], T], what: str, timeout_s: float = 120, interval_s: float = 0.02) -> T:
     """The first truthy answer of `condition`; `NotReady`, naming `what`, after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while not (answer := condition()):

@@ -113,11 +113,11 @@ def test_what_ends_the_thread_of_who_asks_for_all_ends_no_other(pool, source, do
     until_waiting(double, 2)
     source.gate.release(2)
 
-    assert first.result(10) == 0
+    assert first.result(60) == 0
     with pytest.raises(TimeIsUp):
-        late.result(10)
+        late.result(60)
     with pytest.raises(Unavailable):
-        beside.result(10)
+        beside.result(60)
 
 
 def in_a_known_thread(pool, coalescer, question, threads):
@@ -139,26 +139,26 @@ def test_whose_thread_is_ended_when_it_is_to_ask_leaves_that_to_the_next(pool, s
     raise_thread_exception(threads[0], TimeIsUp)
     source.gate.release(100)
 
-    assert first.result(10) == 0
+    assert first.result(60) == 0
     with pytest.raises(TimeIsUp):
-        ended.result(10)
-    assert [behind.result(10), double(2)] == [2, 4]
+        ended.result(60)
+    assert [behind.result(60), double(2)] == [2, 4]
     assert source.asked == [[0], [1], [2]]
 
 
 def test_whose_thread_is_ended_in_the_line_is_never_called(pool, source):
     threads = []
-    double = Coalescer(source, wait_s=0.5)
+    double = Coalescer(source, wait_s=3)
     first = pool.submit(double, 0)
     until_asked(source)
     ended = in_a_known_thread(pool, double, "ended", threads)
     until_waiting(double, 1)
     raise_thread_exception(threads[0], TimeIsUp)
     with pytest.raises(TimeIsUp):
-        ended.result(10)
+        ended.result(60)
     source.gate.release(100)
 
-    assert [first.result(10), double(1), double(2)] == [0, 2, 4]
+    assert [first.result(60), double(1), double(2)] == [0, 2, 4]
 
 
 def test_an_error_reaches_all_who_asked_together_and_nobody_else(pool, source, double):

@@ -1,17 +1,15 @@
 """No organization takes what others need, and alone it gets everything."""
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from app.shares import Quota, Shares
 
-untimed = settings(deadline=None)
 PLACES, PERCENT = st.integers(1, 200), st.integers(1, 100)
 
 
-@untimed
 @given(places=PLACES, percent=PERCENT)
 def test_alone_an_organization_gets_every_place_and_no_more(places: int, percent: int) -> None:
     shares = Shares(Quota.of(places, percent))
@@ -19,7 +17,6 @@ def test_alone_an_organization_gets_every_place_and_no_more(places: int, percent
     assert sum(shares.take(1) for _ in range(2 * places + 2)) == places
 
 
-@untimed
 @given(places=PLACES, percent=PERCENT)
 def test_while_the_first_has_all_each_next_one_finds_half_of_what_is_left(places: int, percent: int) -> None:
     shares = Shares(Quota.of(places, percent))
@@ -35,7 +32,6 @@ def test_while_the_first_has_all_each_next_one_finds_half_of_what_is_left(places
     assert left == 0
 
 
-@untimed
 @given(places=PLACES, percent=PERCENT)
 def test_what_becomes_free_goes_to_those_below_their_shares(places: int, percent: int) -> None:
     shares = Shares(Quota.of(places, percent))
@@ -54,7 +50,6 @@ def test_what_becomes_free_goes_to_those_below_their_shares(places: int, percent
     assert shares.held[2] == shares.quota.share
 
 
-@untimed
 @given(capacity=st.integers(2, 2000), percent=PERCENT)
 def test_a_quota_within_a_capacity_fits_and_leaves_a_share_free(capacity: int, percent: int) -> None:
     quota = Quota.within(capacity, percent)
@@ -117,4 +112,3 @@ class Organizations(RuleBasedStateMachine):
 
 
 TestOrganizations = Organizations.TestCase
-TestOrganizations.settings = untimed

@@ -13,7 +13,7 @@ AGENT = [sys.executable, str(ROOT / "examples" / "weather_agent.py")]
 
 def run(server: EmbeddedServer, *words: str) -> str:
     done = subprocess.run(
-        [*AGENT, *words], env=environment(server.home), capture_output=True, text=True, timeout=30, check=False
+        [*AGENT, *words], env=environment(server.home), capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -134,7 +134,7 @@ def test_a_session_becomes_a_test_case_that_fails_then_passes(site: Site, look: 
         page.get_by_label("Name").fill("Where is A-1?")
         page.get_by_role("button", name="Save the test case").click()
         page.get_by_role("button", name="Run", exact=True).click()
-        expect(page.locator(".facts")).to_contain_text("passed", timeout=30_000)
+        expect(page.locator(".facts")).to_contain_text("passed")
 
         page.get_by_role("link", name="The draft").click()
         page.get_by_label("Tools, as a JSON list").fill("")
@@ -142,7 +142,7 @@ def test_a_session_becomes_a_test_case_that_fails_then_passes(site: Site, look: 
         page.get_by_role("link", name="Test cases").click()
         page.get_by_role("checkbox", name="Run Where is A-1?").check()
         page.get_by_role("button", name="Run ticked").click()
-        expect(page.locator("tbody")).to_contain_text("failed", timeout=30_000)
+        expect(page.locator("tbody")).to_contain_text("failed")
         expect(page.locator(".trend li")).to_have_count(2)
         page.get_by_role("link", name="failed").first.click()
         answer = page.locator(".verdict", has=page.get_by_role("heading", name="Answer")).first
@@ -153,7 +153,7 @@ def test_a_session_becomes_a_test_case_that_fails_then_passes(site: Site, look: 
         page.get_by_role("checkbox", name="Calls get_order").uncheck()
         page.get_by_role("button", name="Save", exact=True).click()
         page.get_by_role("button", name="Run", exact=True).click()
-        expect(page.locator(".facts .badge")).to_have_text("passed", timeout=30_000)
+        expect(page.locator(".facts .badge")).to_have_text("passed")
 
 
 def accepted(page: Page, ask: Callable[[], None]) -> None:
@@ -213,7 +213,7 @@ def test_a_test_case_is_written_by_hand_copied_and_deleted(site: Site, look: Loo
         expect(page.locator(".flash")).to_have_text("Deleted Copy of Ping.")
 
         page.get_by_role("button", name="Run all").click()
-        expect(page.locator("tbody")).to_contain_text("passed", timeout=30_000)
+        expect(page.locator("tbody")).to_contain_text("passed")
 
 
 def commit(page: Page, message: str) -> None:

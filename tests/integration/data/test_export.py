@@ -212,7 +212,7 @@ def test_callers_who_go_midway_leave_their_place(backend: EmbeddedServer | Deplo
 def go_midway(base_url: str, path: str, api_key: str) -> int:
     """Take the beginning of the answer and go; the status."""
     address = urlsplit(base_url)
-    with socket.create_connection((address.hostname, address.port), timeout=30) as caller:
+    with socket.create_connection((address.hostname, address.port), timeout=120) as caller:
         caller.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api_key}\r\n\r\n".encode())
         return int(caller.recv(1000).split()[1])
 

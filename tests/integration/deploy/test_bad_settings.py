@@ -22,7 +22,7 @@ every_command = pytest.mark.parametrize("command", COMMANDS, ids=shlex.join)
 def failing(command: list[str], home: Path, settings: dict[str, str]) -> str:
     """Standard error of a command that must fail."""
     env = environment(home, settings)
-    ended = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode not in {0, -15}, ended.stdout + ended.stderr
     return ended.stderr
 

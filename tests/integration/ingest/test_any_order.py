@@ -17,7 +17,7 @@ from tests.support.exports import export, span
 from tests.support.world import World
 
 SHARED_WORLD = settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 

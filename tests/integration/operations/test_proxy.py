@@ -57,7 +57,7 @@ def test_batches_over_their_size_are_refused_for_good(client: Client) -> None:
 
 
 def test_a_head_that_never_ends_is_cut_off(client: Client) -> None:
-    with socket.create_connection((LOOPBACK, int(client.base_url.rpartition(":")[2])), timeout=60) as connection:
+    with socket.create_connection((LOOPBACK, int(client.base_url.rpartition(":")[2])), timeout=120) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
         heard = b""
         while piece := connection.recv(1000):

@@ -93,8 +93,8 @@ def test_no_log_has_a_secret_in_it(watched: Watched, upstream: Upstream) -> None
     refused_key(server.url)
     cookie = browse(server.url, kept["ADMIN_EMAIL"], kept["ADMIN_PASSWORD"])
     invitation = invite(server.url, cookie)
-    requests.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}, timeout=60)
-    demo.session.delete(f"{server.url}/api/v1/api-keys/{made['id']}", timeout=60)
+    requests.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}, timeout=120)
+    demo.session.delete(f"{server.url}/api/v1/api-keys/{made['id']}", timeout=120)
     wait_until(lambda: "/metrics" in watched.logs, "the last request's log line")
 
     hidden = {
@@ -148,7 +148,7 @@ def model_calls(project: RemoteProject, upstream: Upstream) -> str:
 
 def refused_key(url: str) -> None:
     for header in (f"Bearer {WRONG_KEY}", f"Basic {WRONG_KEY}", WRONG_KEY):
-        answer = requests.get(f"{url}/api/v1/prompts", headers={"Authorization": header}, timeout=60)
+        answer = requests.get(f"{url}/api/v1/prompts", headers={"Authorization": header}, timeout=120)
         assert answer.status_code == 401
         assert WRONG_KEY not in answer.text
 
@@ -157,8 +157,8 @@ def browse(url: str, email: str, password: str) -> str:
     """Sign in, once with a wrong password; the session's cookie."""
     browser = requests.Session()
     for tried, status in ((WRONG_PASSWORD, 401), (password, 303)):
-        form = {"csrf": csrf(browser.get(f"{url}/sign-in", timeout=60).text), "email": email, "password": tried}
-        answer = browser.post(f"{url}/sign-in", data=form, allow_redirects=False, timeout=60)
+        form = {"csrf": csrf(browser.get(f"{url}/sign-in", timeout=120).text), "email": email, "password": tried}
+        answer = browser.post(f"{url}/sign-in", data=form, allow_redirects=False, timeout=120)
         assert answer.status_code == status, answer.text
     return str(browser.cookies["reprise_session"])
 
@@ -171,7 +171,7 @@ def invite(url: str, cookie: str) -> str:
     shown = requests.post(members, data=form, **browser).text
     token = re.search(r"/join/([\w-]+)", shown)
     assert token, shown
-    assert requests.get(f"{url}/join/{token[1]}", timeout=60).status_code == 200
+    assert requests.get(f"{url}/join/{token[1]}", timeout=120).status_code == 200
     return token[1]
 
 
@@ -198,6 +198,6 @@ def test_commands_that_reach_nothing_do_not_print_passwords(command: list[str], 
     }
     process = ChildProcess(command[1], command, log=tmp_path / "out.log", env=environment(tmp_path, settings))
     process.launch()
-    wait_until(lambda: not process.alive, "the command's end", timeout_s=60)
+    wait_until(lambda: not process.alive, "the command's end")
     assert process.output_tail()
     assert password not in (tmp_path / "out.log").read_text()

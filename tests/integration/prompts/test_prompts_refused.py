@@ -285,7 +285,7 @@ def test_no_body_breaks_the_server(world: World, path: str) -> None:
     prompt_id = world.prompt()
     method = "PATCH" if path == "/{id}" else "POST"
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=150, suppress_health_check=list(HealthCheck))
     @given(bodies)
     def send(body: Any) -> None:
         encoded = json.dumps(body).encode()

@@ -25,7 +25,7 @@ def test_hundreds_wait_for_the_vendor_at_the_same_time(upstream, providers):
     at_once = Barrier(CALLS)
 
     def ask(number):
-        at_once.wait(30)
+        at_once.wait(60)
         return providers.complete(request(upstream, "OPENAI", Message("user", f"Call {number}"), timeout_s=60)).text
 
     try:

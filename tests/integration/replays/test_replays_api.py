@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.integration.replays.recording import (
     start,
 )
 from tests.support.conversations import RecordedTurn
+from tests.support.waiting import wait_until
 from tests.support.world import World, new_world
 
 REPEATED = (
@@ -172,12 +174,14 @@ def test_recorded_turns_are_played_side_by_side_on_the_recorded_past(
     world: World, prompt_id: int, upstream: Upstream
 ) -> None:
     case = make_case(world, record(world, prompt_id, [THANKS, THANKS, THANKS]), history="recorded")
-    upstream.script(*[Reply(text="You are welcome.", latency_s=1.0)] * 3)
-    upstream.most_open = 0
+    answer = threading.Event()
+    upstream.script(*[Reply(text="You are welcome.", held=answer)] * 3)
 
-    replay = replayed(world, case["id"])
+    replay_id = start(world, case["id"])
+    wait_until(lambda: len(upstream.requests) == 3, "three calls at once")
+    answer.set()
 
-    assert (replay["status"], upstream.most_open) == ("passed", 3)
+    assert finished(world, replay_id)["status"] == "passed"
     said = sorted(len(request.body["messages"]) for request in upstream.requests)
     assert said == [2, 4, 6]
 

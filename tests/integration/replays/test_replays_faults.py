@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -9,13 +10,14 @@ from typing import Any
 
 import pytest
 import redis
+from sqlalchemy import Connection
 
 from app.metrics.registry import REPLAYS
 from app.models.replays import find_replay
 from app.models.replays import replays as table
 from app.services.replays.claims import ATTEMPTS_MAX, REPLAY_WORK, ReplaySweeper
 from app.work.sweeper import DOUBT_S, Resending
-from app.work.table import Claim
+from app.work.table import Claim, WorkTable
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import THANKS, finished, make_case, prompt, record, replayed, start
@@ -63,11 +65,14 @@ def sweeper(world: World, clock: Clock, first: bool = False) -> ReplaySweeper:
 
 
 def test_a_message_that_comes_many_times_plays_once(world: World, case_id: int, upstream: Upstream) -> None:
-    upstream.script(*[Reply(text="You are welcome.", latency_s=0.2)] * 2)
+    answer = threading.Event()
+    upstream.script(*[Reply(text="You are welcome.", held=answer)] * 2)
     replay_id = waiting(world, case_id)
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(world.container.services.replay_player.play, [replay_id] * 8))
+        plays = [pool.submit(world.container.services.replay_player.play, replay_id) for _ in range(8)]
+        wait_until(lambda: sum(one.done() for one in plays) == 7, "all but the one that plays")
+        answer.set()
 
     assert (shown(world, replay_id)["status"], len(upstream.requests)) == ("passed", 2)
 
@@ -243,7 +248,8 @@ def test_a_bug_leaves_the_replay_to_the_next_attempt(world: World, case_id: int,
 
 
 def test_progress_is_seen_while_a_replay_runs(world: World, case_id: int, upstream: Upstream) -> None:
-    upstream.script(SAID, Reply(text="You are welcome.", latency_s=3))
+    answer = threading.Event()
+    upstream.script(SAID, Reply(text="You are welcome.", held=answer))
     replay_id = start(world, case_id)
 
     def half() -> bool:
@@ -252,6 +258,7 @@ def test_progress_is_seen_while_a_replay_runs(world: World, case_id: int, upstre
 
     wait_until(half, "progress")
     assert shown(world, replay_id)["tokens"]["total"] > 0
+    answer.set()
     assert finished(world, replay_id)["progress"] == {"done": 2, "total": 2}
 
 
@@ -268,12 +275,27 @@ def test_a_queued_replay_that_is_cancelled_is_never_played(world: World, case_id
     assert (again.status_code, "cancelled" in again.json["error"]) == (409, True)
 
 
-def test_a_running_replay_that_is_cancelled_keeps_what_it_found(world: World, case_id: int, upstream: Upstream) -> None:
-    upstream.script(SAID, Reply(tool_calls=[("weather", {"city": "Rome"})], latency_s=3))
+def test_a_running_replay_that_is_cancelled_keeps_what_it_found(
+    world: World, case_id: int, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touched: list[int] = []
+    touch = WorkTable.touch
+
+    def noted(table: WorkTable, connection: Connection, tokens: dict[int, str], **columns: Any) -> int:
+        count = touch(table, connection, tokens, **columns)
+        if replay_id in tokens:
+            touched.append(count)
+        return count
+
+    monkeypatch.setattr(WorkTable, "touch", noted)
+    answer = threading.Event()
+    upstream.script(SAID, Reply(tool_calls=[("weather", {"city": "Rome"})], held=answer))
     replay_id = start(world, case_id)
     wait_until(lambda: len(upstream.requests) == 2, "the second call")
 
     assert world.post(f"/api/v1/replays/{replay_id}/cancel").json["status"] == "cancelled"
+    wait_until(lambda: touched.count(0) >= 2, "a heartbeat after the one that found the claim gone")
+    answer.set()
     wait_until(lambda: shown(world, replay_id)["turns"], "what was found")
 
     replay = shown(world, replay_id)

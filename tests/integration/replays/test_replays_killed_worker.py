@@ -57,7 +57,7 @@ def begun(world: World, upstream: Upstream) -> int:
     body = {"question": THANKS.user, "expectedAnswer": THANKS.answer}
     case = world.post(f"/api/v1/prompts/{prompt(world)}/test-cases", json=body).json
     replay_id = start(world, case["id"])
-    wait_until(lambda: len(upstream.requests) == 1, "the first call", timeout_s=60)
+    wait_until(lambda: len(upstream.requests) == 1, "the first call")
     return replay_id
 
 
@@ -81,7 +81,7 @@ def test_a_worker_that_is_told_to_end_hands_its_replay_over(
     body = {"question": THANKS.user, "expectedAnswer": THANKS.answer}
     case = apart.post(f"/api/v1/prompts/{prompt(apart)}/test-cases", json=body).json
     replay_id = start(apart, case["id"])
-    wait_until(lambda: len(upstream.requests) == 1, "the call", timeout_s=60)
+    wait_until(lambda: len(upstream.requests) == 1, "the call")
     upstream.script(SAID)
 
     worker.terminate()

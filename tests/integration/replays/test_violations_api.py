@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -266,10 +267,12 @@ def test_an_extra_write_that_is_allowed_is_answered_again(world: World, upstream
 
 def test_a_replay_shows_no_violations_before_it_has_ended(world: World, upstream: Upstream) -> None:
     case = shop_case(world)
-    upstream.script(Reply(text="A while.", latency_s=2))
+    answer = threading.Event()
+    upstream.script(Reply(text="A while.", held=answer))
     replay_id = start(world, case["id"])
 
     queued = world.get(f"/api/v1/replays/{replay_id}").json
+    answer.set()
 
     assert (queued["violations"], queued["tools"], queued["offeredFrom"]) == ([], {}, "prompt")
 

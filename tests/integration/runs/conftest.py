@@ -26,7 +26,7 @@ def upstream(shared_upstream: Upstream) -> Upstream:
 
 @pytest.fixture(scope="package", params=["sqlite", pytest.param("services", marks=pytest.mark.services)])
 def container(request, tmp_path_factory, shared_upstream) -> Iterator[Container]:
-    """OPENAI and GOOGLE have a credential from the settings; DEEPSEEK has none. Calls may take 2 s."""
+    """OPENAI and GOOGLE have a credential from the settings; DEEPSEEK has none."""
     credentials = {vendor: (KEY, shared_upstream.base_url(vendor)) for vendor in PATHS if vendor != "DEEPSEEK"}
     home = tmp_path_factory.mktemp(request.param)
 
@@ -34,8 +34,6 @@ def container(request, tmp_path_factory, shared_upstream) -> Iterator[Container]
         return replace(
             settings_for(home, **urls),
             vendor_credentials=credentials,
-            run_call_s=2,
-            run_wait_s=20,
             run_body_bytes=2_000_000,
             web_threads=64,
         )
@@ -48,3 +46,13 @@ def container(request, tmp_path_factory, shared_upstream) -> Iterator[Container]
 @pytest.fixture
 def world(container: Container) -> World:
     return new_world(container)
+
+
+@pytest.fixture
+def impatient(container: Container) -> Iterator[None]:
+    """A model call may take half a second: for tests whose model does not answer at all."""
+    caller = container.services.runs.executor.caller
+    timeout_s = caller.timeout_s
+    object.__setattr__(caller, "timeout_s", 0.5)  # the actors hold this very object, which is frozen
+    yield
+    object.__setattr__(caller, "timeout_s", timeout_s)

@@ -11,10 +11,10 @@ import redis
 from app.errors import ProviderTimeout
 from app.redis_store.slots import GRACE_S, ModelSlots
 from app.shares import Quota
-from tests.support.waiting import wait_until
 
 MODEL = "OPENAI gpt-4o-mini"
 ORGANIZATION, OTHER, THIRD = 7, 8, 9
+LONG_S = 120
 
 
 @pytest.fixture
@@ -25,15 +25,27 @@ def client(container):
     return container.redis.commands
 
 
+def impatient(client, quota):
+    """Slots for which somebody waits as often as in `LONG_S`, but no time passes."""
+    now_s = 0.0
+
+    def sleep(pause_s):
+        nonlocal now_s
+        now_s += pause_s
+
+    return ModelSlots(client, quota=quota, monotonic=lambda: now_s, sleep=sleep)
+
+
 def test_processes_together_make_no_more_calls_than_the_limit(client):
     lock, now, most = threading.Lock(), 0, 0
+    three = threading.Barrier(3)
 
     def call(number):
         nonlocal now, most
-        with ModelSlots(client, quota=Quota.of(3, 25)).of(MODEL, ORGANIZATION, 30):
+        with ModelSlots(client, quota=Quota.of(3, 25)).of(MODEL, ORGANIZATION, LONG_S):
             with lock:
                 now, most = now + 1, max(most, now + 1)
-            threading.Event().wait(0.02)
+            three.wait(LONG_S)
             with lock:
                 now -= 1
 
@@ -43,14 +55,14 @@ def test_processes_together_make_no_more_calls_than_the_limit(client):
 
 
 def test_calls_of_several_models_that_begin_together_are_counted_each_for_its_own(client):
-    slots, others = ModelSlots(client, quota=Quota.of(2, 25)), f"{MODEL}-other"
+    slots, others = impatient(client, Quota.of(2, 25)), f"{MODEL}-other"
     begun, leave = threading.Semaphore(0), threading.Event()
 
     def call(model):
         try:
-            with slots.of(model, ORGANIZATION, 0.01):
+            with slots.of(model, ORGANIZATION, LONG_S):
                 begun.release()
-                return leave.wait(10)
+                return leave.wait(LONG_S)
         except ProviderTimeout:
             begun.release()
             return False
@@ -58,69 +70,67 @@ def test_calls_of_several_models_that_begin_together_are_counted_each_for_its_ow
     with ThreadPoolExecutor(16) as pool:
         calls = {model: [pool.submit(call, model) for _ in range(8)] for model in (MODEL, others)}
         for _ in range(16):
-            assert begun.acquire(timeout=60)
+            assert begun.acquire(timeout=LONG_S)
         leave.set()
         assert [sum(one.result() for one in calls[model]) for model in (MODEL, others)] == [2, 2]
     with ExitStack() as places:
         for model in (MODEL, MODEL, others, others):
-            places.enter_context(slots.of(model, ORGANIZATION, 0.01))
+            places.enter_context(slots.of(model, ORGANIZATION, LONG_S))
 
 
 def test_a_call_waits_for_a_place_inside_its_time(client):
     slots = ModelSlots(client, quota=Quota.of(1, 25))
     with ExitStack() as first, ThreadPoolExecutor(1) as pool:
-        first.enter_context(slots.of(MODEL, ORGANIZATION, 30))
+        first.enter_context(slots.of(MODEL, ORGANIZATION, LONG_S))
 
         def second():
-            with slots.of(MODEL, ORGANIZATION, 30):
+            with slots.of(MODEL, ORGANIZATION, LONG_S):
                 return "called"
 
         waiting = pool.submit(second)
         assert not waiting.done()
         first.close()
-        assert waiting.result(timeout=60) == "called"
+        assert waiting.result(timeout=LONG_S) == "called"
 
 
 def test_when_no_place_becomes_free_in_time_the_call_fails_as_too_slow(client):
-    slots = ModelSlots(client, quota=Quota.of(1, 25))
+    slots = impatient(client, Quota.of(1, 25))
     with (
-        slots.of(MODEL, ORGANIZATION, 30),
+        slots.of(MODEL, ORGANIZATION, LONG_S),
         pytest.raises(ProviderTimeout, match="busy with 1 calls"),
-        slots.of(MODEL, ORGANIZATION, 0.2),
+        slots.of(MODEL, ORGANIZATION, LONG_S),
     ):
         pass
 
 
 def test_models_do_not_wait_for_each_other(client):
-    slots = ModelSlots(client, quota=Quota.of(1, 25))
-    with slots.of(MODEL, ORGANIZATION, 30), slots.of("OPENAI other", ORGANIZATION, 0.2):
+    slots = impatient(client, Quota.of(1, 25))
+    with slots.of(MODEL, ORGANIZATION, LONG_S), slots.of("OPENAI other", ORGANIZATION, LONG_S):
         pass
 
 
 def test_a_failed_call_gives_its_place_back(client):
-    slots = ModelSlots(client, quota=Quota.of(1, 25))
-    with pytest.raises(ZeroDivisionError), slots.of(MODEL, ORGANIZATION, 30):
+    slots = impatient(client, Quota.of(1, 25))
+    with pytest.raises(ZeroDivisionError), slots.of(MODEL, ORGANIZATION, LONG_S):
         raise ZeroDivisionError
-    with slots.of(MODEL, ORGANIZATION, 0.2):
+    with slots.of(MODEL, ORGANIZATION, LONG_S):
         pass
 
 
 def test_the_place_of_a_dead_process_comes_back_while_others_go_on(client):
-    slots = ModelSlots(client, quota=Quota.of(2, 25))
-    dead = slots.of(MODEL, ORGANIZATION, 0.3 - GRACE_S)
+    slots = impatient(client, Quota.of(2, 25))
+    dead = slots.of(MODEL, ORGANIZATION, LONG_S)
     dead.__enter__()  # and never left
 
-    def both_free():
+    def free():
         with ExitStack() as places:
-            try:
-                for _ in range(2):
-                    places.enter_context(slots.of(MODEL, ORGANIZATION, 0.01))
-            except ProviderTimeout:
-                return False
-            return True
+            return taken(places, slots, ORGANIZATION)
 
-    assert not both_free()
-    wait_until(both_free, "the place of the dead", timeout_s=5)
+    assert free() == 1
+    for key in client.keys("reprise:slots:*"):
+        assert LONG_S < client.pttl(key) / 1000 <= LONG_S + GRACE_S
+        client.zadd(key, dict.fromkeys(client.zrange(key, 0, -1), 1))  # the time at which its lease ended
+    assert free() == 2
 
 
 def taken(places, slots, organization_id, **which):
@@ -128,14 +138,14 @@ def taken(places, slots, organization_id, **which):
     count = 0
     while True:
         try:
-            places.enter_context(slots.of(MODEL, organization_id, 0.01, **which))
+            places.enter_context(slots.of(MODEL, organization_id, LONG_S, **which))
         except ProviderTimeout:
             return count
         count += 1
 
 
 def test_calls_of_one_organization_that_hang_leave_others_a_share_of_a_models_places(client):
-    slots = ModelSlots(client, quota=Quota.of(16, 25))
+    slots = impatient(client, Quota.of(16, 25))
     with ExitStack() as places:
         assert [taken(places, slots, one) for one in (ORGANIZATION, OTHER, THIRD)] == [16, 2, 1]
 
@@ -144,7 +154,7 @@ def test_calls_of_one_organization_that_hang_leave_others_a_share_of_a_models_pl
 
 
 def test_models_of_two_organizations_at_one_address_share_nothing(client):
-    slots = ModelSlots(client, quota=Quota.of(4, 25))
+    slots = impatient(client, Quota.of(4, 25))
     with ExitStack() as places:
         assert taken(places, slots, ORGANIZATION, own=True) == 4
         assert taken(places, slots, OTHER, own=True) == 4

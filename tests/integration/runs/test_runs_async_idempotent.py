@@ -1,5 +1,6 @@
 """Asynchronous and idempotent runs: one key, one model call, one answer."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -21,13 +22,16 @@ def key(value="k1"):
 
 
 def test_respond_async_answers_202_and_where_to_look(world, upstream):
-    upstream.script(Reply(text="Later.", latency_s=0.3))
+    later = threading.Event()
+    upstream.script(Reply(text="Later.", held=later))
     answer = run(world, prompt(world, model="gpt-4o-mini"), headers={"Prefer": "wait=5, Respond-Async"})
 
     assert answer.status_code == 202
     assert answer.headers["Preference-Applied"] == "respond-async"
     assert answer.headers["Location"] == f"/api/v1/runs/{answer.json['id']}"
     assert answer.headers["X-Run-Id"] == str(answer.json["id"])
+    assert record(world, answer)["status"] != "done"
+    later.set()
     done = wait_until(lambda: (found := record(world, answer))["status"] == "done" and found, "the run")
     assert done["answer"] == "Later."
 

@@ -56,7 +56,8 @@ def test_it_costs_what_the_model_that_answered_costs(world, upstream, prompt_id)
     assert fallen.json["cost"]["total"] > 0
 
 
-def test_a_first_model_that_never_answers_leaves_time_for_the_second(world, upstream, prompt_id):
+def test_a_first_model_that_never_answers_leaves_time_for_the_second(world, upstream, prompt_id, monkeypatch):
+    monkeypatch.setattr("app.services.runs.execution.FIRST_SHARE", 0.001)
     upstream.script(Reply(hang=True), Reply(text="In time."))
 
     assert run(world, prompt_id).json["answer"] == "In time."

@@ -50,7 +50,7 @@ def test_who_follows_a_run_hears_its_end_although_its_worker_can_tell_no_more(wo
         following = pool.submit(list, follower.follow(project_id=world.project_id, run_id=run_.run_id))
         wait_until(lambda: looks, "the follower to find the run in work")
         sweep_runs(world)
-        *pieces, end = following.result(timeout=60)
+        *pieces, end = following.result(timeout=120)
 
     assert end.error_kind == "interrupted"
     assert None not in pieces, "it was told; it did not have to look"

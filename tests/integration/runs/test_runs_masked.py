@@ -115,7 +115,9 @@ def test_what_was_sealed_goes_with_the_end_of_the_run_whoever_ends_it(world, sec
 
 @pytest.mark.usefixtures("masked")
 @pytest.mark.parametrize("how", ["failed", "nok", "fallback", "timeout", "tools"])
-def test_no_way_in_which_a_run_can_end_keeps_it_readable(world, upstream, secret, how):
+def test_no_way_in_which_a_run_can_end_keeps_it_readable(request, world, upstream, secret, how):
+    if how == "timeout":
+        request.getfixturevalue("impatient")
     replies, fields = {
         "failed": ([Reply(status=400, message=f"Bad: {secret}")], {}),
         "nok": ([Reply(refusal=f"I know {secret}")], {}),

@@ -154,6 +154,7 @@ def test_a_vendors_refusal_is_502_in_its_own_words_without_the_key(world, upstre
     assert found["instruction"] == "Be helpful."
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_vendor_that_does_not_answer_is_504(world, upstream):
     upstream.script(Reply(hang=True))
     answer = run(world, prompt(world, model="gpt-4o-mini"))

@@ -45,7 +45,7 @@ def test_the_first_token_is_there_before_the_model_has_written_the_rest(client, 
     fields = {"name": "S", "value": "Count.", "languageModelName": "gpt-4o-mini"}
     prompt_id = client.post("/api/v1/prompts", fields).json()["prompt"]["id"]
     headers = {"Authorization": f"Bearer {client.api_key}", "Accept": "text/event-stream"}
-    connection = http.client.HTTPConnection(urlsplit(client.base_url).netloc, timeout=60)
+    connection = http.client.HTTPConnection(urlsplit(client.base_url).netloc, timeout=120)
     try:
         body = json.dumps({"id": prompt_id, "question": "Go on."})
         connection.request("POST", "/api/v1/prompts/run", body, headers | {"Content-Type": "application/json"})

@@ -1,12 +1,14 @@
 """Run Prompt as server-sent events: whole, in order, and for whoever comes back."""
 
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 import redis
 from falcon.testing import TestClient
+from sqlalchemy import func, select
 
 from app.models import runs
 from app.process.application import build_app
@@ -52,8 +54,13 @@ def stream(world, prompt_id, question="Where is order 7?", headers=None, **field
 
 @pytest.mark.parametrize("vendor", sorted(set(MODELS) - {"DEEPSEEK", "CUSTOM_OPENAI_COMPATIBLE"}))
 def test_the_answer_comes_in_tokens_and_ends_with_the_whole(world, upstream, vendor):
-    upstream.script(Reply(text="It is in Oslo, on its way to you.", per_event_s=0.05))
-    answer = stream(world, prompt(world, model=MODELS[vendor]))
+    rest = threading.Event()
+    upstream.script(Reply(text="It is in Oslo, on its way to you.", held=rest, cut_after=5))
+    with ThreadPoolExecutor(1) as pool:
+        streamed = pool.submit(stream, world, prompt(world, model=MODELS[vendor]))
+        wait_until(lambda: tokens_of_newest(world), "the first tokens")
+        rest.set()
+        answer = streamed.result()
 
     assert answer.status_code == 200
     assert answer.headers["Content-Type"].startswith("text/event-stream")
@@ -199,7 +206,8 @@ def test_another_projects_stream_is_not_there(world, container):
 
 
 def test_a_run_whose_worker_died_ends_the_stream_with_an_error(world, container, upstream):
-    upstream.script(Reply(text="one two three four", per_event_s=0.2))
+    rest = threading.Event()
+    upstream.script(Reply(text="one two three four", held=rest))
     accepted = stream(world, prompt(world, model="gpt-4o-mini"), headers=LATER)
     follower = replace(container.run_follower, look_s=0.05)
     seen = follower.follow(project_id=world.project_id, run_id=accepted.json["id"])
@@ -209,24 +217,29 @@ def test_a_run_whose_worker_died_ends_the_stream_with_an_error(world, container,
         dead = failed("interrupted", "dead")
         connection.execute(table.update().where(table.c.id == accepted.json["id"]).values(dead.columns()))
     *_, last = seen
+    rest.set()
     assert last.error_kind == "interrupted"
 
 
 def test_a_silence_is_filled_so_that_nobody_hangs_up(world, container, upstream):
-    upstream.script(Reply(text="late", latency_s=0.5))
+    answer = threading.Event()
+    upstream.script(Reply(text="late", held=answer, cut_after=0))
     accepted = stream(world, prompt(world, model="gpt-4o-mini"), headers=LATER)
     follower = replace(container.run_follower, look_s=0.05)
-    seen = list(follower.follow(project_id=world.project_id, run_id=accepted.json["id"]))
+    seen = follower.follow(project_id=world.project_id, run_id=accepted.json["id"])
 
-    assert seen[0] is None
-    assert seen[-1].answer == "late"
+    assert next(seen) is None
+    answer.set()
+    assert list(seen)[-1].answer == "late"
 
 
 def test_whoever_waited_too_long_is_told_in_an_event_and_may_come_back(world, container, upstream):
-    upstream.script(Reply(text="late", latency_s=1.0))
+    answer = threading.Event()
+    upstream.script(Reply(text="late", held=answer, cut_after=0))
     accepted = stream(world, prompt(world, model="gpt-4o-mini"), headers=LATER)
     impatient = replace(container.run_follower, look_s=0.05, wait_s=0.2)
     cut = follow(with_follower(world, impatient), accepted.json["id"])
+    answer.set()
     assert events(cut)[-1][0::2] == ("error", {**events(cut)[-1][2], "status": 504})
     assert events(cut)[-1][1] is None, "it is not the end of the run"
     assert events(follow(world, accepted.json["id"]))[-1][2]["answer"] == "late"
@@ -255,6 +268,13 @@ def test_a_caller_who_hangs_up_does_not_stop_the_run(world, upstream):
 
     done = wait_until(lambda: (found := record_of(world, run_id))["status"] == "done" and found, "the run")
     assert done["answer"] == "one two three four five"
+
+
+def tokens_of_newest(world):
+    """How many entries Redis has of the world's newest run."""
+    with world.container.database.read() as connection:
+        newest = connection.scalar(select(func.max(runs.runs.c.id)).where(runs.runs.c.project_id == world.project_id))
+    return newest and world.container.redis.commands.xlen(run_events(newest))
 
 
 def record_of(world, run_id):

@@ -45,14 +45,14 @@ def test_a_hundred_sign_ins_at_once_leave_room_for_other_requests(backend: Embed
 
     def sign_in(_number: int) -> int:
         browser = requests.Session()
-        form = {"csrf": csrf_of(browser.get(f"{backend.url}/sign-in", timeout=60).text), "email": email}
-        answer = browser.post(f"{backend.url}/sign-in", data=form | {"password": "a wrong guess"}, timeout=60)
+        form = {"csrf": csrf_of(browser.get(f"{backend.url}/sign-in", timeout=120).text), "email": email}
+        answer = browser.post(f"{backend.url}/sign-in", data=form | {"password": "a wrong guess"}, timeout=120)
         assert answer.status_code == 401 or int(answer.headers["Retry-After"]) >= 1
         return answer.status_code
 
     with ThreadPoolExecutor(100) as pool:
         tried = [pool.submit(sign_in, number) for number in range(100)]
-        alive = requests.get(f"{backend.url}/health/live", timeout=60).status_code
+        alive = requests.get(f"{backend.url}/health/live", timeout=120).status_code
         answers = Counter(one.result() for one in tried)
 
     assert alive == 200

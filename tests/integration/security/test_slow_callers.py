@@ -49,7 +49,7 @@ def head(server: EmbeddedServer, *lines: str, method: str = "POST", path: str = 
 
 
 def connect(server: EmbeddedServer) -> socket.socket:
-    return socket.create_connection((LOOPBACK, urlsplit(server.url).port or 0), timeout=60)
+    return socket.create_connection((LOOPBACK, urlsplit(server.url).port or 0), timeout=120)
 
 
 @contextlib.contextmanager

@@ -151,7 +151,7 @@ def test_a_thread_flushes_by_itself(client: redis.Redis) -> None:
             flushed.set()
 
     Metrics(Store(client), every_s=0.001).count(registry.RATE_LIMITED)
-    assert flushed.wait(30)
+    assert flushed.wait(60)
 
 
 @pytest.mark.parametrize("labels", [(), ("a", "b")])

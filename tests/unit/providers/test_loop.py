@@ -80,4 +80,4 @@ def test_a_consumer_that_fails_cancels_the_producer(loop):
 
     with pytest.raises(OSError, match="gone"):
         loop.drain(produce, consume)
-    assert cancelled.wait(5)
+    assert cancelled.wait(60)

@@ -78,7 +78,7 @@ def test_a_message_in_work_is_taken_by_a_worker(broker: WakingBroker, client: fa
     worker = dramatiq.Worker(broker, worker_threads=1)
     worker.start()
     try:
-        assert begun.wait(30)
+        assert begun.wait(60)
         state = spans(client)
         assert (state.waiting, state.taken, state.workers) == (0, 1, 1)
     finally:
@@ -102,7 +102,7 @@ def test_a_stopping_worker_leaves_messages_to_others(broker: WakingBroker, clien
     actor.send()
     stopping = dramatiq.Worker(broker, worker_threads=4)
     stopping.start()
-    assert begun.wait(30)
+    assert begun.wait(60)
     stop = threading.Thread(target=stopping.stop)
     stop.start()
     wait_until(lambda: broker.stopping, "the stop")
@@ -113,7 +113,7 @@ def test_a_stopping_worker_leaves_messages_to_others(broker: WakingBroker, clien
     worker.start()
     # Then that one gets it while the first goes on, alive
     try:
-        assert done.wait(30)
+        assert done.wait(60)
         assert stop.is_alive()
         heartbeat = client.zscore("dramatiq:__heartbeats__", broker.broker_id)
         wait_until(lambda: client.zscore("dramatiq:__heartbeats__", broker.broker_id) > heartbeat, "a heartbeat")
@@ -126,7 +126,7 @@ def test_a_stopping_worker_leaves_messages_to_others(broker: WakingBroker, clien
 
 def test_messages_that_are_done_together_are_gone(broker: WakingBroker, client: fakeredis.FakeRedis) -> None:
     all_begun = threading.Barrier(8)
-    actor = store(broker, lambda: all_begun.wait(30))
+    actor = store(broker, lambda: all_begun.wait(60))
     for _ in range(24):
         actor.send()
     worker = dramatiq.Worker(broker, worker_threads=10)  # of which eight may be one organization's

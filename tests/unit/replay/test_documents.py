@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import Invalid
@@ -108,7 +108,6 @@ WRITTEN = {
 
 
 @given(cases)
-@settings(deadline=None)
 def test_every_case_comes_back_from_json_as_it_was(case: TestCase) -> None:
     assert load_case(json.loads(json.dumps(dump(case)))) == case
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -119,7 +119,6 @@ def shown(result: ReplayResult) -> list[list[tuple[str, object]]]:
 
 
 @given(cases(turns), st.integers(0, 10_000))
-@settings(deadline=None)
 def test_every_replay_ends_with_exactly_one_fitting_verdict_for_each_step(case: TestCase, seed: int) -> None:
     adversary = Adversary(seed)
 
@@ -136,7 +135,6 @@ def test_every_replay_ends_with_exactly_one_fitting_verdict_for_each_step(case: 
 
 
 @given(cases(turns), st.integers(0, 10_000))
-@settings(deadline=None)
 def test_the_status_follows_from_the_steps(case: TestCase, seed: int) -> None:
     result = replay(case, ports(FakeModel(Adversary(seed))))
 
@@ -151,7 +149,6 @@ def test_the_status_follows_from_the_steps(case: TestCase, seed: int) -> None:
 
 
 @given(cases(played_turns), st.booleans())
-@settings(deadline=None)
 def test_a_model_that_repeats_the_recording_passes_everything(case: TestCase, at_once: bool) -> None:
     result = replay(case, ports(FakeModel(Parrot(case, at_once))))
 
@@ -163,7 +160,6 @@ def test_a_model_that_repeats_the_recording_passes_everything(case: TestCase, at
 
 
 @given(cases(played_turns), st.integers(0, 100), st.booleans())
-@settings(deadline=None)
 def test_the_order_of_independent_calls_changes_nothing_under_any(case: TestCase, seed: int, at_once: bool) -> None:
     case = replace(case, order="any")
 
@@ -208,7 +204,6 @@ def ids(message: Message) -> list[str]:
 
 
 @given(default_cases, st.booleans())
-@settings(deadline=None)
 def test_a_model_that_repeats_the_recording_passes_by_default(case: TestCase, at_once: bool) -> None:
     result = replay(case, ports(FakeModel(Parrot(case, at_once))))
 
@@ -216,7 +211,6 @@ def test_a_model_that_repeats_the_recording_passes_by_default(case: TestCase, at
 
 
 @given(read_cases, st.integers(0, 100), st.booleans())
-@settings(deadline=None)
 def test_the_order_of_reads_changes_nothing_by_default(case: TestCase, seed: int, at_once: bool) -> None:
     straight = replay(case, ports(FakeModel(Parrot(case, at_once))))
     permuted = replay(case, ports(FakeModel(Parrot(case, at_once, seed))))
@@ -234,7 +228,6 @@ def test_the_order_of_reads_changes_nothing_by_default(case: TestCase, seed: int
     st.sampled_from(["error", "stop", "nearest", "static", "simulate"]),
     st.sampled_from(["auto", "never", "always"]),
 )
-@settings(deadline=None)
 def test_one_write_more_is_a_violation_whatever_is_set(
     case: TestCase,
     at: int,
@@ -255,7 +248,6 @@ def test_one_write_more_is_a_violation_whatever_is_set(
 
 
 @given(default_cases, st.integers(0, 6), st.integers(0, 11))
-@settings(deadline=None)
 def test_a_recorded_write_that_is_repeated_is_a_violation(case: TestCase, at: int, which: int) -> None:
     recorded = [step for turn in case.turns for step in turn.steps if isinstance(step, CheckedCall)]
     acts = [step for step in recorded if step.name in ("refund", "send")]
@@ -270,7 +262,6 @@ def test_a_recorded_write_that_is_repeated_is_a_violation(case: TestCase, at: in
 
 
 @given(default_cases, st.integers(0, 11), values, st.sampled_from(["effects", "any", "in_order"]))
-@settings(deadline=None)
 def test_a_write_with_other_arguments_is_a_violation(case: TestCase, which: int, other: object, order: Order) -> None:
     places = [
         (turn, step)
@@ -296,7 +287,6 @@ def test_a_write_with_other_arguments_is_a_violation(case: TestCase, which: int,
 
 
 @given(st.lists(reads, min_size=1, max_size=4), writes, st.booleans())
-@settings(deadline=None)
 def test_a_write_before_what_it_waited_for_is_a_violation(
     asked: list[CheckedCall], write: CheckedCall, at_once: bool
 ) -> None:
@@ -315,7 +305,6 @@ def with_steps(case: TestCase, turn: int, change: Callable[[Sequence[CaseStep]],
 
 
 @given(cases(turns), st.integers(0, 10_000))
-@settings(deadline=None)
 def test_the_same_answers_give_the_same_result(case: TestCase, seed: int) -> None:
     first, second = (replay(case, ports(FakeModel(Adversary(seed)))) for _ in range(2))
 
@@ -323,7 +312,6 @@ def test_the_same_answers_give_the_same_result(case: TestCase, seed: int) -> Non
 
 
 @given(cases(turns), st.integers(0, 10_000))
-@settings(deadline=None)
 def test_a_replay_touches_nothing_but_its_ports(case: TestCase, seed: int) -> None:
     OUTSIDE.touched.clear()
     OUTSIDE.watching = True

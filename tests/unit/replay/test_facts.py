@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.replay.facts import Facts, compare_facts
@@ -131,7 +131,6 @@ json = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(texts, st.lists(json, max_size=3), texts, st.booleans())
 def test_a_text_agrees_with_itself_whatever_the_sources(
     text: str, results: list[object], user: str, keep: bool
@@ -141,7 +140,6 @@ def test_a_text_agrees_with_itself_whatever_the_sources(
     assert compare_facts(text, text, sources, keep_said=keep).agree
 
 
-@settings(deadline=None)
 @given(texts, texts, st.lists(json, max_size=3))
 def test_no_texts_raise(recorded: str, produced: str, results: list[object]) -> None:
     facts = compare_facts(recorded, produced, Sources(results=results))
@@ -150,7 +148,6 @@ def test_no_texts_raise(recorded: str, produced: str, results: list[object]) -> 
     assert all(spelling in produced for spelling in facts.invented)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 10**9), st.integers(0, 99), st.sampled_from(["$", "€", "USD", "EUR"]))
 def test_an_amount_is_kept_however_it_is_formatted(whole: int, cents: int, currency: str) -> None:
     amount = f"{whole}.{cents:02}"
@@ -162,7 +159,6 @@ def test_an_amount_is_kept_however_it_is_formatted(whole: int, cents: int, curre
         assert compare_facts(f"It is {currency} {english}.", f"So {form} in all", source).agree
 
 
-@settings(deadline=None)
 @given(st.dates(min_value=date(1900, 1, 1), max_value=date(2099, 12, 31)))
 def test_a_date_is_kept_however_it_is_formatted(day: date) -> None:
     source = Sources(results=[{"at": f"{day.isoformat()}T00:00:00Z"}])
@@ -171,7 +167,6 @@ def test_a_date_is_kept_however_it_is_formatted(day: date) -> None:
         assert compare_facts(f"It comes on {day.isoformat()}.", f"It comes on {form}.", source).agree
 
 
-@settings(deadline=None)
 @given(st.integers(10, 10**6), st.integers(1, 9))
 def test_another_digit_loses_the_value_and_invents_one(amount: int, by: int) -> None:
     source = Sources(results=[{"amount": amount}])
@@ -181,7 +176,6 @@ def test_another_digit_loses_the_value_and_invents_one(amount: int, by: int) -> 
     assert facts == Facts((), (f"${amount}",), (f"${amount + by}",))
 
 
-@settings(deadline=None)
 @given(st.permutations(["It is $1,299.", "It comes on Nov 5, 2026.", "Hamburg has it.", "Write to anna@example.com."]))
 def test_the_order_of_sentences_does_not_matter(sentences: list[str]) -> None:
     facts = compare_facts(" ".join(sorted(sentences)), " ".join(sentences), SHOP)

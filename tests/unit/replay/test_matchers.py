@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
@@ -178,13 +178,11 @@ json = st.recursive(
 pointers = st.lists(st.sampled_from(["", "/a", "/*", "/a/*", "/0", "/b/0", "/~1", "/a/b"]), max_size=3)
 
 
-@settings(deadline=None)
 @given(json, pointers, st.sampled_from(["exact", "facts", "any", "text", "unordered"]))
 def test_a_call_agrees_with_itself(arguments: Any, places: list[str], matcher: str) -> None:
     assert compare(arguments, arguments, dict.fromkeys(places, matcher)).differences == ()
 
 
-@settings(deadline=None)
 @given(json, json, pointers)
 def test_exact_matchers_say_what_no_matchers_say(recorded: Any, produced: Any, places: list[str]) -> None:
     differ = bool(compare(recorded, produced, {}).differences)

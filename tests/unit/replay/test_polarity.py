@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.replay.polarity import Polarity, polarity, polarity_differs
@@ -88,7 +88,6 @@ def test_a_text_without_words_has_no_polarity() -> None:
     assert polarity("") == polarity("🙂 12") == Polarity()
 
 
-@settings(deadline=None)
 @given(
     st.text()
     | st.lists(st.sampled_from(["habe", "is", "not", "no", ".", "already", "will be", "x" * 99])).map(" ".join)

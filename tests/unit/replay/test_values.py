@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.replay.sources import Forms
@@ -136,7 +136,6 @@ def test_a_value_s_spelling_is_that_of_the_text() -> None:
     assert [value.spelling for value in find_values("ab １２９９円, 5\xa0%")] == ["１２９９円", "5\xa0%"]
 
 
-@settings(deadline=None)
 @given(st.text() | st.text(alphabet="0159.,:'/-+ $€%aTZh@\n\xa0Nov١"))
 def test_no_text_raises(text: str) -> None:
     assert all(value.spelling in text for value in find_values(text))

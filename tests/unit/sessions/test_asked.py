@@ -307,7 +307,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(JUNK, max_size=4), st.lists(JUNK, max_size=4))
 def test_whatever_stands_in_messages_a_turn_is_read(inputs: list[Any], outputs: list[Any]) -> None:
     (turn,) = turns_of(chat(1, inputs, outputs), chat(2, [*inputs, *outputs], ANSWER))
@@ -321,7 +321,7 @@ def conversations(draw: st.DrawFn) -> tuple[list[list[str]], bool]:
     return draw(st.lists(st.lists(st.sampled_from("xyz"), min_size=1, max_size=3), max_size=4)), draw(st.booleans())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(conversations(), st.data())
 def test_a_turn_has_the_same_calls_whichever_of_its_spans_are_there(
     conversation: tuple[list[list[str]], bool], data: st.DataObject

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.otlp.decode import decode
@@ -331,7 +331,6 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(steps, st.randoms(use_true_random=False))
 def test_the_order_of_arrival_changes_nothing(drawn: list[tuple[str, int, int]], random: Any) -> None:
     kinds = {"chat": chat, "tool": tool, "other": lambda number, **fields: numbered(number, {}, **fields)}

@@ -66,7 +66,7 @@ def test_a_database_that_is_away_takes_no_row_from_its_worker(database: Database
     with beats.of(job, "mine"):
         with monkeypatch.context() as outage:
             outage.setattr(type(WORK), "touch", away)
-            assert tried.wait(10)
+            assert tried.wait(60)
             assert not beats.lost()
         before = column(database, job, "alive_at")
         wait_until(lambda: column(database, job, "alive_at") != before, "the next heartbeat")

@@ -20,7 +20,6 @@ from tests.support.waiting import wait_until
 WIRES = ("OPENAI", "ANTHROPIC", "GOOGLE")
 EXAMPLES = settings(
     max_examples=25,
-    deadline=None,
     derandomize=True,
     database=None,
     phases=[Phase.generate],

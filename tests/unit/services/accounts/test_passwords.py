@@ -31,7 +31,7 @@ class HeldHasher(PasswordHasher):
             self.now += 1
             self.most = max(self.most, self.now)
             self.compared.append(str(hash))
-        self.go.wait(30)
+        self.go.wait(60)
         with self.lock:
             self.now -= 1
         return super().verify(hash, password)  # type: ignore[return-value]

@@ -47,6 +47,9 @@ class RemoteProject:
     def post(self, path: str, *, json: Any) -> Answer:
         return self.ask("POST", path, json=json)
 
+    def put(self, path: str, *, json: Any) -> Answer:
+        return self.ask("PUT", path, json=json)
+
     def send(self, batch: bytes) -> Answer:
         headers = {"Content-Type": "application/json"}
         return self.ask("POST", "/api/public/otel/v1/traces", data=batch, headers=headers)

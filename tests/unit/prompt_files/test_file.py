@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from app.prompt_files import file as files
 from app.prompt_files.file import BadFile, PromptFile
 
-untimed = settings(deadline=None, max_examples=50)
+few = settings(max_examples=50)
 FRONT = "---\nmodel: echo\ninstructionFormat: RAW\n---\n"
 TEXTS = st.text() | st.sampled_from(
     [
@@ -74,7 +74,7 @@ FILES = st.builds(
 )
 
 
-@untimed
+@few
 @given(FILES)
 def test_a_file_gives_back_the_prompt_and_ends_with_its_text(file: PromptFile) -> None:
     content = files.format_file(file)
@@ -84,7 +84,7 @@ def test_a_file_gives_back_the_prompt_and_ends_with_its_text(file: PromptFile) -
     assert files.format_file(files.parse(content)) == content
 
 
-@untimed
+@few
 @given(FILES, BASES)
 def test_a_new_base_changes_no_other_byte(file: PromptFile, base: str) -> None:
     content = files.format_file(file)
@@ -97,7 +97,7 @@ def test_a_new_base_changes_no_other_byte(file: PromptFile, base: str) -> None:
     assert files.with_base(changed, base) == changed
 
 
-@untimed
+@few
 @given(FILES, FILES)
 def test_a_fingerprint_tells_contents_apart_and_nothing_else(one: PromptFile, other: PromptFile) -> None:
     moved = msgspec.structs.replace(one, prompt=other.prompt, base=other.base)
@@ -108,7 +108,7 @@ def test_a_fingerprint_tells_contents_apart_and_nothing_else(one: PromptFile, ot
     )
 
 
-@untimed
+@few
 @given(FILES, FILES)
 def test_there_is_a_difference_just_where_contents_differ(one: PromptFile, other: PromptFile) -> None:
     found = list(files.difference(one, other, "a", "b"))
@@ -196,7 +196,7 @@ def test_what_is_wrong_is_told_with_its_line_and_path(content: str, message: str
     assert str(refused.value).startswith(message)
 
 
-@untimed
+@few
 @given(st.text() | st.builds(lambda front, text: f"---\n{front}\n---\n{text}", st.text(), st.text()))
 def test_any_content_is_a_prompt_or_refused(content: str) -> None:
     with suppress(BadFile):

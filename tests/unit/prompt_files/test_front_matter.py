@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.prompt_files.front_matter import BadYaml, read, write
 
-untimed = settings(deadline=None)
 # Words that some reader of YAML takes for something else than text, signs of YAML, and texts of several lines.
 WORDS = ["no", "NO", "on", "y", "null", "~", "", "010", "0x1F", "1e3", "1_000", "12:30", "2026-01-01", ".inf", "True"]
 SIGNS = ["<<", "=", "---", "...", "- a", "a: b", "a #b", "#", "'", '"', "&a", "*a", "!!int 1", "%", "@", "`", "|", "\\"]
@@ -44,13 +43,11 @@ VALUES = st.recursive(
 OBJECTS = st.dictionaries(TEXTS, VALUES, max_size=5)
 
 
-@untimed
 @given(OBJECTS)
 def test_what_is_written_is_read_back(value: dict[str, Any]) -> None:
     assert read(write(value)).value == value
 
 
-@untimed
 @given(OBJECTS)
 def test_key_order_is_kept_and_equal_values_give_equal_bytes(value: dict[str, Any]) -> None:
     written = write(value)
@@ -59,7 +56,6 @@ def test_key_order_is_kept_and_equal_values_give_equal_bytes(value: dict[str, An
     assert write(read(written).value) == written
 
 
-@untimed
 @given(OBJECTS)
 def test_a_reader_of_yaml_1_1_reads_the_same_values(value: dict[str, Any]) -> None:
     floats_as_written = json.loads(json.dumps(value), parse_float=lambda _: None)
@@ -133,7 +129,6 @@ def test_each_key_and_item_has_its_line() -> None:
     }
 
 
-@untimed
 @given(st.text())
 def test_any_text_is_read_or_refused_with_a_line_that_it_has(text: str) -> None:
     try:

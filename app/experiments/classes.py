@@ -22,7 +22,7 @@ def class_of(design: Design, case: CaseTrials, is_open: bool) -> CaseClass:
 
 def improved(design: Design, cases: Sequence[Played]) -> Collection[int]:
     """Return the indexes of the test cases that got better, by the test that shows which got worse, mirrored."""
-    if not design.has_baseline or not all(each.rounds for each in cases):
+    if not all(each.rounds for each in cases) or not any(r.gained for each in cases for r in each.rounds):
         return ()
     mirrored = Regression([each.rounds[0].mirrored() for each in cases])
     for index, each in enumerate(cases):

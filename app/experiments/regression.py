@@ -22,7 +22,13 @@ from app.experiments.sequential import Round, log_attainable, log_evidence, log_
 ALONE = ((inf, 0.5), (9.0, 0.25), (4.0, 0.25))
 TOGETHER = ((2.0, 0.5), (4.0, 0.5))
 RESERVE = 0.1  # the weight of all test cases together whose first round cannot tell anything
+_DIGITS = 9  # kept of a log wealth, as the order of the test cases decides on the last ones of a sum
 _SHARES_ALONE, _SHARES_TOGETHER = ([share for _, share in bets] for bets in (ALONE, TOGETHER))
+
+
+def log_bar(alpha: float) -> float:
+    """Return the log wealth that refutes the hypothesis, wrongly with the chance `alpha` at most."""
+    return round(-log(alpha), _DIGITS)
 
 
 class Regression:
@@ -46,7 +52,7 @@ class Regression:
     def log_wealth(self) -> float:
         """Return the log wealth of all bets."""
         parts = log_mean(self._wealth, self._weights), log_mean(self._together, _SHARES_TOGETHER)
-        return log_mean(parts, (self._share_alone, 1 - self._share_alone))
+        return round(log_mean(parts, (self._share_alone, 1 - self._share_alone)), _DIGITS)
 
     def shown(self, alpha: float) -> tuple[int, ...]:
         """Return the indexes of the test cases that got worse, with a chance of at most `alpha` that any did not.
@@ -54,10 +60,9 @@ class Regression:
         A test case is shown if the weighted mean over every set of test cases that holds it is high enough: the closure
         principle, Vovk and Wang (2021), section 6. The lowest mean is that with all whose wealth is below the mean.
         """
-        bar = -log(alpha * self._share_alone)
+        bar = log_bar(alpha * self._share_alone)
         ordered = sorted(zip(self._wealth, self._weights, range(len(self._wealth)), strict=True))
-        high = ((i, _least(wealth, share, ordered)) for wealth, share, i in ordered if wealth >= bar)
-        return tuple(sorted(i for i, least in high if least >= bar))
+        return tuple(sorted(i for wealth, share, i in ordered if _least(wealth, share, ordered) >= bar))
 
 
 @lru_cache(1 << 16)
@@ -83,10 +88,12 @@ def _weights(first: Sequence[Round]) -> tuple[list[float], float]:
 
 def _least(wealth: float, share: float, ordered: Sequence[tuple[float, float, int]]) -> float:
     """Return the lowest log mean over a set that holds the test case of this wealth and share."""
+    if wealth <= 0:
+        return wealth
     total, weight = share, share  # in units of the wealth
     for other, part, _ in ordered:
         relative = exp(other - wealth)
         if relative >= total / weight:
             break
         total, weight = total + part * relative, weight + part
-    return wealth + log(total / weight)
+    return round(wealth + log(total / weight), _DIGITS)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import log
 
 from app.experiments.clearing import is_open
-from app.experiments.regression import Regression
+from app.experiments.regression import Regression, log_bar
 from app.experiments.rounds import round_ends
 from app.experiments.sequential import Round
 from app.experiments.types import Design, Verdict
@@ -31,7 +30,7 @@ class Walk:
     @property
     def verdict(self) -> Verdict | None:
         """The verdict of the comparison, or None if another round is needed."""
-        if self.log_wealth >= -log(self._design.alpha_each):
+        if self.log_wealth >= log_bar(self._design.alpha_each):
             return "failed"
         if not self.open:
             return "passed"
@@ -43,11 +42,11 @@ class Walk:
         return self._ends[self.number] if self.number < len(self._ends) else None
 
     def play(self, rounds: Mapping[int, Round]) -> None:
-        """Add the next round of the test cases at these indexes, which hold all open ones."""
+        """Add the next round of the test cases at these indexes, in their order, which hold all open ones."""
         self.number += 1
         for index, each in rounds.items():
             self.totals[index] = self.totals[index].plus(each)
-        self.open = [index for index, total in enumerate(self.totals) if is_open(self._design, total)]
+        self.open = [index for index in rounds if is_open(self._design, self.totals[index])]
         if self._design.has_baseline:
             self._bet(rounds)
 

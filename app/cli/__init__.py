@@ -11,6 +11,7 @@ from app.cli.calibrate import calibrate
 from app.cli.data import data_policy, erase, export, keys
 from app.cli.gate import gate
 from app.cli.instance import db, doctor, init, serve, sign_in_link
+from app.cli.labels import labels
 from app.cli.prompts import prompts
 from app.cli.replay import replay, test_cases
 from app.errors import RepriseError
@@ -47,6 +48,7 @@ for _command in (
     calibrate,
     test_cases,
     prompts,
+    labels,
     export,
     erase,
     data_policy,

@@ -52,6 +52,14 @@ class Remote:
         headers = {"If-Match": if_match} if if_match else {}
         return _content(self._request("POST", path, json={} if body is None else body, headers=headers))
 
+    def put(self, path: str, body: Any) -> Any:
+        return _content(self._request("PUT", path, json=body))
+
+    def delete(self, path: str) -> None:
+        response = self._request("DELETE", path)
+        if response.status_code != httpx.codes.NO_CONTENT:
+            _content(response)
+
     def draft(self, prompt_id: int) -> tuple[Any, str]:
         """Return a prompt with its draft, and the draft's ETag."""
         response = self._request("GET", f"/api/v1/prompts/{prompt_id}", params={"productive": "false"})
@@ -78,8 +86,8 @@ class Remote:
             try:
                 response = self._client.request(method, path, **parts)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
-                # A request that did not arrive, and one that changes nothing, may be sent again.
-                repeatable = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+                # A request that did not arrive, and one that has the same effect twice, may be sent again.
+                repeatable = method in ("GET", "PUT") or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
                 if not repeatable or attempt == TRIES:
                     raise CouldNotRun(f"{self._client.base_url}: {str(error) or type(error).__name__}") from error
                 retry_after = ""

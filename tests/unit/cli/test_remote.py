@@ -100,3 +100,28 @@ def test_without_a_key_or_an_address_nothing_is_asked(url: str, key: str) -> Non
     with pytest.raises(CouldNotRun) as refused:
         connect(url, key)
     assert refused.value.exit_code == 2
+
+
+def test_what_is_put_and_what_is_read_is_sent_again_where_the_answer_got_lost() -> None:
+    def lose_the_first() -> Callable[[httpx.Request], httpx.Response]:
+        seen: list[httpx.Request] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            seen.append(request)
+            if len(seen) == 1:
+                raise httpx.ReadTimeout("lost")
+            return httpx.Response(200, json={"times": len(seen)})
+
+        return answer
+
+    assert remote(lose_the_first())[0].put("/api/v1/x", {}) == {"times": 2}
+    assert remote(lose_the_first())[0].get("/api/v1/x") == {"times": 2}
+    with pytest.raises(CouldNotRun, match="lost"):
+        remote(lose_the_first())[0].post("/api/v1/x")
+
+
+def test_a_deletion_has_no_content() -> None:
+    remote(lambda _: httpx.Response(204))[0].delete("/api/v1/x")
+    with pytest.raises(CouldNotRun, match="404: No") as refused:
+        remote(lambda _: httpx.Response(404, json={"error": "No."}))[0].delete("/api/v1/x")
+    assert refused.value.status == 404

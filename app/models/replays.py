@@ -57,6 +57,8 @@ class ReplayRow(Outcome):
     judge_model_id: Annotated[int | None, BigInt]
     # The calibration that it is a part of, whose copy of the test case it plays; it may be deleted.
     calibration_id: Annotated[int | None, BigInt]
+    # The experiment that limits its costs; null where none does.
+    budget_id: Annotated[int | None, BigInt]
     counts: Annotated[dict[str, int] | None, Json]
     # Those of the result, which lists show too.
     violations: Annotated[list[dict[str, Any]] | None, Json]
@@ -117,6 +119,7 @@ class ReplaySetup:
     candidate_commit: str | None
     judge_model_id: int | None
     calibration_id: int | None = None
+    budget_id: int | None = None
 
 
 def add_replays(

@@ -42,7 +42,7 @@ class RepeatsSchema(StrictSchema):
 class BaselineField(fields.Field[Baseline]):
     """The newest version as `"latest"`, another one as `{commitHash}`, none as null."""
 
-    alternatives: ClassVar = ({"type": "string", "const": "latest"}, CommittedSchema)
+    alternatives: ClassVar = ({"type": "string", "const": "latest"}, {"type": "null"}, CommittedSchema)
     _committed = CommittedSchema()
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Baseline:

@@ -20,6 +20,7 @@ def upgrade() -> None:
     op.add_column("replays", sa.Column("candidate_kind", types.exact(8), server_default="draft", nullable=False))
     op.add_column("replays", sa.Column("candidate_commit", types.exact(64), nullable=True))
     op.add_column("replays", sa.Column("case_snapshot_id", types.BigInt, nullable=True))
+    op.add_column("replays", sa.Column("budget_id", types.BigInt, nullable=True))
     op.create_index("ix_replays_case_snapshot_id", "replays", ["case_snapshot_id"])
     op.add_column("test_cases", sa.Column("fingerprint", types.exact(64), server_default="", nullable=False))
     op.create_table(
@@ -103,5 +104,5 @@ def downgrade() -> None:
         op.drop_table(table)
     op.drop_column("test_cases", "fingerprint")
     op.drop_index("ix_replays_case_snapshot_id", table_name="replays")
-    for name in ("case_snapshot_id", "candidate_commit", "candidate_kind"):
+    for name in ("budget_id", "case_snapshot_id", "candidate_commit", "candidate_kind"):
         op.drop_column("replays", name)

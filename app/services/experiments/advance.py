@@ -225,6 +225,7 @@ class ExperimentAdvancer:
             candidate_commit=commit_hash,
             test_case_id=series.test_case_id,
             case_snapshot_id=case.snapshot_id,
+            budget_id=None if plan.numbers.max_cost is None else plan.row.id,
             total=case.steps,
             status="queued",
             created_at=self.now(),

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import structlog
+from msgspec import structs
 from sqlalchemy import Connection
 from tenacity import Retrying
 
@@ -29,6 +30,7 @@ from app.replay.judge import ModelJudge
 from app.replay.types import JudgePort, Ports
 from app.services.data.masking import MaskingRules, MessageMasking
 from app.services.language_models.credentials import CredentialService
+from app.services.replays.budget import Budget, ExperimentBudget, Unlimited
 from app.services.replays.claims import ATTEMPTS_MAX, INTERRUPTED, REPLAY_WORK
 from app.services.replays.masking import masked_replay
 from app.services.replays.ports import MeteredModel, Progress
@@ -96,34 +98,59 @@ class ReplayPlayer:
             heartbeat.of(row.id, claim.token),
             ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix=f"replay-{row.id}") as pool,
         ):
-            result = replay(prepared.case, self._ports(prepared, progress, heartbeat), pool.map)
+            budget = self._budget(prepared, claim, progress, heartbeat)
+            result = replay(prepared.case, self._ports(prepared, progress, budget, heartbeat), pool.map)
+            if budget.stopped:
+                result = structs.replace(result, status="cancelled")
             if result.status == "cancelled" and self.stopping() and not heartbeat.lost():
                 raise Unavailable("This process ends; another one plays the replay again.")
             self._end(row, claim, result, progress.columns())
 
-    def _ports(self, prepared: Prepared, progress: Progress, heartbeat: Heartbeat) -> Ports:
-        organization_id, content = prepared.row.organization_id, prepared.draft.content
-        return Ports(
-            model=self._metered(organization_id, content.model, content.config, progress),
-            draft=prepared.draft,
-            judge=self._judge(organization_id, prepared.judge, progress),
-            progress=progress.note,
-            cancelled=lambda: heartbeat.lost() or self.stopping(),
+    def _budget(self, prepared: Prepared, claim: Claim, progress: Progress, heartbeat: Heartbeat) -> Budget:
+        if prepared.row.budget_id is None or prepared.max_cost is None:
+            return Unlimited()
+        return ExperimentBudget(
+            database=self.database,
+            now=self.now,
+            experiment_id=prepared.row.budget_id,
+            claim=claim,
+            max_cost=prepared.max_cost,
+            columns=progress.columns,
+            cancelled=lambda: self._interrupted(heartbeat),
+            patience=self.patience,
         )
 
-    def _judge(self, organization_id: int, model: LanguageModel | None, progress: Progress) -> JudgePort | None:
+    def _interrupted(self, heartbeat: Heartbeat) -> bool:
+        return heartbeat.lost() or self.stopping()
+
+    def _ports(self, prepared: Prepared, progress: Progress, budget: Budget, heartbeat: Heartbeat) -> Ports:
+        organization_id, content = prepared.row.organization_id, prepared.draft.content
+        return Ports(
+            model=self._metered(organization_id, content.model, content.config, progress, budget),
+            draft=prepared.draft,
+            judge=self._judge(organization_id, prepared.judge, progress, budget),
+            progress=progress.note,
+            cancelled=lambda: self._interrupted(heartbeat),
+        )
+
+    def _judge(
+        self, organization_id: int, model: LanguageModel | None, progress: Progress, budget: Budget
+    ) -> JudgePort | None:
         if model is None:
             return None
-        return ModelJudge(self._metered(organization_id, model, {"temperature": 0}, progress), lambda: token_hex(16))
+        metered = self._metered(organization_id, model, {"temperature": 0}, progress, budget)
+        return ModelJudge(metered, lambda: token_hex(16))
 
     def _metered(
-        self, organization_id: int, model: LanguageModel, config: dict[str, Any], progress: Progress
+        self, organization_id: int, model: LanguageModel, config: dict[str, Any], progress: Progress, budget: Budget
     ) -> MeteredModel:
         @cache
         def credential() -> Credential | None:
             return self.credentials.find(organization_id, model.vendor, base_url=model.base_url)
 
-        return MeteredModel(model, config, self.providers, credential, progress, self.call_timeout_s, organization_id)
+        return MeteredModel(
+            model, config, self.providers, credential, progress, budget, self.call_timeout_s, organization_id
+        )
 
     def _end(self, row: ReplayRow, claim: Claim, result: ReplayResult, counted: dict[str, Any]) -> None:
         """Store the result or, where the database does not take it, that failure; `counted` in any case."""

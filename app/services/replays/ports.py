@@ -6,19 +6,22 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
+
+import msgspec
 
 from app.chat import TOKEN_COUNTS, Answer, Message, Tokens, ToolDefinition
 from app.errors import Invalid, ProviderError
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
 from app.providers.decoding import TOKENS_MAX
-from app.providers.types import Credential, ModelPort
+from app.providers.types import Credential, ModelPort, ModelRequest
 from app.rendering.render import render
 from app.replay.findings import TurnResult
 from app.replay.types import RenderedDraft
 from app.services.prompts.content import PromptContent, parse_config
+from app.services.replays.budget import Budget
 from app.services.runs.outcome import cost_of
 from app.services.runs.request import model_request
 
@@ -66,6 +69,7 @@ class MeteredModel:
     providers: ModelPort
     credential: Callable[[], Credential | None]
     progress: Progress
+    budget: Budget
     timeout_s: float
     organization_id: int
 
@@ -77,11 +81,20 @@ class MeteredModel:
                 self.model, self.config, whole, self.credential(), self.timeout_s, self.organization_id
             )
             request = replace(request, config=replace(request.config, tools=tuple(tools)))
-            answer = self.providers.complete(request)
+            with self.budget.call(partial(most_cost, self.model, request)):
+                answer = self.providers.complete(request)
+                self.progress.add(self.model, answer.tokens)
         except Invalid as refused:
             raise ProviderError(str(refused)) from refused
-        self.progress.add(self.model, answer.tokens)
         return answer
+
+
+def most_cost(model: LanguageModel, request: ModelRequest) -> float:
+    """Return the most that a call can cost, in USD: no token is shorter than a byte."""
+    sent = len(msgspec.json.encode((request.messages, request.config.tools)))
+    written = request.config.max_tokens or model.completion_tokens_max
+    cost = cost_of(model, Tokens(min(sent, model.context_tokens_max), written))
+    return float(cost.prompt + cost.completion)
 
 
 @dataclass(frozen=True)

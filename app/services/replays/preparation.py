@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from app.errors import Invalid, require
-from app.models import calibrations, case_snapshots, prompt_versions
+from app.models import budgets, calibrations, case_snapshots, prompt_versions
 from app.models import cases as test_cases
 from app.models.case_snapshots import PlayedCase
 from app.models.language_models import LanguageModel
@@ -23,12 +23,13 @@ from app.services.replays.ports import SnapshotDraft
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The parts of a replay, read in one transaction."""
+    """The parts of a replay, read in one transaction; `max_cost` is that of its experiment, in USD."""
 
     row: ReplayRow
     case: TestCase
     draft: SnapshotDraft
     judge: LanguageModel | None
+    max_cost: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,10 @@ class Preparation:
             before=played.created_at,
         )
         defined = prompt_versions.ever_defined_tools(connection, prompt_id=row.prompt_id)
-        return Prepared(row, case, SnapshotDraft(draft, versions, defined), self._judge_model(connection, row))
+        max_cost = row.budget_id and budgets.find_max_cost(connection, experiment_id=row.budget_id)
+        return Prepared(
+            row, case, SnapshotDraft(draft, versions, defined), self._judge_model(connection, row), max_cost
+        )
 
     def _judge_model(self, connection: Connection, row: ReplayRow) -> LanguageModel | None:
         """Return the model that judges, which was chosen when the replay was started."""

@@ -1,0 +1,54 @@
+"""The budgets of experiments: what their replays have cost so far, and what their calls in work can cost at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, case, func, select, update
+
+from app.models.experiments import experiment_replays, experiments
+from app.models.replays import UNFINISHED, replays
+
+_L, _R = experiment_replays.c, replays.c
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The cost so far, and what the calls in work of other replays can add to it at most; in USD."""
+
+    spent: float
+    reserved: float
+
+
+def find_max_cost(connection: Connection, *, experiment_id: int) -> float | None:
+    """Return an experiment's `maxCost` in USD; None without one, or without such an experiment."""
+    design = connection.scalar(select(experiments.c.design).where(experiments.c.id == experiment_id))
+    return (design or {}).get("maxCost")
+
+
+def lock_budget(connection: Connection, *, experiment_id: int) -> None:
+    """Make other calls of the experiment wait with their reservations until the commit."""
+    connection.execute(select(experiments.c.id).where(experiments.c.id == experiment_id).with_for_update())
+
+
+def spending_of(connection: Connection, *, experiment_id: int, replay_id: int) -> Spending:
+    """Return what the experiment's own replays have cost, and what all but this one have reserved.
+
+    The reservations of a worker that died end with its claim.
+    """
+    others = _R.claim.is_not(None) & _R.status.in_(UNFINISHED) & (_R.id != replay_id)
+    statement = (
+        select(
+            func.coalesce(func.sum(_R.prompt_cost_usd + _R.completion_cost_usd), 0.0),
+            func.coalesce(func.sum(case((others, _L.reserved_usd), else_=0.0)), 0.0),
+        )
+        .join(experiment_replays, _L.replay_id == _R.id)
+        .where(_L.experiment_id == experiment_id, _L.reused.is_(False))
+    )
+    return Spending(*connection.execute(statement).one())
+
+
+def put_reservation(connection: Connection, *, experiment_id: int, replay_id: int, usd: float) -> None:
+    """Reserve as much for the calls in work of a replay, all together."""
+    own = update(experiment_replays).where(_L.experiment_id == experiment_id, _L.replay_id == replay_id)
+    connection.execute(own.values(reserved_usd=usd))

@@ -69,7 +69,11 @@ class _Experiment:
 
     @cached_property
     def _open(self) -> set[int]:
-        return {*self._walk.open, *self._waiting(self._walk)}
+        return {*self._walk.open, *self._played_next}
+
+    @cached_property
+    def _played_next(self) -> frozenset[int]:
+        return frozenset(self._waiting(self._walk))
 
     @cached_property
     def _classes(self) -> tuple[CaseClass, ...]:
@@ -120,7 +124,7 @@ class _Experiment:
     def _target(self, index: int, *, is_decided: bool) -> tuple[int, int]:
         candidate, baseline = len(self.cases[index].candidate), len(self.cases[index].baseline)
         wanted = self._walk.next_end
-        if is_decided or wanted is None or index not in self._waiting(self._walk):
+        if is_decided or wanted is None or index not in self._played_next:
             return candidate, baseline
         return max(wanted, candidate), max(wanted, baseline) if self.design.has_baseline else baseline
 

@@ -100,7 +100,7 @@ def test_the_history_has_the_newest_first_and_is_filtered_by_verdict(
     passed = started(admin, prompt_id)
     ended(world, passed)
     lose_the_tool(world, prompt_id)
-    failed = started(admin, prompt_id, baseline="none")
+    failed = started(admin, prompt_id)
     ended(world, failed)
     history = f"{admin.base}/prompts/{prompt_id}/experiments"
 

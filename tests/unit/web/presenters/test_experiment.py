@@ -1,0 +1,140 @@
+"""What the pages of experiments show of the API's JSON, and what their form asks the API for."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.errors import Invalid
+from app.web.forms import Form
+from app.web.presenters.experiment import DETECTS, ShownExperiment, fields_asked, fields_of
+from tests.support.experiments import case, experiment, side
+
+HASH = "4f53a0b1" * 8
+PASSING = case(1, "steady", "stable_pass", side(4, 4), side(4, 4))
+WORSE = case(2, "worse", "regressed", side(1, 4), side(4, 4))
+FLAKY = case(3, "flaky", "flaky", side(2, 4), side(2, 4))
+
+
+def names(cases: list[Any]) -> list[str]:
+    return [each["name"] for each in cases]
+
+
+def test_tests_that_always_pass_are_apart_once_it_has_ended() -> None:
+    shown = ShownExperiment(experiment([PASSING, FLAKY, WORSE], verdict="failed"))
+
+    assert (names(shown.telling), names(shown.steady)) == (["worse", "flaky"], ["steady"])
+
+
+def test_all_tests_are_together_while_it_runs() -> None:
+    found = experiment([PASSING, WORSE], status="running", verdict=None, startedAt=None, finishedAt=None)
+    shown = ShownExperiment(found)
+
+    assert (names(shown.telling), shown.steady, shown.took_ms) == (["worse", "steady"], [], None)
+
+
+def test_models_are_beside_each_other_in_the_order_of_the_test_cases() -> None:
+    other = [case(1, "steady", "flaky", side(1, 4)), case(2, "worse", "stable_pass", side(4, 4))]
+    shown = ShownExperiment(experiment([PASSING, WORSE], models=[{"languageModelName": "m", "testCases": other}]))
+
+    assert [(model.name, model.total.passed, model.total.runs) for model in shown.models] == [
+        ("Its own model", 5, 8),
+        ("m", 5, 8),
+    ]
+    assert [(name, [each["passed"] for each in sides]) for name, sides in shown.by_model] == [
+        ("steady", [4, 1]),
+        ("worse", [1, 4]),
+    ]
+
+
+def test_without_other_models_nothing_is_compared() -> None:
+    assert ShownExperiment(experiment([PASSING])).models == []
+
+
+def test_a_test_case_that_broke_a_rule_is_marked() -> None:
+    violation = {"testCaseId": 2, "replayId": 9, "message": ""}
+    assert ShownExperiment(experiment([PASSING, WORSE], violations=[violation])).broken == {2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "commit", "against", "title"),
+    [
+        ("draft", None, HASH, "The draft against version 4f53a0b1"),
+        ("version", HASH, None, "Version 4f53a0b1"),
+        ("overlay", HASH, HASH, "Version 4f53a0b1 with changes against version 4f53a0b1"),
+        ("overlay", None, None, "The draft with changes"),
+    ],
+)
+def test_a_title_names_both_sides(kind: str, commit: str | None, against: str | None, title: str) -> None:
+    baseline = {"kind": "version", "commitHash": against, "fingerprint": ""} if against else None
+    found = experiment(candidate={"kind": kind, "commitHash": commit, "fingerprint": ""}, baseline=baseline)
+
+    assert ShownExperiment(found).title == title
+
+
+def test_the_form_asks_for_the_same_again() -> None:
+    query = ShownExperiment(experiment([PASSING], maxCost=0.5, detect=0.33)).again
+    fields = fields_asked({name: values[-1] for name, values in parse_qs(query).items()})
+
+    body = fields.body()
+
+    assert (body["candidate"], body["baseline"]["commitHash"][:8]) == ("draft", "4f53a0b1")
+    assert (body["detect"], body["maxCost"]) == (0.33, 0.5)
+
+
+def test_a_candidate_with_changes_can_not_be_asked_for_by_the_form() -> None:
+    assert ShownExperiment(experiment(candidate={"kind": "overlay", "commitHash": HASH, "fingerprint": ""})).again == ""
+
+
+def test_an_empty_form_asks_for_the_defaults() -> None:
+    assert fields_of(Form({})).body() == {
+        "candidate": "draft",
+        "baseline": "latest",
+        "detect": 0.5,
+        "repeats": {},
+        "reuse": True,
+        "languageModelNames": [],
+    }
+
+
+def test_every_field_of_the_form_reaches_the_api() -> None:
+    values = {"candidate": HASH, "baseline": "none", "detect": "0.2", "maxCost": " 1.5 ", "min": "3", "max": "9"}
+    values |= {"minPassRate": "90", "maxSlowdown": "2", "fresh": "1"}
+    form = Form({**{name: [value] for name, value in values.items()}, "case": ["7", "8"], "model": ["a", "b"]})
+
+    assert fields_of(form).more
+    assert fields_of(form).body() == {
+        "candidate": {"commitHash": HASH},
+        "baseline": None,
+        "testCaseIds": [7, 8],
+        "detect": 0.2,
+        "maxCost": 1.5,
+        "minPassRate": 0.9,
+        "maxSlowdown": 2.0,
+        "repeats": {"min": 3, "max": 9},
+        "reuse": False,
+        "languageModelNames": ["a", "b"],
+    }
+
+
+def asked(form: Form) -> dict[str, Any] | str:
+    """The body that the form asks the API with, or why it can't."""
+    try:
+        return fields_of(form).body()
+    except Invalid as error:
+        return str(error)
+
+
+@given(st.text(), st.sampled_from(["detect", "maxCost", "min", "max", "minPassRate", "maxSlowdown", "case"]))
+def test_any_text_in_a_field_of_numbers_is_a_number_or_invalid(text: str, name: str) -> None:
+    found = asked(Form({name: [text]}))
+
+    assert isinstance(found, dict) or "Must be a" in found
+
+
+def test_what_must_not_slip_through_says_how_many_replays_it_takes() -> None:
+    assert DETECTS[1] == ("0.33", "A step that fails one time in three (6 replays of a test, at least)")

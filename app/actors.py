@@ -180,7 +180,10 @@ class ExperimentDelivery:
     def sweep(self) -> None:
         """Advance the experiments that were left behind; the clock calls it."""
         for experiment_id in self.advancer.behind():
-            self.advance(experiment_id)
+            try:
+                self.advance(experiment_id)
+            except Exception as error:
+                log.error("experiment_failed", experiment_id=experiment_id, error=str(error), exc_info=error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

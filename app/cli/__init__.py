@@ -8,6 +8,7 @@ import click
 
 from app import __version__
 from app.cli.calibrate import calibrate
+from app.cli.comment import comment
 from app.cli.data import data_policy, erase, export, keys
 from app.cli.gate import gate
 from app.cli.instance import db, doctor, init, serve, sign_in_link
@@ -45,6 +46,7 @@ for _command in (
     doctor,
     replay,
     gate,
+    comment,
     calibrate,
     test_cases,
     prompts,

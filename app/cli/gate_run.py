@@ -66,7 +66,7 @@ class Watch:
         pause_s, seen_at = POLL_S[0], self.monotonic()
         while True:
             try:
-                self.experiment = self.instance.get(self.path)
+                self.experiment = self._read()
                 seen_at = self.monotonic()
             except CouldNotRun as error:
                 if not _may_return(error) or self.monotonic() - seen_at > PATIENCE_S:
@@ -84,9 +84,15 @@ class Watch:
         """Cancel it; what it has found so far is `experiment`."""
         try:
             self.instance.post(f"{self.path}/cancel")
-            self.experiment = self.instance.get(self.path)
+            self.experiment = self._read()
         except CouldNotRun:
             return  # it has ended meanwhile, or the instance is gone
+
+    def _read(self) -> Mapping[str, Any]:
+        """Return the experiment, its address complete: an instance that does not know its own gives a path."""
+        experiment: dict[str, Any] = self.instance.get(self.path)
+        url = experiment["url"]
+        return experiment | {"url": self.instance.url + url} if url.startswith("/") else experiment
 
 
 def run(request: Request) -> Result:

@@ -44,6 +44,7 @@ class Remote:
         headers = {"Authorization": f"Bearer {api_key}"}
         self._client = httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=30, transport=transport)
         self._sleep = sleep
+        self.url = url.rstrip("/")
 
     def get(self, path: str, **query: Any) -> Any:
         return _content(self._request("GET", path, params=query))

@@ -196,15 +196,11 @@ def from_answer(prompt: Mapping[str, Any]) -> PromptFile:
 
 
 def to_overlay(file: PromptFile) -> dict[str, Any]:
-    """Return the content by the API's names, as a candidate that replaces all that the draft has.
-
-    As in every change over the API, "" stands for no fallback model.
-    """
+    """Return the content by the API's names, as a candidate that replaces all of the draft that replays use."""
     fields = msgspec.to_builtins(file)
     return {
         "value": file.text,
         "languageModelName": file.model,
-        "fallbackModelName": file.fallback or "",
         "languageModelConfig": {**fields.get("configuration", {}), "tools": fields.get("tools", [])},
         "instructionFormat": file.instruction_format,
         "placeholders": fields.get("placeholders", []),
@@ -213,7 +209,7 @@ def to_overlay(file: PromptFile) -> dict[str, Any]:
 
 def to_change(file: PromptFile) -> dict[str, Any]:
     """Return the body that makes the content the draft; the instruction format of a prompt can't change."""
-    change = to_overlay(file)
+    change = to_overlay(file) | {"fallbackModelName": file.fallback}
     del change["instructionFormat"]
     return change
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
+from tests.fakes import json_server
 from tests.support.experiments import experiment
 
 
@@ -49,33 +47,6 @@ class Instance:
 @contextmanager
 def serving() -> Iterator[Instance]:
     instance = Instance()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self._answer()
-
-        def do_POST(self) -> None:
-            self._answer()
-
-        def _answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            status, content = instance.answer(self.command, self.path, json.loads(body) if body else None)
-            sent = json.dumps(content).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(sent)))
-            self.end_headers()
-            self.wfile.write(sent)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    instance.url = f"http://127.0.0.1:{server.server_port}"
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with json_server.serving(lambda method, path, _, body: instance.answer(method, path, body)) as url:
+        instance.url = url
         yield instance
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

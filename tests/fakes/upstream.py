@@ -144,6 +144,8 @@ class Upstream:
             if reply.hang:
                 await reader.read()
                 return False
+            while reply.held and not asked.stream and not reply.held.is_set():
+                await asyncio.sleep(0.01)
             return await _answer(writer, asked, reply)
         finally:
             self.open_now -= 1

@@ -24,8 +24,7 @@ from app.metrics import Metrics
 from app.metrics.registry import EXPERIMENTS
 from app.models import experiments
 from app.models.experiments import ExperimentRow
-from app.models.queries import insert_row
-from app.models.replays import replays
+from app.models.replays import add_replays
 from app.services.experiments.findings import findings_of, summary_of, violating
 from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
 from app.services.experiments.standing import Standing, Wanted
@@ -212,24 +211,8 @@ class ExperimentAdvancer:
 
     def _add(self, connection: Connection, plan: Plan, series: Series) -> int:
         """Add a replay and return its id."""
-        case = plan.case(series)
-        kind, commit_hash = plan.candidate(series.arm)
-        return insert_row(
-            connection,
-            replays,
-            project_id=plan.row.project_id,
-            prompt_id=plan.row.prompt_id,
-            judge_model_id=plan.row.judge_model_id,
-            draft_snapshot_id=plan.snapshots[series.arm],
-            candidate_kind=kind,
-            candidate_commit=commit_hash,
-            test_case_id=series.test_case_id,
-            case_snapshot_id=case.snapshot_id,
-            budget_id=None if plan.numbers.max_cost is None else plan.row.id,
-            total=case.steps,
-            status="queued",
-            created_at=self.now(),
-        )
+        (replay_id,) = add_replays(connection, plan.setup(series.arm), [plan.case(series).columns], now=self.now())
+        return replay_id
 
 
 def _decided(decisions: Decisions) -> bool:

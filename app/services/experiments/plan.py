@@ -10,7 +10,7 @@ import msgspec
 
 from app.experiments.types import Design
 from app.models.experiments import Contents, ExperimentRow
-from app.models.replays import CandidateKind
+from app.models.replays import CandidateKind, ReplaySetup
 
 CANDIDATE, BASELINE, FIRST_MODEL = 0, 1, 2
 
@@ -52,6 +52,11 @@ class PlannedCase(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     snapshot_id: int
     steps: int
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """Return the columns of a replay that name the test case."""
+        return {"test_case_id": self.test_case_id, "case_snapshot_id": self.snapshot_id, "total": self.steps}
 
 
 class PlannedModel(msgspec.Struct, frozen=True, rename="camel"):
@@ -119,8 +124,16 @@ class Plan:
     def case(self, series: Series) -> PlannedCase:
         return self._by_id[series.test_case_id]
 
-    def candidate(self, arm: int) -> tuple[CandidateKind, str | None]:
-        """Return the kind of an arm's candidate, and its commit hash or that of its base."""
-        if arm == BASELINE:
-            return "version", self.row.baseline_commit
-        return (self.row.candidate_kind if arm == CANDIDATE else "overlay"), self.row.candidate_commit
+    def setup(self, arm: int) -> ReplaySetup:
+        """Return what the replays of an arm have in common."""
+        row, is_baseline = self.row, arm == BASELINE
+        kind: CandidateKind = "version" if is_baseline else row.candidate_kind if arm == CANDIDATE else "overlay"
+        return ReplaySetup(
+            project_id=row.project_id,
+            prompt_id=row.prompt_id,
+            draft_snapshot_id=self.snapshots[arm],
+            candidate_kind=kind,
+            candidate_commit=row.baseline_commit if is_baseline else row.candidate_commit,
+            judge_model_id=row.judge_model_id,
+            budget_id=None if self.numbers.max_cost is None else row.id,
+        )

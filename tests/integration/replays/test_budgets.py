@@ -19,8 +19,8 @@ from app.work.heartbeat import build_patience
 from app.work.table import Claim
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
+from tests.integration.replays.experimenting import case, ended, experiment
 from tests.integration.replays.recording import prompt, replayed
-from tests.integration.replays.test_experiments_api import echo_case, ended, start
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -39,12 +39,12 @@ def test_an_experiment_costs_at_most_one_call_more_than_its_max_cost(
     world: World, prompt_id: int, upstream: Upstream
 ) -> None:
     for number in range(4):
-        echo_case(world, prompt_id, f"Ping {number}")
+        case(world, prompt_id, f"Ping {number}")
     upstream.choose = lambda body: Reply(text="Ping", reasoning_tokens=90, latency_s=0.1)
     most = 6.5 * CALL_USD
 
     found = ended(
-        world, start(world, prompt_id, baseline=None, repeats={"min": 20, "max": 40}, maxCost=most, reuse=False)
+        world, experiment(world, prompt_id, baseline=None, repeats={"min": 20, "max": 40}, maxCost=most, reuse=False)
     )
 
     assert (found["status"], found["verdict"]) == ("finished", "inconclusive")
@@ -54,7 +54,7 @@ def test_an_experiment_costs_at_most_one_call_more_than_its_max_cost(
 
 
 def test_a_replay_that_nobody_limits_asks_for_no_budget(world: World, prompt_id: int, upstream: Upstream) -> None:
-    case_id = echo_case(world, prompt_id)
+    case_id = case(world, prompt_id)
     upstream.script(Reply(text="Ping"))
     seen: list[str] = []
 
@@ -76,7 +76,7 @@ class Limited:
 
     def __init__(self, world: World, prompt_id: int) -> None:
         self.world, self.prompt_id = world, prompt_id
-        self.case_id = echo_case(world, prompt_id)
+        self.case_id = case(world, prompt_id)
         first = self._replay()
         self.given_up = threading.Event()
         with world.container.database.write() as connection:

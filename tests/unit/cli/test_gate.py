@@ -88,7 +88,6 @@ def test_a_file_is_the_whole_candidate_and_names_its_prompt(instance: Instance, 
         "candidate": {
             "value": "Help.\n",
             "languageModelName": "echo",
-            "fallbackModelName": "",
             "languageModelConfig": {"seed": 1, "tools": []},
             "instructionFormat": "RAW",
             "placeholders": [],

@@ -22,8 +22,9 @@ WORKFLOWS = ("github-actions.yml", "gitlab-ci.yml")
 
 
 def commands(text: str) -> list[list[str]]:
-    """What follows `reprise` on lines that call it."""
-    return [shlex.split(line) for line in re.findall(r"^\s*(?:- |run: )*reprise (.*)$", text, re.M)]
+    """What follows `reprise` on lines that call it, without what the shell does with its output."""
+    lines = re.findall(r"^\s*(?:- |run: )*reprise (.*)$", text, re.M)
+    return [shlex.split(re.split(r" >> | \|\| ", line)[0]) for line in lines]
 
 
 def parsed(words: list[str]) -> click.Context:
@@ -46,7 +47,11 @@ def test_every_command_shown_is_one(file: str, monkeypatch: pytest.MonkeyPatch) 
 
     assert shown
     for words in shown:
-        assert parsed(words).params["prompt_id"] == 7
+        # A file names its prompt itself.
+        if not {"comment", "--file"}.intersection(words):
+            assert parsed(words).params["prompt_id"] == 7
+        else:
+            parsed(words)
 
 
 @pytest.mark.parametrize("choices", [AnswerCheck, ArgumentsCheck, Order, History, OnMissing])

@@ -6,6 +6,7 @@ An experiment passes only if all its test cases are cleared, so nothing is corre
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import comb, log
@@ -15,7 +16,7 @@ from app.experiments.sequential import Round, log_mean, log_wealth
 from app.experiments.statistics import MISSED
 from app.experiments.types import Design
 
-_BARS = tuple(log(bar) for bar in (10, 20, 40, 80, 160, 320, 640))
+_BARS = tuple(log(bar) for bar in (5, 10, 20, 40, 80, 160, 320, 640))
 
 
 def is_open(design: Design, total: Round) -> bool:
@@ -43,7 +44,8 @@ def _bar(design: Design) -> float:
     in ten at most, with the default repeats. The bar is the lowest by which both ways together clear such a drop one
     time in ten at most. It is computed for a baseline that always passes; others are cleared by mistake less often.
     """
-    return next((bar for bar in _BARS if _cleared(design, bar) <= MISSED), _BARS[-1])
+    lowest = bisect_left(_BARS, True, key=lambda bar: _cleared(design, bar) <= MISSED)
+    return _BARS[min(lowest, len(_BARS) - 1)]
 
 
 def _cleared(design: Design, bar: float) -> float:

@@ -1,7 +1,7 @@
 """Cuts the trials of a test case into rounds, after which alone an experiment is compared with its baseline.
 
-The first round has the smallest number of repeats. A later one has half as many, so that its replays can run side by
-side, and is played only for the test cases that are still open.
+The first round has the smallest number of repeats. A later one has as many, and two at least, which can run side by
+side; it is played only for the test cases that are still open.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PASSED = Trial(passed=True)
 @lru_cache(1024)
 def round_ends(least: int, most: int) -> tuple[int, ...]:
     """Return the number of trials of one side after each round."""
-    return (*range(least, most, max(1, least // 2)), most)
+    return (*range(least, most, max(2, least)), most)
 
 
 class Played(NamedTuple):

@@ -64,8 +64,9 @@ class _Experiment:
         """Return the test cases whose next round has to be played on: open ones, or with a failure in its part."""
         if not walk.next_end:
             return []
-        lacking = (index for index, each in enumerate(self._played) if not each.has(walk.number))
-        return [index for index in lacking if index in walk.open or self._played[index].rest.candidate_failures]
+        lacking = ((index, each) for index, each in enumerate(self._played) if not each.has(walk.number))
+        needed = set(walk.open)
+        return [index for index, each in lacking if index in needed or each.rest.candidate_failures]
 
     @cached_property
     def _open(self) -> set[int]:
@@ -79,7 +80,7 @@ class _Experiment:
     def _classes(self) -> tuple[CaseClass, ...]:
         shown = self._walk.regression.shown(self.design.alpha_each) if self._walk.regression else ()
         worse = {*shown, *(i for i, case in enumerate(self.cases) if newly_violated(case))}
-        better = improved(self.design, self._played)
+        better = set(improved(self.design, self._played))
         return tuple(
             "regressed" if i in worse else "improved" if i in better else class_of(self.design, case, i in self._open)
             for i, case in enumerate(self.cases)

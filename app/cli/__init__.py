@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from app import __version__
+from app.cli.bisect import bisect
 from app.cli.calibrate import calibrate
 from app.cli.comment import comment
 from app.cli.data import data_policy, erase, export, keys
@@ -46,6 +47,7 @@ for _command in (
     doctor,
     replay,
     gate,
+    bisect,
     comment,
     calibrate,
     test_cases,

@@ -156,28 +156,35 @@ class Runner:
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
 
-    def outcomes(self, cases: Sequence[tuple[int, str]], concurrency: int) -> Iterator[Outcome]:
+    def outcomes(
+        self, cases: Sequence[tuple[int, str]], concurrency: int, *, candidate: Any = "draft"
+    ) -> Iterator[Outcome]:
         """Yield the outcome of each (id, name) as its replay ends; to close the iterator cancels the others."""
-        running: dict[int, int] = {}
+        running: set[int] = set()
         with ThreadPoolExecutor(concurrency) as pool:
-            futures = [pool.submit(self._outcome, test_case_id, name, running) for test_case_id, name in cases]
+            futures = [pool.submit(self._outcome, *case, candidate, running) for case in cases]
             try:
                 yield from (future.result() for future in as_completed(futures))
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
-                for replay_id in list(running.values()):
+                for replay_id in list(running):
                     self._cancel(replay_id)
 
-    def _outcome(self, test_case_id: int, name: str, running: dict[int, int]) -> Outcome:
+    def _outcome(self, test_case_id: int, name: str, candidate: Any, running: set[int]) -> Outcome:
+        body = {"judgeModelName": self.judge} if self.judge else {}
+        # An instance of an older release knows no other candidate than the draft, nor the word.
+        body |= {} if candidate == "draft" else {"candidate": candidate}
         try:
-            body = {"judgeModelName": self.judge} if self.judge else {}
-            replay = self.remote.post(f"/api/v1/test-cases/{test_case_id}/replays", body)
-            running[test_case_id] = replay["id"]
-            return self._watched(test_case_id, name, replay["id"])
+            replay_id = self.remote.post(f"/api/v1/test-cases/{test_case_id}/replays", body)["id"]
+        except CouldNotRun as problem:
+            return Outcome(test_case_id, name, None, problem.message)
+        running.add(replay_id)
+        try:
+            return self._watched(test_case_id, name, replay_id)
         except CouldNotRun as problem:
             return Outcome(test_case_id, name, None, problem.message)
         finally:
-            running.pop(test_case_id, None)
+            running.discard(replay_id)
 
     def _watched(self, test_case_id: int, name: str, replay_id: int) -> Outcome:
         deadline, pause_s = self.monotonic() + self.timeout_s, POLL_S[0]

@@ -54,10 +54,11 @@ def test_the_page_leads_from_a_prompt_to_a_file_through_the_gate_and_back(client
     sent = client.post("/api/public/otel/v1/traces", body=batch, headers={"Content-Type": "application/json"})
     assert sent.status == 200
     (session,) = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
-    assert client.post(f"/api/v1/sessions/{session['id']}/test-cases", {"name": "Where is it?"}).status == 201
-    variables = {"BASE_URL": client.base_url, "API_KEY": client.api_key, "PROMPT_ID": str(prompt_id)}
+    case = client.post(f"/api/v1/sessions/{session['id']}/test-cases", {"name": "Where is it?"}).json()
+    ids = {"PROMPT_ID": str(prompt_id), "TEST_CASE_ID": str(case["id"])}
+    variables = {"BASE_URL": client.base_url, "API_KEY": client.api_key, **ids}
     exports = BLOCKS[0].splitlines()[0]
-    pull, exchange, gate, merged = BLOCKS
+    pull, exchange, gate, merged, bisect = BLOCKS
     file = tmp_path / "prompts" / "support.md"
 
     assert run(pull, tmp_path, variables) == f"prompts/support.md is the draft of prompt {prompt_id}.\n"
@@ -68,6 +69,7 @@ def test_the_page_leads_from_a_prompt_to_a_file_through_the_gate_and_back(client
     assert "It is committed as version" in run(f"{exports}\n{merged}", tmp_path, variables)
     (newest, _) = client.get(f"/api/v1/prompts/{prompt_id}/versions").json()["versions"]
     assert newest["message"] == "Merged"
+    assert "fails no more often" in run(f"{exports}\n{bisect}", tmp_path, variables)
 
 
 def test_the_file_that_is_shown_is_one_and_as_it_would_be_written() -> None:

@@ -73,13 +73,27 @@ def new_prompt(client: Client) -> int:
     return int(client.post("/api/v1/prompts", asked).json()["prompt"]["id"])
 
 
+def split_label(client: Client, path: str) -> None:
+    """Point the label `production` to the first version, and give half of its keys to a second one like it."""
+    first = client.get(path).json()["commitHash"]
+    client.request("PATCH", path, payload={"value": f"{TEXT}\n"})
+    second = client.post(f"{path}/commit").json()["commitHash"]
+    for body in ({"commitHash": first}, {"commitHash": second, "share": 0.5}):
+        client.request("PUT", f"{path}/labels/production", payload=body)
+
+
 def measure(deployment: Deployment, empty_url: str, *, rounds: int, connections: int, seconds: int) -> None:
     client = deployment.client()
     path = f"/api/v1/prompts/{new_prompt(client)}"
+    split_label(client, path)
     nothing = Request("GET", "/", client.api_key)
+    body = b'{"placeholders": {"tone": "friendly"}}'
+    by_label = body[:-1] + b', "label": "production", "splitKey": "user-4711"}'
     ours = {
         "get": Request("GET", path, client.api_key),
-        "render": Request("POST", f"{path}/render", client.api_key, b'{"placeholders": {"tone": "friendly"}}'),
+        "get by label": Request("GET", f"{path}?label=production&splitKey=user-4711", client.api_key),
+        "render": Request("POST", f"{path}/render", client.api_key, body),
+        "render by label": Request("POST", f"{path}/render", client.api_key, by_label),
     }
     for request in ours.values():
         one_by_one(deployment.url, request, count=50)
@@ -94,7 +108,7 @@ def measure(deployment: Deployment, empty_url: str, *, rounds: int, connections:
     for name, pairs in compared.items():
         ratio = statistics.median(mine / empty for mine, empty in pairs)
         mine, empty = (statistics.median(column) for column in zip(*pairs, strict=True))
-        print(f"  {name:6} {mine:6.0f}, an empty resource {empty:6.0f}: ratio {ratio:.2f}    goal at least {GOAL}")
+        print(f"  {name:15} {mine:6.0f}, an empty resource {empty:6.0f}: ratio {ratio:.2f}    goal at least {GOAL}")
     print(f"  web processes {memory_mb(deployment.webs[0].pid)} MB")
 
 

@@ -1,0 +1,81 @@
+"""Every command of docs/labels.md is executed here, in its order, with an experiment that really passed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.deployment import ROOT, EmbeddedServer, environment
+from tests.support.http_client import Client
+from tests.support.waiting import wait_until
+
+PAGE = (ROOT / "docs" / "labels.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with EmbeddedServer(tmp_path_factory.mktemp("labels")) as server:
+        yield server.client()
+
+
+@pytest.fixture(scope="module")
+def variables(client: Client) -> dict[str, str]:
+    """What the page takes as known: a prompt of two versions, and an experiment of the newer against the older one."""
+    made = client.post("/api/v1/prompts", {"name": "Shop", "value": "Help.", "languageModelName": "echo"}).json()
+    path = f"/api/v1/prompts/{made['prompt']['id']}"
+    old = client.get(path).json()["commitHash"]
+    client.request("PATCH", path, payload={"value": "Help customers."})
+    new = client.post(f"{path}/commit").json()["commitHash"]
+    client.post(f"{path}/test-cases", {"name": "Echo", "question": "Ping", "expectedAnswer": "Ping"})
+    sides = {"candidate": {"commitHash": new}, "baseline": {"commitHash": old}, "repeats": {"min": 2, "max": 2}}
+    experiment = client.post(f"{path}/experiments", sides).json()["id"]
+    wait_until(lambda: found(client, experiment)["finishedAt"], "the experiment", 60)
+    assert found(client, experiment)["verdict"] == "passed"
+    return {
+        "BASE_URL": client.base_url,
+        "API_KEY": client.api_key,
+        "PROMPT_ID": str(made["prompt"]["id"]),
+        "OLD": old,
+        "NEW": new,
+        "EXPERIMENT_ID": str(experiment),
+    }
+
+
+def found(client: Client, experiment_id: int) -> dict[str, Any]:
+    experiment: dict[str, Any] = client.get(f"/api/v1/experiments/{experiment_id}").json()
+    return experiment
+
+
+def test_the_page_leads_from_a_first_label_to_a_guarded_one(
+    client: Client, variables: dict[str, str], tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(BLOCKS)],
+        env=environment(tmp_path, variables),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "refused with exit code 1" in done.stdout
+    old, new = variables["OLD"], variables["NEW"]
+    moves = re.findall(r"production\t(\w+)\t([^\t]*)\t(\w*)\t", done.stdout)
+    assert moves == [
+        (old, "", ""),
+        (old, f"0.1 {new}", ""),
+        (old, "", ""),
+        (old, "", "guarded"),
+        (new, "", "guarded"),
+        (old, "", "guarded"),
+    ]
+    assert f'"commitHash":"{old}"' in done.stdout
+    assert client.get(f"/api/v1/prompts/{variables['PROMPT_ID']}/labels/production").json()["guarded"]

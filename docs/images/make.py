@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,24 @@ def ask(client: Client, upstream: Upstream, prompt_id: int, times: int) -> None:
         client.post("/api/v1/prompts/run", {"id": prompt_id, "question": question})
 
 
+def experiment(client: Client, upstream: Upstream, prompt_id: int) -> int:
+    """The id of an experiment of the draft, which takes refunds for complaints one time in three."""
+    questions = [*ASKED, ("Can I change my address?", "other"), ("Nobody called me back.", "complaint")]
+    for question, answer in questions:
+        client.post(f"/api/v1/prompts/{prompt_id}/test-cases", {"question": question, "expectedAnswer": answer})
+    answers, mistaken = dict(questions), cycle((True, False, False))
+
+    def choose(body: dict[str, Any]) -> Reply:
+        instruction, question = (message["content"] for message in body["messages"])
+        wrong = "Never answer" in instruction and "money" in question and next(mistaken)
+        return Reply(text="complaint" if wrong else answers[question], latency_s=0.1)
+
+    upstream.choose = choose
+    path = client.post(f"/api/v1/prompts/{prompt_id}/experiments", {"detect": 0.33, "maxCost": 1}).headers["Location"]
+    wait_until(lambda: client.get(path).json()["finishedAt"], "the experiment", 60)
+    return int(path.rpartition("/")[2])
+
+
 def spread(home: Path) -> None:
     """Put the runs of each prompt, in their order, and what they used onto the days before now."""
     chance, now = random.Random(7), datetime.now(UTC).replace(tzinfo=None)  # noqa: S311 - the same pictures each time
@@ -133,7 +152,7 @@ def _part(total: float, start: int, end: int, whole: int) -> float:
     return total * (end - start) / whole
 
 
-def pictures(client: Client, demo: int, triage: int, first: str) -> list[Picture]:
+def pictures(client: Client, demo: int, triage: int, first: str, compared: int) -> list[Picture]:
     def newest_replay() -> dict[str, Any]:
         found: dict[str, Any] = client.get(f"/api/v1/prompts/{demo}/replays").json()["replays"][0]
         return found
@@ -146,6 +165,7 @@ def pictures(client: Client, demo: int, triage: int, first: str) -> list[Picture
         Picture("session", f"/sessions/{session}", height=960),
         Picture("test-case", f"/sessions/{session}/test-case", height=960),
         Picture("replay", f"/replays/{newest_replay()['id']}", height=960),
+        Picture("experiment", f"/experiments/{compared}", height=660),
         Picture("logs", f"/prompts/{triage}/logs", height=720),
         Picture("usage", "/usage", height=680),
         Picture("compare", f"/prompts/{triage}/compare?from={first}", height=760, scheme="dark"),
@@ -172,7 +192,8 @@ def main() -> None:
         client = server.client()
         demo = int(read_assignments(server.home / "dev.env")["PROMPT_ID"])
         triage, first = fill(client, upstream, server.home)
-        take(browser, server, pictures(client, demo, triage, first))
+        compared = experiment(client, upstream, triage)
+        take(browser, server, pictures(client, demo, triage, first, compared))
 
 
 if __name__ == "__main__":

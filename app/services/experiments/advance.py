@@ -130,16 +130,13 @@ class ExperimentAdvancer:
         return []
 
     def _next(self, connection: Connection, standing: Standing) -> Step:
-        decisions = standing.decisions(standing.exhausted)
-        wanted = standing.wanted(decisions)
-        is_over = not wanted and not standing.in_work
-        if is_over and not _decided(decisions):
-            decisions = standing.decisions(standing.unplayable)
+        outlook = standing.outlook
+        decisions, wanted = outlook.decisions, outlook.wanted
         step = Step(len(standing.replays) + len(wanted), self.summary(connection, standing, decisions))
-        if (arm := standing.fruitless(is_over=is_over)) is not None:
-            reason = self._no_result(connection, standing, arm)
+        if outlook.fruitless is not None:
+            reason = self._no_result(connection, standing, outlook.fruitless)
             return replace(step, end=_end(standing, decisions, status="error", reason=reason))
-        if _decided(decisions):
+        if outlook.is_decided:
             own = decisions[CANDIDATE]
             end = _end(standing, decisions, status="finished", verdict=own.verdict, reason=own.reason)
             return replace(step, end=end)
@@ -213,10 +210,6 @@ class ExperimentAdvancer:
         """Add a replay and return its id."""
         (replay_id,) = add_replays(connection, plan.setup(series.arm), [plan.case(series).columns], now=self.now())
         return replay_id
-
-
-def _decided(decisions: Decisions) -> bool:
-    return all(decision.verdict is not None for decision in decisions.values())
 
 
 def _end(standing: Standing, decisions: Decisions, **values: Any) -> dict[str, Any]:

@@ -91,11 +91,11 @@ class ExperimentService:
             if row.finished:
                 return ExperimentView(row, experiments.result_of(connection, experiment_id=experiment_id) or {})
             standing = self.advancer.standing(connection, row)
-            decisions = standing.decisions()
-            summary = self.advancer.summary(connection, standing, decisions)
-        total = len(standing.replays) + len(standing.wanted(decisions))
+            outlook = standing.outlook
+            summary = self.advancer.summary(connection, standing, outlook.decisions)
+        total = len(standing.replays) + len(outlook.wanted)
         row = replace(row, done=standing.ended, total=total, summary=summary)
-        return ExperimentView(row, to_builtins(findings_of(standing, decisions)))
+        return ExperimentView(row, to_builtins(findings_of(standing, outlook.decisions)))
 
     def list(
         self,

@@ -28,6 +28,23 @@ class Wanted(NamedTuple):
     series: Series
 
 
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What follows from the replays of an experiment.
+
+    `decisions` are those on each compared arm; `wanted` the replays to add, in the order in which they are to be
+    played; `fruitless` an arm that has no result and gets none, None if there is no such arm.
+    """
+
+    decisions: Mapping[int, Decision]
+    wanted: Sequence[Wanted]
+    fruitless: int | None
+
+    @property
+    def is_decided(self) -> bool:
+        return _is_decided(self.decisions)
+
+
 @dataclass(frozen=True)
 class Standing:
     """An experiment with its replays, by arm and test case in order of ordinal."""
@@ -58,7 +75,7 @@ class Standing:
         return sum(each.prompt_cost_usd + each.completion_cost_usd for each in own)
 
     @cached_property
-    def errors(self) -> int:
+    def _errors(self) -> int:
         return sum(_is_error(each) for each in self.replays)
 
     def found(self, arm: int, case: PlannedCase) -> list[PlayedRow]:
@@ -96,16 +113,28 @@ class Standing:
         return {arm: decide(self.plan.design, cases, exhausted=exhausted) for arm, cases in self._cases.items()}
 
     @property
-    def exhausted(self) -> str | None:
+    def _exhausted(self) -> str | None:
         """The reason why no more may be played; None while there is none."""
         most = self.plan.numbers.max_cost
         if most is not None and self.own_cost_usd >= most:
             return f"the cost reached {usd(most)}"
-        if len(self.replays) >= REPLAYS_MAX:
+        if len(self.replays) >= REPLAYS_MAX and not self.in_work:
             return f"it had {REPLAYS_MAX:,} replays, the most that an experiment may have"
         return None
 
-    def wanted(self, decisions: Mapping[int, Decision]) -> list[Wanted]:
+    @cached_property
+    def outlook(self) -> Outlook:
+        exhausted = self._exhausted
+        decisions = self.decisions(exhausted)
+        wanted = self._wanted(decisions)
+        is_over = not wanted and not self.in_work
+        if is_over and not _is_decided(decisions):
+            decisions = self.decisions(self._unplayable)
+        # Replays that a budget stopped are no errors.
+        fruitless = self._fruitless(is_over=is_over) if exhausted is None else None
+        return Outlook(decisions, wanted, fruitless)
+
+    def _wanted(self, decisions: Mapping[int, Decision]) -> list[Wanted]:
         """Return the replays to add for what is not decided, in the order in which they are to be played.
 
         A replay that ended with an error is no trial, and another one is played in its place: at most as many in a
@@ -120,7 +149,8 @@ class Standing:
                         targets[series] = max(targets[series], target)
         found = [Wanted(n, series) for series, target in targets.items() for n in self._missing(series, target)]
         order = {case.test_case_id: index for index, case in enumerate(self.plan.cases)}
-        return sorted(found, key=lambda each: (each.ordinal, order[each.series.test_case_id], each.series.arm))
+        found.sort(key=lambda each: (each.ordinal, order[each.series.test_case_id], each.series.arm))
+        return found[: max(0, REPLAYS_MAX - len(self.replays))]
 
     def _missing(self, series: Series, target: int) -> range:
         rows = self.by_series.get(series, ())
@@ -130,11 +160,11 @@ class Standing:
         return range(next_ordinal, next_ordinal + missing)
 
     @property
-    def unplayable(self) -> str:
+    def _unplayable(self) -> str:
         """The reason why no more can be played of what ended with errors."""
-        return f"{plural(self.errors, 'replay')} ended without a result"
+        return f"{plural(self._errors, 'replay')} ended without a result"
 
-    def fruitless(self, *, is_over: bool) -> int | None:
+    def _fruitless(self, *, is_over: bool) -> int | None:
         """Return an arm whose replays all ended with an error: `ERRORS_ALONE` of them, or all if it `is_over`."""
         for arm in (CANDIDATE, BASELINE):
             rows = [
@@ -147,6 +177,10 @@ class Standing:
             if rows and alone and not any(row.status in COUNTED for row in rows):
                 return arm
         return None
+
+
+def _is_decided(decisions: Mapping[int, Decision]) -> bool:
+    return all(decision.verdict is not None for decision in decisions.values())
 
 
 def _is_error(row: PlayedRow) -> bool:

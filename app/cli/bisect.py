@@ -73,19 +73,11 @@ def _search(bisection: Bisection, repeats: int, max_replays: int) -> int:
 def between(newest_first: Sequence[dict[str, Any]], good: str | None, bad: str | None) -> list[dict[str, Any]]:
     """Return the versions from the good one to the bad one, oldest first. Hashes may be shortened."""
     from app.cli.remote import CouldNotRun
+    from app.cli.versions import place
 
     versions = list(reversed(newest_first))
-    first = _place(versions, good) if good else 0
-    last = _place(versions, bad) if bad else len(versions) - 1
+    first = place(versions, good) if good else 0
+    last = place(versions, bad) if bad else len(versions) - 1
     if first >= last:
         raise CouldNotRun("There is nothing between the good version and the bad one: the good one must be older.")
     return versions[first : last + 1]
-
-
-def _place(versions: Sequence[dict[str, Any]], name: str) -> int:
-    from app.cli.remote import CouldNotRun
-
-    places = [index for index, version in enumerate(versions) if version["commitHash"].startswith(name)]
-    if len(places) != 1:
-        raise CouldNotRun(f"The prompt has {'more than one' if places else 'no'} version {name!r}.")
-    return places[0]

@@ -44,6 +44,8 @@ def _repeats(_context: click.Context, _option: click.Parameter, value: str | Non
 @click.option("--max-slowdown", type=click.FloatRange(0, min_open=True), help="Most that replays may take, as a ratio.")
 @click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
 @click.option("--model", "models", multiple=True, help="Compare with this model, too; repeatable.")
+@click.option("--judge", help="Model that judges AI checks; the organization's default when left out.")
+@click.option("--no-reuse", is_flag=True, help="Play anew what was played in the last week.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML there.")
 @click.option("--json", "json_file", type=report_file, help="Write the experiment there; - for standard output.")
 @click.option("--markdown", type=report_file, help="Write a comment or summary there; - for standard output.")

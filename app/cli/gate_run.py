@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from app.cli import prompt_sync, remote
 from app.cli.remote import POLL_S, UNFINISHED, CouldNotRun, Remote
 from app.cli.replay import select_cases
+from app.cli.versions import full_hash
 from app.prompt_files import file as files
 
 # How long an instance may be away, as while it restarts, before its experiment is given up.
@@ -134,7 +135,8 @@ def _body(request: Request, own: files.PromptFile | None, instance: Remote, prom
     options = request.options
     repeats = options["repeats"]
     asked = {
-        "candidate": _candidate(request, own),
+        "candidate": _candidate(request, own, instance, prompt_id),
+        "judgeModelName": options["judge"],
         "detect": options["detect"],
         "repeats": repeats and {"min": repeats[0], "max": repeats[1]},
         "alpha": options["alpha"],
@@ -145,15 +147,22 @@ def _body(request: Request, own: files.PromptFile | None, instance: Remote, prom
     }
     if options["names"]:
         asked["testCaseIds"] = [case[0] for case in select_cases(instance, prompt_id, options["names"])]
-    baselines: dict[str, Any] = {"latest": "latest", "none": None}
-    baseline = baselines.get(request.baseline, {"commitHash": request.baseline})
+    if options["no_reuse"]:
+        asked["reuse"] = False
+    baseline = _baseline(request, instance, prompt_id)
     return {key: value for key, value in asked.items() if value not in (None, [])} | {"baseline": baseline}
 
 
-def _candidate(request: Request, own: files.PromptFile | None) -> Any:
+def _candidate(request: Request, own: files.PromptFile | None, instance: Remote, prompt_id: int) -> Any:
     if own:
         return files.to_overlay(own)
-    return {"commitHash": request.commit} if request.commit else "draft"
+    return {"commitHash": full_hash(instance, prompt_id, request.commit)} if request.commit else "draft"
+
+
+def _baseline(request: Request, instance: Remote, prompt_id: int) -> Any:
+    if request.baseline in ("latest", "none"):
+        return "latest" if request.baseline == "latest" else None
+    return {"commitHash": full_hash(instance, prompt_id, request.baseline)}
 
 
 def _told(message: str, file: Path | None) -> str:
@@ -168,14 +177,22 @@ def _may_return(error: CouldNotRun) -> bool:
 
 @contextmanager
 def _shown() -> Iterator[Show]:
-    """Give a function that shows on a terminal how far an experiment is."""
+    """Give a function that shows on standard error where an experiment can be watched, and how far it is."""
     console = Console(stderr=True)
     columns = (TextColumn("Replaying"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         bar = progress.add_task("", total=None)
-        yield lambda experiment: progress.update(
-            bar, completed=experiment["progress"]["done"], total=experiment["progress"]["total"] or None
-        )
+        told: set[str] = set()
+
+        def show(experiment: Mapping[str, Any]) -> None:
+            if (url := experiment["url"]) not in told:
+                told.add(url)
+                console.print(url, soft_wrap=True, highlight=False, markup=False)
+            progress.update(
+                bar, completed=experiment["progress"]["done"], total=experiment["progress"]["total"] or None
+            )
+
+        yield show
 
 
 @contextmanager

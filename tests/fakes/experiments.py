@@ -35,6 +35,8 @@ class Instance:
             return 200, self.states[0]
         if path.startswith("/api/v1/prompts/3/test-cases"):
             return 200, {"testCases": [{"id": 12, "name": "Where?"}, {"id": 13, "name": "When?"}], "nextCursor": None}
+        if path == "/api/v1/prompts/3/versions":
+            return 200, {"versions": [{"commitHash": "a" * 64}, {"commitHash": "4f53a0b1".ljust(64, "0")}]}
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
         return (state, {"error": "The proxy sees nobody."}) if isinstance(state, int) else (200, state)
 

@@ -59,12 +59,28 @@ def test_only_what_is_named_is_asked_for(instance: Instance) -> None:
 
 
 def test_every_option_reaches_the_experiment(instance: Instance) -> None:
-    options = "--commit abc --baseline none --detect 0.33 --repeats 6:30 --alpha 0.01 --min-pass-rate 0 --max-cost 2.5"
+    options = "--baseline none --detect 0.33 --repeats 6:30 --alpha 0.01 --min-pass-rate 0 --max-cost 2.5"
 
-    gate(instance, *options.split(), "--max-slowdown", "1.5", "--test-case", "Where?", "--model", "a", "--model", "b")
+    gate(
+        instance,
+        *options.split(),
+        *("--judge", "gpt-5", "--no-reuse"),
+        "--commit",
+        "a" * 64,
+        "--max-slowdown",
+        "1.5",
+        "--test-case",
+        "Where?",
+        "--model",
+        "a",
+        "--model",
+        "b",
+    )
 
     assert instance.asked == {
-        "candidate": {"commitHash": "abc"},
+        "candidate": {"commitHash": "a" * 64},
+        "judgeModelName": "gpt-5",
+        "reuse": False,
         "baseline": None,
         "detect": 0.33,
         "repeats": {"min": 6, "max": 30},
@@ -77,11 +93,26 @@ def test_every_option_reaches_the_experiment(instance: Instance) -> None:
     }
 
 
+def test_a_version_is_named_by_the_beginning_of_its_hash(instance: Instance) -> None:
+    gate(instance, "--commit", "4f53a0b1", "--baseline", "aaaa")
+
+    assert instance.asked == {
+        "candidate": {"commitHash": "4f53a0b1".ljust(64, "0")},
+        "baseline": {"commitHash": "a" * 64},
+    }
+
+
+@pytest.mark.parametrize("name", ["bbbb", ""])
+def test_a_hash_that_names_no_version_or_several_starts_nothing(instance: Instance, name: str) -> None:
+    assert gate(instance, "--baseline", name).exit_code == 2
+    assert all(method == "GET" for method, *_ in instance.seen)
+
+
 def test_a_file_is_the_whole_candidate_and_names_its_prompt(instance: Instance, tmp_path: Path) -> None:
     (tmp_path / "support.md").write_text(FILE)
     env = {"REPRISE_URL": instance.url, "REPRISE_API_KEY": "rp_key"}
 
-    CliRunner().invoke(main, ["gate", "--file", str(tmp_path / "support.md"), "--baseline", "f00"], env=env)
+    CliRunner().invoke(main, ["gate", "--file", str(tmp_path / "support.md"), "--baseline", "f" * 64], env=env)
 
     assert instance.seen[0][1] == "/api/v1/prompts/3/experiments"
     assert instance.asked == {
@@ -92,7 +123,7 @@ def test_a_file_is_the_whole_candidate_and_names_its_prompt(instance: Instance, 
             "instructionFormat": "RAW",
             "placeholders": [],
         },
-        "baseline": {"commitHash": "f00"},
+        "baseline": {"commitHash": "f" * 64},
     }
 
 
@@ -204,7 +235,7 @@ def test_standard_output_has_the_report_alone(instance: Instance, arguments: tup
     done = gate(instance, *arguments)
 
     assert done.stdout.startswith("{\n" if arguments[0] == "--json" else "**Failed.** ")
-    assert done.stderr.startswith("FAILED  ")
+    assert done.stderr.startswith("https://reprise.example/projects/1/experiments/7\nFAILED  ")
 
 
 def test_json_has_the_whole_experiment(instance: Instance, tmp_path: Path) -> None:

@@ -40,6 +40,14 @@ class Quota:
         return cls(places, share, places + share)
 
     @classmethod
+    def beside(cls, places: int, percent: int) -> Quota:
+        """Divide what is left of `places` for work that leaves a share of them to work that is more urgent.
+
+        A single place can't be left.
+        """
+        return cls.within(max(1, places - _share(places, percent)), percent)
+
+    @classmethod
     def within(cls, capacity: int, percent: int, *, places: int | None = None) -> Quota:
         """Divide `capacity` places: one organization alone gets as many as fit, at most `places`, and others the rest.
 

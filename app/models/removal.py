@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, delete, exists, select, update
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, exists, select, update
 
 from app.models.base import metadata
-from app.models.case_snapshots import case_snapshots
 from app.models.experiments import experiment_replays, experiments, in_unfinished_experiment
 from app.models.organizations import projects
 from app.models.prompts import prompts
@@ -104,18 +104,28 @@ def remove_old(connection: Connection, table: str, *, project_id: int, before: d
     return _remove(connection, table, *conditions, limit=limit)
 
 
-def remove_unused_snapshots(connection: Connection, *, project_id: int, before: datetime, limit: int) -> int:
-    """Remove snapshots of test cases, taken before `before`, that no replay and no unfinished experiment refers to."""
-    c = case_snapshots.c
+# The columns that refer to snapshots. An unfinished experiment refers to further ones of its prompt.
+_USING: dict[str, tuple[ColumnElement[Any], ...]] = {
+    "case_snapshots": (replays.c.case_snapshot_id,),
+    "draft_snapshots": (
+        replays.c.draft_snapshot_id,
+        experiments.c.candidate_snapshot_id,
+        experiments.c.baseline_snapshot_id,
+    ),
+}
+
+
+def remove_unused_snapshots(connection: Connection, table: str, *, project_id: int, limit: int) -> int:
+    """Remove a project's snapshots, of test cases or of candidates, that no replay and no experiment needs."""
+    rows = metadata.tables[table]
+    c = rows.c
     of_project = select(prompts.c.id).where(prompts.c.project_id == project_id)
-    unused = ~exists().where(replays.c.case_snapshot_id == c.id) & ~exists().where(
-        experiments.c.prompt_id == c.prompt_id, experiments.c.status.in_(UNFINISHED)
-    )
-    old = select(c.id).where(c.prompt_id.in_(of_project), c.created_at < before)
-    # Who starts a replay locks its snapshot until the replay is stored: what is unused under this lock stays unused.
-    locked = select(c.id).where(c.id.in_(_ids(connection, old.where(unused).limit(limit)))).order_by(c.id)
-    ids = _ids(connection, locked.with_for_update())
-    return _delete(connection, case_snapshots, _ids(connection, select(c.id).where(c.id.in_(ids), unused)))
+    in_work = exists().where(experiments.c.prompt_id == c.prompt_id, experiments.c.status.in_(UNFINISHED))
+    unused = and_(~in_work, *(~exists().where(column == c.id) for column in _USING[table]))
+    found = _ids(connection, select(c.id).where(c.prompt_id.in_(of_project), unused).limit(limit))
+    # Who starts a replay locks its snapshots until the replay is stored: what is unused under this lock stays unused.
+    locked = _ids(connection, select(c.id).where(c.id.in_(found)).order_by(c.id).with_for_update())
+    return _delete(connection, rows, _ids(connection, select(c.id).where(c.id.in_(locked), unused)))
 
 
 def remove_of(connection: Connection, table: str, *, limit: int, **owner: int) -> int:

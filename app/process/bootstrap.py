@@ -150,11 +150,16 @@ def _database(settings: Settings, metrics: Metrics) -> Database:
 def _providers(
     settings: Settings, known_models: catalogue.Catalogue, redis: RedisClients, metrics: Metrics
 ) -> Providers:
-    slots = ModelSlots(redis.commands, quota=Quota.of(settings.model_concurrency, settings.organization_share))
+    places = settings.model_concurrency, settings.organization_share
+    slots = ModelSlots(redis.commands, quota=Quota.of(*places), background=Quota.beside(*places))
     return Providers(
         catalogue=known_models,
         slot=lambda request: slots.of(
-            request.model.label, request.organization_id, request.timeout_s, own=bool(request.model.base_url)
+            request.model.label,
+            request.organization_id,
+            request.timeout_s,
+            own=bool(request.model.base_url),
+            background=request.background,
         ),
         observed=lambda model: provider_call(metrics, model.vendor),
         remote=AnyLlmModels(answer_bytes=settings.model_answer_bytes),

@@ -48,7 +48,10 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A call of a model for an organization, which may take `timeout_s` with its retries."""
+    """A call of a model for an organization, which may take `timeout_s` with its retries.
+
+    Nobody waits for a call in the `background`, so that it leaves places to others.
+    """
 
     model: ModelRef
     config: ModelConfig
@@ -56,6 +59,7 @@ class ModelRequest:
     credential: Credential | None
     timeout_s: float
     organization_id: int = 0
+    background: bool = False
 
 
 class ModelPort(Protocol):

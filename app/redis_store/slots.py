@@ -29,16 +29,17 @@ GRACE_S = 10.0
 PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
 
-# KEYS: for each caller the taken slots of its model, then those of its organization; ARGV: the quota's places, share
-# and capacity, then each caller's lease in ms and name. It uses Redis's clock, which all processes share.
+# KEYS: for each caller the taken slots of its model, then those of its organization; ARGV: for each caller its lease in
+# ms, its name, and the places, share and capacity of its quota. It uses Redis's clock, which all processes share.
 _TAKE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local places, share, capacity = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local answers = {}
 for caller = 1, #KEYS / 2 do
     local all, own = KEYS[2 * caller - 1], KEYS[2 * caller]
-    local lease, holder = tonumber(ARGV[2 + 2 * caller]), ARGV[3 + 2 * caller]
+    local at = 5 * (caller - 1)
+    local lease, holder = tonumber(ARGV[at + 1]), ARGV[at + 2]
+    local places, share, capacity = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
     for _, key in ipairs({all, own}) do redis.call('ZREMRANGEBYSCORE', key, '-inf', now) end
     local taken, held = redis.call('ZCARD', all), redis.call('ZCARD', own)
     local admitted = taken < places
@@ -63,10 +64,14 @@ class _Slot:
     own: str
     holder: str
     lease_ms: int
+    quota: Quota
 
 
 class ModelSlots:
     """For `Providers(slot=…)`. `quota` says how many calls a model gets from one organization and from all.
+
+    Calls in the background, such as those of replays, are counted with the others and have the quota `background`,
+    which is smaller, so that however many they are, a run finds a place.
 
     While Redis is away every call is let through: a limit must not be an outage.
 
@@ -78,6 +83,7 @@ class ModelSlots:
         client: redis.Redis,
         *,
         quota: Quota,
+        background: Quota | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -86,11 +92,14 @@ class ModelSlots:
         self._take: Coalescer[_Slot, bool] = Coalescer(self._take_all)
         self._give_back: Coalescer[_Slot, None] = Coalescer(self._give_all_back)
         self._quota = quota
+        self._background = background or quota
         self._monotonic = monotonic
         self._sleep = sleep
 
     @contextmanager
-    def of(self, model: str, organization_id: int, timeout_s: float, *, own: bool = False) -> Iterator[None]:
+    def of(
+        self, model: str, organization_id: int, timeout_s: float, *, own: bool = False, background: bool = False
+    ) -> Iterator[None]:
         """Hold one of the model's slots during the block; `ProviderTimeout` when none becomes free within `timeout_s`.
 
         `model` identifies the model. One that is the organization's `own` shares no slots with another organization's
@@ -98,7 +107,8 @@ class ModelSlots:
         """
         name = f"{organization_id} {model}" if own else model
         lease_ms = round((timeout_s + GRACE_S) * 1000)
-        slot = _Slot(keys.model_slots(name), keys.model_slots_of(name, organization_id), uuid4().hex, lease_ms)
+        quota = self._background if background else self._quota
+        slot = _Slot(keys.model_slots(name), keys.model_slots_of(name, organization_id), uuid4().hex, lease_ms, quota)
         self._wait(slot, model, timeout_s)
         try:
             yield
@@ -112,7 +122,7 @@ class ModelSlots:
         while not self._taken(slot):
             if self._monotonic() + pause_s >= deadline:
                 raise ProviderTimeout(
-                    f"The model {name} is busy with {self._quota.places} calls, and none ended in time."
+                    f"The model {name} is busy with {slot.quota.places} calls, and none ended in time."
                 )
             self._sleep(random.uniform(pause_s / 2, pause_s))  # noqa: S311 - jitter, no secret
             pause_s = min(LONGEST_PAUSE_S, pause_s * 1.5)
@@ -126,8 +136,8 @@ class ModelSlots:
 
     def _take_all(self, slots: Sequence[_Slot]) -> list[bool]:
         taken_keys = [key for slot in slots for key in (slot.all, slot.own)]
-        leases = [argument for slot in slots for argument in (slot.lease_ms, slot.holder)]
-        return [bool(taken) for taken in self._script(taken_keys, [*astuple(self._quota), *leases])]
+        arguments = [each for slot in slots for each in (slot.lease_ms, slot.holder, *astuple(slot.quota))]
+        return [bool(taken) for taken in self._script(taken_keys, arguments)]
 
     def _give_all_back(self, slots: Sequence[_Slot]) -> list[None]:
         holders = defaultdict[str, list[str]](list)

@@ -58,6 +58,14 @@ def test_a_quota_within_a_capacity_fits_and_leaves_a_share_free(capacity: int, p
     assert Quota.of(quota.places + 1, percent).capacity > capacity
 
 
+@given(places=st.integers(2, 2000), percent=st.integers(1, 99))
+def test_work_in_the_background_gets_a_place_and_leaves_a_share(places: int, percent: int) -> None:
+    quota = Quota.beside(places, percent)
+
+    assert quota.places >= 1
+    assert quota.capacity <= max(1, places - Quota.of(places, percent).share)
+
+
 @pytest.mark.parametrize(("capacity", "places"), [(1, 1), (2, 1), (3, 2), (5, 4), (10, 8), (80, 64), (650, 520)])
 def test_a_capacity_is_divided_into_places_and_a_share(capacity: int, places: int) -> None:
     assert Quota.within(capacity, 25).places == places

@@ -127,8 +127,8 @@ def _steps_of_policy(project_id: int, policy: DataPolicy, now: datetime) -> Iter
         if days is not None:
             yield partial(removal.remove_old, table=table, project_id=project_id, before=now - timedelta(days))
     if policy.replays_days is not None:
-        before = now - timedelta(policy.replays_days)
-        yield partial(removal.remove_unused_snapshots, project_id=project_id, before=before)
+        for table in ("case_snapshots", "draft_snapshots"):
+            yield partial(removal.remove_unused_snapshots, table=table, project_id=project_id)
 
 
 # Tables of a prompt's rows, each before the tables that it refers to.

@@ -80,7 +80,7 @@ class MeteredModel:
             request = model_request(
                 self.model, self.config, whole, self.credential(), self.timeout_s, self.organization_id
             )
-            request = replace(request, config=replace(request.config, tools=tuple(tools)))
+            request = replace(request, config=replace(request.config, tools=tuple(tools)), background=True)
             with self.budget.call(partial(most_cost, self.model, request)):
                 answer = self.providers.complete(request)
                 self.progress.add(self.model, answer.tokens)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import event, func, select, text
+from sqlalchemy import Connection, event, func, select, text
 
 from app.errors import Invalid, NotFound
 from app.models import removal
 from app.models.case_snapshots import case_snapshots
+from app.services.experiments.service import NewExperiment
 from app.services.replays.cases import CaseChange, WrittenCase
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -174,26 +174,43 @@ def test_an_erased_prompt_leaves_no_snapshot(world: World, prompt_id: int, case_
     assert snapshots(world, prompt_id) == 0
 
 
-def test_snapshots_go_with_the_last_replay_that_refers_to_them(world: World, prompt_id: int, case_id: int) -> None:
+@pytest.mark.parametrize("table", ["case_snapshots", "draft_snapshots"])
+def test_snapshots_go_with_the_last_replay_that_refers_to_them(
+    world: World, prompt_id: int, case_id: int, table: str
+) -> None:
     start(world, case_id)
     change(world, case_id, order="any")
+    world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": "Be rude."})
     replay_id = start(world, case_id)
 
-    def removed(days: int = 1) -> int:
-        """Remove what was unused on a day."""
-        before = world.container.now() + timedelta(days=days)
+    def removed() -> int:
         return world.container.database.retrying(
             lambda connection: removal.remove_unused_snapshots(
-                connection, project_id=world.project_id, before=before, limit=100
+                connection, table, project_id=world.project_id, limit=100
             )
         )
 
     assert removed() == 0
     execute(world, "DELETE FROM replays WHERE id < :id AND prompt_id = :prompt_id", id=replay_id, prompt_id=prompt_id)
-    assert (removed(), snapshots(world, prompt_id)) == (1, 1)
+    assert (removed(), removed()) == (1, 0)
     execute(world, "DELETE FROM replays WHERE id = :id", id=replay_id)
-    assert removed(days=-1) == 0
-    assert (removed(), snapshots(world, prompt_id)) == (1, 0)
+    assert (removed(), removed()) == (1, 0)
+
+
+def test_an_experiment_keeps_its_snapshots_until_it_has_ended(world: World, prompt_id: int, case_id: int) -> None:
+    new = NewExperiment(baseline=None)
+    experiment = world.container.services.experiments.start(project_id=world.project_id, prompt_id=prompt_id, new=new)
+    of_project = {"project_id": world.project_id, "limit": 100}
+
+    def removed(connection: Connection) -> list[int]:
+        return [
+            removal.remove_unused_snapshots(connection, table, **of_project)
+            for table in ("case_snapshots", "draft_snapshots")
+        ]
+
+    assert world.container.database.retrying(removed) == [0, 0]
+    execute(world, "UPDATE experiments SET status = 'finished' WHERE id = :id", id=experiment.id)
+    assert world.container.database.retrying(removed) == [1, 0]
 
 
 def test_replays_that_start_while_their_test_case_goes_leave_nothing_of_it(world: World, prompt_id: int) -> None:

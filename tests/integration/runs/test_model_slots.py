@@ -25,7 +25,7 @@ def client(container):
     return container.redis.commands
 
 
-def impatient(client, quota):
+def impatient(client, quota, **options):
     """Slots for which somebody waits as often as in `LONG_S`, but no time passes."""
     now_s = 0.0
 
@@ -33,7 +33,7 @@ def impatient(client, quota):
         nonlocal now_s
         now_s += pause_s
 
-    return ModelSlots(client, quota=quota, monotonic=lambda: now_s, sleep=sleep)
+    return ModelSlots(client, quota=quota, monotonic=lambda: now_s, sleep=sleep, **options)
 
 
 def test_processes_together_make_no_more_calls_than_the_limit(client):
@@ -107,6 +107,31 @@ def test_models_do_not_wait_for_each_other(client):
     slots = impatient(client, Quota.of(1, 25))
     with slots.of(MODEL, ORGANIZATION, LONG_S), slots.of("OPENAI other", ORGANIZATION, LONG_S):
         pass
+
+
+@pytest.mark.parametrize("places", [2, 3, 4, 8, 40])
+def test_calls_in_the_background_leave_a_share_to_others_of_their_own_organization(client, places):
+    slots = impatient(client, Quota.of(places, 25), background=Quota.beside(places, 25))
+    with ExitStack() as held:
+        alone = taken(held, slots, ORGANIZATION, background=True)
+        assert alone >= 1
+        taken(held, slots, OTHER, background=True)
+        assert taken(held, slots, ORGANIZATION) >= Quota.of(places, 25).share
+
+
+def test_other_organizations_get_calls_in_the_background_while_one_has_all_that_it_may(client):
+    slots = impatient(client, Quota.of(8, 25), background=Quota.beside(8, 25))
+    with ExitStack() as held:
+        assert taken(held, slots, ORGANIZATION, background=True) == 4
+        assert taken(held, slots, OTHER, background=True) == 1
+
+
+def test_calls_in_the_background_wait_while_others_take_the_places(client):
+    slots = impatient(client, Quota.of(4, 25), background=Quota.beside(4, 25))
+    with ExitStack() as held:
+        assert taken(held, slots, ORGANIZATION) == 4
+        assert taken(held, slots, ORGANIZATION, background=True) == 0
+        assert taken(held, slots, OTHER, background=True) == 0
 
 
 def test_a_failed_call_gives_its_place_back(client):

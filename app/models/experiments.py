@@ -35,6 +35,7 @@ from app.models.replays import UNFINISHED, CandidateKind, replays
 Status = Literal["queued", "running", "finished", "cancelled", "error"]
 # The statuses of replays that say how the candidate did.
 COUNTED = ("passed", "failed", "needs_review")
+ERROR_CHARACTERS = 1000
 # Of one content and test case; more than any experiment wants.
 REUSABLE_MAX = 200
 
@@ -280,14 +281,16 @@ def reusable_replays(
 
 
 def first_error(connection: Connection, *, replay_ids: Collection[int]) -> str | None:
-    statement = select(_R.error).where(_R.id.in_(sorted(replay_ids)[:KEYS_PER_STATEMENT]), _R.error.is_not(None))
+    """Return the beginning of the first error of these replays."""
+    statement = select(func.substr(_R.error, 1, ERROR_CHARACTERS)).where(
+        _R.id.in_(sorted(replay_ids)[:KEYS_PER_STATEMENT]), _R.error.is_not(None)
+    )
     return connection.scalar(statement.order_by(_R.id).limit(1))
 
 
-def violations_of(connection: Connection, *, replay_ids: Collection[int]) -> dict[int, list[dict[str, Any]]]:
-    """Return the violations of replays, by id."""
-    statement = select(_R.id, _R.violations).where(_R.id.in_(sorted(replay_ids))).order_by(_R.id)
-    return {row[0]: row[1] or [] for row in connection.execute(statement)}
+def violations_of(connection: Connection, *, replay_id: int) -> list[dict[str, Any]]:
+    """Return the violations of a replay; none for one that was removed."""
+    return connection.scalar(select(_R.violations).where(_R.id == replay_id)) or []
 
 
 def in_unfinished_experiment(replay_id: ColumnElement[int]) -> ColumnElement[bool]:

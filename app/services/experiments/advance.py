@@ -25,7 +25,7 @@ from app.metrics.registry import EXPERIMENTS
 from app.models import experiments
 from app.models.experiments import ExperimentRow
 from app.models.replays import add_replays
-from app.services.experiments.findings import findings_of, summary_of, violating
+from app.services.experiments.findings import findings_of, summary_of
 from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
 from app.services.experiments.standing import Standing, Wanted
 from app.timestamps import Now
@@ -91,8 +91,10 @@ class ExperimentAdvancer:
 
     def summary(self, connection: Connection, standing: Standing, decisions: Decisions) -> dict[str, Any]:
         """Return the JSON of the summary of what was found so far."""
-        replay_ids = [row.replay_id for row in violating(standing)]
-        violations = experiments.violations_of(connection, replay_ids=replay_ids)
+
+        def violations(replay_id: int) -> list[dict[str, Any]]:
+            return experiments.violations_of(connection, replay_id=replay_id)
+
         found: dict[str, Any] = to_builtins(summary_of(standing, decisions, violations))
         return found
 

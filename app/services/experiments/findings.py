@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import msgspec
+import orjson
 
 from app.chat import Tokens
 from app.experiments.statistics import pass_k, percentile, wilson_interval
@@ -18,7 +19,9 @@ from app.replay.findings import ViolationKind
 from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL, PlannedCase
 from app.services.experiments.standing import Standing, latency_ms
 
-MOST_VIOLATIONS = 100  # that an experiment keeps
+# The violations that an experiment keeps, and the longest arguments, as JSON, that it keeps of one.
+MOST_VIOLATIONS = 100
+ARGUMENTS_BYTES = 20_000
 
 
 class _FindingsDocument(msgspec.Struct, frozen=True, rename="camel"):
@@ -67,7 +70,7 @@ class ModelFindings(_FindingsDocument, frozen=True):
 
 
 class FoundViolation(_FindingsDocument, frozen=True):
-    """A violation with the replay of the candidate that it was found in."""
+    """A violation with the replay of the candidate that it was found in; that alone has very long arguments."""
 
     test_case_id: int
     replay_id: int
@@ -100,17 +103,16 @@ class Findings(_FindingsDocument, frozen=True):
     models: tuple[ModelFindings, ...]
 
 
-Violations = Mapping[int, Sequence[Mapping[str, Any]]]
+Violations = Callable[[int], Iterable[Mapping[str, Any]]]
 
 
 def summary_of(standing: Standing, decisions: Mapping[int, Decision], violations: Violations) -> Summary:
-    """Return the summary of what was found so far; `violations` are those of the candidate's replays, by id."""
+    """Return the summary of what was found so far; `violations` returns those of a replay, as JSON."""
     own, played = decisions[CANDIDATE], [each for each in standing.replays if not each.reused]
-    found = tuple(islice(_violations(standing, violations), MOST_VIOLATIONS))
     return Summary(
         classes=Counter(own.classes),
         reused=len(standing.replays) - len(played),
-        violations=found,
+        violations=tuple(islice(_violations(standing, violations), MOST_VIOLATIONS)),
         detectable=own.detectable,
         p_value=own.p_value,
         tokens=_tokens(played),
@@ -129,17 +131,15 @@ def findings_of(standing: Standing, decisions: Mapping[int, Decision]) -> Findin
     )
 
 
-def violating(standing: Standing) -> list[PlayedRow]:
-    """Return the candidate's replays with a violation, by test case; at most as many as an experiment keeps."""
+def _violations(standing: Standing, violations: Violations) -> Iterator[FoundViolation]:
+    """Yield the violations by test case. Replays are read one by one, as each may have many."""
     rows = (row for case in standing.plan.cases for row in standing.found(CANDIDATE, case) if row.violated)
-    return list(islice(rows, MOST_VIOLATIONS))
-
-
-def _violations(standing: Standing, found: Violations) -> Iterable[FoundViolation]:
-    for row in violating(standing):
-        for violation in found.get(row.replay_id, ()):
-            place = {"testCaseId": row.test_case_id, "replayId": row.replay_id}
-            yield msgspec.convert({**violation, **place}, FoundViolation)
+    for row in rows:
+        for violation in violations(row.replay_id):
+            found = {**violation, "testCaseId": row.test_case_id, "replayId": row.replay_id}
+            if len(orjson.dumps(found["arguments"])) > ARGUMENTS_BYTES:
+                found["arguments"] = None
+            yield msgspec.convert(found, FoundViolation)
 
 
 def _cases(standing: Standing, arm: int, decision: Decision) -> tuple[CaseFindings, ...]:

@@ -111,7 +111,7 @@ def test_every_experiment_ends_in_whatever_order_its_replays_end_with_whatever_r
     findings = findings_of(standing, standing.outlook.decisions)
     assert len(findings.test_cases) == cases
     assert len(findings.models) == len(fixed.models)
-    summary = summary_of(standing, standing.outlook.decisions, {})
+    summary = summary_of(standing, standing.outlook.decisions, lambda _replay_id: [])
     assert summary.cost.total == pytest.approx(0.04 * len(rows))
 
 
@@ -182,3 +182,17 @@ def test_reused_results_cost_nothing_and_interrupted_replays_have_no_latency() -
     assert (found.baseline.reused, found.baseline.cost.total, found.baseline.tokens.total) == (MIN, 0, 0)
     assert found.candidate.cost.total == pytest.approx(0.04 * MIN)
     assert found.candidate.latency.p50 == found.candidate.latency.p95 == 0
+
+
+def test_an_experiment_keeps_so_many_violations_and_no_arguments_beyond_a_length() -> None:
+    fixed = plan(1)
+    rows = [replace(row, status="failed", violated=True) for row in first_round(fixed)]
+    standing = Standing(fixed, rows)
+    found = {"kind": "extra_write", "tool": "refund", "turn": 0, "message": "It was called."}
+
+    def violations(replay_id: int) -> list[dict[str, Any]]:
+        return [found | {"arguments": {"note": "x" * (20_000 if number else 3)}} for number in range(60)]
+
+    kept = summary_of(standing, standing.outlook.decisions, violations).violations
+    assert [each.arguments for each in kept[:2]] == [{"note": "xxx"}, None]
+    assert (len(kept), {each.test_case_id for each in kept}) == (100, {0})

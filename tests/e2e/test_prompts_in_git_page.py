@@ -48,6 +48,15 @@ def run(block: str, folder: Path, variables: dict[str, str]) -> str:
     return done.stdout
 
 
+def judged(client: Client, prompt_id: int, experiment: dict[str, object] | None = None) -> str:
+    """The fingerprint of the content that the newest experiment judges, or the one that is started here."""
+    path = f"/api/v1/prompts/{prompt_id}/experiments"
+    if experiment:
+        assert client.post(path, experiment).status == 202
+    found: str = client.get(path).json()["experiments"][0]["candidate"]["fingerprint"]
+    return found
+
+
 def test_the_page_leads_from_a_prompt_to_a_file_through_the_gate_and_back(client: Client, tmp_path: Path) -> None:
     prompt_id = client.post("/api/v1/prompts", PROMPT).json()["prompt"]["id"]
     batch = export(prompt_id, "conversation", [TURN], start_ns=1_760_000_000_000_000_000)
@@ -69,6 +78,7 @@ def test_the_page_leads_from_a_prompt_to_a_file_through_the_gate_and_back(client
     assert "It is committed as version" in run(f"{exports}\n{merged}", tmp_path, variables)
     (newest, _) = client.get(f"/api/v1/prompts/{prompt_id}/versions").json()["versions"]
     assert newest["message"] == "Merged"
+    assert judged(client, prompt_id) == judged(client, prompt_id, {"candidate": {"commitHash": newest["commitHash"]}})
     assert "fails no more often" in run(f"{exports}\n{bisect}", tmp_path, variables)
 
 

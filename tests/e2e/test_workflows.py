@@ -140,6 +140,8 @@ def test_a_change_that_breaks_a_step_one_time_in_three_is_told_and_its_repair_to
     assert "| What does it cost? | **worse** |" in comment
     assert f"({pull_request.client.base_url}/projects/" in comment, "failing replays are one click away"
     assert "FAILED  1 of 1 test got worse" in broken.log
+    summary = pull_request.clone.parent / "summary.md"
+    assert pull_request.name == "GitLab" or summary.read_text() == comment.removeprefix(f"{MARKER}\n")
 
     pull_request.commit(SOMETIMES, f"Be kind. {ALWAYS}")
     mended = pull_request.gate()

@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -83,9 +83,15 @@ def test_a_later_start_keeps_prompts_key_and_secrets(tmp_path: Path) -> None:
     assert names == ["Mine", "Demo: shop support"]
 
 
-def test_files_with_secrets_are_the_owners_alone(tmp_path: Path) -> None:
-    with EmbeddedServer(tmp_path):
-        modes = {name: (tmp_path / name).stat().st_mode & 0o777 for name in ("dev.env", "secret.key")}
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    """For tests that neither end nor restart it."""
+    with EmbeddedServer(tmp_path_factory.mktemp("server"), {"REPRISE_METRICS_TOKEN": "hush-hush"}) as server:
+        yield server
+
+
+def test_files_with_secrets_are_the_owners_alone(server: EmbeddedServer) -> None:
+    modes = {name: (server.home / name).stat().st_mode & 0o777 for name in ("dev.env", "secret.key")}
     assert modes == {"dev.env": 0o600, "secret.key": 0o600}
 
 
@@ -110,17 +116,15 @@ def test_a_dead_serving_process_is_replaced(tmp_path: Path) -> None:
         assert server.client().get("/api/v1/prompts").status == 200
 
 
-def test_a_chunked_body_is_read_to_its_end(tmp_path: Path) -> None:
-    with EmbeddedServer(tmp_path) as server:
-        chunked = [b'{"name": "Chunks",', b' "value": "Hello"}']
-        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=120)
-        key = read_assignments(tmp_path / "dev.env")["API_KEY"]
-        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        for _ in range(2):  # on the same connection: nothing of the first body is left over
-            connection.request("POST", "/api/v1/prompts", iter(chunked), headers, encode_chunked=True)
-            answer = connection.getresponse()
-            assert (answer.status, bool(answer.read())) == (201, True)
-        connection.close()
+def test_a_chunked_body_is_read_to_its_end(server: EmbeddedServer) -> None:
+    chunked = [b'{"name": "Chunks",', b' "value": "Hello"}']
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=120)
+    headers = {"Authorization": f"Bearer {server.client().api_key}", "Content-Type": "application/json"}
+    for _ in range(2):  # on the same connection: nothing of the first body is left over
+        connection.request("POST", "/api/v1/prompts", iter(chunked), headers, encode_chunked=True)
+        answer = connection.getresponse()
+        assert (answer.status, bool(answer.read())) == (201, True)
+    connection.close()
 
 
 def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
@@ -134,11 +138,10 @@ def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_folder_in_use_is_said_in_one_line(tmp_path: Path) -> None:
-    with EmbeddedServer(tmp_path):
-        done = run(tmp_path, free_port(), "serve")
+def test_a_folder_in_use_is_said_in_one_line(server: EmbeddedServer) -> None:
+    done = run(server.home, free_port(), "serve")
     assert done.returncode == 1
-    assert f"Error: Another `reprise serve` uses {tmp_path}" in done.stderr
+    assert f"Error: Another `reprise serve` uses {server.home}" in done.stderr
 
 
 def test_a_bad_setting_is_named(tmp_path: Path) -> None:
@@ -154,17 +157,15 @@ def test_a_bad_setting_is_named(tmp_path: Path) -> None:
     assert done.stderr.startswith("reprise: PORT: 'eighty' can't be used")
 
 
-def test_settings_are_logged_with_secrets_masked(tmp_path: Path) -> None:
-    with EmbeddedServer(tmp_path, {"REPRISE_SECRET_KEY": "hush-hush"}) as server:
-        log = server.process.log.read_text()
-    assert '"REPRISE_SECRET_KEY": "(set)"' in log
+def test_settings_are_logged_with_secrets_masked(server: EmbeddedServer) -> None:
+    log = server.process.log.read_text()
+    assert '"REPRISE_METRICS_TOKEN": "(set)"' in log
     assert "hush-hush" not in log
 
 
-def test_health_needs_no_key_and_the_front_page_asks_to_sign_in(tmp_path: Path) -> None:
-    with EmbeddedServer(tmp_path) as server:
-        client = Client(server.url)
-        answers = {path: client.get(path) for path in ("/health/live", "/health/ready", "/")}
+def test_health_needs_no_key_and_the_front_page_asks_to_sign_in(server: EmbeddedServer) -> None:
+    client = Client(server.url)
+    answers = {path: client.get(path) for path in ("/health/live", "/health/ready", "/")}
     assert answers["/health/live"].json() == {"status": "live"}
     assert answers["/health/ready"].json() == {"status": "ready"}
     assert (answers["/"].status, answers["/"].headers["location"]) == (303, "/sign-in")

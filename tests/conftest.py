@@ -74,6 +74,11 @@ def redis_url(redis_server: RedisServer) -> Iterator[str]:
         yield url
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more process than there are processors: tests also wait, for servers that start above all."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests that ask for a server: `-m "not services"` leaves them out. Groups tests for parallel processes.

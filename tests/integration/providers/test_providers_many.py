@@ -5,7 +5,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from subprocess import run
-from threading import Barrier, active_count
+from threading import Event, active_count
 
 import pytest
 
@@ -14,28 +14,26 @@ from app.providers.anyllm import AnyLlmModels
 from app.providers.router import Providers
 from tests.fakes.models import KEY, VENDORS, request
 from tests.fakes.upstream import Reply
+from tests.support.waiting import wait_until
 
 CALLS = 200
 
 
 def test_hundreds_wait_for_the_vendor_at_the_same_time(upstream, providers):
     providers.complete(request(upstream, "OPENAI"))
-    upstream.reset()
-    upstream.latency_s, upstream.most_open = 1.0, 0
-    at_once = Barrier(CALLS)
+    answers = Event()
+    upstream.script(*[Reply(held=answers)] * CALLS)
 
     def ask(number):
-        at_once.wait(60)
-        return providers.complete(request(upstream, "OPENAI", Message("user", f"Call {number}"), timeout_s=60)).text
+        return providers.complete(request(upstream, "OPENAI", Message("user", f"Call {number}"), timeout_s=120)).text
 
-    try:
-        with ThreadPoolExecutor(CALLS) as pool:
-            texts = list(pool.map(ask, range(CALLS)))
-    finally:
-        upstream.latency_s = 0.0
-
-    assert texts == [f"echo: Call {number}" for number in range(CALLS)]
-    assert upstream.most_open == CALLS
+    with ThreadPoolExecutor(CALLS) as pool:
+        texts = pool.map(ask, range(CALLS))
+        try:
+            wait_until(lambda: upstream.open_now == CALLS, "all calls")
+        finally:
+            answers.set()
+        assert list(texts) == [f"echo: Call {number}" for number in range(CALLS)]
 
 
 def test_calls_one_after_the_other_share_one_connection(upstream):

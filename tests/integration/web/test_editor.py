@@ -131,7 +131,7 @@ def test_committing_saves_first_and_names_the_author(world: World, admin: Browse
     assert edit(admin, prompt_id, do="commit", message="Because").status_code == 303
 
     (version,) = world.container.services.versions.list(project_id=world.project_id, prompt_id=prompt_id)
-    assert (version.message, version.author_name) == ("Because", "Ada")
+    assert (version.head.message, version.head.author_name) == ("Because", "Ada")
     assert edit(admin, prompt_id, do="commit").status_code == 409
 
 

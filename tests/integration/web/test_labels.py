@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +11,10 @@ import pytest
 
 from app.models.organizations import Role
 from tests.integration.web.conftest import Browser
+from tests.support.conversations import RecordedTurn, export
 from tests.support.world import World
 
+START_NS = 1_760_000_000_000_000_000
 MemberOf = Callable[[Role], Browser]
 
 
@@ -78,6 +81,24 @@ def test_a_split_is_shown_with_what_each_version_did(
     assert [share for share, _ in rows[:2]] == ["88", "12"]
     assert sum(int(runs) for _, runs in rows[:2]) == 30
     assert 0 < int(rows[1][1]) < 15
+
+
+def test_sessions_are_counted_by_the_version_that_their_spans_name(
+    world: World, admin: Browser, prompt: tuple[int, list[str]]
+) -> None:
+    prompt_id, (first, second) = prompt
+    turn = RecordedTurn("Hi", "Hello")
+    for number, (version, failed) in enumerate([(first, False), (second, False), (second, True)]):
+        batch = json.loads(export(prompt_id, f"conversation {number}", [turn], start_ns=START_NS))
+        for span in batch["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+            span["traceId"] = f"{number + 1:032x}"
+            span["attributes"].append({"key": "service.prompt.version", "value": {"stringValue": version}})
+            span["status"] = {"code": 2 if failed else 1}
+        assert world.send(batch).status_code == 200
+
+    admin.open(f"{admin.base}/prompts/{prompt_id}/versions")
+
+    assert re.search(r"Second productive .* 02 sessions – – –50 % .* First .* 01 session – – –0 %", said(admin))
 
 
 def test_a_form_that_is_refused_is_shown_again_with_the_reason(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from app.errors import Conflict, Forbidden, Invalid, NotFound
+from app.models.experiments import ExperimentRow
 from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.labels import LabelMoveSchema, LabelPath
 from app.web.forms import Form
-from app.web.page import PromptPage, Redirect, Reply, confirm, show
+from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.visit import Visit
 
 GUARDS = [("", "As it is"), ("on", "On: moves only to a version that passed an experiment")]
@@ -28,9 +29,13 @@ class MoveLabel(PromptPage):
         choices = [(each.head.commit_hash, f"{each.head.commit_hash[:8]} {each.head.message}") for each in versions]
         filled = visit.sent if visit.problem else Form({name: [text] for name, text in visit.query.items()})
         known = head.labels.get(filled.text("label"))
+        passed = self.services.experiments.list(
+            project_id=visit.project_id, prompt_id=prompt_id, verdict="passed", limit=PAGE_SIZE
+        )
         return show(
             "label.html",
             head=head,
+            experiments=[("", "None"), *((str(row.id), _sides(row)) for row in passed.entries)],
             filled=filled,
             deletable=known if known and (visit.can_administer or not known.guarded) else None,
             versions=choices,
@@ -70,6 +75,12 @@ def _share(percent: str) -> float | None:
         return float(percent) / 100 if percent else None
     except ValueError as error:
         raise Invalid("share: Must be a number of percent, above 0 and below 100.") from error
+
+
+def _sides(row: ExperimentRow) -> str:
+    """Return an experiment that passed in words: "12: 9be2d7aa against 4f53a0c1"."""
+    candidate, baseline = (row.candidate_commit or "draft")[:8], (row.baseline_commit or "nothing")[:8]
+    return f"{row.id}: {candidate} against {baseline}"
 
 
 class DeleteLabel(PromptPage):

@@ -64,6 +64,7 @@ def experiment(
             baseline_commit=baseline,
             baseline_snapshot_id=None if baseline is None else snapshot(baseline),
             design={},
+            summary={},
             cases=[],
             models=[],
             created_at=now,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.models.organizations import Role
+from tests.integration.prompts.test_labels_guarded import experiment
 from tests.integration.web.conftest import Browser
 from tests.support.conversations import RecordedTurn, export
 from tests.support.world import World
@@ -142,6 +143,26 @@ def test_an_admin_overrides_the_guard_with_a_reason_and_switches_it_off(
     assert [(label["commitHash"], label["guarded"]) for label in labels(world, prompt_id)] == [(second, False)]
     admin.open(f"{admin.base}/settings/audit")
     assert "reason: It is on fire." in said(admin)
+
+
+def test_a_passed_experiment_is_chosen_for_a_guarded_label(
+    world: World, member_of: MemberOf, prompt: tuple[int, list[str]]
+) -> None:
+    prompt_id, (first, second) = prompt
+    path = f"/api/v1/prompts/{prompt_id}"
+    world.put(f"{path}/labels/production", json={"commitHash": first, "guarded": True})
+    passed = experiment(world, path, second, first)
+    experiment(world, path, second, first, verdict="failed")
+    member = member_of(Role.MEMBER)
+    page = f"{member.base}/prompts/{prompt_id}/labels"
+
+    member.open(f"{page}?label=production&version={second}&experiment={passed}")
+    choices = member.page.partition('<select id="experiment"')[2].partition("</select>")[0]
+    offered = re.findall(r'<option value="(\d*)"( selected)?>', choices)
+    member.send(page, label="production", version=second, experiment=str(passed))
+
+    assert offered == [("", ""), (str(passed), " selected")]
+    assert [label["commitHash"] for label in labels(world, prompt_id)] == [second]
 
 
 def test_a_label_is_deleted_after_asking(world: World, admin: Browser, prompt: tuple[int, list[str]]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.experiments import comment
-from app.experiments.summary import Json, baseline_of, cases_of, classes_of, cost, noticed, plain, reused
+from app.experiments.summary import Json, baseline_of, cases_of, classes_of, cost, name_of, noticed, plain, reused
 from app.formats import percent, plural, usd
 
 # Makes a text of others fit for where it is shown.
@@ -33,9 +33,13 @@ def sentence(experiment: Json) -> str:
 
 def advice(experiment: Json) -> str:
     """Return what to do next, as one line of plain text."""
-    classes = classes_of(experiment)
-    unsure = experiment["verdict"] == "passed" and classes["stable_fail"] + classes["flaky"]
-    return _ADVICE[experiment["verdict"] or experiment["status"]] + (_UNSURE if unsure else "")
+    told = _ADVICE[experiment["verdict"] or experiment["status"]]
+    if experiment["verdict"] != "passed":
+        return told
+    candidate, baseline, classes = experiment["candidate"], experiment["baseline"], classes_of(experiment)
+    if baseline and baseline["fingerprint"] == candidate["fingerprint"]:
+        told = f"There was nothing to compare: {name_of(candidate)} is the same as {name_of(baseline)}."
+    return told + (_UNSURE if classes["stable_fail"] + classes["flaky"] else "")
 
 
 def markdown(experiment: Json) -> str:

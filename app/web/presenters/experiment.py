@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,11 +14,13 @@ from app.errors import Invalid
 from app.experiments.report import advice, markdown, sentence
 from app.experiments.statistics import default_repeats
 from app.experiments.summary import Json, Total, baseline_of, name_of, ranked, reused, total_of
-from app.formats import plural, short
+from app.formats import percent, plural, short
 from app.models.prompt_versions import VersionHead
 from app.web.forms import Form
 
 DRAFT, LATEST, NONE = "draft", "latest", "none"
+# Test cases that a page shows, which is made anew each second while the experiment runs.
+CASES_MAX, CASES_MAX_RUNNING = 300, 50
 VERSIONS_MAX = 50
 FREQUENCIES = {"0.5": "every second time", "0.33": "one time in three", "0.2": "one in five", "0.1": "one in ten"}
 DETECTS = [
@@ -93,13 +96,18 @@ class ShownExperiment:
 
     @property
     def telling(self) -> list[Json]:
-        """The test cases to look at, those that newly fail first; all of them while it runs."""
+        """The test cases to look at, those that newly fail first; while it runs, also those that always passed."""
         return [case for case in ranked(self.found) if self.running or not _is_steady(case)]
 
     @property
     def steady(self) -> list[Json]:
         """The test cases that always passed, once it has ended."""
         return [case for case in ranked(self.found) if not self.running and _is_steady(case)]
+
+    @property
+    def shown_max(self) -> int:
+        """The number of test cases that are shown of each list."""
+        return CASES_MAX_RUNNING if self.running else CASES_MAX
 
     @property
     def started(self) -> datetime:
@@ -121,11 +129,10 @@ class ShownExperiment:
         return totals if self.found["models"] else []
 
     @property
-    def by_model(self) -> Iterator[tuple[str, list[Json]]]:
-        """Yield the name of each test case with its sides, in the order of `models`."""
+    def by_model(self) -> list[tuple[str, list[Json]]]:
+        """The name of each test case with its sides, in the order of `models`."""
         arms = [self.found["testCases"], *(model["testCases"] for model in self.found["models"])]
-        for cases in zip(*arms, strict=True):
-            yield cases[0]["name"], [case["candidate"] for case in cases]
+        return [(cases[0]["name"], [case["candidate"] for case in cases]) for cases in zip(*arms, strict=True)]
 
     @property
     def again(self) -> str:
@@ -209,6 +216,13 @@ def fields_of(form: Form) -> ExperimentFields:
 
 def fields_asked(query: Mapping[str, str]) -> ExperimentFields:
     return fields_of(Form({name: [value] for name, value in query.items()}))
+
+
+def detect_choices(chosen: str) -> list[tuple[str, str]]:
+    """Return the shares of failures to choose from, and the chosen one if it is another."""
+    if chosen in FREQUENCIES or not re.fullmatch(r"0\.\d{1,6}", chosen, re.ASCII):
+        return DETECTS
+    return [*DETECTS, (chosen, f"A step that fails {percent(float(chosen))} of the time")]
 
 
 def version_choices(versions: Sequence[VersionHead], chosen: str) -> list[tuple[str, str]]:

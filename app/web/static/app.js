@@ -43,7 +43,7 @@ function live(element) {
         for (const bar of element.querySelectorAll("progress")) bar.value = Math.max(bar.value, reached * bar.max || 0);
         enhance(element);
       }
-      if ("live" in fresh.dataset) again();
+      if (held || "live" in fresh.dataset) again();
     } catch { again(); }
   }, every);
   again();

@@ -64,7 +64,7 @@ class NewExperiment(PromptPage):
                 (presenter.NONE, "Nothing: each replay has to pass"),
                 *presenter.version_choices(versions, fields.baseline),
             ],
-            detects=presenter.DETECTS,
+            detects=presenter.detect_choices(fields.detect),
             cases=cases.entries,
             more_cases=cases.next_cursor is not None,
             models=model_choices(models, ""),

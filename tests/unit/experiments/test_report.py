@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.experiments.report import advice, markdown, sentence
 from app.experiments.summary import CLASSES
-from tests.support.experiments import case, experiment, side
+from tests.support.experiments import BASELINE, DRAFT, case, experiment, side
 
 VIOLATION = {
     "testCaseId": 2,
@@ -106,6 +106,14 @@ def test_a_passed_verdict_says_when_tests_guard_little() -> None:
     assert "Calibrate" not in advice(experiment(cases(2)))
 
 
+def test_a_candidate_that_is_its_baseline_is_told_apart() -> None:
+    same = {**DRAFT, "fingerprint": BASELINE["fingerprint"]}
+    said = "There was nothing to compare: the draft is the same as version 4f53a0b1."
+
+    assert advice(experiment(cases(2), candidate=same)) == said
+    assert advice(experiment(cases(2), candidate=same, verdict="inconclusive")).startswith("Start it again")
+
+
 def test_a_comment_lists_what_newly_fails_first_and_links_its_replays() -> None:
     written = markdown(experiment(WORSE, verdict="failed", pValue=0.004))
 
@@ -160,7 +168,11 @@ HOSTILE = st.text() | st.sampled_from(
 )
 SIDES = st.builds(lambda a, b, c: side(min(a, b), b, reused=c), *[st.integers(0, 30)] * 3)
 CONTENTS = st.fixed_dictionaries(
-    {"kind": st.sampled_from(["draft", "version", "overlay"]), "commitHash": st.none() | st.just("4f53a0b1" * 5)}
+    {
+        "kind": st.sampled_from(["draft", "version", "overlay"]),
+        "commitHash": st.none() | st.just("4f53a0b1" * 5),
+        "fingerprint": st.sampled_from("ab"),
+    }
 )
 CASES = st.lists(
     st.builds(case, st.integers(1, 5), HOSTILE, st.sampled_from([*CLASSES]), SIDES, SIDES),

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from app.errors import Invalid
 from app.web.forms import Form
-from app.web.presenters.experiment import DETECTS, ShownExperiment, fields_asked, fields_of
+from app.web.presenters.experiment import (
+    DETECTS,
+    ShownExperiment,
+    detect_choices,
+    fields_asked,
+    fields_of,
+)
 from tests.support.experiments import case, experiment, side
 
 HASH = "4f53a0b1" * 8
@@ -134,6 +140,16 @@ def test_any_text_in_a_field_of_numbers_is_a_number_or_invalid(text: str, name: 
     found = asked(Form({name: [text]}))
 
     assert isinstance(found, dict) or "Must be a" in found
+
+
+@pytest.mark.parametrize(("chosen", "offered"), [("0.5", 4), ("0.4", 5), ("2", 4), ("<b>", 4), ("0.4\n", 4)])
+def test_another_share_of_failures_is_offered_where_it_is_asked_for(chosen: str, offered: int) -> None:
+    assert len(detect_choices(chosen)) == offered
+
+
+def test_of_many_test_cases_the_first_are_shown() -> None:
+    running = ShownExperiment(experiment(status="running", verdict=None))
+    assert running.shown_max < ShownExperiment(experiment()).shown_max
 
 
 def test_what_must_not_slip_through_says_how_many_replays_it_takes() -> None:

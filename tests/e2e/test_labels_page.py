@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.deployment import ROOT, EmbeddedServer, environment
+from tests.support.deployment import EmbeddedServer
+from tests.support.documents import access, read_document, run_blocks, shell_blocks
 from tests.support.http_client import Client
 from tests.support.waiting import wait_until
 
-PAGE = (ROOT / "docs" / "labels.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.M | re.S)
+BLOCKS = shell_blocks(read_document("labels.md"))
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +37,7 @@ def variables(client: Client) -> dict[str, str]:
     wait_until(lambda: found(client, experiment)["finishedAt"], "the experiment", 60)
     assert found(client, experiment)["verdict"] == "passed"
     return {
-        "BASE_URL": client.base_url,
-        "API_KEY": client.api_key,
+        **access(client),
         "PROMPT_ID": str(made["prompt"]["id"]),
         "OLD": old,
         "NEW": new,
@@ -55,20 +53,11 @@ def found(client: Client, experiment_id: int) -> dict[str, Any]:
 def test_the_page_leads_from_a_first_label_to_a_guarded_one(
     client: Client, variables: dict[str, str], tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", "\n".join(BLOCKS)],
-        env=environment(tmp_path, variables),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    shown = run_blocks(BLOCKS, tmp_path, variables)
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "refused with exit code 1" in done.stdout
+    assert "refused with exit code 1" in shown
     old, new = variables["OLD"], variables["NEW"]
-    moves = re.findall(r"production\t(\w+)\t([^\t]*)\t(\w*)\t", done.stdout)
+    moves = re.findall(r"production\t(\w+)\t([^\t]*)\t(\w*)\t", shown)
     assert moves == [
         (old, "", ""),
         (old, f"0.1 {new}", ""),
@@ -77,5 +66,5 @@ def test_the_page_leads_from_a_first_label_to_a_guarded_one(
         (new, "", "guarded"),
         (old, "", "guarded"),
     ]
-    assert f'"commitHash":"{old}"' in done.stdout
+    assert f'"commitHash":"{old}"' in shown
     assert client.get(f"/api/v1/prompts/{variables['PROMPT_ID']}/labels/production").json()["guarded"]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.conversations import RecordedCall, RecordedTurn, export
-from tests.support.deployment import ROOT, EmbeddedServer, environment
+from tests.support.conversations import RecordedCall, RecordedTurn
+from tests.support.deployment import EmbeddedServer
+from tests.support.documents import access, read_document, record_session, run_blocks, shell_blocks
 
-PAGE = (ROOT / "docs" / "replays.md").read_text(encoding="utf-8")
-BLOCKS = [textwrap.dedent(block) for block in re.findall(r"^ *```sh\n(.*?)^ *```$", PAGE, re.M | re.S)]
-START_NS = 1_760_000_000_000_000_000
+BLOCKS = shell_blocks(read_document("replays.md"))
 
 CALL = RecordedCall("get_order", {"order_id": "4711"}, {"arrives": "Thursday"})
 TURN = RecordedTurn("Where is order 4711?", "It arrives on Thursday.", (CALL,))
@@ -40,43 +36,19 @@ def variables(server: EmbeddedServer) -> dict[str, str]:
     one, other = (
         client.post("/api/v1/prompts", {**body, "name": name}).json()["prompt"]["id"] for name in ("Shop", "Other")
     )
-    headers = {"Content-Type": "application/json"}
-    batch = export(one, "conversation", [TURN], start_ns=START_NS)
-    assert client.post("/api/public/otel/v1/traces", body=batch, headers=headers).status == 200
-    (session,) = client.get(f"/api/v1/prompts/{one}/logs?type=otel").json()["entries"]
-    return {
-        "BASE_URL": client.base_url,
-        "API_KEY": client.api_key,
-        "PROMPT_ID": str(one),
-        "OTHER_PROMPT_ID": str(other),
-        "SESSION_ID": session["id"],
-    }
-
-
-def run(blocks: list[str], home: Path, variables: dict[str, str]) -> str:
-    """What the blocks print in one shell, which stops where a command fails."""
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", "\n".join(blocks)],
-        env=environment(home, variables),
-        cwd=home,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    known = {"PROMPT_ID": str(one), "OTHER_PROMPT_ID": str(other), "SESSION_ID": record_session(client, one, TURN)}
+    return access(client) | known
 
 
 def test_the_page_leads_from_a_session_to_a_replay_and_to_files(
     server: EmbeddedServer, variables: dict[str, str], tmp_path: Path
 ) -> None:
     client = server.client()
-    made = run(BLOCKS[:1], tmp_path, variables)
+    made = run_blocks(BLOCKS[:1], tmp_path, variables)
     (case,) = client.get(f"/api/v1/prompts/{variables['PROMPT_ID']}/test-cases").json()["testCases"]
     known = variables | {"TEST_CASE_ID": str(case["id"])}
 
-    outputs = run(BLOCKS[1:], tmp_path, known)
+    outputs = run_blocks(BLOCKS[1:], tmp_path, known)
 
     assert '"never":true' in made.replace(" ", "")
     assert "PASSED       Where is my order? · 2 passed" in outputs

@@ -56,6 +56,7 @@ from app.services.runs.service import ACCEPTED_AT_ONCE, TURN_S, RunService
 from app.services.runs.usage import UsageService
 from app.services.traces.ingest import IngestService
 from app.services.traces.logs import LogService, SessionService
+from app.services.traces.versions import SessionComparison
 from app.shares import Quota, Turns
 from app.timestamps import Now
 from app.work.heartbeat import Heartbeat
@@ -120,6 +121,7 @@ class Services:
     replays: ReplayService
     retention: RetentionService
     runs: RunService
+    session_comparison: SessionComparison
     sessions: SessionService
     setup: SetupService
     sign_ins: SignInService

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Required, TypedDict, Unpack
 
 from sqlalchemy import Connection
 
@@ -167,6 +168,17 @@ class PromptPage:
     next_before_id: int | None
 
 
+class PromptQuery(TypedDict, total=False):
+    """The prompt and the version that are asked for, as `PromptService.get` takes them."""
+
+    project_id: Required[int]
+    prompt_id: Required[int]
+    productive: Required[bool]
+    commit_hash: str | None
+    by_label: ByLabel | None
+    epoch: bytes
+
+
 class PromptService:
     def __init__(
         self,
@@ -185,17 +197,7 @@ class PromptService:
             CACHED_CHARACTERS, on_lookup=cache_lookups(metrics, "renderings")
         )
 
-    def content(
-        self,
-        *,
-        project_id: int,
-        prompt_id: int,
-        productive: bool,
-        commit_hash: str | None = None,
-        by_label: ByLabel | None = None,
-        require_committed: bool = False,
-        epoch: bytes = b"",
-    ) -> PromptContent:
+    def content(self, *, require_committed: bool = False, **query: Unpack[PromptQuery]) -> PromptContent:
         """Return the content that runs: the version of the label or `commit_hash`, else the newest one, else the draft.
 
         Without `productive`, a label and `commit_hash` it is the draft.
@@ -203,15 +205,8 @@ class PromptService:
         `NotFound` for a prompt, version or label that is not there, and, with `require_committed`, for a productive use
         of a prompt that was never committed.
         """
-        view = self.get(
-            project_id=project_id,
-            prompt_id=prompt_id,
-            productive=productive,
-            commit_hash=commit_hash,
-            by_label=by_label,
-            epoch=epoch,
-        )
-        if require_committed and productive and view.content.commit_hash is None:
+        view = self.get(**query)
+        if require_committed and query["productive"] and view.content.commit_hash is None:
             raise NotFound("The prompt has no committed version: commit it, or send productive: false.")
         return view.content
 
@@ -249,26 +244,9 @@ class PromptService:
             self._heads.put(prompt_id, known, weight=1000 + len(head.assertion_value) + 500 * len(head.labels))
         return PromptView(head, content)
 
-    def render(
-        self,
-        *,
-        project_id: int,
-        prompt_id: int,
-        selections: Mapping[str, str],
-        productive: bool,
-        commit_hash: str | None = None,
-        by_label: ByLabel | None = None,
-        epoch: bytes = b"",
-    ) -> RenderedPrompt:
+    def render(self, *, selections: Mapping[str, str], **query: Unpack[PromptQuery]) -> RenderedPrompt:
         """Render the content; `selections` maps a placeholder's key to the name of one of its values."""
-        content = self.content(
-            project_id=project_id,
-            prompt_id=prompt_id,
-            productive=productive,
-            commit_hash=commit_hash,
-            by_label=by_label,
-            epoch=epoch,
-        )
+        content = self.content(**query)
         return RenderedPrompt(content, self._render(content, selections))
 
     def _remembered(

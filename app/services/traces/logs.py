@@ -28,8 +28,6 @@ from app.sessions.build import build_session
 from app.sessions.facts import TurnFacts, load
 from app.sessions.types import Turn, Usage
 
-# As many as the longest page of a log lists.
-COMPARED = 200
 _SESSION_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -60,14 +58,6 @@ class SessionSummary:
     errors: int
 
 
-@dataclass(slots=True)
-class VersionSessions:
-    """The number of sessions with turns of one version, and of those among them in which a span has an error."""
-
-    sessions: int = 0
-    with_errors: int = 0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionService:
     database: Database
@@ -86,20 +76,6 @@ class SessionService:
         for span in stored:
             traces[span.trace_id].append(span)
         return Session(session_id, row.prompt_id, row.conversation_id, build_session(traces.values()))
-
-    def by_version(self, *, project_id: int, prompt_id: int) -> dict[str, VersionSessions]:
-        """Count the newest `COMPARED` sessions by each version that their spans name, as the log lists it."""
-        with self.database.read() as connection:
-            head = prompts.find_head(connection, project_id=project_id, prompt_id=prompt_id)
-            require(head, "There is no such prompt.")
-            newest = sessions.list_sessions(connection, SessionRange(prompt_id), limit=COMPARED)
-            summaries = summarise(connection, newest)
-        found: dict[str, VersionSessions] = defaultdict(VersionSessions)
-        for summary in summaries:
-            for version in summary.prompt_versions:
-                found[version].sessions += 1
-                found[version].with_errors += summary.errors > 0
-        return found
 
 
 def session_key_of(session_id: str) -> bytes | None:

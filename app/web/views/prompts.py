@@ -94,7 +94,7 @@ class Versions(PromptPage):
             versions=self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id),
             labels=self.services.labels.list(project_id=visit.project_id, prompt_id=prompt_id),
             activity=self.services.overview.versions(prompt_id=prompt_id),
-            sessions=self.services.sessions.by_version(project_id=visit.project_id, prompt_id=prompt_id),
+            sessions=self.services.session_comparison.by_version(project_id=visit.project_id, prompt_id=prompt_id),
             replays={entry.commit_hash: entry for entry in history},
         )
 

@@ -15,7 +15,6 @@ from tests.support.api_routes import NOTHING
 from tests.support.world import World, new_world
 
 PROMPTS = "/api/v1/prompts"
-KEYS = [f"user {number}" for number in range(200)]
 
 
 @pytest.fixture
@@ -208,55 +207,6 @@ def test_an_erased_prompt_keeps_nothing_of_its_labels(world: World, path: str, h
     with world.container.database.write() as connection:
         assert delete_rows(connection, labels_table.label_versions, prompt_id=prompt_id) == 0
     assert world.get(f"{path}/labels").status_code == 404
-
-
-def test_a_split_gives_a_share_of_the_keys_another_version(world: World, path: str, hashes: list[str]) -> None:
-    moved(world, path, hashes[0])
-    split = moved(world, path, hashes[1], share=0.25)
-
-    assert split["commitHash"] == hashes[0]
-    assert split["split"] == {"commitHash": hashes[1], "share": 0.25}
-    got = [world.get(f"{path}?label=production&splitKey={key}").json["commitHash"] for key in KEYS]
-    assert 20 < got.count(hashes[1]) < 80
-    assert set(got) == set(hashes[:2])
-
-
-def test_a_key_gets_the_same_version_everywhere(world: World, path: str, hashes: list[str]) -> None:
-    moved(world, path, hashes[0])
-    moved(world, path, hashes[1], share=0.5)
-    body = {"label": "production", "placeholders": {}}
-
-    for key in KEYS[:8]:
-        by_get = world.get(f"{path}?label=production&splitKey={key}").json["commitHash"]
-        run = {"id": int(path.rpartition("/")[2]), "question": "?", "label": "production", "memoryKey": key}
-        run_id = world.post(f"{PROMPTS}/run", json=run).headers["X-Run-Id"]
-        assert {
-            world.post(f"{path}/render", json=body | {"splitKey": key}).json["commitHash"],
-            world.post(f"{path}/render", json=body | {"memoryKey": key, "splitKey": "another"}).json["commitHash"],
-            world.get(f"{path}?label=production&memoryKey={key}").json["commitHash"],
-            world.get(f"/api/v1/runs/{run_id}").json["commitHash"],
-        } == {by_get}
-
-
-def test_without_a_key_a_split_label_gives_its_own_version(world: World, path: str, hashes: list[str]) -> None:
-    moved(world, path, hashes[0])
-    moved(world, path, hashes[1], share=0.999999)
-
-    assert world.get(f"{path}?label=production").json["commitHash"] == hashes[0]
-    assert world.post(f"{path}/render", json={"label": "production", "splitKey": ""}).json["commitHash"] == hashes[0]
-
-
-def test_a_move_of_the_whole_label_ends_its_split(world: World, path: str, hashes: list[str]) -> None:
-    moved(world, path, hashes[0])
-    moved(world, path, hashes[1], share=0.5)
-    assert moved(world, path, hashes[0])["split"] is None
-    moved(world, path, hashes[1], share=0.5)
-    assert moved(world, path, hashes[1])["split"] is None
-
-
-def test_a_label_that_points_nowhere_can_not_be_split(world: World, path: str, hashes: list[str]) -> None:
-    assert put(world, path, hashes[0], share=0.5).status_code == 409
-    assert world.get(f"{path}/labels").json == {"labels": []}
 
 
 def test_the_number_of_labels_is_bounded(world: World, path: str, hashes: list[str]) -> None:

@@ -127,6 +127,17 @@ def test_a_difference_is_one_that_patch_applies(tmp_path: Path) -> None:
     assert (tmp_path / "old").read_bytes() == files.format_file(new).encode()
 
 
+@pytest.mark.parametrize("lines", [3, 20_000], ids=["compared", "replaced as a whole"])
+def test_texts_of_many_equal_lines_have_a_difference_that_patch_applies(tmp_path: Path, lines: int) -> None:
+    old, new = (files.parse(FRONT + "".join(f"{n * step % 199}\n" for n in range(lines))) for step in (3, 7))
+    (tmp_path / "old").write_bytes(files.format_file(old).encode())
+    patch = "".join(files.difference(old, new, "old", "old")).encode()
+
+    subprocess.run(["git", "apply", "-p0", "-"], input=patch, cwd=tmp_path, check=True)
+
+    assert (tmp_path / "old").read_bytes() == files.format_file(new).encode()
+
+
 def test_a_long_text_is_given_back() -> None:
     text = "Ein längerer Text.\r\n😀 " * 10_000
 

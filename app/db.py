@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from typing import Any, TypeVar
 
 import structlog
@@ -68,8 +70,19 @@ class Database:
         self.is_sqlite = engine.dialect.name == "sqlite"
         # SQLite has one writer: waiting in line here is fair, waiting in its busy handler is not.
         self._writer = threading.RLock()
+        self._line: AbstractContextManager[object] = nullcontext()
         # Its transactions lock SQLite for writing from their start; on MySQL it is the engine itself.
         self.exclusive_engine = engine.execution_options(begin="BEGIN IMMEDIATE")
+
+    @cached_property
+    def background(self) -> Database:
+        """The same database for work that nobody waits for.
+
+        On SQLite its changes wait for each other first, so that only one of them at a time waits together with others.
+        """
+        behind = copy.copy(self)
+        behind._line = threading.RLock()
+        return behind
 
     def connections(self) -> dict[str, int]:
         """Count the connections of this process that are in use and that are idle."""
@@ -96,7 +109,7 @@ class Database:
             with translated(), self._connected(self.engine) as connection, connection.begin():
                 yield connection
             return
-        with self._writer, translated(), self.exclusive_engine.begin() as connection:
+        with self._line, self._writer, translated(), self.exclusive_engine.begin() as connection:
             yield connection
 
     def _connected(self, engine: Engine) -> Connection:

@@ -187,4 +187,9 @@ def _add_calls(parts: Parts, backends: Backends) -> None:
     parts.make(Turns, quota=Quota.of(ACCEPTED_AT_ONCE, settings.organization_share), timeout_s=TURN_S)
     parts.make(Heartbeat, table=RUN_WORK, every_s=HEARTBEAT_S)
     parts.make(Caller, timeout_s=settings.run_call_s)
-    parts.make(ReplayPlayer, call_timeout_s=settings.run_call_s, stopping=lambda: backends.broker.stopping)
+    parts.make(
+        ReplayPlayer,
+        database=backends.database.background,
+        call_timeout_s=settings.run_call_s,
+        stopping=lambda: backends.broker.stopping,
+    )

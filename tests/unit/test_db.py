@@ -1,6 +1,8 @@
 """A database that hangs holds all connections: one caller at a time waits for one, and its time-out is counted."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,23 @@ def test_a_change_of_one_statement_is_kept(database: Database) -> None:
 
     with database.read() as connection:
         assert connection.scalar(text("SELECT count(*) FROM t")) == 1
+
+
+def test_changes_in_the_background_let_others_go_first(database: Database) -> None:
+    order: list[str] = []
+    waiting = threading.Semaphore(0)
+
+    def change(of: Database, name: str) -> None:
+        waiting.release()
+        with of.write():
+            order.append(name)
+
+    with ThreadPoolExecutor(21) as pool, database.write():
+        for _ in range(20):
+            pool.submit(change, database.background, "background")
+        for _ in range(20):
+            waiting.acquire()
+        pool.submit(change, database, "run")
+        waiting.acquire()
+    assert len(order) == 21
+    assert order.index("run") < 10

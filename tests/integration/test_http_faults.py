@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support.backends import EMBEDDED_BACKEND
 from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.waiting import LOOPBACK
 
@@ -48,6 +49,7 @@ def head(backend: Backend, *lines: str, method: str = "POST", path: str = PROMPT
     return "\r\n".join([f"{method} {path} HTTP/1.1", *known, *lines, "", ""]).encode()
 
 
+@EMBEDDED_BACKEND
 @pytest.mark.parametrize(
     ("path", "size", "headers", "status"),
     [
@@ -82,12 +84,14 @@ def test_a_connection_outlives_a_refused_body(backend: Backend) -> None:
     connection.close()
 
 
+@EMBEDDED_BACKEND
 def test_a_refused_body_that_never_comes_is_not_waited_for(backend: Backend) -> None:
     status, _, body = say(backend, head(backend, "Content-Length: 99999999"))
 
     assert (status, set(json.loads(body))) == (413, {"error"})
 
 
+@EMBEDDED_BACKEND
 @pytest.mark.parametrize("chunks", [b"zz\r\nabc\r\n0\r\n\r\n", b"2\r\nabc\r\n0\r\n\r\n", b"-1\r\n\r\n"])
 @pytest.mark.parametrize("path", [PROMPTS, RUN, TRACES])
 def test_broken_chunks_are_the_callers_fault(backend: Backend, path: str, chunks: bytes) -> None:
@@ -97,6 +101,7 @@ def test_broken_chunks_are_the_callers_fault(backend: Backend, path: str, chunks
     assert "can't be read to its end" in json.loads(body)["error"]
 
 
+@EMBEDDED_BACKEND
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
@@ -153,6 +158,7 @@ def test_the_next_request_of_a_connection_is_understood_whatever_became_of_a_bod
         assert "prompts" in json.loads(heard(connection)[2])
 
 
+@EMBEDDED_BACKEND
 @pytest.mark.parametrize("path", [PROMPTS, RUN, TRACES, f"{PROMPTS}/1/render"])
 @pytest.mark.parametrize("body", ["Content-Length: 10\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n5\r\n{}"])
 def test_who_hangs_up_in_the_middle_of_a_body_changes_nothing_and_the_connection_ends(

@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.replays.experimenting import case
 from tests.integration.replays.recording import prompt
+from tests.support.backends import SQLITE_CONTAINER
 from tests.support.world import World, new_world
 
 HASH = "0" * 64
@@ -51,6 +52,7 @@ def prompt_id(world: World) -> int:
     return prompt_id
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(("body", "path"), BAD)
 def test_a_bad_field_is_named(world: World, prompt_id: int, body: dict[str, Any], path: str) -> None:
     refused = world.post(f"/api/v1/prompts/{prompt_id}/experiments", json=body)

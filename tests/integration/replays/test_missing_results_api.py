@@ -25,6 +25,7 @@ from tests.integration.replays.shop import (
     shop,
     shop_case,
 )
+from tests.support.backends import SQLITE_CONTAINER
 from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.world import World
 
@@ -44,6 +45,7 @@ def produced(replay: dict[str, Any]) -> list[tuple[str, str]]:
     return [(each["name"], each["answeredBy"]) for each in [*steps, *extra] if each]
 
 
+@SQLITE_CONTAINER
 def test_by_default_the_model_is_told_that_the_tool_is_unavailable(world: World, upstream: Upstream) -> None:
     case = shop_case(world, (SEEN,))
     upstream.script(calls(OTHER), calls(LOOK_UP), SEEN_ANSWER)
@@ -54,6 +56,7 @@ def test_by_default_the_model_is_told_that_the_tool_is_unavailable(world: World,
     assert (replay["status"], produced(replay)) == ("passed", [("get_order", "recording"), ("get_order", "none")])
 
 
+@SQLITE_CONTAINER
 def test_stop_ends_the_replay(world: World, upstream: Upstream) -> None:
     case = shop_case(world, (SEEN,), onMissing="stop")
     upstream.script(calls(OTHER))
@@ -63,6 +66,7 @@ def test_stop_ends_the_replay(world: World, upstream: Upstream) -> None:
     assert (replay["status"], replay["stopReason"]) == ("failed", "missing_result")
 
 
+@SQLITE_CONTAINER
 def test_nearest_takes_the_next_recorded_result_for_a_read_and_never_for_a_write(
     world: World, upstream: Upstream
 ) -> None:
@@ -88,6 +92,7 @@ def test_a_static_result_is_the_one_of_the_test_case(world: World, upstream: Ups
     assert (replay["status"], produced(replay)) == ("passed", [("get_order", "recording"), ("get_order", "static")])
 
 
+@SQLITE_CONTAINER
 def test_static_without_a_result_is_an_error(world: World, upstream: Upstream) -> None:
     case = shop_case(world, (SEEN,), onMissing="static")
     upstream.script(calls(OTHER), calls(LOOK_UP), SEEN_ANSWER)
@@ -96,6 +101,7 @@ def test_static_without_a_result_is_an_error(world: World, upstream: Upstream) -
     assert answered(upstream) == UNAVAILABLE
 
 
+@SQLITE_CONTAINER
 def test_a_write_with_a_static_result_may_be_extra_where_that_is_allowed(world: World, upstream: Upstream) -> None:
     case = shop_case(world)
     change(world, case, tools={"refund": {"extra": "allow", "onMissing": "static", "result": "ok"}})
@@ -106,6 +112,7 @@ def test_a_write_with_a_static_result_may_be_extra_where_that_is_allowed(world: 
     assert (replay["status"], replay["violations"]) == ("passed", [])
 
 
+@SQLITE_CONTAINER
 def test_simulate_asks_the_judges_model_and_is_marked(world: World, upstream: Upstream) -> None:
     case = shop_case(world, (SEEN,), onMissing="simulate")
     upstream.script(calls(OTHER), Reply(text='{"total": 7}'), calls(LOOK_UP), SEEN_ANSWER)
@@ -120,6 +127,7 @@ def test_simulate_asks_the_judges_model_and_is_marked(world: World, upstream: Up
     assert replay["judgeTokens"]["total"] > 0
 
 
+@SQLITE_CONTAINER
 def test_simulate_needs_a_model_with_a_credential(world: World) -> None:
     prompt_id = prompt(world, "demo-agent", languageModelConfig={"tools": TOOLS})
     case = shop_case(world, (SEEN,), prompt_id, onMissing="simulate")
@@ -129,6 +137,7 @@ def test_simulate_needs_a_model_with_a_credential(world: World) -> None:
     assert (refused.status_code, refused.json["error"].startswith("judge: ")) == (400, True)
 
 
+@SQLITE_CONTAINER
 def test_a_read_of_another_turn_is_borrowed(world: World, upstream: Upstream) -> None:
     case = shop_case(world, (SEEN, RecordedTurn("Thanks!", "You are welcome.")))
     upstream.script(calls(LOOK_UP), SEEN_ANSWER, calls(LOOK_UP), Reply(text="You are welcome."))
@@ -139,6 +148,7 @@ def test_a_read_of_another_turn_is_borrowed(world: World, upstream: Upstream) ->
     assert answered(upstream, 3) == {"total": 20}
 
 
+@SQLITE_CONTAINER
 def test_a_write_of_another_turn_is_never_borrowed(world: World, upstream: Upstream) -> None:
     case = shop_case(world, (REFUNDED, RecordedTurn("Thanks!", "You are welcome.")))
     upstream.script(calls(LOOK_UP), calls(PAY_BACK), ANSWER, calls(PAY_BACK), Reply(text="You are welcome."))
@@ -149,6 +159,7 @@ def test_a_write_of_another_turn_is_never_borrowed(world: World, upstream: Upstr
     assert answered(upstream, 4) == UNAVAILABLE
 
 
+@SQLITE_CONTAINER
 def test_a_search_in_other_words_gets_the_recorded_result(world: World, upstream: Upstream) -> None:
     search = tool("search_policy", "query")
     recorded = RecordedCall("search_policy", {"query": "how long do refunds take"}, {"days": 5})
@@ -162,6 +173,7 @@ def test_a_search_in_other_words_gets_the_recorded_result(world: World, upstream
     assert (replay["status"], produced(replay)) == ("passed", [("search_policy", "recording")])
 
 
+@SQLITE_CONTAINER
 def test_free_text_that_a_write_takes_may_be_worded_anew_and_must_keep_its_values(
     world: World, upstream: Upstream
 ) -> None:
@@ -182,6 +194,7 @@ def test_free_text_that_a_write_takes_may_be_worded_anew_and_must_keep_its_value
     assert kinds(wrong) == kinds(sent(body, "eve@example.org")) == [("unanswered_write", "send_mail", 0)]
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize("setting", ["nearest", "simulate"])
 def test_an_effect_that_becomes_a_write_makes_a_rule_for_reads_mean_error(
     world: World, upstream: Upstream, setting: str

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integration.replays.recording import HOT, make_case, prompt, record
+from tests.support.backends import SQLITE_CONTAINER
 from tests.support.conversations import RecordedTurn
 from tests.support.world import World, new_world
 
@@ -88,6 +89,7 @@ def test_what_turns_recorded_of_their_prompt_is_kept(world: World, prompt_id: in
     )
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -160,6 +162,7 @@ def test_a_test_case_written_by_hand_is_one_question_and_one_answer(world: World
     assert [(step["kind"], step["text"]) for step in turn["steps"]] == [("answer", "2")]
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(
     ("body", "path"),
     [
@@ -273,6 +276,7 @@ def test_importing_again_changes_the_test_case_of_that_name(world: World, prompt
     assert world.count("test_cases") == 1
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(
     ("change", "path"),
     [

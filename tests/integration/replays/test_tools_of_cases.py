@@ -9,6 +9,7 @@ import pytest
 from tests.fakes.upstream import Upstream
 from tests.integration.replays.recording import replayed, tool
 from tests.integration.replays.shop import ANSWER, LOOK_UP, PAY_BACK, TOOLS, calls, change, set_tools, shop, shop_case
+from tests.support.backends import SQLITE_CONTAINER
 from tests.support.world import World
 
 ANNOTATED = tool("refund", "id") | {"annotations": {"readOnlyHint": False, "destructiveHint": True}}
@@ -91,6 +92,7 @@ def test_matchers_without_options_read_back_as_their_names(world: World) -> None
     assert changed["tools"]["refund"]["arguments"] == matchers | {"/body": "facts"}
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -166,6 +168,7 @@ def test_effects_and_annotations_of_a_prompt_are_part_of_its_version_and_stay_he
     assert "nnotations" not in str(offered)
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(
     ("extra", "path"),
     [

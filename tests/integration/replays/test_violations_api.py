@@ -29,6 +29,7 @@ from tests.integration.replays.shop import (
     shop,
     shop_case,
 )
+from tests.support.backends import SQLITE_CONTAINER
 from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.world import World
 
@@ -60,6 +61,7 @@ def test_violations_stand_in_the_entries_of_lists(world: World, upstream: Upstre
     assert (passed["violations"], len(failed["violations"])) == ([], 1)
 
 
+@SQLITE_CONTAINER
 def test_a_refund_of_another_order_is_not_answered_with_the_recorded_one(world: World, upstream: Upstream) -> None:
     case = shop_case(world)
     upstream.script(calls(LOOK_UP), calls(("refund", {"id": "B-2"})), ANSWER)
@@ -71,6 +73,7 @@ def test_a_refund_of_another_order_is_not_answered_with_the_recorded_one(world: 
     assert replay["turns"][0]["steps"][1]["actual"]["answeredBy"] == "none"
 
 
+@SQLITE_CONTAINER
 def test_a_refund_a_turn_later_is_extra(world: World, upstream: Upstream) -> None:
     case = shop_case(world, (REFUNDED, SEEN))
     upstream.script(calls(LOOK_UP), calls(PAY_BACK), ANSWER)
@@ -79,6 +82,7 @@ def test_a_refund_a_turn_later_is_extra(world: World, upstream: Upstream) -> Non
     assert kinds(replayed(world, case["id"])) == [("extra_write", "refund", 1)]
 
 
+@SQLITE_CONTAINER
 def test_extra_reads_are_shown_and_fail_only_where_the_test_case_says_so(world: World, upstream: Upstream) -> None:
     case = shop_case(world)
     script = (calls(LOOK_UP, LOOK_UP), calls(PAY_BACK), ANSWER)
@@ -94,6 +98,7 @@ def test_extra_reads_are_shown_and_fail_only_where_the_test_case_says_so(world: 
     assert (forbidden["status"], kinds(forbidden)) == ("failed", [("extra_read", "get_order", 0)])
 
 
+@SQLITE_CONTAINER
 def test_a_tool_that_must_never_be_called_is_told_first(world: World, upstream: Upstream) -> None:
     case = shop_case(world)
     change(world, case, tools={"refund": {"never": True, "maxCalls": 0}})
@@ -102,6 +107,7 @@ def test_a_tool_that_must_never_be_called_is_told_first(world: World, upstream: 
     assert kinds(replayed(world, case["id"])) == [("never", "refund", 0)]
 
 
+@SQLITE_CONTAINER
 def test_more_calls_than_the_test_case_allows_are_one_violation(world: World, upstream: Upstream) -> None:
     case = shop_case(world, (SEEN, SEEN))
     change(world, case, tools={"get_order": {"maxCalls": 1}})
@@ -113,6 +119,7 @@ def test_more_calls_than_the_test_case_allows_are_one_violation(world: World, up
     assert (replay["status"], kinds(replay)) == ("failed", [("max_calls", "get_order", 1)])
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(
     ("order", "found"),
     [("effects", [("order", "refund", 0)]), ("any", []), ("in_order", [])],
@@ -132,6 +139,7 @@ def test_a_refund_before_what_was_read_first_breaks_the_order(
     assert replay["status"] == ("passed" if order == "any" else "failed")
 
 
+@SQLITE_CONTAINER
 def test_reads_that_were_asked_for_together_may_come_in_any_order(world: World, upstream: Upstream) -> None:
     prompt_id = shop(world)
     session_id = record_exchanges(world, prompt_id, "Refund A-1.", [[POLICY, ORDER], [REFUND]], ANSWER.text or "")
@@ -141,6 +149,7 @@ def test_reads_that_were_asked_for_together_may_come_in_any_order(world: World, 
     assert replayed(world, case["id"])["status"] == "passed"
 
 
+@SQLITE_CONTAINER
 def test_a_draft_that_lost_a_tool_that_was_called_fails_by_it(world: World, upstream: Upstream) -> None:
     prompt_id = shop(world)
     case = shop_case(world, prompt_id=prompt_id)
@@ -158,6 +167,7 @@ def test_a_draft_that_lost_a_tool_that_was_called_fails_by_it(world: World, upst
     assert allowed["violations"] == []
 
 
+@SQLITE_CONTAINER
 def test_a_draft_that_lost_all_its_tools_does_not_get_them_from_the_recording(world: World, upstream: Upstream) -> None:
     prompt_id = shop(world)
     case = shop_case(world, prompt_id=prompt_id)
@@ -176,6 +186,7 @@ def offered(upstream: Upstream) -> list[str]:
     return [each["function"]["name"] for each in upstream.requests[0].body.get("tools", ())]
 
 
+@SQLITE_CONTAINER
 def test_a_tool_that_was_added_is_offered_and_one_that_was_only_offered_may_go(
     world: World, upstream: Upstream
 ) -> None:
@@ -191,6 +202,7 @@ def test_a_tool_that_was_added_is_offered_and_one_that_was_only_offered_may_go(
     assert (replay["status"], replay["violations"], replay["drift"]["tools"]) == ("passed", [], ["get_policy"])
 
 
+@SQLITE_CONTAINER
 def test_a_tool_that_the_agent_left_out_when_it_was_recorded_is_left_out_again(
     world: World, upstream: Upstream
 ) -> None:
@@ -204,6 +216,7 @@ def test_a_tool_that_the_agent_left_out_when_it_was_recorded_is_left_out_again(
     assert offered(upstream) == ["get_order", "refund"]
 
 
+@SQLITE_CONTAINER
 def test_a_prompt_that_never_had_tools_offers_the_recorded_definitions(world: World, upstream: Upstream) -> None:
     prompt_id = shop(world, ())
     turn = RecordedTurn(*_texts(REFUNDED), (ORDER, REFUND), offered=(TOOLS[0], TOOLS[2]))  # type: ignore[arg-type]
@@ -219,6 +232,7 @@ def test_a_prompt_that_never_had_tools_offers_the_recorded_definitions(world: Wo
     )
 
 
+@SQLITE_CONTAINER
 def test_names_alone_are_not_offered_and_are_told_as_drift(world: World, upstream: Upstream) -> None:
     turn = RecordedTurn(*_texts(REFUNDED), (ORDER, REFUND), offered=("get_order", "refund"))
     case = shop_case(world, (turn,), shop(world, ()))
@@ -230,6 +244,7 @@ def test_names_alone_are_not_offered_and_are_told_as_drift(world: World, upstrea
     assert replay["drift"]["tools"] == ["get_order", "refund"]
 
 
+@SQLITE_CONTAINER
 def test_a_violation_fails_a_replay_that_needs_review(world: World, upstream: Upstream) -> None:
     manual = {"turn": 0, "step": 2, "check": {"answer": "manual"}}
     case = shop_case(world, steps=[manual])
@@ -243,6 +258,7 @@ def test_a_violation_fails_a_replay_that_needs_review(world: World, upstream: Up
     assert decided["turns"][0]["steps"][2]["decidedBy"] == "person"
 
 
+@SQLITE_CONTAINER
 def test_violations_and_a_reason_to_stop_may_both_be_there(world: World, upstream: Upstream) -> None:
     case = shop_case(world, onMissing="stop")
     upstream.script(calls(("refund", {"id": "B-2"})))
@@ -252,6 +268,7 @@ def test_violations_and_a_reason_to_stop_may_both_be_there(world: World, upstrea
     assert (kinds(replay), replay["stopReason"]) == ([("unanswered_write", "refund", 0)], "missing_result")
 
 
+@SQLITE_CONTAINER
 def test_an_extra_write_that_is_allowed_is_answered_again(world: World, upstream: Upstream) -> None:
     case = shop_case(world)
     change(world, case, tools={"refund": {"extra": "allow"}})

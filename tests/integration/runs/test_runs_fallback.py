@@ -7,6 +7,7 @@ from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
 from tests.integration.runs.test_runs_streaming import events, said, stream
+from tests.support.backends import SQLITE_CONTAINER
 from tests.support.counting import Since
 
 FIRST, SECOND = MODELS["OPENAI"], MODELS["ANTHROPIC"]
@@ -18,6 +19,7 @@ def prompt_id(world):
     return prompt(world, model=FIRST, fallbackModelName=SECOND)
 
 
+@SQLITE_CONTAINER
 def test_the_first_model_answers_while_it_can(world, upstream, prompt_id):
     answer = run(world, prompt_id)
 
@@ -37,6 +39,7 @@ def test_the_second_answers_when_the_first_fails_and_the_answer_and_the_record_s
     assert "No luck" in found["fallback"]["firstError"]
 
 
+@SQLITE_CONTAINER
 def test_it_is_counted_under_the_model_that_answered(world, upstream, prompt_id):
     upstream.script(DOWN, Reply(text="From the second."))
     counted = Since(world, RUNS)
@@ -45,6 +48,7 @@ def test_it_is_counted_under_the_model_that_answered(world, upstream, prompt_id)
     assert counted.moved() == {(SECOND, "ok"): 1}
 
 
+@SQLITE_CONTAINER
 def test_it_costs_what_the_model_that_answered_costs(world, upstream, prompt_id):
     upstream.script(DOWN, Reply(text="one two three"))
     fallen = run(world, prompt_id)
@@ -56,6 +60,7 @@ def test_it_costs_what_the_model_that_answered_costs(world, upstream, prompt_id)
     assert fallen.json["cost"]["total"] > 0
 
 
+@SQLITE_CONTAINER
 def test_a_first_model_that_never_answers_leaves_time_for_the_second(world, upstream, prompt_id, monkeypatch):
     monkeypatch.setattr("app.services.runs.execution.FIRST_SHARE", 0.001)
     upstream.script(Reply(hang=True), Reply(text="In time."))
@@ -63,12 +68,14 @@ def test_a_first_model_that_never_answers_leaves_time_for_the_second(world, upst
     assert run(world, prompt_id).json["answer"] == "In time."
 
 
+@SQLITE_CONTAINER
 def test_a_vendor_without_a_credential_is_a_failure_too(world):
     prompt_id = prompt(world, model=MODELS["DEEPSEEK"], fallbackModelName=FIRST)
 
     assert run(world, prompt_id).json["model"]["name"] == FIRST
 
 
+@SQLITE_CONTAINER
 def test_when_both_fail_the_error_has_the_words_of_each(world, upstream, prompt_id):
     upstream.script(Reply(status=400, message="First words"), Reply(status=400, message="Last words"))
     answer = run(world, prompt_id)
@@ -79,6 +86,7 @@ def test_when_both_fail_the_error_has_the_words_of_each(world, upstream, prompt_
     assert record(world, answer)["languageModel"]["name"] == FIRST
 
 
+@SQLITE_CONTAINER
 def test_an_answer_that_cannot_be_used_is_no_failure(world, upstream, prompt_id):
     upstream.script(Reply(refusal="No."))
     answer = run(world, prompt_id)
@@ -87,6 +95,7 @@ def test_an_answer_that_cannot_be_used_is_no_failure(world, upstream, prompt_id)
     assert len(upstream.requests) == 1
 
 
+@SQLITE_CONTAINER
 def test_a_stream_goes_on_with_the_second_before_the_first_has_said_anything(world, upstream, prompt_id):
     upstream.script(DOWN, Reply(text="From the second."))
     found = events(stream(world, prompt_id))
@@ -95,6 +104,7 @@ def test_a_stream_goes_on_with_the_second_before_the_first_has_said_anything(wor
     assert (found[-1][0], found[-1][2]["fallback"]) == ("done", True)
 
 
+@SQLITE_CONTAINER
 def test_a_stream_that_has_begun_is_never_begun_again(world, upstream, prompt_id):
     upstream.script(Reply(text="one two three four five", cut=True, cut_after=4), Reply(text="never"))
     found = events(stream(world, prompt_id))
@@ -129,6 +139,7 @@ def test_the_second_model_is_part_of_drafts_and_versions(world, prompt_id):
     assert restored.json["fallbackModelName"] == SECOND
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -6,6 +6,7 @@ import pytest
 
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
+from tests.support.backends import SQLITE_CONTAINER
 from tests.support.world import new_world
 
 TEXT = base64.b64encode(b"hello").decode()
@@ -15,6 +16,7 @@ def file(**fields):
     return {"files": [{"fileName": "f", "contentType": "text/plain", "base64": TEXT, **fields}]}
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -57,6 +59,7 @@ def test_what_is_missing_is_named(world):
     assert "question: Missing data for required field." in answer.json["error"]
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(
     ("model", "media_type", "message"),
     [

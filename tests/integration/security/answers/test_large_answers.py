@@ -12,7 +12,10 @@ from tests.integration.replays.recording import prompt as prompt_with_tools
 from tests.integration.replays.recording import record as record_session
 from tests.integration.runs.asking import prompt, record, run
 from tests.integration.runs.test_runs_streaming import events, stream
+from tests.support.backends import SQLITE_CONTAINER
 
+# No answer that is too large gets as far as a database.
+pytestmark = SQLITE_CONTAINER
 UNREAD = "was not read to its end"
 BOMB = gzip.compress(b'{"choices": "' + bytes(314_000_000) + b'"}')
 LARGE = b'{"choices": "' + b"x" * (ANSWER_BYTES + 1) + b'"}'

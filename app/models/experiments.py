@@ -150,9 +150,8 @@ _ROW = (
 )
 _LINK = {name: _L[name] for name in ("arm", "test_case_id", "ordinal", "replay_id", "reused")}
 _COUNTS = ("attempts", "prompt_tokens", "completion_tokens", "prompt_cost_usd", "completion_cost_usd")
-_FOUND = {name: func.coalesce(_R[name], 0) for name in _COUNTS} | {
-    "violated": func.coalesce(type_coerce(_R.violations, Text) != "[]", False)
-}
+_VIOLATED = func.coalesce(type_coerce(_R.violations, Text) != "[]", False)
+_FOUND = {name: func.coalesce(_R[name], 0) for name in _COUNTS} | {"violated": _VIOLATED}
 _PLAYED = (
     select(*columns_of(PlayedRow, replays, **_LINK, **_FOUND))
     .select_from(experiment_replays)
@@ -203,6 +202,16 @@ def unfinished_of_replay(connection: Connection, *, replay_id: int) -> list[int]
     """Return the ids of the unfinished experiments that a replay belongs to."""
     linked = select(_L.experiment_id).where(_L.replay_id == replay_id)
     return list(connection.scalars(select(_E.id).where(_E.id.in_(linked), _E.status.in_(UNFINISHED)).order_by(_E.id)))
+
+
+def is_violated(connection: Connection, *, replay_id: int) -> bool:
+    return connection.scalar(select(_R.id).where(_R.id == replay_id, _VIOLATED)) is not None
+
+
+def count_in_work(connection: Connection, *, experiment_id: int) -> int:
+    """Count an experiment's replays that have not ended."""
+    linked = select(func.count()).join(replays, _R.id == _L.replay_id)
+    return int(connection.scalars(linked.where(_L.experiment_id == experiment_id, _R.status.in_(UNFINISHED))).one())
 
 
 def unfinished_behind(connection: Connection) -> list[int]:

@@ -34,6 +34,8 @@ log = structlog.get_logger(__name__)
 
 # Replays of one experiment that wait or are played at once, so that others get their turn between them.
 IN_WORK_MAX = 32
+# With so many of them left more are added.
+REFILLED_AT = 16
 # More than the rounds of any experiment; beyond it the clock goes on.
 STEPS_AT_ONCE = 300
 WAIT_S = 60.0
@@ -75,10 +77,18 @@ class ExperimentAdvancer:
         return self._together(experiment_id)
 
     def replay_ended(self, replay_id: int) -> list[int]:
-        """Advance the experiments that a replay belongs to; returns the ids of the replays to send."""
+        """Advance the experiments that wait for a replay; returns the ids of the replays to send.
+
+        While many others are in work nobody waits for it, unless it has a violation.
+        """
         with self.database.read() as connection:
-            ids = experiments.unfinished_of_replay(connection, replay_id=replay_id)
-        return [each for experiment_id in ids for each in self.advance(experiment_id)]
+            waiting = [
+                experiment_id
+                for experiment_id in experiments.unfinished_of_replay(connection, replay_id=replay_id)
+                if experiments.count_in_work(connection, experiment_id=experiment_id) <= REFILLED_AT
+                or experiments.is_violated(connection, replay_id=replay_id)
+            ]
+        return [each for experiment_id in waiting for each in self.advance(experiment_id)]
 
     def behind(self) -> list[int]:
         """Return the ids of the unfinished experiments that somebody has to advance."""

@@ -1,4 +1,4 @@
-"""Follows an experiment until it ends. Its row tells that something has changed, whichever process changed it."""
+"""Follows an experiment until it ends. Its rows tell that something has changed, whichever process changed it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from app.models.experiments import ExperimentRow
-from app.services.experiments.service import ExperimentService, ExperimentView
+from app.services.experiments.service import ExperimentService, ExperimentView, Progress
 
-# The pause between two looks at the row; many times as long as the last view took to read, where that is longer.
+# The pause between two looks at the rows; many times as long as the last view took to read, where that is longer.
 PAUSE_S = 1.0
 PAUSES = 10
 SILENCE_S = 10.0
@@ -31,12 +30,12 @@ class ExperimentFollower:
         None stands for a while without a change. Raises `NotFound` when it is removed meanwhile.
         """
         until = self.monotonic() + self.longest_s
-        seen: tuple[object, ...] | None = None
+        seen: Progress | None = None
         silent_since, pause_s = self.monotonic(), self.pause_s
         while self.monotonic() < until:
-            row = self.experiments.row(project_id=project_id, experiment_id=experiment_id)
-            if _state(row) != seen:
-                seen, began = _state(row), self.monotonic()
+            progress = self.experiments.progress(project_id=project_id, experiment_id=experiment_id)
+            if progress != seen:
+                seen, began = progress, self.monotonic()
                 view = self.experiments.get(project_id=project_id, experiment_id=experiment_id)
                 pause_s = max(self.pause_s, PAUSES * (self.monotonic() - began))
                 yield view
@@ -47,7 +46,3 @@ class ExperimentFollower:
                 yield None
                 silent_since = self.monotonic()
             self.sleep(pause_s)
-
-
-def _state(row: ExperimentRow) -> tuple[object, ...]:
-    return row.status, row.done, row.total

@@ -35,6 +35,7 @@ from tests.support.world import World
 
 REFUSED = Reply(status=401)
 AT_ONCE = 8
+REPLAY_ENDED = ExperimentAdvancer.replay_ended
 
 
 class Counted:
@@ -71,6 +72,20 @@ def nobody_advances() -> Iterator[None]:
     """Every process dies right after a replay has ended, before it advances experiments."""
     with patch.object(ExperimentAdvancer, "replay_ended", lambda _self, _replay_id: []):
         yield
+
+
+class Looking(ExperimentAdvancer):
+    """Counts the experiments that are looked at, and does nothing with them."""
+
+    def ended(self, replay_id: int) -> int:
+        """Return the number of experiments that are looked at once a replay has ended."""
+        self.looked: list[int] = []
+        REPLAY_ENDED(self, replay_id)
+        return len(self.looked)
+
+    def _advance(self, experiment_id: int) -> list[int]:
+        self.looked.append(experiment_id)
+        return []
 
 
 def all_played(world: World, prompt_id: int, count: int) -> None:
@@ -213,6 +228,22 @@ def test_no_more_replays_wait_than_others_can_bear(world: World, upstream: Upstr
         assert world.count("replays") == IN_WORK_MAX
         assert world.get(path).json["progress"] == {"done": 0, "total": 48}
     assert verdict(ended(world, path)) == ("finished", "passed")
+
+
+def test_nobody_looks_at_an_experiment_for_a_replay_while_many_others_are_in_work(
+    world: World, upstream: Upstream, nobody_advances: None
+) -> None:
+    prompt_id = prompt(world)
+    for number in range(12):
+        case(world, prompt_id, f"Ping {number}")
+    with held_baseline(upstream):
+        experiment(world, prompt_id)
+        replay_id = world.get(f"/api/v1/prompts/{prompt_id}/replays").json["replays"][0]["id"]
+        container = world.container
+        advancer = Looking(database=container.database, now=container.now, metrics=container.metrics)
+        assert advancer.ended(replay_id) == 0
+    all_played(world, prompt_id, IN_WORK_MAX)
+    assert advancer.ended(replay_id) == 1
 
 
 def test_replays_of_an_experiment_that_goes_on_are_not_removed(world: World, upstream: Upstream) -> None:

@@ -187,3 +187,11 @@ def test_usage_is_shown_and_downloaded(world: World, member_of: MemberOf) -> Non
 @pytest.mark.parametrize("query", ["by=colour", "days=12", "days=x"])
 def test_usage_takes_only_its_choices(admin: Browser, query: str) -> None:
     assert admin.open(f"{admin.base}/usage?{query}").status_code == 400
+
+
+def test_a_replay_says_what_was_played(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    case_id = case_of(world, prompt_id)
+    for candidate, played in (("draft", "the draft as it was"), ({"value": "Be brief."}, "the draft, with changes")):
+        accepted = world.post(f"/api/v1/test-cases/{case_id}/replays", json={"candidate": candidate})
+        assert played in admin.open(f"{admin.base}/replays/{accepted.json['id']}").text

@@ -60,6 +60,7 @@ class Upstream:
     accepts: str | None = None
     requests: list[Recorded] = field(default_factory=list)
     open_now: int = 0
+    most_open: int = 0
     connections: int = 0
     # Chooses the reply by the request's body, where requests come in any order; goes before the script.
     choose: Callable[[dict[str, Any]], Reply] | None = None
@@ -136,6 +137,7 @@ class Upstream:
             _send(writer, 200, {}, json.dumps(self._steer(method, path, body)).encode())
             return True
         self.open_now += 1
+        self.most_open = max(self.most_open, self.open_now)
         try:
             asked, reply = self._read(path, headers, json.loads(body or b"{}"))
             await asyncio.sleep(self.latency_s if reply.latency_s is None else reply.latency_s)

@@ -166,7 +166,7 @@ def test_what_a_dead_worker_has_reserved_is_free_when_its_claim_is_released(limi
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(lambda: second.call(lambda: 0.7).__enter__())
         limited.claimed(first.claim.row_id, None)
-        waiting.result(timeout=10)
+        waiting.result(timeout=120)
 
 
 def test_a_call_that_waits_gives_up_when_its_replay_is_cancelled(limited: Limited) -> None:

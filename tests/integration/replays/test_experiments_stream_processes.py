@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -34,20 +35,25 @@ def clients(
 def test_each_change_comes_while_it_goes_on_and_the_stream_ends_with_it(
     clients: tuple[Client, Client], upstream: Upstream
 ) -> None:
-    upstream.choose = lambda body: Reply(text="Ping", latency_s=1.5)
+    answers = threading.Event()
+    upstream.choose = lambda body: Reply(text="Ping", held=answers)
     starting, following = clients
     fields = {"name": "S", "value": "Answer.", "languageModelName": "gpt-4o-mini"}
     prompt = f"/api/v1/prompts/{starting.post('/api/v1/prompts', fields).json()['prompt']['id']}"
     starting.post(f"{prompt}/test-cases", {"question": "Ping", "expectedAnswer": "Ping"})
     path = starting.post(f"{prompt}/experiments", {"repeats": {"min": 3, "max": 3}}).headers["Location"]
 
-    connection = http.client.HTTPConnection(urlsplit(following.base_url).netloc, timeout=60)
+    connection = http.client.HTTPConnection(urlsplit(following.base_url).netloc, timeout=120)
     try:
         connection.request("GET", f"{path}/events", headers={"Authorization": f"Bearer {following.api_key}"})
         answer = connection.getresponse()
-        found = list(events(answer))
+        seen = events(answer)
+        first = next(seen)
+        answers.set()
+        found = [first, *seen]
         assert answer.read() == b""
     finally:
+        answers.set()
         connection.close()
 
     assert answer.headers["Content-Type"] == "text/event-stream"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -42,8 +43,10 @@ def test_a_run_is_answered_while_replays_have_all_places_that_they_may_have(
     for number in range(PLACES + 2):
         case(world, prompt_id, f"Replayed {number}")
 
+    answers = threading.Event()
+
     def choose(body: dict[str, Any]) -> Reply:
-        return Reply(text="Ping", latency_s=2.0 if "Replayed" in body["messages"][-1]["content"] else 0.0)
+        return Reply(text="Ping", held=answers if "Replayed" in body["messages"][-1]["content"] else None)
 
     upstream.choose = choose
     started = world.post(f"/api/v1/prompts/{prompt_id}/replays", json={}).json["replays"]
@@ -51,6 +54,7 @@ def test_a_run_is_answered_while_replays_have_all_places_that_they_may_have(
 
     run = world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": "Hello?"})
 
+    answers.set()
     assert run.status_code == 200, run.text
     wait_until(lambda: not any(_unfinished(world, each["id"]) for each in started), "the replays end")
     assert upstream.most_open <= LEFT_TO_REPLAYS + 1 < PLACES

@@ -176,7 +176,7 @@ def test_an_interrupted_gate_cancels_its_experiment_and_writes_what_there_is(
         try:
             wait_until(lambda: any(method == "GET" for method, *_ in instance.seen), "the experiment is followed")
             process.send_signal(number)
-            told, _ = process.communicate(timeout=60)
+            told, _ = process.communicate(timeout=120)
         finally:
             process.kill()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.experiments.bisection import Found, NoChange, Play, Tally, best_guess, next_step, posterior
 
 REPEATS = 6
-untimed = settings(deadline=None, max_examples=50)
+few = settings(max_examples=50)
 TALLIES = st.lists(st.builds(Tally, st.integers(0, 30), st.integers(0, 30)), min_size=2, max_size=20)
 
 
@@ -31,7 +31,7 @@ def search(versions: int, fails: Callable[[int], bool], most: int = 150) -> tupl
     return None, played
 
 
-@untimed
+@few
 @given(st.integers(2, 300), st.data())
 def test_where_every_replay_tells_the_truth_it_takes_a_few_more_than_a_binary_search(
     versions: int, data: st.DataObject
@@ -79,7 +79,7 @@ def test_a_bad_version_that_passes_ends_the_search_at_once() -> None:
     assert search(100, lambda _: False) == (NoChange(), REPEATS)
 
 
-@untimed
+@few
 @given(TALLIES)
 def test_probabilities_are_those_of_all_places_and_of_none(tallies: list[Tally]) -> None:
     chances = posterior(tallies)
@@ -90,7 +90,7 @@ def test_probabilities_are_those_of_all_places_and_of_none(tallies: list[Tally])
     assert 1 <= best_guess(tallies).index < len(tallies)
 
 
-@untimed
+@few
 @given(TALLIES, st.integers(1, 10))
 def test_what_is_played_next_is_a_version_that_is_there(tallies: list[Tally], repeats: int) -> None:
     step = next_step(tallies, repeats)

@@ -155,7 +155,7 @@ class Standing:
     def _missing(self, series: Series, target: int) -> range:
         rows = self.by_series.get(series, ())
         errors = sum(map(_is_error, rows))
-        missing = 0 if errors > target else max(0, target - (len(rows) - errors))
+        missing = max(0, min(target - (len(rows) - errors), 2 * target - len(rows)))
         next_ordinal = rows[-1].ordinal + 1 if rows else 0
         return range(next_ordinal, next_ordinal + missing)
 

@@ -42,7 +42,9 @@ def remote(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with (
         mariadb.database() as mysql_url,
         redis_server.database() as redis_url,
-        Deployment(home, mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, settings=SETTINGS) as deployment,
+        Deployment(
+            home, mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, processes=1, settings=SETTINGS
+        ) as deployment,
     ):
         yield RemoteProject.administering(deployment)
 

@@ -39,7 +39,13 @@ def backend(
         mariadb.database() as mysql_url,
         redis_server.database() as redis_url,
         Deployment(
-            home, mysql_url=mysql_url, redis_url=redis_url, workers=1, settings=SETTINGS, threads={"runs": THREADS}
+            home,
+            mysql_url=mysql_url,
+            redis_url=redis_url,
+            workers=1,
+            processes=1,
+            settings=SETTINGS,
+            threads={"runs": THREADS},
         ) as deployment,
     ):
         yield deployment

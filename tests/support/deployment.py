@@ -84,8 +84,8 @@ class Deployment:
     """The Procfile's processes on MySQL and Redis: `web` servers, each on its port, `workers` for every queue, a clock.
 
     They share no folder but `home`, which they only log to; kill, pause and restart them through `webs`, `workers`
-    and `clock`. `of_kind` has further variables for `web`, for the workers of a queue, or for the `clock`; `threads`
-    is for the workers of a queue, where not the Procfile's.
+    and `clock`. `of_kind` has further variables for `web`, for the workers of a queue, or for the `clock`; `processes`
+    are those of each worker, and `threads` is for the workers of a queue, where not the Procfile's.
     """
 
     name = "services"
@@ -101,6 +101,7 @@ class Deployment:
         settings: Mapping[str, str] | None = None,
         of_kind: Mapping[str, Mapping[str, str]] | None = None,
         threads: Mapping[str, int] | None = None,
+        processes: int | None = None,
     ) -> None:
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
@@ -109,6 +110,9 @@ class Deployment:
         self._commands, self._of_kind = procfile(), of_kind or {}
         for queue, number in (threads or {}).items():
             self._commands[queue][-1] = str(number)
+        for queue in WORKERS if processes else ():
+            command = self._commands[queue]
+            command[command.index("--processes") + 1] = str(processes)
         self._started = contextlib.ExitStack()
         ports = [free_port() for _ in range(web)]
         self.urls = [f"http://{LOOPBACK}:{port}" for port in ports]

@@ -85,7 +85,7 @@ def system(needs_mariadb: None, needs_redis: None, tmp_path_factory: pytest.Temp
         redis_server() as redis,
         redis.database() as redis_url,
         Deployment(
-            tmp_path_factory.mktemp("faults"), mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1
+            tmp_path_factory.mktemp("faults"), mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, processes=1
         ) as deployment,
     ):
         client = deployment.client()

@@ -56,7 +56,9 @@ def system(needs_mariadb: None, needs_redis: None, tmp_path_factory: pytest.Temp
         mariadb.database() as mysql_url,
         redis_server() as redis,
         redis.database() as redis_url,
-        Deployment(home, mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, settings=SETTINGS) as deployment,
+        Deployment(
+            home, mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, processes=1, settings=SETTINGS
+        ) as deployment,
     ):
         made = deployment.client()
         client = Client(made.base_url, made.api_key, timeout_s=90)

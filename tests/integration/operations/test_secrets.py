@@ -74,7 +74,9 @@ def watched(
     with (
         mariadb.database() as mysql_url,
         redis_server.database() as redis_url,
-        Deployment(home, mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, settings=settings) as deployment,
+        Deployment(
+            home, mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, processes=1, settings=settings
+        ) as deployment,
     ):
         yield Watched(deployment, 0)
 

@@ -28,7 +28,7 @@ def clients(
             yield server.client(), server.client()
         return
     urls = {name: request.getfixturevalue(name) for name in ("mysql_url", "redis_url")}
-    with Deployment(tmp_path, **urls, web=2, workers=1, settings=settings) as deployment:
+    with Deployment(tmp_path, **urls, web=2, workers=1, processes=1, settings=settings) as deployment:
         yield deployment.client(), deployment.client(web=1)
 
 

@@ -24,7 +24,7 @@ def client(request, tmp_path, shared_upstream: Upstream) -> Iterator[Client]:
             yield server.client()
         return
     urls = {name: request.getfixturevalue(name) for name in ("mysql_url", "redis_url")}
-    with Deployment(tmp_path, **urls, web=1, workers=1, settings=settings) as deployment:
+    with Deployment(tmp_path, **urls, web=1, workers=1, processes=1, settings=settings) as deployment:
         yield deployment.client()
 
 

@@ -46,8 +46,8 @@ def test_the_verdict_is_made_of_what_the_draft_really_said(world, upstream, secr
     assert other["turns"][0]["steps"][0]["diff"] == [
         {"path": "", "expected": f"Hello {MASK}", "actual": f"Hello {MASK}"}
     ]
-    # Whoever writes a test case says what is asked: it is kept as it was written.
-    assert readable(world, secret) == ["test_cases"]
+    # Whoever writes a test case says what is asked: it is kept, and replayed, as it was written.
+    assert readable(world, secret) == ["case_snapshots", "test_cases"]
 
 
 @pytest.mark.usefixtures("masked")

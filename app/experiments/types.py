@@ -6,6 +6,8 @@ from typing import Literal
 
 Verdict = Literal["passed", "failed", "inconclusive"]
 CaseClass = Literal["stable_pass", "stable_fail", "flaky", "regressed", "improved", "undecided"]
+# A smaller alpha counts as this one: no trials reach it, and parts of it would be rounded to 0, which has no logarithm.
+SMALLEST_ALPHA = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Design:
     def alpha_each(self) -> float:
         """The part of `alpha` for each of the two tests that may fail a candidate by mistake."""
         has_both = self.has_baseline and self.pass_rate is not None and self.pass_rate < 1
-        return self.alpha / 2 if has_both else self.alpha
+        return max(SMALLEST_ALPHA, self.alpha / 2 if has_both else self.alpha)
 
 
 @dataclass(frozen=True, slots=True)

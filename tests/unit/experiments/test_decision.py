@@ -281,3 +281,12 @@ def test_playing_what_is_wanted_ends_with_a_verdict(plan: Design, rates: list[tu
 
     assert decisions <= len(round_ends(plan.repeats_min, plan.repeats_max))
     assert all(len(side) <= plan.repeats_max for sides in cases for side in sides)
+
+
+@pytest.mark.parametrize("alpha", [5e-324, 1e-300, 1 - 1e-16])
+@pytest.mark.parametrize("rate", [None, 0, 5e-324, 0.5, 1])
+def test_every_alpha_and_pass_rate_decides(alpha: float, rate: float | None) -> None:
+    for results in ["", "PPPP", "FFFF", "F" * 20]:
+        design = replace(DESIGN, alpha=alpha, min_pass_rate=rate)
+
+        assert decide(design, [case(results, "P" * len(results))]).classes

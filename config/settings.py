@@ -184,7 +184,8 @@ class Settings:
     organization_share: int = setting(
         "REPRISE_ORGANIZATION_SHARE",
         25,
-        "Percent of places, threads, model calls and backlog that are an organization's own when others want them too",
+        "Percent of places, threads, model calls and backlog that are an organization's own when others want them too, "
+        "and of model calls that replays leave to runs",
         _percent,
     )
     worker_threads: int = setting(

@@ -26,7 +26,7 @@ Show = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line asks for; `options` are those of the design, None where they are left out."""
+    """The arguments of the command; `options` are those of the design, None where they are left out."""
 
     url: str
     api_key: str

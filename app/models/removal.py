@@ -88,7 +88,7 @@ _REFERRING = {
 
 
 def remove_old(connection: Connection, table: str, *, project_id: int, before: datetime, limit: int) -> int:
-    """Remove runs, replays, calibrations and experiments of before `before`, and spans that were rejected before it.
+    """Remove runs, replays, calibrations and experiments that were requested, or spans rejected, before `before`.
 
     What has not finished stays, and what belongs to an experiment that has not.
     """

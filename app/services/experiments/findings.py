@@ -82,9 +82,10 @@ class FoundViolation(_FindingsDocument, frozen=True):
 
 
 class Summary(_FindingsDocument, frozen=True):
-    """What lists show, too: the number of test cases of each class, and of replays whose results were used again.
+    """The part of the findings that lists show, too.
 
-    `p_value` is that of the comparison with the baseline.
+    `classes` counts the test cases of each class, `reused` the replays whose results were used again. `p_value` is
+    that of the comparison with the baseline.
     """
 
     classes: dict[CaseClass, int] = {}
@@ -97,7 +98,7 @@ class Summary(_FindingsDocument, frozen=True):
 
 
 class Findings(_FindingsDocument, frozen=True):
-    """What was found about each test case, with the candidate and with the models that are compared."""
+    """The findings about each test case, with the candidate and with the models that are compared."""
 
     test_cases: tuple[CaseFindings, ...]
     models: tuple[ModelFindings, ...]

@@ -201,7 +201,10 @@ def numbers_of(new: NewExperiment, *, has_baseline: bool) -> Numbers:
 def _require_bounded(series: int, numbers: Numbers) -> None:
     least = series * numbers.repeats.min
     if least > REPLAYS_MAX:
-        raise Invalid(f"repeats: These are {least:,} replays at least; an experiment may have {REPLAYS_MAX:,}.")
+        raise Invalid(
+            f"repeats: At least {least:,} replays are needed, and an experiment has at most {REPLAYS_MAX:,}: "
+            "ask for fewer repeats, test cases or models."
+        )
 
 
 def _find(connection: Connection, project_id: int, experiment_id: int) -> ExperimentRow:

@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What follows from the replays of an experiment.
+    """The next change of an experiment, as it follows from its replays.
 
     `decisions` are those on each compared arm; `wanted` the replays to add, in the order in which they are to be
     played; `fruitless` an arm that has no result and gets none, None if there is no such arm.

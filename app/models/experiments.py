@@ -28,6 +28,7 @@ from sqlalchemy import (
 
 from app.experiments.types import Verdict
 from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
+from app.models.language_models import language_models
 from app.models.prompt_versions import draft_snapshots
 from app.models.queries import KEYS_PER_STATEMENT, columns_of, find_row, list_rows, newest_first, pieces
 from app.models.replays import UNFINISHED, CandidateKind, replays
@@ -272,7 +273,13 @@ def reusable_replays(
     judge_model_id: int | None,
     since: datetime,
 ) -> dict[int, list[int]]:
-    """Return, by test case's snapshot, the ids of the first replays of this content that ended with a result."""
+    """Return, by test case's snapshot, the ids of the first replays of this content that ended with a result.
+
+    Replays that began before a change of their model or of the judge, such as of its base URL, are not among them.
+    """
+    played = select(draft_snapshots.c.language_model_id).where(draft_snapshots.c.id == draft_snapshot_id)
+    models = language_models.c.id.in_(played) | (language_models.c.id == judge_model_id)
+    changed_at = select(func.max(language_models.c.updated_at)).where(models).scalar_subquery()
     nth = func.row_number().over(partition_by=_R.case_snapshot_id, order_by=_R.id).label("nth")
     found: dict[int, list[int]] = {}
     for some in pieces(sorted(case_snapshot_ids)):
@@ -282,6 +289,7 @@ def reusable_replays(
             _R.judge_model_id.is_not_distinct_from(judge_model_id),
             _R.status.in_(COUNTED),
             _R.finished_at >= since,
+            _R.started_at >= changed_at,
         )
         ranked = alike.subquery()
         for row in connection.execute(select(ranked).where(ranked.c.nth <= REUSABLE_MAX).order_by(ranked.c.id)):

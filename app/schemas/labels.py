@@ -12,7 +12,8 @@ from app.schemas.base import Identifier, JsonNumber, StrictBoolean, StrictSchema
 from app.services.prompts.labels import LabelMove
 from app.services.prompts.splits import ByLabel
 
-RESERVED = ("draft", "latest", "productive")
+# No client can name the last two in an address: it would resolve them, and ask for another resource.
+RESERVED = ("draft", "latest", "productive", ".", "..")
 REASON = 500
 
 

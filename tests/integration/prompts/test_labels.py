@@ -118,7 +118,9 @@ def test_an_unknown_label_is_not_found(world: World, path: str, hashes: list[str
     assert [answer.status_code for answer in answers] == [404] * 6
 
 
-@pytest.mark.parametrize("label", ["draft", "latest", "productive", "a b", "x" * 65, "ü", "a%00", "a%0A", "🙂"])
+@pytest.mark.parametrize(
+    "label", ["draft", "latest", "productive", ".", "..", "a b", "x" * 65, "ü", "a%00", "a%0A", "🙂"]
+)
 def test_a_name_that_no_label_can_have_is_refused(world: World, path: str, hashes: list[str], label: str) -> None:
     answers = [
         put(world, path, hashes[0], label),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from app.models.language_models import language_models
 from app.models.replays import replays
 from tests.fakes.upstream import Upstream
 from tests.integration.replays.experimenting import PING, behave, case, changed_prompt, run, verdict
@@ -80,6 +81,20 @@ def test_a_test_case_that_has_changed_is_played_again(world: World, upstream: Up
 def test_another_judge_sees_replays_of_its_own(world: World, upstream: Upstream, played: dict[str, Any]) -> None:
     again = run(world, played["promptId"], judgeModelName="gpt-4.1")
     assert reused(again) == (0, 0)
+
+
+@pytest.mark.parametrize("judges", [False, True])
+def test_results_of_a_model_that_has_changed_are_not_used(
+    world: World, upstream: Upstream, played: dict[str, Any], judges: bool
+) -> None:
+    asked = {"judgeModelName": "gpt-4.1"} if judges else {}
+    run(world, played["promptId"], **asked)
+    assert reused(run(world, played["promptId"], **asked)) == (4, 4)
+    changed = update(language_models).where(language_models.c.name == ("gpt-4.1" if judges else "gpt-4o-mini"))
+    with world.container.database.write() as connection:
+        connection.execute(changed.values(updated_at=world.container.now()))
+
+    assert reused(run(world, played["promptId"], **asked)) == (0, 0)
 
 
 def test_results_are_used_for_a_week(world: World, played: dict[str, Any]) -> None:

@@ -20,6 +20,11 @@ def percent(share: float) -> str:
     return f"{round(share * 100) if share in (0, 1) else min(99, max(1, round(share * 100)))} %"
 
 
+def p_value(value: float) -> str:
+    """Formats a p-value by the usual bounds: 0.003 → p < 0.01, 0.2 → p = 0.2."""
+    return next((f"p < {bound:g}" for bound in (0.001, 0.01, 0.05) if value < bound), f"p = {value:.2g}")
+
+
 def duration(ms: float) -> str:
     """Formats a duration given in milliseconds: 0.4 ms, 340 ms, 1.2 s, 2 min 3 s, 1 h 5 min."""
     if ms < 1000:

@@ -47,7 +47,7 @@ def publish(forge: Forge, text: str) -> str:
     found = next((each["id"] for each in _comments(forge) if _is_ours(forge, each)), None)
     if not text.strip():
         if found is None:
-            return "There is nothing to say."
+            return "There is no comment to delete, and none is written of an empty file."
         forge.request("DELETE", forge.one_comment.format(found))
         return "The comment is deleted."
     body = {"body": f"{MARKER}\n{text}"[:MOST]}
@@ -76,7 +76,7 @@ def from_environment() -> Forge:
         return _github()
     if os.environ.get("GITLAB_CI"):
         return _gitlab()
-    raise CouldNotRun("This is no job of GitHub Actions or of GitLab CI.")
+    raise CouldNotRun("This is no job of GitHub Actions or of GitLab CI: run the command in a pipeline of theirs.")
 
 
 def _github() -> Forge:

@@ -12,12 +12,13 @@ from app.cli.gate_run import Result
 from app.cli.replay_report import legal
 from app.experiments import report
 from app.experiments.comment import inert
-from app.experiments.summary import address_of, cases_of, failing, plain, ranked, replay_address
+from app.experiments.summary import CLASSES, address_of, cases_of, failing, plain, ranked, replay_address
 
 Case = Mapping[str, Any]
 CODES = {"passed": 0, "failed": 1, "inconclusive": 3}
 LINKS_MAX = 5
-_CLASSES = {"regressed": "worse", "stable_fail": "always fails", "flaky": "passes sometimes", "undecided": "undecided"}
+# The classes of test cases in which a replay of the candidate may have failed.
+_SHOWN = ("regressed", "stable_fail", "flaky", "undecided")
 # The name of the JUnit test case that stands for the whole, and is there whatever happens.
 WHOLE = "verdict"
 
@@ -39,8 +40,8 @@ def lines(result: Result) -> Iterator[str]:
         yield f"  violation, {violation['kind']}: {plain(violation['message'])}"
         yield from _links(experiment, [violation["replayId"]] if violation.get("replayId") else [])
     for case in ranked(experiment):
-        if case["class"] in _CLASSES:
-            yield f"  {_CLASSES[case['class']]}: {plain(case['name'])}: {_counts(case)}"
+        if case["class"] in _SHOWN:
+            yield f"  {CLASSES[case['class']]}: {plain(case['name'])}: {_counts(case)}"
             yield from _links(experiment, failing(case["candidate"]))
     yield report.advice(experiment)
     if address := address_of(experiment):
@@ -98,9 +99,9 @@ def _junit_case(element: ElementTree.Element, experiment: Case, case: Case) -> N
     against = case["class"] == "regressed" or broken
     if against or (not experiment["baseline"] and side["passed"] < side["runs"]):
         _trouble(element, "failure", "; ".join([*broken, _counts(case)]), links)
-    elif case["class"] in _CLASSES:
+    elif case["class"] in _SHOWN:
         ElementTree.SubElement(element, "system-out").text = legal(
-            f"{_CLASSES[case['class']]}: {_counts(case)}\n{links}"
+            f"{CLASSES[case['class']]}: {_counts(case)}\n{links}"
         )
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
 
 from app.cli.replay import key_option, prompt_option, url_option
-
-if TYPE_CHECKING:
-    from app.cli.remote import Remote
 
 COLUMNS = ("Label", "Version", "Split", "Guarded", "Moved")
 label_argument = click.argument("label")
@@ -59,10 +56,11 @@ def move(
 ) -> None:
     """Point LABEL to VERSION: `latest`, a commit hash, or the first digits of one."""
     from app.cli import context, remote
+    from app.cli.versions import full_hash
 
     instance = remote.connect(url, api_key)
     body = {
-        "commitHash": commit_hash(instance, prompt_id, version),
+        "commitHash": full_hash(instance, prompt_id, version),
         "share": share,
         "experimentId": experiment_id,
         "guarded": guarded,
@@ -87,19 +85,6 @@ def delete(label: str, url: str, api_key: str, prompt_id: int) -> None:
     from app.cli import remote
 
     remote.connect(url, api_key).delete(_path(prompt_id, label))
-
-
-def commit_hash(instance: Remote, prompt_id: int, version: str) -> str:
-    """Return the commit hash that `latest`, or the first digits of one hash alone, stand for; `CouldNotRun` if none."""
-    from app.cli.remote import CouldNotRun
-
-    versions = instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"]
-    hashes = [str(each["commitHash"]) for each in versions]
-    found = hashes[:1] if version == "latest" else [each for each in hashes if version and each.startswith(version)]
-    if len(found) != 1:
-        problem = "no version" if not found else f"{len(found)} versions that begin with"
-        raise CouldNotRun(f"Prompt {prompt_id} has {problem} {version!r}.")
-    return found[0]
 
 
 def row(label: dict[str, Any]) -> tuple[str, str, str, str, str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from app.experiments.statistics import detectable
 from app.experiments.types import Design
+from app.formats import p_value, percent
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,12 @@ class Reasons:
     def below(self, rate: float) -> str:
         if rate == 1:
             return "A replay of the candidate failed, and every one has to pass."
-        return f"The candidate passes less often than {_percent(rate)} of the time, the smallest pass rate allowed."
+        return f"The candidate passes less often than {percent(rate)} of the time, the smallest pass rate allowed."
 
-    def regressed(self, count: int, p_value: float) -> str:
+    def regressed(self, count: int, p: float) -> str:
         if not count:
-            return f"Over all test cases, the candidate passes less often than the baseline ({_p(p_value)})."
-        return f"The candidate passes less often than the baseline in {self._of(count)} ({_p(p_value)})."
+            return f"Over all test cases, the candidate passes less often than the baseline ({p_value(p)})."
+        return f"The candidate passes less often than the baseline in {self._of(count)} ({p_value(p)})."
 
     def slow(self, ratio: float, allowed: float) -> str:
         return f"The candidate took {ratio:.3g} times as long as the baseline, and {allowed:.3g} times is allowed."
@@ -43,15 +44,7 @@ class Reasons:
         return f"Nothing was decided when {why}."
 
     def passed(self) -> str:
-        return f"A step that fails more than {_percent(self.detectable or 1)} of the time would have shown."
+        return f"A step that fails more than {percent(self.detectable or 1)} of the time would have shown."
 
     def _of(self, count: int) -> str:
         return "the test case" if self.cases == 1 else f"{count} of {self.cases} test cases"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
-def _p(value: float) -> str:
-    return next((f"p < {bound:g}" for bound in (0.0001, 0.001, 0.01) if value < bound), f"p = {value:.2g}")

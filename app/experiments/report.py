@@ -10,7 +10,7 @@ from typing import Any
 
 from app.experiments import comment
 from app.experiments.summary import Json, baseline_of, cases_of, classes_of, cost, name_of, noticed, plain, reused
-from app.formats import percent, plural, usd
+from app.formats import p_value, percent, plural, usd
 
 # Makes a text of others fit for where it is shown.
 Quote = Callable[[str], str]
@@ -96,8 +96,8 @@ def _worse(experiment: Json) -> list[str]:
     classes, violations = classes_of(experiment), experiment["violations"]
     found = []
     if worse := classes["regressed"]:
-        than, p_value = baseline_of(experiment) or "the baseline", experiment.get("pValue")
-        sure = f" ({_p(p_value)})" if p_value is not None and p_value < experiment["alpha"] else ""
+        than, p = baseline_of(experiment) or "the baseline", experiment.get("pValue")
+        sure = f" ({p_value(p)})" if p is not None and p < experiment["alpha"] else ""
         found.append(f"{worse} of {_tests(classes.total())} got worse than {than}{sure}")
     if violations:
         places = len({each.get("testCaseId") for each in violations})
@@ -123,7 +123,3 @@ def _spent(experiment: Json) -> list[str]:
 
 def _tests(count: int) -> str:
     return plural(count, "test")
-
-
-def _p(value: float) -> str:
-    return next((f"p < {bound:g}" for bound in (0.001, 0.01, 0.05) if value < bound), f"p = {value:.2g}")

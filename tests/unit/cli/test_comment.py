@@ -49,7 +49,7 @@ def test_a_comment_is_written_and_then_changed(comment: Comment, forge: Forge) -
 
 
 def test_nothing_to_say_deletes_the_comment(comment: Comment, forge: Forge) -> None:
-    assert comment("").output == "There is nothing to say.\n"
+    assert comment("").output == "There is no comment to delete, and none is written of an empty file.\n"
     comment("First.")
     assert comment("\n").output == "The comment is deleted.\n"
     assert forge.bodies == []

@@ -5,8 +5,9 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from app.cli.labels import commit_hash, row
+from app.cli.labels import row
 from app.cli.remote import CouldNotRun, Remote
+from app.cli.versions import full_hash
 
 HASHES = ["4f53a0" + "0" * 58, "4f53b1" + "0" * 58, "9be2d7" + "0" * 58]
 
@@ -20,7 +21,7 @@ def instance() -> Remote:
 
 @pytest.mark.parametrize(("version", "number"), [("latest", 0), ("4f53b", 1), ("9", 2), (HASHES[2], 2)])
 def test_a_version_is_found(instance: Remote, version: str, number: int) -> None:
-    assert commit_hash(instance, 17, version) == HASHES[number]
+    assert full_hash(instance, 17, version) == HASHES[number]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_a_version_is_found(instance: Remote, version: str, number: int) -> None
 )
 def test_a_version_that_is_none_or_several_is_refused(instance: Remote, version: str, problem: str) -> None:
     with pytest.raises(CouldNotRun, match=problem):
-        commit_hash(instance, 17, version)
+        full_hash(instance, 17, version)
 
 
 def test_a_label_is_shown_with_its_split() -> None:

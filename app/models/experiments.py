@@ -314,28 +314,3 @@ def in_unfinished_experiment(replay_id: ColumnElement[int]) -> ColumnElement[boo
     """Return the condition that a replay is a part of an unfinished experiment."""
     linked = select(_L.id).join(experiments, _E.id == _L.experiment_id)
     return linked.where(_L.replay_id == replay_id, _E.status.in_(UNFINISHED)).exists()
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The outcome of an experiment with the content hashes of its two sides; `baseline` is None without one."""
-
-    status: Status
-    verdict: Verdict | None
-    candidate: str
-    baseline: str | None
-
-    @property
-    def passed(self) -> bool:
-        return (self.status, self.verdict) == ("finished", "passed")
-
-
-def find_evidence(connection: Connection, *, prompt_id: int, experiment_id: int) -> Evidence | None:
-    c, baseline = experiments.c, draft_snapshots.alias()
-    statement = (
-        select(c.status, c.verdict, draft_snapshots.c.fingerprint, baseline.c.fingerprint)
-        .join(draft_snapshots, draft_snapshots.c.id == c.candidate_snapshot_id)
-        .outerjoin(baseline, baseline.c.id == c.baseline_snapshot_id)
-        .where(c.id == experiment_id, c.prompt_id == prompt_id)
-    )
-    return find_row(connection, Evidence, statement)

@@ -16,8 +16,9 @@ from app.experiments.types import CaseClass, Decision
 from app.models.experiments import PlayedRow
 from app.models.runs import StoredCost
 from app.replay.findings import ViolationKind
-from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL, PlannedCase
+from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL
 from app.services.experiments.standing import Standing, latency_ms
+from app.services.replays.frozen import FrozenCase
 
 # The violations that an experiment keeps, and the longest arguments, as JSON, that it keeps of one.
 MOST_VIOLATIONS = 100
@@ -157,7 +158,7 @@ def _cases(standing: Standing, arm: int, decision: Decision) -> tuple[CaseFindin
     )
 
 
-def _side(standing: Standing, arm: int, case: PlannedCase) -> Side:
+def _side(standing: Standing, arm: int, case: FrozenCase) -> Side:
     trials = standing.found(arm, case)
     rows = standing.by_series.get(standing.plan.series(arm, case), ())
     own = [row for row in rows if not row.reused]

@@ -11,6 +11,7 @@ import msgspec
 from app.experiments.types import Design
 from app.models.experiments import Contents, ExperimentRow
 from app.models.replays import CandidateKind, ReplaySetup
+from app.services.replays.frozen import FrozenCase
 
 CANDIDATE, BASELINE, FIRST_MODEL = 0, 1, 2
 
@@ -45,20 +46,6 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
         )
 
 
-class PlannedCase(msgspec.Struct, frozen=True, rename="camel"):
-    """A test case as it was when the experiment was asked for; `steps` is the number that a replay plays."""
-
-    test_case_id: int
-    name: str
-    snapshot_id: int
-    steps: int
-
-    @property
-    def columns(self) -> dict[str, int]:
-        """Return the columns of a replay that name the test case."""
-        return {"test_case_id": self.test_case_id, "case_snapshot_id": self.snapshot_id, "total": self.steps}
-
-
 class PlannedModel(msgspec.Struct, frozen=True, rename="camel"):
     """A model that is compared: the snapshot has the candidate's content with that model."""
 
@@ -79,7 +66,7 @@ class Plan:
 
     row: ExperimentRow
     numbers: Numbers
-    cases: tuple[PlannedCase, ...]
+    cases: tuple[FrozenCase, ...]
     models: tuple[PlannedModel, ...]
 
     @classmethod
@@ -87,7 +74,7 @@ class Plan:
         return cls(
             row,
             msgspec.convert(row.design, Numbers),
-            msgspec.convert(contents.cases, tuple[PlannedCase, ...]),
+            msgspec.convert(contents.cases, tuple[FrozenCase, ...]),
             msgspec.convert(contents.models, tuple[PlannedModel, ...]),
         )
 
@@ -114,14 +101,14 @@ class Plan:
     def design(self) -> Design:
         return self.numbers.design(has_baseline=BASELINE in self.snapshots)
 
-    def series(self, arm: int, case: PlannedCase) -> Series:
+    def series(self, arm: int, case: FrozenCase) -> Series:
         return Series(self.played_arms[arm], case.test_case_id)
 
     @cached_property
-    def _by_id(self) -> dict[int, PlannedCase]:
+    def _by_id(self) -> dict[int, FrozenCase]:
         return {case.test_case_id: case for case in self.cases}
 
-    def case(self, series: Series) -> PlannedCase:
+    def case(self, series: Series) -> FrozenCase:
         return self._by_id[series.test_case_id]
 
     def setup(self, arm: int) -> ReplaySetup:

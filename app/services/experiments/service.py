@@ -21,7 +21,7 @@ from app.models.prompts import PromptHead
 from app.models.queries import insert_row
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.findings import Summary, findings_of
-from app.services.experiments.plan import Numbers, PlannedCase, PlannedModel, Repeats
+from app.services.experiments.plan import Numbers, PlannedModel, Repeats
 from app.services.experiments.standing import REPLAYS_MAX
 from app.services.prompts.service import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
@@ -166,7 +166,7 @@ class ExperimentService:
             baseline_snapshot_id=baseline and freeze_content(connection, baseline),
             judge_model_id=judge and judge.id,
             design=to_builtins(numbers),
-            cases=[PlannedCase(each.test_case_id, each.name, each.snapshot_id, each.steps) for each in cases],
+            cases=cases,
             models=[PlannedModel(each.content.model.name, freeze_content(connection, each)) for each in others],
             summary=to_builtins(Summary()),
             created_at=self.now(),

@@ -13,7 +13,8 @@ from app.experiments.types import CaseTrials, Decision, Trial
 from app.formats import plural, usd
 from app.models.experiments import COUNTED, PlayedRow
 from app.models.replays import UNFINISHED
-from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, PlannedCase, Series
+from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
+from app.services.replays.frozen import FrozenCase
 
 # The replays of one experiment, all arms together.
 REPLAYS_MAX = 10_000
@@ -78,7 +79,7 @@ class Standing:
     def _errors(self) -> int:
         return sum(_is_error(each) for each in self.replays)
 
-    def found(self, arm: int, case: PlannedCase) -> list[PlayedRow]:
+    def found(self, arm: int, case: FrozenCase) -> list[PlayedRow]:
         """Return the replays of a series that are trials, in order of ordinal.
 
         They end before the first that is in work: of replays that run side by side the quick ones must not count
@@ -105,7 +106,7 @@ class Standing:
             for arm in self.plan.compared
         }
 
-    def _trials(self, arm: int, case: PlannedCase) -> tuple[Trial, ...]:
+    def _trials(self, arm: int, case: FrozenCase) -> tuple[Trial, ...]:
         return tuple(map(_trial, self.found(arm, case)))
 
     def decisions(self, exhausted: str | None = None) -> dict[int, Decision]:

@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import Conflict, Forbidden, Invalid, require
-from app.models import audit_log, experiments, labels, prompt_versions, prompts
+from app.models import audit_log, labels, prompt_versions, prompts
 from app.models.audit_log import SYSTEM, Action, Actor
-from app.models.experiments import Evidence
+from app.models.evidence import Evidence, find_evidence
 from app.models.labels import Label, Split
 from app.models.prompts import PromptRow
 from app.redis_store.epochs import Epochs
@@ -180,7 +180,7 @@ def goes_further(old: Label, move: LabelMove) -> bool:
 
 
 def _evidence(connection: Connection, prompt: PromptRow, experiment_id: int) -> Evidence:
-    found = experiments.find_evidence(connection, prompt_id=prompt.id, experiment_id=experiment_id)
+    found = find_evidence(connection, prompt_id=prompt.id, experiment_id=experiment_id)
     return require(found, "The prompt has no such experiment.")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import msgspec
 import orjson
 from sqlalchemy import Connection
 
@@ -24,14 +24,13 @@ from app.services.replays.candidates import CandidateContent
 AT_ONCE = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenCase:
+class FrozenCase(msgspec.Struct, frozen=True, rename="camel"):
     """A test case with the snapshot that a replay plays, and the number of its steps."""
 
     test_case_id: int
     name: str
-    steps: int
     snapshot_id: int
+    steps: int
 
     @property
     def columns(self) -> dict[str, int]:
@@ -69,7 +68,7 @@ def freeze_cases(
     if missing := [entry for entry in entries if entry.id not in known]:
         stored = _put_snapshots(connection, head, missing, now)
         known |= case_snapshots.lock_snapshots(connection, stored)
-    return [FrozenCase(entry.id, entry.name, entry.steps, known[entry.id]) for entry in entries]
+    return [FrozenCase(entry.id, entry.name, known[entry.id], entry.steps) for entry in entries]
 
 
 def fingerprint_of(document: bytes) -> str:

@@ -15,8 +15,9 @@ from app.models.experiments import COUNTED, ExperimentRow, PlayedRow
 from app.models.replays import UNFINISHED
 from app.services.experiments import standing as standing_module
 from app.services.experiments.findings import findings_of, summary_of
-from app.services.experiments.plan import BASELINE, CANDIDATE, Numbers, Plan, PlannedCase, PlannedModel, Repeats
+from app.services.experiments.plan import BASELINE, CANDIDATE, Numbers, Plan, PlannedModel, Repeats
 from app.services.experiments.standing import Standing, Wanted
+from app.services.replays.frozen import FrozenCase
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 IN_WORK_MAX = 5
@@ -50,7 +51,7 @@ def plan(cases: int = 2, *, snapshots: tuple[int | None, ...] = (1, 2), **number
         started_at=None,
         finished_at=None,
     )
-    planned = tuple(PlannedCase(number, f"Case {number}", number, 1) for number in range(cases))
+    planned = tuple(FrozenCase(number, f"Case {number}", number, 1) for number in range(cases))
     others = tuple(PlannedModel(f"model-{each}", each or 0) for each in models)
     return Plan(row, Numbers(Repeats(MIN, MAX), 0.5, 0.05, **numbers), planned, others)
 

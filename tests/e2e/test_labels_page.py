@@ -25,7 +25,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def variables(client: Client) -> dict[str, str]:
-    """What the page takes as known: a prompt of two versions, and an experiment of the newer against the older one."""
+    """The variables of the page, for a prompt of two versions and an experiment of the newer against the older one."""
     made = client.post("/api/v1/prompts", {"name": "Shop", "value": "Help.", "languageModelName": "echo"}).json()
     path = f"/api/v1/prompts/{made['prompt']['id']}"
     old = client.get(path).json()["commitHash"]

@@ -1,4 +1,4 @@
-"""What a replay plays: the draft, a version, or one of them with changes that nothing else sees."""
+"""A replay plays its candidate: the draft, a version, or one of them with changes that nothing else sees."""
 
 from __future__ import annotations
 

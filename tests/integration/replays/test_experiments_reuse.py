@@ -17,7 +17,7 @@ from tests.support.world import World
 
 
 def reused(found: dict[str, Any]) -> tuple[int, int]:
-    """How many results of the first test case were used again, of the candidate and of the baseline."""
+    """Return the number of reused results of the first test case, of the candidate and of the baseline."""
     sides = found["testCases"][0]
     return sides["candidate"]["reused"], sides["baseline"]["reused"]
 

@@ -1,4 +1,4 @@
-"""How sure a verdict is: `python -m tests.unit.experiments.table` writes the tables into docs/experiments.md."""
+"""Simulates how sure a verdict is: `python -m tests.unit.experiments.table` writes tables into docs/experiments.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people are told about an experiment, in a sentence and in a comment on a pull request."""
+"""An experiment is told to people in a sentence and in a comment on a pull request."""
 
 from __future__ import annotations
 

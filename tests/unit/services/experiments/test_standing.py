@@ -1,4 +1,4 @@
-"""What an experiment wants next follows from its replays alone, and comes to an end whatever they find."""
+"""The next replays of an experiment follow from its replays alone, and it ends whatever they find."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_labels_split_the_keys_independently() -> None:
 
 
 def test_a_place_never_changes() -> None:
-    """Whoever is in a share stays there over releases, too."""
+    """A key that is in a share stays there over releases, too."""
     places = [round(position("production", key), 6) for key in ("user 1", "user 2", "🙂")]
     assert places == [
         0.860761,

@@ -1,4 +1,4 @@
-"""What the pages of experiments show of the API's JSON, and what their form asks the API for."""
+"""The pages of experiments show the API's JSON, and their form asks the API for an experiment."""
 
 from __future__ import annotations
 

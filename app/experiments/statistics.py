@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from math import ceil, comb, log, log1p, sqrt
 from statistics import NormalDist
 
-MISSED = (
-    0.1  # the chance that a step which fails as often as `detect` says never fails in the smallest number of repeats
-)
+# The chance that a step which fails as often as `detect` says never fails in the smallest number of repeats.
+MISSED = 0.1
 MOST_REPEATS = 100
 
 
@@ -51,7 +50,12 @@ def default_repeats(detect: float) -> tuple[int, int]:
     where more than 100 repeats would be needed.
     """
     least = ceil(min(MOST_REPEATS, log(MISSED) / log1p(-detect)))
-    return least, min(MOST_REPEATS, 5 * least)
+    return least, default_most(least)
+
+
+def default_most(least: int) -> int:
+    """Return the largest number of repeats for the smallest one."""
+    return min(MOST_REPEATS, 5 * least)
 
 
 def detectable(runs: int) -> float | None:

@@ -9,6 +9,7 @@ from app.models import (
     case_snapshots,
     cases,
     data_policies,
+    experiment_replays,
     experiments,
     labels,
     language_models,

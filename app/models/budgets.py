@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, case, func, select, update
 
-from app.models.experiments import experiment_replays, experiments
+from app.models.experiment_replays import experiment_replays
+from app.models.experiments import experiments
 from app.models.replays import UNFINISHED, replays
 
 _L, _R = experiment_replays.c, replays.c

@@ -16,7 +16,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, exists, select, update
 
 from app.models.base import metadata
-from app.models.experiments import experiment_replays, experiments, in_unfinished_experiment
+from app.models.experiment_replays import experiment_replays, in_unfinished_experiment
+from app.models.experiments import experiments
 from app.models.organizations import projects
 from app.models.prompts import prompts
 from app.models.queries import changes_row, first_batch_id, pieces

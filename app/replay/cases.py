@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from app.chat import ToolDefinition
 from app.errors import Invalid
-from app.replay.documents import join, load
+from app.replay.documents import dump, join, load
 from app.replay.effects import tools_of
 from app.replay.free_text import free_paths
 from app.replay.types import (
@@ -125,6 +125,14 @@ def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
 def merge_check(check: Check, changes: Mapping[str, Any], path: str) -> Check:
     """Return the check with the fields that `changes`, JSON at `path`, names replaced. Raises `Invalid`."""
     return load({**msgspec.to_builtins(check), **changes}, Check, path)
+
+
+def shown_document(case: TestCase, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
+    """Return the JSON of a test case with the rules of all its tools; `tools` are those of the prompt's draft."""
+    rules = {name: msgspec.to_builtins(tool) for name, tool in tools_of(case, tools).items()}
+    for each in rules.values():
+        del each["name"], each["schema"]
+    return dump(case) | {"tools": rules}
 
 
 def needs_judge(case: TestCase) -> bool:

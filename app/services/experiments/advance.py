@@ -22,7 +22,7 @@ from app.db import Database
 from app.experiments.types import Decision
 from app.metrics import Metrics
 from app.metrics.registry import EXPERIMENTS
-from app.models import experiments
+from app.models import experiment_replays, experiments
 from app.models.experiments import ExperimentRow
 from app.models.replays import add_replays
 from app.services.experiments.findings import findings_of, summary_of
@@ -84,26 +84,26 @@ class ExperimentAdvancer:
         with self.database.read() as connection:
             waiting = [
                 experiment_id
-                for experiment_id in experiments.unfinished_of_replay(connection, replay_id=replay_id)
-                if experiments.count_in_work(connection, experiment_id=experiment_id) <= REFILLED_AT
-                or experiments.is_violated(connection, replay_id=replay_id)
+                for experiment_id in experiment_replays.unfinished_of_replay(connection, replay_id=replay_id)
+                if experiment_replays.count_in_work(connection, experiment_id=experiment_id) <= REFILLED_AT
+                or experiment_replays.is_violated(connection, replay_id=replay_id)
             ]
         return [each for experiment_id in waiting for each in self.advance(experiment_id)]
 
     def behind(self) -> list[int]:
         """Return the ids of the unfinished experiments that somebody has to advance."""
         with self.database.read() as connection:
-            return experiments.unfinished_behind(connection)
+            return experiment_replays.unfinished_behind(connection)
 
     def standing(self, connection: Connection, row: ExperimentRow) -> Standing:
         contents = experiments.contents_of(connection, experiment_id=row.id)
-        return Standing(Plan.of(row, contents), experiments.played_of(connection, experiment_id=row.id))
+        return Standing(Plan.of(row, contents), experiment_replays.played_of(connection, experiment_id=row.id))
 
     def summary(self, connection: Connection, standing: Standing, decisions: Decisions) -> dict[str, Any]:
         """Return the JSON of the summary of what was found so far."""
 
         def violations(replay_id: int) -> list[dict[str, Any]]:
-            return experiments.violations_of(connection, replay_id=replay_id)
+            return experiment_replays.violations_of(connection, replay_id=replay_id)
 
         found: dict[str, Any] = to_builtins(summary_of(standing, decisions, violations))
         return found
@@ -158,7 +158,7 @@ class ExperimentAdvancer:
 
     def _no_result(self, connection: Connection, standing: Standing, arm: int) -> str:
         replay_ids = [row.replay_id for row in standing.replays if row.arm == standing.plan.played_arms[arm]]
-        error = experiments.first_error(connection, replay_ids=replay_ids)
+        error = experiment_replays.first_error(connection, replay_ids=replay_ids)
         return f"No replay of the {SIDES[arm]} has a result: {error or 'they were cancelled or removed.'}"
 
     def _reusable(
@@ -172,7 +172,7 @@ class ExperimentAdvancer:
         found: list[tuple[Wanted, int]] = []
         for arm in sorted({each.series.arm for each in wanted}):
             own = [each for each in wanted if each.series.arm == arm]
-            known = experiments.reusable_replays(
+            known = experiment_replays.reusable_replays(
                 connection,
                 draft_snapshot_id=plan.snapshots[arm],
                 case_snapshot_ids={plan.case(each.series).snapshot_id for each in own},
@@ -199,7 +199,7 @@ class ExperimentAdvancer:
         experiment_id, now = standing.plan.row.id, self.now()
         if not experiments.lock_unfinished(connection, experiment_id=experiment_id):
             return None
-        if experiments.count_replays(connection, experiment_id=experiment_id) != len(standing.replays):
+        if experiment_replays.count_replays(connection, experiment_id=experiment_id) != len(standing.replays):
             return None
         done = standing.ended + len(step.reused)
         values: dict[str, Any] = {"done": done, "total": step.total, "summary": step.summary}
@@ -207,7 +207,7 @@ class ExperimentAdvancer:
             values |= {"status": "running", "started_at": now}
         if step.end is not None:
             values |= {**step.end, "finished_at": now}
-            experiments.cancel_replays(connection, experiment_id=experiment_id, now=now)
+            experiment_replays.cancel_replays(connection, experiment_id=experiment_id, now=now)
         experiments.change_experiment(connection, experiment_id=experiment_id, values=values)
         played = [(wanted, self._add(connection, standing.plan, wanted.series)) for wanted in step.added]
         links = [
@@ -215,7 +215,7 @@ class ExperimentAdvancer:
             for reused, pairs in ((True, step.reused), (False, played))
             for wanted, replay_id in pairs
         ]
-        experiments.add_replays(connection, links)
+        experiment_replays.add_replays(connection, links)
         return [replay_id for _, replay_id in played]
 
     def _add(self, connection: Connection, plan: Plan, series: Series) -> int:

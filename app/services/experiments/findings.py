@@ -13,7 +13,7 @@ import orjson
 from app.chat import Tokens
 from app.experiments.statistics import pass_k, percentile, wilson_interval
 from app.experiments.types import CaseClass, Decision
-from app.models.experiments import PlayedRow
+from app.models.experiment_replays import PlayedRow
 from app.models.runs import StoredCost
 from app.replay.findings import ViolationKind
 from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL

@@ -13,9 +13,9 @@ from sqlalchemy import Connection
 from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound, require
-from app.experiments.statistics import MOST_REPEATS, default_repeats
+from app.experiments.statistics import default_most, default_repeats
 from app.experiments.types import Verdict
-from app.models import experiments
+from app.models import experiment_replays, experiments
 from app.models.experiments import ExperimentRow, Status
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row
@@ -99,8 +99,8 @@ class ExperimentService:
             row = _find(connection, project_id, experiment_id)
             if row.finished:
                 return Progress(row.status, row.done, row.total)
-            total = experiments.count_replays(connection, experiment_id=experiment_id)
-            in_work = experiments.count_in_work(connection, experiment_id=experiment_id)
+            total = experiment_replays.count_replays(connection, experiment_id=experiment_id)
+            in_work = experiment_replays.count_in_work(connection, experiment_id=experiment_id)
             return Progress(row.status, total - in_work, total)
 
     def get(self, *, project_id: int, experiment_id: int) -> ExperimentView:
@@ -184,7 +184,7 @@ class ExperimentService:
 def numbers_of(new: NewExperiment, *, has_baseline: bool) -> Numbers:
     """Return the numbers with the defaults filled in; `Invalid` for repeats that exclude each other."""
     least = new.repeats_min or default_repeats(new.detect)[0]
-    most = new.repeats_max or min(MOST_REPEATS, 5 * least)
+    most = new.repeats_max or default_most(least)
     if least > most:
         raise Invalid(f"repeats: min, which is {least} here, must not be greater than max, which is {most}.")
     return Numbers(

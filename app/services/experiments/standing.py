@@ -11,7 +11,7 @@ from typing import NamedTuple
 from app.experiments.decision import decide
 from app.experiments.types import CaseTrials, Decision, Trial
 from app.formats import plural, usd
-from app.models.experiments import COUNTED, PlayedRow
+from app.models.experiment_replays import COUNTED, PlayedRow
 from app.models.replays import UNFINISHED
 from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
 from app.services.replays.frozen import FrozenCase

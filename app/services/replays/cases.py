@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, cast
 
 import orjson
-from msgspec import to_builtins
 from sqlalchemy import Connection
 
 from app.chat import ToolDefinition
@@ -24,7 +23,7 @@ from app.models.cases import TestCaseRow
 from app.models.prompts import PromptHead
 from app.models.queries import delete_rows
 from app.replay import calibration
-from app.replay.cases import accept_step, case_by_hand, case_from_turns, change_case, load_case
+from app.replay.cases import accept_step, case_by_hand, case_from_turns, change_case, load_case, shown_document
 from app.replay.documents import dump
 from app.replay.effects import require_usable, tools_of
 from app.replay.types import AssertionType, TestCase
@@ -128,7 +127,7 @@ class TestCaseService:
     def list(self, *, project_id: int, prompt_id: int, limit: int = 50, cursor: str | None = None) -> Page[TestCaseRow]:
         """List the prompt's test cases, the newest first."""
         with self.database.read() as connection:
-            _require_prompt(connection, project_id, prompt_id)
+            self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             read = partial(test_cases.list_test_cases, connection, prompt_id=prompt_id)
             return page_by_id(read, limit=limit, cursor=cursor)
 
@@ -240,7 +239,7 @@ class TestCaseService:
 
     def _head(self, project_id: int, prompt_id: int) -> PromptHead:
         with self.database.read() as connection:
-            return _require_prompt(connection, project_id, prompt_id)
+            return self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
 
     def _draft(self, project_id: int, prompt_id: int) -> tuple[PromptHead, Sequence[ToolDefinition]]:
         with self.database.read() as connection:
@@ -275,22 +274,9 @@ class TestCaseService:
         return find(connection, row.project_id, row.id)
 
 
-def shown_document(case: TestCase, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
-    """Return the JSON of a test case with the rules of all its tools; `tools` are those of the prompt's draft."""
-    rules = {name: to_builtins(tool) for name, tool in tools_of(case, tools).items()}
-    for each in rules.values():
-        del each["name"], each["schema"]
-    return dump(case) | {"tools": rules}
-
-
 def find(connection: Connection, project_id: int, test_case_id: int, *, lock: bool = False) -> TestCaseRow:
     row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id, lock=lock)
     return require(row, "There is no such test case.")
-
-
-def _require_prompt(connection: Connection, project_id: int, prompt_id: int) -> PromptHead:
-    head = prompts.find_head(connection, project_id=project_id, prompt_id=prompt_id)
-    return require(head, "There is no such prompt.")
 
 
 def _columns(case: TestCase) -> dict[str, Any]:

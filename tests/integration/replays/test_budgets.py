@@ -11,7 +11,7 @@ from sqlalchemy import event, update
 
 from app.errors import ProviderError
 from app.models import experiments, replays
-from app.models.experiments import experiment_replays
+from app.models.experiment_replays import experiment_replays
 from app.models.queries import insert_row
 from app.services.experiments.findings import Summary
 from app.services.replays.budget import ExperimentBudget

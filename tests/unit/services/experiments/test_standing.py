@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.models.experiments import COUNTED, ExperimentRow, PlayedRow
+from app.models.experiment_replays import COUNTED, PlayedRow
+from app.models.experiments import ExperimentRow
 from app.models.replays import UNFINISHED
 from app.services.experiments import standing as standing_module
 from app.services.experiments.findings import findings_of, summary_of

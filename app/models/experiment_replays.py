@@ -1,0 +1,206 @@
+"""The replays of experiments: those that each has, what they found so far, and the results that are used again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    Text,
+    UniqueConstraint,
+    func,
+    insert,
+    select,
+    type_coerce,
+    update,
+)
+
+from app.models.base import BigInt, new_table
+from app.models.experiments import experiments
+from app.models.language_models import language_models
+from app.models.prompt_versions import draft_snapshots
+from app.models.queries import KEYS_PER_STATEMENT, columns_of, list_rows, pieces
+from app.models.replays import UNFINISHED, replays
+
+# The statuses of replays that say how the candidate did.
+COUNTED = ("passed", "failed", "needs_review")
+ERROR_CHARACTERS = 1000
+# Of one content and test case; more than any experiment wants.
+REUSABLE_MAX = 200
+
+
+# The replays of experiments; a replay that is used again belongs to several. Arms of the same content have the replays
+# of the first of them.
+experiment_replays = new_table(
+    "experiment_replays",
+    Column("experiment_id", BigInt, nullable=False),
+    # 0 is the candidate, 1 the baseline, 2 and more the other models in their order.
+    Column("arm", Integer, nullable=False),
+    Column("test_case_id", BigInt, nullable=False),
+    # Counts the replays of an arm and a test case from 0.
+    Column("ordinal", Integer, nullable=False),
+    Column("replay_id", BigInt, nullable=False),
+    Column("reused", Boolean(create_constraint=False), nullable=False, server_default="0"),
+    # The most that its model calls in work can cost.
+    Column("reserved_usd", Float, nullable=False, server_default="0"),
+    UniqueConstraint("experiment_id", "arm", "test_case_id", "ordinal"),
+    Index("ix_experiment_replays_replay_id", "replay_id"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedRow:
+    """A replay of an experiment; `status` is None for one that was removed."""
+
+    arm: int
+    test_case_id: int
+    ordinal: int
+    replay_id: int
+    reused: bool
+    status: str | None
+    violated: bool
+    attempts: int
+    prompt_tokens: int
+    completion_tokens: int
+    prompt_cost_usd: float
+    completion_cost_usd: float
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+_E, _L, _R = experiments.c, experiment_replays.c, replays.c
+_LINK = {name: _L[name] for name in ("arm", "test_case_id", "ordinal", "replay_id", "reused")}
+_COUNTS = ("attempts", "prompt_tokens", "completion_tokens", "prompt_cost_usd", "completion_cost_usd")
+_VIOLATED = func.coalesce(type_coerce(_R.violations, Text) != "[]", False)
+_FOUND = {name: func.coalesce(_R[name], 0) for name in _COUNTS} | {"violated": _VIOLATED}
+_PLAYED = (
+    select(*columns_of(PlayedRow, replays, **_LINK, **_FOUND))
+    .select_from(experiment_replays)
+    .outerjoin(replays, replays.c.id == _L.replay_id)
+    .order_by(_L.arm, _L.test_case_id, _L.ordinal)
+)
+
+
+def played_of(connection: Connection, *, experiment_id: int) -> list[PlayedRow]:
+    """List an experiment's replays, by arm and test case, in order of ordinal."""
+    return list_rows(connection, PlayedRow, _PLAYED.where(_L.experiment_id == experiment_id))
+
+
+def count_replays(connection: Connection, *, experiment_id: int) -> int:
+    return int(connection.scalars(select(func.count()).where(_L.experiment_id == experiment_id)).one())
+
+
+def unfinished_of_replay(connection: Connection, *, replay_id: int) -> list[int]:
+    """Return the ids of the unfinished experiments that a replay belongs to."""
+    linked = select(_L.experiment_id).where(_L.replay_id == replay_id)
+    return list(connection.scalars(select(_E.id).where(_E.id.in_(linked), _E.status.in_(UNFINISHED)).order_by(_E.id)))
+
+
+def is_violated(connection: Connection, *, replay_id: int) -> bool:
+    return connection.scalar(select(_R.id).where(_R.id == replay_id, _VIOLATED)) is not None
+
+
+def count_in_work(connection: Connection, *, experiment_id: int) -> int:
+    """Count an experiment's replays that have not ended."""
+    linked = select(func.count()).join(replays, _R.id == _L.replay_id)
+    return int(connection.scalars(linked.where(_L.experiment_id == experiment_id, _R.status.in_(UNFINISHED))).one())
+
+
+def unfinished_behind(connection: Connection) -> list[int]:
+    """Return the ids of the unfinished experiments that have to go on.
+
+    A replay has ended since they were advanced last, or none is in work.
+    """
+    ended = func.count(_L.id) - func.coalesce(func.sum(type_coerce(_R.status.in_(UNFINISHED), Integer)), 0)
+    behind = (
+        select(_E.id)
+        .outerjoin(experiment_replays, _L.experiment_id == _E.id)
+        .outerjoin(replays, _R.id == _L.replay_id)
+        .where(_E.status.in_(UNFINISHED))
+        .group_by(_E.id, _E.done)
+        .having((ended != _E.done) | (ended == func.count(_L.id)))
+    )
+    return list(connection.scalars(behind.order_by(_E.id)))
+
+
+def add_replays(connection: Connection, links: Sequence[dict[str, Any]]) -> None:
+    """Make replays parts of an experiment; `links` have the columns of `experiment_replays`."""
+    for some in pieces(links):
+        connection.execute(insert(experiment_replays), list(some))
+
+
+def cancel_replays(connection: Connection, *, experiment_id: int, now: datetime) -> None:
+    """Cancel the replays of an experiment that have not ended and belong to no other unfinished experiment."""
+    other = experiment_replays.alias("other")
+    elsewhere = (
+        select(other.c.replay_id)
+        .join(experiments, _E.id == other.c.experiment_id)
+        .where(_E.id != experiment_id, _E.status.in_(UNFINISHED))
+    )
+    own = select(_L.replay_id).where(_L.experiment_id == experiment_id, _L.replay_id.not_in(elsewhere))
+    ids = list(connection.scalars(own.join(replays, _R.id == _L.replay_id).where(_R.status.in_(UNFINISHED))))
+    for some in pieces(sorted(ids)):
+        unfinished = update(replays).where(_R.id.in_(some), _R.status.in_(UNFINISHED))
+        # By an index on states it would lock, and wait for, the replays that others claim at the same time.
+        by_id = unfinished.with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")
+        connection.execute(by_id.values(status="cancelled", finished_at=now))
+
+
+def reusable_replays(
+    connection: Connection,
+    *,
+    draft_snapshot_id: int,
+    case_snapshot_ids: Collection[int],
+    judge_model_id: int | None,
+    since: datetime,
+) -> dict[int, list[int]]:
+    """Return, by test case's snapshot, the ids of the first replays of this content that ended with a result.
+
+    Replays that began before a change of their model or of the judge, such as of its base URL, are not among them.
+    """
+    played = select(draft_snapshots.c.language_model_id).where(draft_snapshots.c.id == draft_snapshot_id)
+    models = language_models.c.id.in_(played) | (language_models.c.id == judge_model_id)
+    changed_at = select(func.max(language_models.c.updated_at)).where(models).scalar_subquery()
+    nth = func.row_number().over(partition_by=_R.case_snapshot_id, order_by=_R.id).label("nth")
+    found: dict[int, list[int]] = {}
+    for some in pieces(sorted(case_snapshot_ids)):
+        alike = select(_R.case_snapshot_id, _R.id, nth).where(
+            _R.case_snapshot_id.in_(some),
+            _R.draft_snapshot_id == draft_snapshot_id,
+            _R.judge_model_id.is_not_distinct_from(judge_model_id),
+            _R.status.in_(COUNTED),
+            _R.finished_at >= since,
+            _R.started_at >= changed_at,
+        )
+        ranked = alike.subquery()
+        for row in connection.execute(select(ranked).where(ranked.c.nth <= REUSABLE_MAX).order_by(ranked.c.id)):
+            found.setdefault(row[0], []).append(row[1])
+    return found
+
+
+def first_error(connection: Connection, *, replay_ids: Collection[int]) -> str | None:
+    """Return the beginning of the first error of these replays."""
+    statement = select(func.substr(_R.error, 1, ERROR_CHARACTERS)).where(
+        _R.id.in_(sorted(replay_ids)[:KEYS_PER_STATEMENT]), _R.error.is_not(None)
+    )
+    return connection.scalar(statement.order_by(_R.id).limit(1))
+
+
+def violations_of(connection: Connection, *, replay_id: int) -> list[dict[str, Any]]:
+    """Return the violations of a replay; none for one that was removed."""
+    return connection.scalar(select(_R.violations).where(_R.id == replay_id)) or []
+
+
+def in_unfinished_experiment(replay_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that a replay is a part of an unfinished experiment."""
+    linked = select(_L.id).join(experiments, _E.id == _L.experiment_id)
+    return linked.where(_L.replay_id == replay_id, _E.status.in_(UNFINISHED)).exists()

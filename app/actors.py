@@ -30,12 +30,13 @@ from app.services.replays.claims import ReplaySweeper
 from app.services.runs import RunService, Started
 from app.services.runs.following import shortened, still_in_work
 from app.services.runs.outcome import NOT_SENT
+from app.services.traces.form import BatchForm
 from app.services.traces.ingest import Receipt
 from app.services.wiring import Services
 
 log = structlog.get_logger(__name__)
 
-BatchActor = dramatiq.Actor[[int, str, str, str, bool], dict[str, object]]
+BatchActor = dramatiq.Actor[..., dict[str, object]]
 ReplayActor = dramatiq.Actor[[int], None]
 RunActor = dramatiq.Actor[[int], None]
 
@@ -94,8 +95,11 @@ def _store_spans(broker: RedisBroker, services: Services) -> BatchActor:
     @dramatiq.actor(
         broker=broker, queue_name="spans", max_retries=0, time_limit=60_000, max_age=MAX_AGE_MS, store_results=True
     )
-    def store_spans(project_id: int, key: str, ticket: str, encoding: str, sealed: bool) -> dict[str, object]:
-        return asdict(services.ingest.store_claimed(project_id, key, ticket, encoding, sealed=sealed))
+    def store_spans(
+        project_id: int, key: str, ticket: str, encoding: str, sealed: bool, more: dict[str, Any] | None = None
+    ) -> dict[str, object]:
+        form = BatchForm(**more) if more else BatchForm(encoding)
+        return asdict(services.ingest.store_claimed(project_id, key, ticket, form, sealed=sealed))
 
     return store_spans
 
@@ -118,15 +122,16 @@ class BatchDelivery:
     owners: Owners
     wait_s: int
 
-    def deliver(self, project_id: int, body: bytes, encoding: str) -> Receipt:
+    def deliver(self, project_id: int, body: bytes, form: BatchForm) -> Receipt:
         """Have a batch stored, and return its receipt; `Unavailable` when there is none in time."""
-        key = self.mailbox.key_of(project_id, encoding, body)
+        key = self.mailbox.key_of(project_id, form.name, body)
         sealed = bool(self.rules.of(project_id))
         if sealed:
             body = self.rules.cipher.encrypt(body)
         organization_id = self.owners.of_project(project_id)
         ticket = self.mailbox.ticket(organization_id, body)
-        message = owned(self.actor.message(project_id, key, ticket, encoding, sealed), organization_id)
+        message = self.actor.message(project_id, key, ticket, form.encoding, sealed, *form.more())
+        message = owned(message, organization_id)
         deadline = time.monotonic() + self.wait_s
         claim = self.mailbox.put(key, ticket, body, message.message_id)
         if claim.joined:

@@ -22,12 +22,14 @@ from sqlalchemy import Connection, text
 from app.db import Database, build_engine
 from app.models import queries, spans
 from app.otlp.decode import decode
+from app.otlp.decode_protobuf import decode_protobuf
 from app.services.traces.ingest import add_to_turns, parts_of
 from bench.load import memory_mb
 from bench.spans import batch
 from tests.support.deployment import Deployment, EmbeddedServer
 from tests.support.http_client import Client
 from tests.support.mariadb import mariadb_server
+from tests.support.protobuf import traces
 from tests.support.redis_server import redis_server
 
 SPANS = 512
@@ -137,10 +139,26 @@ def report_stages(database: Database, prompt_id: int, *, repeats: int = 20) -> N
         for stage, begun, done in zip(STAGES, marks, marks[1:], strict=False):
             took[stage].append((done - begun) * 1000)
     shown = ", ".join(f"{stage} {statistics.median(times):.1f}" for stage, times in took.items())
+    print(f"  protobuf is decoded in  {decoding_ratio(prompt_id):8.2f} times the processor time of JSON")
     print(f"  stages, ms a batch      {shown}")
     print(
         f"  on disk                 {_bytes_per_span(database):8.0f} bytes a span, turns, sessions and indexes included"
     )
+
+
+def decoding_ratio(prompt_id: int, *, repeats: int = 60) -> float:
+    """How many times the processor time of JSON it takes to decode the same spans from protobuf."""
+    (body,) = make(prompt_id, 1)
+    message = traces(body)
+    ways = (lambda: decode(body), lambda: decode_protobuf(message, prompt_id))
+    took: list[list[float]] = [[], []]
+    for _ in range(repeats):
+        for way, times in zip(ways, took, strict=True):
+            started = time.process_time()
+            way()
+            times.append(time.process_time() - started)
+    json_s, protobuf_s = map(min, took)
+    return protobuf_s / json_s
 
 
 def _bytes_per_span(database: Database) -> float:

@@ -20,11 +20,11 @@ from app import __version__
 from app.access import ByKey, Public
 from app.api.operation import Call, Operation, operation, operation_of
 from app.http.route_table import Route, RoutedApp
+from app.otlp.answers import PROTOBUF, base_address
 from app.schemas.answer import Answer, Json, anything, integer, text
 from app.schemas.base import BIGINT_MAX
 
 API = "/api/"
-TRACES = "/api/public/otel/"
 DESCRIPTION = "Run, render and manage versioned prompts; take in agents' traces and replay them."
 ERRORS, BODY_ERRORS, KEY_ERRORS = (400, 500, 503), (413, 415), (401, 403, 429)
 
@@ -177,7 +177,7 @@ def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Oper
         "responses": _responses(route, about),
     }
     if about.body:
-        content = {falcon.MEDIA_JSON: {"schema": about.body}}
+        content = {falcon.MEDIA_JSON: {"schema": about.body}} | _messages(about)
         found["requestBody"] = {"required": not about.body_optional, "content": content}
     return found | ({"security": []} if isinstance(route.access, Public) else {})
 
@@ -200,14 +200,20 @@ def _responses(route: Route, about: Operation) -> Json:
     errors = {*ERRORS, *about.errors} | (set() if public else set(KEY_ERRORS))
     errors |= set(BODY_ERRORS) if about.body else set()
     errors |= {404} if route.parameters else set()
-    error = TraceError if route.path.startswith(TRACES) else Error
-    texts = {media_type: {"schema": {"type": "string"}} for media_type in about.texts}
+    error = Error if base_address(route.path) is None else TraceError
+    messages = _messages(about)
+    texts = {media_type: {"schema": {"type": "string"}} for media_type in about.texts} | messages
     always = ("X-Request-Id",) if public else ("X-Request-Id", *RATE_HEADERS)
     answers = {
         str(status): _answer(status, schema, {*always, *about.answer_headers}, texts if status == HTTPStatus.OK else {})
         for status, schema in about.answers.items()
     }
-    return answers | {str(status): _answer(status, error, {"X-Request-Id"}, {}) for status in sorted(errors)}
+    return answers | {str(status): _answer(status, error, {"X-Request-Id"}, messages) for status in sorted(errors)}
+
+
+def _messages(about: Operation) -> Json:
+    """The content of a message of OTLP in protobuf, where the operation takes and gives some."""
+    return {PROTOBUF: {"schema": {"type": "string", "format": "binary"}}} if about.protobuf else {}
 
 
 def _answer(status: int, schema: type[Schema] | None, headers: set[str], texts: Json) -> Json:

@@ -45,7 +45,8 @@ class Operation:
     the kind may answer. `headers` and `answer_headers` are names in `app/api/openapi.py`; with "ETag" among
     the latter the result's `etag` is sent, unless it is None. `location` is the address of what was made, with the
     path's parameters and the answer's fields in braces. `limit` names the bound of the body's bytes. `texts` are media
-    types other than JSON that 200 may have: a CSV, a page, a stream of events.
+    types other than JSON that 200 may have: a CSV, a page, a stream of events. With `protobuf` the request may be a
+    message of OTLP as well, and its answer then is one.
     """
 
     summary: str
@@ -59,6 +60,7 @@ class Operation:
     answer_headers: tuple[str, ...] = ()
     errors: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
+    protobuf: bool = False
 
 
 def operation(summary: str, **described: Any) -> Callable[[Method], Method]:

@@ -26,6 +26,7 @@ from app.http.route_table import RoutedApp
 
 ID = "{%s:int(min=1, max=9223372036854775807)}"
 PROMPT = f"/api/v1/prompts/{ID % 'prompt_id'}"
+OTEL_OF_PROMPT = f"/api/public/prompts/{ID % 'prompt_id'}/otel"
 VERSION = f"{PROMPT}/versions/{{commit_hash}}"
 TEST_CASE = f"/api/v1/test-cases/{ID % 'test_case_id'}"
 REPLAY = f"/api/v1/replays/{ID % 'replay_id'}"
@@ -77,6 +78,7 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{RUN}/events", runs.RunEvents),
     ("/api/v1/usage", runs.Usage),
     ("/api/public/otel/v1/traces", traces.Traces),
+    (f"{OTEL_OF_PROMPT}/v1/traces", traces.PromptTraces),
     (f"{PROMPT}/logs", traces.PromptLogs),
     (f"{PROMPT}/exports/{{kind}}", traces.Exports),
     ("/api/v1/rejected-spans", traces.RejectedSpans),

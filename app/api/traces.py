@@ -1,17 +1,21 @@
-"""/api/public/otel/v1/traces, and the sessions, logs, rejected spans and exports that traces and runs make."""
+"""The addresses that take spans, and the sessions, logs, rejected spans and exports that traces and runs make."""
 
 from __future__ import annotations
 
 import falcon
 
 from app.api.operation import Call, Command, Resource, operation
+from app.container import Container
 from app.cursors import Page
 from app.errors import Invalid, RepriseError, TooLarge, Unavailable, UnsupportedMediaType
+from app.http.bodies import media_type_of
 from app.http.exports import NDJSON, ExportQuerySchema, records, send_lines
 from app.models.api_keys import ApiKey
 from app.models.spans import RejectedSpan
+from app.otlp.answers import JSON, PROTOBUF, traces_stored
 from app.otlp.inflate import ENCODINGS
 from app.schemas import traces as schemas
+from app.services.traces.form import BatchForm
 from app.services.traces.ingest import Receipt
 from app.services.traces.logs import Entry, Session
 
@@ -21,6 +25,9 @@ ERRORS: dict[str, type[RepriseError]] = {
     "unsupported": UnsupportedMediaType,
     "unavailable": Unavailable,
 }
+
+
+PROMPT_ADDRESS = "/api/public/prompts/{id}/otel/v1/traces"
 
 
 class Traces(Resource, POST="ingest"):
@@ -35,21 +42,60 @@ class Traces(Resource, POST="ingest"):
         answers={200: schemas.TracesStored},
     )
     def on_post(self, key: ApiKey, call: Call) -> Receipt:
-        encoding = _encoding(call.req)
-        receipt = self.container.batch_delivery.deliver(key.project_id, call.read_bytes(), encoding)
-        if error := ERRORS.get(receipt.outcome):
-            raise error(receipt.message)
-        return receipt
+        if (media_type := media_type_of(call.req)) != JSON:
+            raise UnsupportedMediaType(
+                "Only OTLP over HTTP with JSON is accepted here: set OTEL_EXPORTER_OTLP_PROTOCOL=http/json, which "
+                f"sends Content-Type: {JSON} (this request has {media_type[:100] or 'none'}), or send to the address "
+                f"of one prompt, which takes protobuf too: {PROMPT_ADDRESS}."
+            )
+        return _deliver(self.container, key, call, BatchForm(_encoding(call.req)))
+
+
+class PromptTraces(Resource, POST="ingest"):
+    """The address of one prompt, so that spans need not name it; a span that names a prompt keeps that.
+
+    Takes what exporters send unless they are told otherwise: protobuf, or JSON. The answer has the same media type, and
+    so have errors, as google.rpc.Status.
+    """
+
+    stores = frozenset({"POST"})
+
+    @operation(
+        "Take in a batch of a prompt's spans (OTLP over HTTP)",
+        body=schemas.TraceExportSchema,
+        limit="traces",
+        answers={200: schemas.TracesStored},
+        protobuf=True,
+    )
+    def on_post(self, key: ApiKey, call: Call, prompt_id: int) -> Receipt | None:
+        self.services.ingest.known_prompts.check(key.project_id, prompt_id)
+        form = _form(call.req, prompt_id)
+        receipt = _deliver(self.container, key, call, form)
+        if not form.protobuf:
+            return receipt
+        call.resp.content_type, call.resp.data = PROTOBUF, traces_stored(receipt.rejected, receipt.message)
+        return None
+
+
+def _deliver(container: Container, key: ApiKey, call: Call, form: BatchForm) -> Receipt:
+    """Return the receipt of a batch that was stored, or in part; raises what is wrong with another."""
+    receipt = container.batch_delivery.deliver(key.project_id, call.read_bytes(), form)
+    if error := ERRORS.get(receipt.outcome):
+        raise error(receipt.message)
+    return receipt
+
+
+def _form(req: falcon.Request, prompt_id: int) -> BatchForm:
+    media_type = media_type_of(req)
+    if media_type not in (JSON, PROTOBUF):
+        raise UnsupportedMediaType(
+            f"Content-Type must be {PROTOBUF} or {JSON} (this request has {media_type[:100] or 'none'})."
+        )
+    return BatchForm(_encoding(req), media_type == PROTOBUF, prompt_id)
 
 
 def _encoding(req: falcon.Request) -> str:
-    """Return the content encoding; raises `UnsupportedMediaType` for another media type or encoding."""
-    media_type = (req.content_type or "").partition(";")[0].strip().lower()
-    if media_type != "application/json":
-        raise UnsupportedMediaType(
-            "Only OTLP over HTTP with JSON is accepted: set OTEL_EXPORTER_OTLP_PROTOCOL=http/json, which sends "
-            f"Content-Type: application/json (this request has {media_type[:100] or 'none'})."
-        )
+    """Return the content encoding; raises `UnsupportedMediaType` for one that is not taken."""
     encoding = (req.get_header("Content-Encoding") or "").strip().lower()
     if encoding not in ENCODINGS:
         raise UnsupportedMediaType("Content-Encoding must be gzip, deflate or identity.")

@@ -52,12 +52,17 @@ def _read(stream: Readable) -> bytes:
         raise Invalid(f"The body can't be read to its end: {error}") from error
 
 
+def media_type_of(req: falcon.Request) -> str:
+    """Return the media type of the body in lower case, without its parameters; "" where none is named."""
+    return (req.content_type or "").partition(";")[0].strip().lower()
+
+
 def read_json(req: falcon.Request, limit: int, *, optional: bool = False) -> Any:
     """Return the body as JSON, `{}` for an empty one if `optional`; raises `Invalid` beyond `ELEMENTS_MAX` elements."""
     body = read_capped(req, limit)
     if optional and not body.strip():
         return {}
-    if req.content_type and req.content_type.partition(";")[0].strip().lower() != falcon.MEDIA_JSON:
+    if media_type_of(req) not in ("", falcon.MEDIA_JSON):
         raise UnsupportedMediaType("Content-Type must be application/json.")
     if req.get_header("Content-Encoding") not in (None, "", "identity"):
         raise UnsupportedMediaType("Content-Encoding is not accepted here; send the body as it is.")

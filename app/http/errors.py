@@ -10,7 +10,9 @@ import redis
 import structlog
 
 from app import errors
+from app.http.bodies import media_type_of
 from app.http.middleware import path_for_log
+from app.otlp.answers import PROTOBUF, base_address, is_of_prompt, status
 
 log = structlog.get_logger(__name__)
 
@@ -30,9 +32,10 @@ STATUS: dict[type[errors.RepriseError], str] = {
     errors.Unavailable: falcon.HTTP_503,
 }
 
+# The paths of the signals that an address of OTLP takes.
+SIGNALS = ("/v1/traces",)
 # google.rpc.Code, which OTLP requires in error bodies of the trace ingest.
 RPC_CODE = {400: 3, 401: 16, 403: 7, 404: 5, 413: 3, 415: 3, 429: 8, 500: 13, 503: 14}
-TRACES = "/api/public/otel"
 
 
 def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
@@ -80,18 +83,19 @@ def _http_message(req: falcon.Request, error: falcon.HTTPError) -> str:
         return f"{req.path} does not take {req.method}."
     if error.status_code != 404:
         return error.description or error.title or "The request can't be answered."
-    if req.path.startswith(TRACES):
-        return _trace_path_message(req.path)
-    return "There is no such path."
+    base = base_address(req.path)
+    return "There is no such path." if base is None else _otlp_path_message(base, req.path.removeprefix(base))
 
 
-def _trace_path_message(path: str) -> str:
-    if path.count("/v1/traces") > 1:
+def _otlp_path_message(base: str, signal: str) -> str:
+    if signal.count("/v1/") > 1:
         return (
             "The path /v1/traces is doubled: OTEL_EXPORTER_OTLP_ENDPOINT takes the base address without it, "
             "the exporter appends it."
         )
-    return f"Only traces are taken here, at {TRACES}/v1/traces."
+    if signal.rstrip("/") in SIGNALS:
+        return "There is no such prompt."
+    return f"Only traces are taken here, at {base}/v1/traces."
 
 
 def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: object) -> None:
@@ -101,7 +105,14 @@ def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: 
 
 def _body(req: falcon.Request, resp: falcon.Response, message: str) -> None:
     body: dict[str, object] = {"error": message}
-    if req.path.startswith(TRACES):
-        body |= {"message": message, "code": RPC_CODE.get(resp.status_code, 2)}
-    resp.content_type = falcon.MEDIA_JSON
-    resp.data = orjson.dumps(body)
+    code = RPC_CODE.get(resp.status_code, 2)
+    if base_address(req.path) is not None:
+        body |= {"message": message, "code": code}
+    if _answered_in_protobuf(req) and resp.status_code != 415:
+        resp.content_type, resp.data = PROTOBUF, status(code, message)
+    else:
+        resp.content_type, resp.data = falcon.MEDIA_JSON, orjson.dumps(body)
+
+
+def _answered_in_protobuf(req: falcon.Request) -> bool:
+    return is_of_prompt(req.path) and media_type_of(req) == PROTOBUF

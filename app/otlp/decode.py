@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -49,10 +51,13 @@ class Decoded:
     rejected: list[Rejection]
 
 
-def decode(body: Body) -> Decoded:
-    """Decode an export request (after decompression). Raises Invalid when it is no OTLP JSON object."""
+def decode(body: Body, prompt_id: int | None = None) -> Decoded:
+    """Decode an export request (after decompression). Raises Invalid when it is no OTLP JSON object.
+
+    Spans that name no prompt belong to `prompt_id`; without it they are rejected.
+    """
     export = _export(valid_utf8(without_bom(body)))
-    latest = LatestAttributes() if len(body) > LARGE else None
+    latest = LatestAttributes(lambda span: _raw_attributes(_wire_span(span))) if len(body) > LARGE else None
     spans: dict[tuple[bytes, bytes], Span] = {}
     rejected: list[Rejection] = []
     for resource_spans in export.resourceSpans or ():
@@ -61,7 +66,7 @@ def decode(body: Body) -> Decoded:
             scope = scope_name(scope_spans.scope)
             for raw in scope_spans.spans or ():
                 try:
-                    span = span_of(raw, scope, resource, latest)
+                    span = span_of(raw, scope, resource, latest, prompt_id)
                 except BadSpan as error:
                     rejected.append(error.rejection)
                 else:
@@ -120,15 +125,16 @@ class ResourceAttributes:
 
 @dataclass(slots=True)
 class LatestAttributes:
-    """The attributes of the span that was looked at last."""
+    """The attributes of the span that was looked at last, which `parse` reads from a span."""
 
-    span: Raw | None = None
-    attributes: dict[str, Raw] = field(default_factory=dict)
+    parse: Callable[[Any], dict[str, Any]]
+    span: object = None
+    attributes: dict[str, Any] = field(default_factory=dict)
 
-    def of(self, span: Raw) -> dict[str, Raw]:
+    def of(self, span: object) -> dict[str, Any]:
         """The attributes of `span`, parsed unless it was the last one."""
         if span is not self.span:
-            self.span, self.attributes = span, _raw_attributes(_wire_span(span))
+            self.span, self.attributes = span, self.parse(span)
         return self.attributes
 
 
@@ -140,30 +146,60 @@ class ForgetfulAttributes(LazyAttributes):
 
     __slots__ = ("_latest", "_span")
 
-    def __init__(self, span: Raw, latest: LatestAttributes) -> None:
+    def __init__(self, span: object, latest: LatestAttributes) -> None:
         self._span = span
         self._latest = latest
 
     @property
-    def _raw(self) -> dict[str, Raw]:  # type: ignore[override]
+    def _raw(self) -> dict[str, Any]:  # type: ignore[override]
         return self._latest.of(self._span)
 
 
-def span_of(raw: Raw, scope: str, resource: ResourceAttributes, latest: LatestAttributes | None = None) -> Span:
-    """The span in `raw`. Raises BadSpan. With `latest`, which the spans of a batch share, attributes are not kept."""
+NO_RESOURCE = ResourceAttributes(Raw(b"null"))
+
+
+def span_of(
+    raw: Raw,
+    scope: str,
+    resource: ResourceAttributes = NO_RESOURCE,
+    latest: LatestAttributes | None = None,
+    prompt_id: int | None = None,
+) -> Span:
+    """The span in `raw`. Raises BadSpan. With `latest`, which the spans of a batch share, attributes are not kept.
+
+    A span that names no prompt belongs to `prompt_id`.
+    """
     wire = _wire_span(raw)
+    values = LazyAttributes(_raw_attributes(wire))
+    kept = values if latest is None else ForgetfulAttributes(raw, latest)
+    return checked_span(wire, memoryview(raw), scope, values, kept, resource=resource, prompt_id=prompt_id)
+
+
+def checked_span(
+    wire: WireSpan,
+    raw: memoryview,
+    scope: str,
+    values: Mapping[str, Any],
+    kept: Mapping[str, Any],
+    *,
+    resource: ResourceAttributes = NO_RESOURCE,
+    prompt_id: int | None,
+) -> Span:
+    """The span of what was read: `values` are its attributes, `kept` are the same in the form that the span keeps.
+
+    Raises BadSpan for one that lacks what storing needs.
+    """
     trace_id = _id(wire.traceId, 16)
     span_id = _id(wire.spanId, 8)
     if trace_id is None:
-        raise _bad(wire, "bad_trace_id", "traceId must be 32 hex digits, not all zero")
+        raise bad_span(wire, "bad_trace_id", "traceId must be 32 hex digits, not all zero")
     if span_id is None:
-        raise _bad(wire, "bad_span_id", "spanId must be 16 hex digits, not all zero")
+        raise bad_span(wire, "bad_span_id", "spanId must be 16 hex digits, not all zero")
     if not wire.name:
-        raise _bad(wire, "no_name", "the span has no name")
+        raise bad_span(wire, "no_name", "the span has no name")
     start_ns = time_ns(wire.startTimeUnixNano)
     if not start_ns:
-        raise _bad(wire, "no_start_time", "startTimeUnixNano is missing or no time in nanoseconds")
-    raw_attributes = _raw_attributes(wire)
+        raise bad_span(wire, "no_start_time", "startTimeUnixNano is missing or no time in nanoseconds")
     return Span(
         trace_id,
         span_id,
@@ -172,10 +208,10 @@ def span_of(raw: Raw, scope: str, resource: ResourceAttributes, latest: LatestAt
         scope,
         start_ns,
         max(start_ns, time_ns(wire.endTimeUnixNano)),
-        _prompt_id(wire, raw_attributes, resource),
-        _conversation_id(raw_attributes),
-        memoryview(raw),
-        LazyAttributes(raw_attributes) if latest is None else ForgetfulAttributes(raw, latest),
+        prompt_id if prompt_id is not None and PROMPT_ID not in values else _prompt_id(wire, values, resource),
+        _conversation_id(values),
+        raw,
+        kept,
         wire.status is not None and wire.status.code in ERROR_CODES,
     )
 
@@ -192,12 +228,12 @@ def _wire_span(raw: Raw) -> WireSpan:
     try:
         fields = parse_json(bytes(raw))
     except ValueError:
-        raise _bad(WireSpan(), "malformed_span", "the span can't be read as JSON") from None
+        raise bad_span(WireSpan(), "malformed_span", "the span can't be read as JSON") from None
     if not isinstance(fields, dict):
-        raise _bad(WireSpan(), "malformed_span", "the span is no JSON object")
+        raise bad_span(WireSpan(), "malformed_span", "the span is no JSON object")
     wire = lenient_span(fields)
     if not isinstance(fields.get("attributes") or [], list):
-        raise _bad(wire, "bad_attributes", "attributes must be a list of {key, value} objects")
+        raise bad_span(wire, "bad_attributes", "attributes must be a list of {key, value} objects")
     return wire
 
 
@@ -211,29 +247,27 @@ def _id(text: str | None, size: int) -> bytes | None:
     return found if len(found) == size and any(found) else None
 
 
-def _conversation_id(raw_attributes: dict[str, Raw]) -> str | None:
-    raw = raw_attributes.get(CONVERSATION_ID)
-    value = None if raw is None else raw_value(raw)
+def _conversation_id(values: Mapping[str, Any]) -> str | None:
+    value = values.get(CONVERSATION_ID)
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return str(value)[:MAX_CONVERSATION_ID] or None
 
 
-def _prompt_id(wire: WireSpan, raw_attributes: dict[str, Raw], resource: ResourceAttributes) -> int:
-    raw = raw_attributes.get(PROMPT_ID)
-    if raw is None:
+def _prompt_id(wire: WireSpan, values: Mapping[str, Any], resource: ResourceAttributes) -> int:
+    if PROMPT_ID not in values:
         raise _missing_prompt_id(wire, resource)
-    value = _integer_of(raw)
+    found = values[PROMPT_ID]
+    value = _integer_of(found)
     if value is None:
-        reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(raw_value(raw)))}"
-        raise _bad(wire, "bad_prompt_id", reason)
+        reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(found))}"
+        raise bad_span(wire, "bad_prompt_id", reason)
     if not 0 < value <= MAX_INT64:
-        raise _bad(wire, "unknown_prompt", unknown_prompt_reason(str(value)))
+        raise bad_span(wire, "unknown_prompt", unknown_prompt_reason(str(value)))
     return value
 
 
-def _integer_of(raw: Raw) -> int | None:
-    value = raw_value(raw)
+def _integer_of(value: Any) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 64:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -241,7 +275,7 @@ def _integer_of(raw: Raw) -> int | None:
 
 def _named_prompt_id(wire: WireSpan) -> int | None:
     """The prompt that a span names which is rejected for another reason."""
-    found = (_integer_of(pair.value) for pair in wire.attributes or () if pair.key == PROMPT_ID)
+    found = (_integer_of(raw_value(pair.value)) for pair in wire.attributes or () if pair.key == PROMPT_ID)
     value = next(found, None)
     return value if value is not None and 0 < value <= MAX_INT64 else None
 
@@ -249,16 +283,17 @@ def _named_prompt_id(wire: WireSpan) -> int | None:
 def _missing_prompt_id(wire: WireSpan, resource: ResourceAttributes) -> BadSpan:
     if PROMPT_ID in resource:
         reason = f"{PROMPT_ID} is only on the resource; set it as an attribute of each span"
-        return _bad(wire, "prompt_id_on_resource", reason)
+        return bad_span(wire, "prompt_id_on_resource", reason)
     if len(wire.attributes or ()) >= _SDK_ATTRIBUTE_LIMIT or (integer(wire.droppedAttributesCount) or 0) > 0:
         reason = (
             f"{PROMPT_ID} is missing, probably cut by the SDK's limit of {_SDK_ATTRIBUTE_LIMIT} attributes; "
             "raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT (Python's SDK drops the attributes that were set first)"
         )
-        return _bad(wire, "prompt_id_cut", reason)
-    return _bad(wire, "missing_prompt_id", f"attribute {PROMPT_ID} is missing; set it on each span")
+        return bad_span(wire, "prompt_id_cut", reason)
+    return bad_span(wire, "missing_prompt_id", f"attribute {PROMPT_ID} is missing; set it on each span")
 
 
-def _bad(wire: WireSpan, code: Code, reason: str) -> BadSpan:
+def bad_span(wire: WireSpan, code: Code, reason: str) -> BadSpan:
+    """The rejection of a span, to be raised."""
     ids = ((wire.traceId or "")[:64], (wire.spanId or "")[:64])
     return BadSpan(Rejection(*ids, shown(wire.name or ""), code, reason, _named_prompt_id(wire)))

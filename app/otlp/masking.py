@@ -19,6 +19,7 @@ import msgspec
 from app.errors import Invalid
 from app.otlp.decode import CONVERSATION_ID, PROMPT_ID
 from app.otlp.mask_texts import GROWTH_MAX, Budget, Exhausted, TextRule, json_size
+from app.otlp.protobuf import stored_fields
 from app.otlp.values import any_value, parse_json
 from app.patterns import compile_pattern
 from app.pointers import Pointer, unescape_token
@@ -70,11 +71,11 @@ class Masking:
         return _Pass(self, budget or Budget()).at(value, *paths)
 
     def span(self, raw: bytes, budget: Budget | None = None) -> bytes:
-        """A span's JSON, masked; the very same bytes when no rule found anything. ValueError when it is no JSON.
+        """A stored span's JSON, masked; the very same bytes when no rule found anything. ValueError for no span.
 
         Of `budget` the search is for all spans that share it, the growth for each.
         """
-        fields = parse_json(raw)
+        fields = stored_fields(raw)
         if not isinstance(fields, dict):
             raise ValueError("a span is a JSON object")
         budget = budget or Budget()

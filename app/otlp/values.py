@@ -221,31 +221,6 @@ _KINDS: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-class LazyAttributes(Mapping[str, Any]):
-    """Attributes whose values are decoded when they are asked for: ingest looks at a few of many."""
-
-    __slots__ = ("_raw",)
-
-    def __init__(self, raw: dict[str, msgspec.Raw]) -> None:
-        self._raw = raw
-
-    def __getitem__(self, key: str) -> Any:
-        return raw_value(self._raw[key])
-
-    def get(self, key: str, default: Any = None) -> Any:
-        raw = self._raw.get(key)
-        return default if raw is None else raw_value(raw)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._raw
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._raw)
-
-    def __len__(self) -> int:
-        return len(self._raw)
-
-
 def raw_value(raw: msgspec.Raw | bytes) -> Any:
     """The Python value of one AnyValue still in JSON."""
     try:
@@ -261,3 +236,31 @@ def raw_value(raw: msgspec.Raw | bytes) -> Any:
         return any_value(parse_json(bytes(raw)))
     except ValueError:
         return None
+
+
+class LazyAttributes(Mapping[str, Any]):
+    """Attributes whose values are decoded when they are asked for: ingest looks at a few of many."""
+
+    __slots__ = ("_raw",)
+    read: Callable[[Any], Any] = staticmethod(raw_value)
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self._raw = raw
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._raw:
+            raise KeyError(key)
+        return self.read(self._raw[key])
+
+    def get(self, key: str, default: Any = None) -> Any:
+        raw = self._raw.get(key)
+        return default if raw is None else self.read(raw)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._raw
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)

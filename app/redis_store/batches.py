@@ -81,9 +81,9 @@ class Mailbox:
         return f"{organization_id}:{len(body)}:{uuid.uuid4().hex}"
 
     @staticmethod
-    def key_of(project_id: int, encoding: str, body: bytes) -> str:
-        """Return the key of a batch, which is equal for the same body of the same project."""
-        return f"{project_id}:{encoding or 'identity'}:{hashlib.sha256(body).hexdigest()}"
+    def key_of(project_id: int, form: str, body: bytes) -> str:
+        """Return the key of a batch, which is equal for the same body of the same project, sent in the same form."""
+        return f"{project_id}:{form}:{hashlib.sha256(body).hexdigest()}"
 
     def put(self, key: str, ticket: str, body: bytes, message_id: str, *, join: bool = True) -> Claim:
         """Keep a batch under `ticket` for the message `message_id`; with `join`, unless another message stores it.

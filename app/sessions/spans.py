@@ -14,8 +14,9 @@ from app.chat import ToolCall
 from app.otlp.decode import ERROR_CODES
 from app.otlp.normalise import Event, Message, Messages, Normalised, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo
+from app.otlp.protobuf import stored_fields
 from app.otlp.span import Span, decode_span
-from app.otlp.values import attributes, parse_json, raw_value, time_ns
+from app.otlp.values import attributes, raw_value, time_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class FullSpan:
 def read_span(raw: bytes) -> FullSpan:
     """The span in `raw`, which was valid when it was stored; fields that can't be read are empty."""
     try:
-        fields = parse_json(raw)
+        fields = stored_fields(raw)
     except ValueError:
         fields = _readable_fields(raw)
     status = fields.get("status")

@@ -16,11 +16,33 @@ TRACES = "POST /api/public/otel/v1/traces"
 WIRE, PLAIN = 20 * 1024 * 1024, 64 * 1024 * 1024
 GZIP = {"Content-Encoding": "gzip"}
 CHAT = attribute("gen_ai.operation.name", "chat")
+OF_PROMPT = "POST /api/public/prompts/{prompt_id}/otel/v1/traces"
 MANY = 60_000
 
 
 def _zipped(body: bytes) -> Ask:
     return Ask(body=gzip.compress(body, 1), headers=GZIP)
+
+
+def _message(number: int, content: bytes) -> bytes:
+    """A field of a protobuf message."""
+    size, prefix = len(content), bytearray([number << 3 | 2])
+    while size > 0x7F:
+        prefix.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes(prefix) + bytes([size]) + content
+
+
+def _protobuf(*spans: bytes) -> Ask:
+    """An export of spans to the address of the stage's prompt."""
+    body = _message(1, _message(2, b"".join(_message(2, one) for one in spans)))
+    return Ask(body=gzip.compress(body, 1), headers=GZIP, content_type="application/x-protobuf")
+
+
+def _head(number: int) -> bytes:
+    """A span without attributes."""
+    ids = _message(1, number.to_bytes(16, "big")) + _message(2, number.to_bytes(8, "big"))
+    return ids + _message(5, b"s") + b"\x39" + (1_760_000_000_000_000_000 + number).to_bytes(8, "little")
 
 
 @worst(TRACES, "gzip of as many members as there may be")
@@ -118,3 +140,33 @@ def messages(stage: Stage) -> Ask:
 @worst(TRACES, "a session's worth, as it is usual")
 def usual(stage: Stage) -> Ask:
     return _zipped(texts.turns(stage.ids["prompt_id"], 0, 512))
+
+
+@worst(OF_PROMPT, "64 MiB of empty groups")
+def empty_groups(_stage: Stage) -> Ask:
+    body = _message(1, b"") * (PLAIN // 2)
+    return Ask(body=gzip.compress(body, 1), headers=GZIP, content_type="application/x-protobuf")
+
+
+@worst(OF_PROMPT, "spans of as many empty attributes as there may be in a batch")
+def empty_attributes(_stage: Stage) -> Ask:
+    return _protobuf(*(_head(number) + _message(9, b"") * 199_000 for number in range(1, 11)))
+
+
+@worst(OF_PROMPT, "a span of 8 MiB of empty attributes")
+def one_of_empty_attributes(_stage: Stage) -> Ask:
+    return _protobuf(_head(1) + _message(9, b"") * 4_000_000)
+
+
+@worst(OF_PROMPT, "values nested as deep as the parser goes")
+def deep_values(_stage: Stage) -> Ask:
+    value = b""
+    for _ in range(47):
+        value = _message(5, _message(1, value))
+    deep = _message(9, _message(1, b"a") + _message(2, value)) * 1_000
+    return _protobuf(*(_head(number) + deep for number in range(1, 250)))
+
+
+@worst(OF_PROMPT, f"{MANY:,} spans, each a turn")
+def spans_of_prompt(_stage: Stage) -> Ask:
+    return _protobuf(*(_head(number) for number in range(1, MANY)))

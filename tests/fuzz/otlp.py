@@ -13,6 +13,7 @@ import atheris
 with atheris.instrument_imports(include=["app.otlp", "app.sessions"]):
     from app.errors import RepriseError
     from app.otlp.decode import decode
+    from app.otlp.decode_protobuf import decode_protobuf
     from app.otlp.inflate import ENCODINGS, inflate
     from app.schemas.answer import dump
     from app.schemas.traces import Session as SessionAnswer
@@ -23,12 +24,12 @@ LIMIT = 1024 * 1024
 
 
 def read(data: bytes) -> None:
-    """The first byte picks the encoding."""
+    """The first byte picks the encoding, and whether it is protobuf."""
     if not data:
         return
     try:
         body = inflate(data[1:], ENCODINGS[data[0] % len(ENCODINGS)], limit=LIMIT)
-        decoded = decode(body)
+        decoded = decode_protobuf(body, 1) if data[0] & 128 else decode(body)
     except RepriseError:
         return
     turns = defaultdict(list)

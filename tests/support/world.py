@@ -78,6 +78,11 @@ class World:
         sent = {"Content-Type": "application/json"} | {name.replace("_", "-"): value for name, value in headers.items()}
         return self.post("/api/public/otel/v1/traces", body=body, headers=sent)
 
+    def send_to(self, prompt_id: int, body: bytes, **headers: str) -> Result:
+        """POST a trace batch, in protobuf unless the headers say otherwise, to the address of a prompt."""
+        sent = {"Content-Type": "application/x-protobuf"} | {k.replace("_", "-"): v for k, v in headers.items()}
+        return self.post(f"/api/public/prompts/{prompt_id}/otel/v1/traces", body=body, headers=sent)
+
     def prompt(self) -> int:
         """A new prompt that was never committed."""
         with self.container.database.write() as connection:

@@ -13,7 +13,7 @@ from app.db import Database
 from app.encryption import NO_KEY, ContentCipher
 from app.errors import Unavailable
 from app.models import data_policies
-from app.otlp.decode import BadSpan, ResourceAttributes, span_of
+from app.otlp.decode import BadSpan, span_of
 from app.otlp.mask_texts import Budget
 from app.otlp.masking import EVERY, MASK, Masking, Rule
 from app.otlp.span import Rejection, Span, too_large
@@ -22,7 +22,6 @@ from app.otlp.span import Rejection, Span, too_large
 CACHE_S = 5.0
 # The limit of the column: masking can make a span longer, as it writes numbers anew.
 SPAN_BYTES_MAX = 2**24 - 1
-_NO_RESOURCE = ResourceAttributes(msgspec.Raw(b"null"))
 # Attributes of a span that hold parts of messages (OpenTelemetry's GenAI conventions): a JSON pointer applies to both.
 _INSTRUCTION = ("gen_ai.system_instructions", EVERY, "content")
 _QUESTION = ("gen_ai.input.messages", EVERY, "parts", EVERY, "content")
@@ -85,7 +84,7 @@ def _masked(span: Span, masking: Masking, budget: Budget) -> Span:
         return span
     if len(masked) > SPAN_BYTES_MAX:
         raise BadSpan(too_large(span, SPAN_BYTES_MAX))
-    return span_of(msgspec.Raw(masked), span.scope, _NO_RESOURCE)
+    return span_of(msgspec.Raw(masked), span.scope, prompt_id=span.prompt_id)
 
 
 def _too_deep(span: Span, masking: Masking) -> Rejection:

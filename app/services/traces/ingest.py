@@ -14,7 +14,7 @@ import structlog
 from sqlalchemy import Connection
 
 from app.db import Database
-from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
+from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType, require
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import prompts, sessions, spans, turns
@@ -22,11 +22,14 @@ from app.models.queries import new_batch_id
 from app.models.sessions import SessionRow
 from app.models.spans import RejectedSpan
 from app.models.turns import TurnRow
-from app.otlp.decode import decode
+from app.otlp.decode import Decoded, decode
+from app.otlp.decode_protobuf import decode_protobuf
 from app.otlp.inflate import inflate
 from app.otlp.span import Rejection, Span, explain, reject_unknown_prompts, too_large
+from app.otlp.values import Body
 from app.redis_store.batches import Mailbox
 from app.services.data.masking import MaskingRules
+from app.services.traces.form import BatchForm
 from app.sessions.facts import TurnFacts, dump, load, merge
 from app.timestamps import Now
 
@@ -51,6 +54,10 @@ class KnownPrompts:
             with self.database.read() as connection:
                 known |= prompts.known_prompts(connection, project_id=project_id, prompt_ids=unknown)
         return known
+
+    def check(self, project_id: int, prompt_id: int) -> None:
+        """Raise `NotFound` unless the prompt is one of the project that takes spans."""
+        require(self.among(project_id, {prompt_id}) & {prompt_id} or None, "There is no such prompt.")
 
 
 log = structlog.get_logger(__name__)
@@ -80,27 +87,29 @@ class IngestService:
     rules: MaskingRules
     known_prompts: KnownPrompts
 
-    def store_claimed(self, project_id: int, key: str, ticket: str, encoding: str, *, sealed: bool = False) -> Receipt:
+    def store_claimed(
+        self, project_id: int, key: str, ticket: str, form: BatchForm, *, sealed: bool = False
+    ) -> Receipt:
         """Store the batch that waits under `ticket`, which is encrypted if `sealed`."""
         body = self.mailbox.body(ticket)
         if body is None:
             return Receipt("unavailable", message="The batch was lost before it was stored; send it again.")
         if sealed:
             body = self.rules.cipher.decrypt(body)
-        receipt, note = self._store_noted(project_id, body, encoding, self.mailbox.stored_before(key))
+        receipt, note = self._store_noted(project_id, body, form, self.mailbox.stored_before(key))
         self.mailbox.done(key, ticket, note=note)
         return receipt
 
-    def store(self, project_id: int, body: bytes, encoding: str = "") -> Receipt:
-        """Store a batch as an exporter sent it."""
-        return self._store_noted(project_id, body, encoding, b"")[0]
+    def store(self, project_id: int, body: bytes) -> Receipt:
+        """Store a batch of JSON that is not compressed."""
+        return self._store_noted(project_id, body, BatchForm(), b"")[0]
 
-    def _store_noted(self, project_id: int, body: bytes, encoding: str, note: bytes) -> tuple[Receipt, bytes]:
+    def _store_noted(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
         """Return the receipt, and the keys of the batch's spans if all were stored: the `note` for the next time."""
         with self.metrics.timed(BATCH_SECONDS):
             receipt = self._repeated(project_id, note) if note else None
             if receipt is None:
-                receipt, note = self._store(project_id, body, encoding)
+                receipt, note = self._store(project_id, body, form)
         log.info("batch", **asdict(receipt))
         self.metrics.count(BATCHES, receipt.outcome)
         self.metrics.count(BATCH_BYTES, by=len(body))
@@ -125,9 +134,9 @@ class IngestService:
         self.metrics.count(SPANS, "received", by=len(keys))
         return Receipt("stored", duplicates=len(keys))
 
-    def _store(self, project_id: int, body: bytes, encoding: str) -> tuple[Receipt, bytes]:
+    def _store(self, project_id: int, body: bytes, form: BatchForm) -> tuple[Receipt, bytes]:
         try:
-            decoded = decode(inflate(body, encoding, limit=self.batch_bytes))
+            decoded = decode_batch(inflate(body, form.encoding, limit=self.batch_bytes), form)
         except (Invalid, TooLarge, UnsupportedMediaType) as error:
             return Receipt(_outcome(error), message=str(error)), b""
         self.metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))
@@ -194,6 +203,13 @@ class IngestService:
             spans.forget_old(connection, project_id=project_id)
 
         self.database.retrying(work)
+
+
+def decode_batch(body: Body, form: BatchForm) -> Decoded:
+    """The spans of a batch that is no longer compressed; raises `Invalid` and `TooLarge`."""
+    if form.protobuf and form.prompt_id is not None:
+        return decode_protobuf(body, form.prompt_id)
+    return decode(body, form.prompt_id)
 
 
 def _keys(note: bytes) -> set[spans.SpanKey]:

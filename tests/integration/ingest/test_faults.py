@@ -14,6 +14,7 @@ from sqlalchemy import delete
 
 from app.models.spans import spans
 from app.redis_store.batches import Mailbox
+from app.services.traces.form import BatchForm
 from tests.support.deployment import Deployment
 from tests.support.exports import export, span
 from tests.support.http_client import Answer, Client
@@ -199,7 +200,7 @@ def test_a_worker_that_died_after_the_commit_leaves_no_duplicate(world: World) -
 @pytest.mark.parametrize("note", [b"1", bytes(24), bytes(24 * 3000)])
 def test_redis_claiming_that_a_batch_was_stored_loses_nothing(world: World, note: bytes) -> None:
     batch = export(span({"service.prompt.id": world.prompt()}, traceId=secrets.token_hex(16)))
-    key = Mailbox.key_of(world.project_id, "", batch)
+    key = Mailbox.key_of(world.project_id, "identity", batch)
     world.container.mailbox.done(key, "ticket", note=note)
     assert world.container.mailbox.stored_before(key) == note
 
@@ -236,6 +237,8 @@ def test_spans_that_were_refused_are_named_each_time_a_batch_is_sent(world: Worl
 
 
 def test_a_message_whose_body_redis_has_lost_asks_for_the_batch_again(world: World) -> None:
-    receipt = world.container.services.ingest.store_claimed(world.project_id, "no such key", "no such ticket", "")
+    receipt = world.container.services.ingest.store_claimed(
+        world.project_id, "no such key", "no such ticket", BatchForm()
+    )
 
     assert receipt.outcome == "unavailable"

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from tests.support import protobuf
 from tests.support.world import World
 
 DATA = Path(__file__).parents[2] / "data" / "otlp"
 EXPECTED: dict[str, Any] = json.loads((DATA / "expected.json").read_text())
+Send = Callable[[World, Any], tuple[int, str]]
 SHOWN_OF_TURN = ("user", "placeholders", "offeredTools", "promptVersion")
 
 
@@ -36,18 +40,46 @@ def names(tools: list[Any] | None) -> list[str] | None:
     return None if tools is None else [tool if isinstance(tool, str) else tool["name"] for tool in tools]
 
 
+def as_json(world: World, batch: Any) -> tuple[int, str]:
+    answer = world.send(batch)
+    return answer.status_code, answer.json["partialSuccess"].get("rejectedSpans", "0")
+
+
+def to_another_prompt(world: World, batch: Any) -> tuple[int, str]:
+    """In protobuf, to the address of a prompt that no span names; a span without a prompt is not rejected there."""
+    answer = world.send_to(world.prompt(), protobuf.traces(batch))
+    return answer.status_code, str(ExportTraceServiceResponse.FromString(answer.content).partial_success.rejected_spans)
+
+
+@pytest.mark.parametrize("send", [as_json, to_another_prompt])
 @pytest.mark.parametrize("run", EXPECTED)
-def test_an_export_gives_the_sessions_that_it_recorded(world: World, run: str) -> None:
+def test_an_export_gives_the_sessions_that_it_recorded(world: World, run: str, send: Send) -> None:
     ids = {4242: world.prompt(), 4243: world.prompt()}
     traces: dict[str, str] = {}
 
     for request in EXPECTED[run]["requests"]:
         batch = json.loads((DATA / request["file"]).read_text())
-        answer = world.send(rewritten(batch, ids, traces))
-        assert answer.status_code in request["status"], answer.text
-        rejected = answer.json["partialSuccess"].get("rejectedSpans", "0")
-        assert rejected in request["rejectedSpans"]
+        status, rejected = send(world, rewritten(batch, ids, traces))
+        assert status in request["status"]
+        assert rejected in request["rejectedSpans"] or send is to_another_prompt
 
+    check_sessions(world, run, ids, traces)
+
+
+@pytest.mark.parametrize("run", [run for run in EXPECTED if run not in {"nm.two_prompts", "nm.partial_prompt_id"}])
+def test_spans_that_name_no_prompt_give_the_same_sessions_at_its_address(world: World, run: str) -> None:
+    ids = {4242: world.prompt(), 4243: world.prompt()}
+    traces: dict[str, str] = {}
+
+    for request in EXPECTED[run]["requests"]:
+        batch = json.loads((DATA / request["file"]).read_text().replace("service.prompt.id", "app.unused"))
+        answer = world.send_to(ids[4242], protobuf.traces(rewritten(batch, ids, traces)))
+        assert (answer.status_code, answer.content) == (200, b"")
+
+    check_sessions(world, run, ids, traces)
+
+
+def check_sessions(world: World, run: str, ids: dict[int, int], traces: dict[str, str]) -> None:
     shown = [session for prompt_id in ids.values() for session in sessions_of(world, prompt_id)]
     if run != "nm.two_prompts":
         assert len(shown) == len(EXPECTED[run]["sessions"])

@@ -1,0 +1,37 @@
+"""The addresses of OTLP over HTTP, and the answers to exports in protobuf."""
+
+from __future__ import annotations
+
+import re
+
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
+    ExportTraceServiceResponse,
+)
+
+JSON, PROTOBUF = "application/json", "application/x-protobuf"
+_ADDRESS = re.compile(r"(?P<base>/api/public/(?:prompts/(?P<prompt>[^/]+)/)?otel)(?:/.*)?", re.DOTALL)
+
+
+def base_address(path: str) -> str | None:
+    """The address that exporters append a signal's path to, if the path belongs to one."""
+    found = _ADDRESS.fullmatch(path)
+    return found["base"] if found else None
+
+
+def is_of_prompt(path: str) -> bool:
+    """Return whether the path is below the address of one prompt, which takes protobuf too."""
+    found = _ADDRESS.fullmatch(path)
+    return bool(found and found["prompt"])
+
+
+def traces_stored(rejected: int, message: str) -> bytes:
+    """An ExportTraceServiceResponse, which is empty when no span was rejected."""
+    partial = ExportTracePartialSuccess(rejected_spans=rejected, error_message=message) if rejected else None
+    return bytes(ExportTraceServiceResponse(partial_success=partial).SerializeToString())
+
+
+def status(code: int, message: str) -> bytes:
+    """A google.rpc.Status."""
+    return bytes(Status(code=code, message=message).SerializeToString())

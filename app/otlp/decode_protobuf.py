@@ -1,0 +1,132 @@
+"""OTLP/HTTP protobuf trace exports to spans, which are those that `app/otlp/decode.py` makes of the same as JSON.
+
+The outer messages are walked (`app/otlp/wire.py`), and each span is parsed alone, in C: a span that can't be read, such
+as one with a text that is not UTF-8, is rejected alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
+
+from app.otlp.decode import (
+    LARGE,
+    BadSpan,
+    Decoded,
+    ForgetfulAttributes,
+    LatestAttributes,
+    bad_span,
+    checked_span,
+)
+from app.otlp.keyed import keyed_attributes
+from app.otlp.protobuf import (
+    ELEMENT_BYTES_MIN,
+    ITEM_ELEMENTS_MAX,
+    Elements,
+    is_protobuf,
+    message_value,
+    span_fields,
+)
+from app.otlp.span import MAX_SCOPE, Rejection, Span, WireSpan, WireStatus
+from app.otlp.values import Body, LazyAttributes
+from app.otlp.wire import Walk
+
+# The fields that ExportTraceServiceRequest and ExportLogsServiceRequest have in common, level by level.
+_GROUPS, _SCOPES, _ITEMS = 1, 2, 2
+_SCOPE, _SCOPE_NAME = 1, 1
+
+
+def items(body: Body) -> Iterator[tuple[str, memoryview]]:
+    """The scope and the bytes of each span, or log record, of an export. Raises `Invalid` when it is none."""
+    walk = Walk()
+    for group in walk.messages(memoryview(body), _GROUPS):
+        for scoped in walk.messages(group, _SCOPES):
+            found = list(walk.fields(scoped))
+            scope = _scope_name(walk, (content for number, content in found if number == _SCOPE))
+            yield from ((scope, content) for number, content in found if number == _ITEMS)
+
+
+def _scope_name(walk: Walk, scopes: Iterable[memoryview]) -> str:
+    """The last name that is given, as parsers merge a message which is there twice."""
+    name = b""
+    for scope in scopes:
+        for found in walk.messages(scope, _SCOPE_NAME):
+            name = bytes(found[: 4 * MAX_SCOPE])
+    return name.decode(errors="replace")[:MAX_SCOPE]
+
+
+class MessageAttributes(LazyAttributes):
+    """Attributes whose AnyValue messages are read when they are asked for."""
+
+    __slots__ = ()
+    read = staticmethod(message_value)
+
+
+class ForgetfulMessageAttributes(ForgetfulAttributes):
+    __slots__ = ()
+    read = staticmethod(message_value)
+
+
+def decode_protobuf(body: Body, prompt_id: int) -> Decoded:
+    """Decode an export request whose spans belong to `prompt_id` unless they name another.
+
+    Raises `Invalid` when it is none, and `TooLarge` when it has too many elements.
+    """
+    latest = LatestAttributes(keyed_attributes) if len(body) > LARGE else None
+    elements = Elements()
+    spans: dict[tuple[bytes, bytes], Span] = {}
+    rejected: list[Rejection] = []
+    for scope, content in items(body):
+        try:
+            raw = bytes(content)
+            message = _message(raw)
+            if latest or len(content) > ITEM_ELEMENTS_MAX * ELEMENT_BYTES_MIN:
+                _count(message, elements)
+            span = _span_of(message, raw, scope, prompt_id, latest)
+        except BadSpan as error:
+            rejected.append(error.rejection)
+        else:
+            spans.setdefault((span.trace_id, span.span_id), span)
+    return Decoded(list(spans.values()), rejected)
+
+
+def _message(content: bytes) -> SpanMessage:
+    try:
+        if is_protobuf(content):
+            message: SpanMessage = SpanMessage.FromString(content)
+            return message
+        reason = "it begins with a group"
+    except DecodeError as error:
+        reason = str(error)
+    raise bad_span(WireSpan(), "malformed_span", f"the span can't be read as protobuf: {reason}")
+
+
+def _count(message: SpanMessage, elements: Elements) -> None:
+    """Take the span's elements; smaller spans than those that are counted can't have too many."""
+    elements.item = ITEM_ELEMENTS_MAX
+    try:
+        span_fields(message, elements)
+    except OverflowError:
+        reason = f"the span has more than {ITEM_ELEMENTS_MAX} attributes and values"
+        raise bad_span(_wire_span(message), "too_large", reason) from None
+
+
+def _span_of(message: SpanMessage, content: bytes, scope: str, prompt_id: int, latest: LatestAttributes | None) -> Span:
+    values = MessageAttributes(keyed_attributes(content))
+    kept = values if latest is None else ForgetfulMessageAttributes(content, latest)
+    return checked_span(_wire_span(message), memoryview(content), scope, values, kept, prompt_id=prompt_id)
+
+
+def _wire_span(message: SpanMessage) -> WireSpan:
+    """The span without its attributes."""
+    return WireSpan(
+        message.trace_id.hex(),
+        message.span_id.hex(),
+        message.parent_span_id.hex(),
+        message.name,
+        message.start_time_unix_nano,
+        message.end_time_unix_nano,
+        status=WireStatus(message.status.code),
+    )

@@ -1,0 +1,146 @@
+"""Messages of OTLP's protobuf as the JSON that OTLP has for them, by the classes that opentelemetry-proto generates.
+
+A span is stored as its exporter sent it, so that one may be either: JSON begins with a brace, which no message does
+that is taken in. Values nest no deeper than the parser, written in C, has let them: 100 messages.
+"""
+
+from __future__ import annotations
+
+import math
+from base64 import b64encode
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
+
+from app.errors import TooLarge
+from app.otlp.values import any_value, parse_json
+
+ITEM_ELEMENTS_MAX = 200_000
+"""Attributes, events, links and members of lists that a span or a log record may have."""
+ELEMENTS_MAX = 2_000_000
+"""Those of all in a batch; each takes about a microsecond."""
+ELEMENT_BYTES_MIN = 2
+
+
+@dataclass(slots=True)
+class Elements:
+    """The elements that are left to a batch, and to the one of its spans or log records that is read."""
+
+    batch: int = ELEMENTS_MAX
+    item: int = ITEM_ELEMENTS_MAX
+
+    def take(self, count: int) -> None:
+        """Raises OverflowError for too many in a span, and `TooLarge` for too many in a batch."""
+        self.item -= count
+        self.batch -= count
+        if self.item < 0:
+            raise OverflowError
+        if self.batch < 0:
+            raise TooLarge(f"The batch has more than {ELEMENTS_MAX} attributes and values; send smaller batches.")
+
+
+def is_protobuf(raw: bytes) -> bool:
+    """Return whether a stored span is protobuf; the others are JSON."""
+    return not raw.startswith(b"{")
+
+
+def stored_fields(raw: bytes) -> Any:
+    """A stored span as OTLP's JSON object; raises ValueError for what can't be read."""
+    if not is_protobuf(raw):
+        return parse_json(raw)
+    try:
+        return span_fields(SpanMessage.FromString(raw), Elements())
+    except DecodeError as error:
+        raise ValueError(str(error)) from None
+
+
+def span_fields(message: Any, elements: Elements) -> dict[str, Any]:
+    """A span's message as JSON has it."""
+    elements.take(len(message.events) + len(message.links))
+    found = {
+        "traceId": message.trace_id.hex(),
+        "spanId": message.span_id.hex(),
+        "traceState": message.trace_state,
+        "parentSpanId": message.parent_span_id.hex(),
+        "flags": message.flags,
+        "name": message.name,
+        "kind": message.kind,
+        "startTimeUnixNano": str(message.start_time_unix_nano),
+        "endTimeUnixNano": str(message.end_time_unix_nano),
+        "attributes": pairs(message.attributes, elements),
+        "droppedAttributesCount": message.dropped_attributes_count,
+        "events": [_event(event, elements) for event in message.events],
+        "droppedEventsCount": message.dropped_events_count,
+        "links": [_link(link, elements) for link in message.links],
+        "droppedLinksCount": message.dropped_links_count,
+    }
+    status = {"code": message.status.code, "message": message.status.message}
+    return {name: value for name, value in found.items() if value} | {"status": status}
+
+
+def _event(event: Any, elements: Elements) -> dict[str, Any]:
+    return {
+        "timeUnixNano": str(event.time_unix_nano),
+        "name": event.name,
+        "attributes": pairs(event.attributes, elements),
+    }
+
+
+def _link(link: Any, elements: Elements) -> dict[str, Any]:
+    return {
+        "traceId": link.trace_id.hex(),
+        "spanId": link.span_id.hex(),
+        "traceState": link.trace_state,
+        "attributes": pairs(link.attributes, elements),
+    }
+
+
+def pairs(attributes: Any, elements: Elements) -> list[dict[str, Any]]:
+    """A list of KeyValue messages as JSON has it."""
+    elements.take(len(attributes))
+    return [{"key": pair.key, "value": value_fields(pair.value, elements)} for pair in attributes]
+
+
+def value_fields(value: Any, elements: Elements) -> dict[str, Any]:
+    """An AnyValue message as JSON has it; {} for one without a value."""
+    match value.WhichOneof("value"):
+        case "string_value":
+            return {"stringValue": value.string_value}
+        case "int_value":
+            return {"intValue": str(value.int_value)}
+        case "bool_value":
+            return {"boolValue": value.bool_value}
+        case "double_value":
+            number = value.double_value
+            return {"doubleValue": number if math.isfinite(number) else _word(number)}
+        case "array_value":
+            listed = value.array_value.values
+            elements.take(len(listed))
+            return {"arrayValue": {"values": [value_fields(item, elements) for item in listed]}}
+        case "kvlist_value":
+            return {"kvlistValue": {"values": pairs(value.kvlist_value.values, elements)}}
+        case "bytes_value":
+            return {"bytesValue": b64encode(value.bytes_value).decode()}
+    return {}
+
+
+def _word(number: float) -> str:
+    """What JSON has for a double that is no number there."""
+    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+
+def message_value(content: bytes) -> Any:
+    """The bytes of an AnyValue message as `any_value` reads its JSON.
+
+    Raises nothing for one of a span that was parsed, and whose elements were counted.
+    """
+    value = AnyValue.FromString(content)
+    match value.WhichOneof("value"):
+        case "string_value":
+            return value.string_value
+        case "int_value":
+            return value.int_value
+    return any_value(value_fields(value, Elements()))

@@ -23,7 +23,7 @@ from app.db import Database, build_engine
 from app.models import queries, spans
 from app.otlp.decode import decode
 from app.otlp.decode_protobuf import decode_protobuf
-from app.services.traces.ingest import add_to_turns, parts_of
+from app.services.traces.turns import add_to_turns, parts_of
 from bench.load import memory_mb
 from bench.spans import batch
 from tests.support.deployment import Deployment, EmbeddedServer

@@ -17,7 +17,7 @@ from app.models.runs import runs
 from app.models.sessions import SessionRow
 from app.models.turns import TurnRow
 from app.otlp.decode import decode
-from app.services.traces.ingest import session_key
+from app.services.traces.turns import session_key
 from app.sessions.facts import TurnFacts, dump
 from bench.spans import SPANS_PER_TURN, batch
 

@@ -57,6 +57,15 @@ _VERSION = select(*queries.columns_of(VersionRow, prompt_versions))
 _C = prompt_versions.c
 
 
+def known_hashes(connection: Connection, *, prompt_id: int, hashes: Collection[str]) -> set[str]:
+    """Return those of `hashes` that are the prompt's versions."""
+    own = select(_C.commit_hash).where(_C.prompt_id == prompt_id)
+    found: set[str] = set()
+    for some in queries.pieces(sorted(hashes)):
+        found.update(connection.scalars(own.where(_C.commit_hash.in_(some))))
+    return found
+
+
 def find_version(connection: Connection, *, prompt_id: int, commit_hash: str) -> VersionRow | None:
     statement = _VERSION.where(_C.prompt_id == prompt_id, _C.commit_hash == commit_hash)
     return queries.find_row(connection, VersionRow, statement)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from app.errors import Invalid
+from app.otlp.names import PROMPT_ID, conversation_of
 from app.otlp.span import (
     Code,
     Export,
@@ -88,12 +89,7 @@ def _export(body: Body) -> Export:
     return _export(repaired)
 
 
-PROMPT_ID = "service.prompt.id"
-CONVERSATION_ID = "gen_ai.conversation.id"
 _SDK_ATTRIBUTE_LIMIT = 128
-MAX_CONVERSATION_ID = 512
-"""Characters that are kept of one."""
-
 ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
 
 
@@ -200,6 +196,7 @@ def checked_span(
     start_ns = time_ns(wire.startTimeUnixNano)
     if not start_ns:
         raise bad_span(wire, "no_start_time", "startTimeUnixNano is missing or no time in nanoseconds")
+    rank, conversation_id = conversation_of(values)
     return Span(
         trace_id,
         span_id,
@@ -209,10 +206,11 @@ def checked_span(
         start_ns,
         max(start_ns, time_ns(wire.endTimeUnixNano)),
         prompt_id if prompt_id is not None and PROMPT_ID not in values else _prompt_id(wire, values, resource),
-        _conversation_id(values),
+        conversation_id,
         raw,
         kept,
         wire.status is not None and wire.status.code in ERROR_CODES,
+        rank,
     )
 
 
@@ -245,13 +243,6 @@ def _id(text: str | None, size: int) -> bytes | None:
     except ValueError:
         return None
     return found if len(found) == size and any(found) else None
-
-
-def _conversation_id(values: Mapping[str, Any]) -> str | None:
-    value = values.get(CONVERSATION_ID)
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return None
-    return str(value)[:MAX_CONVERSATION_ID] or None
 
 
 def _prompt_id(wire: WireSpan, values: Mapping[str, Any], resource: ResourceAttributes) -> int:

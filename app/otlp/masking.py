@@ -17,8 +17,8 @@ from typing import Any, Literal
 import msgspec
 
 from app.errors import Invalid
-from app.otlp.decode import CONVERSATION_ID, PROMPT_ID
 from app.otlp.mask_texts import GROWTH_MAX, Budget, Exhausted, TextRule, json_size
+from app.otlp.names import CONVERSATION_KEYS, PROMPT_ID, PROMPT_VERSION
 from app.otlp.protobuf import stored_fields
 from app.otlp.values import any_value, parse_json
 from app.patterns import compile_pattern
@@ -28,7 +28,7 @@ MASK = "[masked]"
 RULES_MAX = 100
 EVERY = "*"
 # Spans are stored by these, so they stay as they are.
-_KEPT = frozenset({PROMPT_ID, "service.prompt.version"})
+_KEPT = frozenset({PROMPT_ID, PROMPT_VERSION})
 _LISTS = ("events", "links")
 
 
@@ -161,7 +161,7 @@ class _Pass:
         after = self.at(inner, (str(key),))
         if after == inner:
             return value
-        if key == CONVERSATION_ID:
+        if key in CONVERSATION_KEYS:
             return {"stringValue": _pseudonym(str(before))}
         return _any_value(msgspec.json.encode(after).decode() if is_json and not isinstance(after, str) else after)
 

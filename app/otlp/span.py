@@ -93,7 +93,8 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 
     `raw` is the span's own JSON object, UTF-8, the only thing the database must keep of its content: a part of the
     batch, not a copy, so that a large batch is in memory once.
-    `attributes` decode lazily; `failed` says whether the span's status is an error.
+    `attributes` decode lazily; `failed` says whether the span's status is an error. The lower `conversation_rank` is,
+    the better is the attribute that `conversation_id` comes from.
     """
 
     trace_id: bytes
@@ -108,6 +109,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     raw: memoryview
     attributes: Mapping[str, Any]
     failed: bool
+    conversation_rank: int = 0
 
 
 Code = Literal[

@@ -90,7 +90,7 @@ class Turn(Answer):
     ended_at = time(get=lambda turn: of_unix_ns(turn.end_ns))
     user = text(allow_none=True)
     steps = many(either(AnswerStep, ToolCallStep), get=_steps)
-    request = fields_of(types.Turn, "placeholders", "offered_tools", "prompt_version")
+    request = fields_of(types.Turn, "placeholders", "offered_tools", "prompt_version", "user_id")
     usage = one(TokenUsage)
     warnings = many(text())
     spans = many(Span)
@@ -104,8 +104,13 @@ def _last_activity_at(session: Any) -> datetime | None:
     return of_unix_ns(max(turn.end_ns for turn in session.turns)) if session.turns else None
 
 
+def _user_id(session: Any) -> str | None:
+    return next((turn.user_id for turn in session.turns if turn.user_id), None)
+
+
 class Session(Answer):
     session = fields_of(logs.Session, "id", "prompt_id", "conversation_id")
+    user_id = text(allow_none=True, get=_user_id)
     started_at = time(allow_none=True, get=_started_at)
     last_activity_at = time(allow_none=True, get=_last_activity_at)
     turns = many(Turn)

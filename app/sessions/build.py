@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
-from app.otlp.decode import CONVERSATION_ID
+from app.otlp.names import CONVERSATION_KEYS, USER_KEYS, text_of
 from app.otlp.normalise.messages import Memo, first_user_text, last_user_text
 from app.otlp.span import span_count
 from app.otlp.values import json_container, json_or_text
 from app.sessions.asked import read_asked
-from app.sessions.facts import PROMPT_VERSION
+from app.sessions.facts import version_of
 from app.sessions.spans import StoredSpan, TurnSpan, mark_copies, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.types import Step, Turn, Usage
 
 
-def build_session(turns: Iterable[Sequence[StoredSpan]]) -> tuple[Turn, ...]:
+def build_session(turns: Iterable[Sequence[StoredSpan]], hashes: Container[str] = ()) -> tuple[Turn, ...]:
     """The turns of a session from their spans (each at least one), ordered by earliest start, then trace id.
+
+    `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`.
 
     The turn that opens a session shows the first user text of its first model call, later ones the last.
     """
@@ -29,7 +31,7 @@ def build_session(turns: Iterable[Sequence[StoredSpan]]) -> tuple[Turn, ...]:
     in_order = [in_step_order(spans) for _, spans in read]
     steps = list(map(steps_of, in_order, read_asked(in_order)))
     return tuple(
-        _turn(trace_id.hex(), spans, steps[index], opens_session=index == 0)
+        _turn(trace_id.hex(), spans, steps[index], hashes, opens_session=index == 0)
         for index, (trace_id, spans) in enumerate(read)
     )
 
@@ -40,10 +42,13 @@ def _read(spans: Sequence[StoredSpan], memo: Memo) -> list[TurnSpan]:
     return read
 
 
-def _turn(trace_id: str, spans: list[TurnSpan], steps: tuple[Step, ...], *, opens_session: bool) -> Turn:
+def _turn(
+    trace_id: str, spans: list[TurnSpan], steps: tuple[Step, ...], hashes: Container[str], *, opens_session: bool
+) -> Turn:
     user = _user(spans, opens_session=opens_session)
-    versions = texts(spans, PROMPT_VERSION)
-    conversations = texts(spans, CONVERSATION_ID)
+    named = (version_of(span.full.attributes, hashes) for span in spans)
+    versions = list(dict.fromkeys(filter(None, named)))
+    conversations = _names(spans, CONVERSATION_KEYS)
     listed = tuple(map(shown, spans))
     return Turn(
         trace_id=trace_id,
@@ -55,6 +60,7 @@ def _turn(trace_id: str, spans: list[TurnSpan], steps: tuple[Step, ...], *, open
         offered_tools=offered_tools(spans),
         prompt_version=next(iter(versions), None),
         conversation_id=next(iter(conversations), None),
+        user_id=next(iter(_names(spans, USER_KEYS)), None),
         usage=sum((span.usage for span in listed), Usage()),
         warnings=tuple(warnings_of(spans, user, versions, conversations)),
         spans=listed,
@@ -79,10 +85,13 @@ _SCHEMAS = ("parameters", "inputSchema", "input_schema", "parameters_json_schema
 Tools = tuple[str | dict[str, Any], ...]
 
 
-def texts(spans: Iterable[TurnSpan], key: str) -> list[str]:
-    """The different texts of an attribute, in the order of the spans."""
-    found = (span.full.attributes.get(key) for span in spans)
-    return list(dict.fromkeys(str(text) for text in found if isinstance(text, str | int) and text != ""))
+def _names(spans: Sequence[TurnSpan], keys: Iterable[str]) -> list[str]:
+    """The different texts of the first of the attributes that any span has, in the order of the spans."""
+    for key in keys:
+        found = (text_of(span.full.attributes.get(key)) for span in spans)
+        if names := list(dict.fromkeys(filter(None, found))):
+            return names
+    return []
 
 
 def placeholders(spans: Iterable[TurnSpan]) -> dict[str, str] | None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from app.otlp.names import PROMPT_VERSION, text_of, version_hash
 from app.otlp.normalise import Normalised
 from app.otlp.normalise.messages import first_user_text
 from app.otlp.span import Span
 from app.sessions.spans import view_of
 from app.sessions.types import Usage
 
-PROMPT_VERSION = "service.prompt.version"
 MAX_OPENING = 300
 """Characters kept of a turn's opening text."""
 MAX_NAME = 255
@@ -40,7 +40,8 @@ class _SpanFacts(NamedTuple):
 class TurnFacts:
     """The facts of some spans of a turn; `errors` counts those whose status is an error.
 
-    `conversation` and `opening` carry the key of the span they come from; the smallest key wins.
+    `conversation` and `opening` carry the key of the span they come from; the smallest key wins, of conversations
+    among those of the lowest rank (see `CONVERSATION_KEYS`).
     """
 
     start_ns: int
@@ -52,37 +53,46 @@ class TurnFacts:
     models: frozenset[str] = frozenset()
     prompt_versions: frozenset[str] = frozenset()
     errors: int = 0
+    conversation_rank: int = 0
 
     @classmethod
-    def of(cls, spans: Iterable[Span]) -> TurnFacts:
-        """The facts of one or more spans of one turn; messages are read until a first user text is found."""
+    def of(cls, spans: Iterable[Span], hashes: Container[str] = ()) -> TurnFacts:
+        """The facts of one or more spans of one turn; messages are read until a first user text is found.
+
+        `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`.
+        """
         ordered = sorted(spans, key=span_key)
-        read = list(map(_facts, ordered))
+        read = [_facts(span, hashes) for span in ordered]
+        rank, conversation = _best_conversation(ordered)
         return cls(
             start_ns=ordered[0].start_ns,
             end_ns=max(span.end_ns for span in ordered),
             span_count=len(ordered),
-            conversation=_first_conversation(ordered),
+            conversation=conversation,
             opening=_first_opening(ordered, read),
             usage=sum((facts.usage for facts in read), Usage()),
             models=_kept(facts.model for facts in read),
             prompt_versions=_kept(facts.prompt_version for facts in read),
             errors=sum(span.failed for span in ordered),
+            conversation_rank=rank,
         )
 
 
 def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
     """The facts of both sets of spans, which must have none in common; order and grouping do not matter."""
+    named = [(facts.conversation_rank, facts.conversation) for facts in (one, other) if facts.conversation]
+    rank, conversation = min(named, default=(0, None))
     return TurnFacts(
         start_ns=min(one.start_ns, other.start_ns),
         end_ns=max(one.end_ns, other.end_ns),
         span_count=one.span_count + other.span_count,
-        conversation=min(filter(None, (one.conversation, other.conversation)), default=None),
+        conversation=conversation,
         opening=min(filter(None, (one.opening, other.opening)), default=None),
         usage=one.usage + other.usage,
         models=_kept(one.models | other.models),
         prompt_versions=_kept(one.prompt_versions | other.prompt_versions),
         errors=one.errors + other.errors,
+        conversation_rank=rank,
     )
 
 
@@ -102,20 +112,27 @@ def span_key(span: Span) -> Key:
     return (span.start_ns, span.end_ns, span.span_id)
 
 
-def _facts(span: Span) -> _SpanFacts:
+def _facts(span: Span, hashes: Container[str]) -> _SpanFacts:
     """The facts of a span, without reading its messages."""
     normal = Normalised(view_of(span))
-    version = span.attributes.get(PROMPT_VERSION)
+    version = version_of(span.attributes, hashes)
     return _SpanFacts(
         is_chat=normal.is_chat,
         model=normal.model if normal.is_chat else None,
         usage=Usage(*normal.tokens) if normal.is_chat else Usage(),
-        prompt_version=version if isinstance(version, str) else None,
+        prompt_version=version,
     )
 
 
-def _first_conversation(ordered: list[Span]) -> tuple[Key, str] | None:
-    return next(((span_key(span), span.conversation_id) for span in ordered if span.conversation_id), None)
+def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | None:
+    """The version of the prompt that a span names: any text by our attribute, else one of the prompt's hashes."""
+    found = version_hash(attributes)
+    return text_of(attributes.get(PROMPT_VERSION)) or (found if found in hashes else None)
+
+
+def _best_conversation(ordered: list[Span]) -> tuple[int, tuple[Key, str] | None]:
+    named = [(one.conversation_rank, (span_key(one), one.conversation_id)) for one in ordered if one.conversation_id]
+    return min(named, default=(0, None))
 
 
 def _first_opening(ordered: list[Span], read: list[_SpanFacts]) -> tuple[Key, str] | None:

@@ -80,6 +80,7 @@ class Turn:
     offered_tools: tuple[str | dict[str, Any], ...] | None = None
     prompt_version: str | None = None
     conversation_id: str | None = None
+    user_id: str | None = None
     usage: Usage = Usage()
     warnings: tuple[str, ...] = ()
     spans: tuple[ShownSpan, ...] = field(default=(), repr=False)

@@ -12,8 +12,9 @@ from app.otlp.values import json_container, json_or_text
 # The conventions' own name first, then what libraries used before there was one.
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.input")
 _RESULTS = ("gen_ai.tool.call.result", "gen_ai.tool.result", "gen_ai.tool.output", "gen_ai.tool.message")
-# Semantic Kernel's names for what the conventions call chat and text_completion.
+OPENINFERENCE = "openinference.span.kind"
 _TOOL_SPAN = "execute_tool "
+# Semantic Kernel's names for what the conventions call chat and text_completion.
 _ALIASES = {"chat.completions": CHAT, "text.completions": "text_completion"}
 
 
@@ -49,6 +50,10 @@ class GenAI(Convention):
         # OpenLLMetry copies what its wrappers of functions record to the conventions' names.
         wrapped = "traceloop.entity.input" in span.attributes
         arguments, result = span.first(*_ARGUMENTS), span.first(*_RESULTS)
+        if OPENINFERENCE in span.attributes:
+            # It copies the tool's schema to the conventions' name for the arguments; its own names have both.
+            arguments = None if "input.value" in span.attributes else arguments
+            result = None if "output.value" in span.attributes else result
         return ToolUse(
             span.text("gen_ai.tool.name"),
             span.text("gen_ai.tool.call.id"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
+from app.otlp.normalise.genai import OPENINFERENCE
 from app.otlp.normalise.messages import Messages, read_messages, read_text
 from app.otlp.normalise.toolio import (
     offered_in,
@@ -102,14 +103,14 @@ class OpenInference(Convention):
     """Numbered `llm.*` messages, `tool.*`, `input.value` and `output.value`."""
 
     name = "openinference"
-    markers = frozenset({"openinference.span.kind"})
+    markers = frozenset({OPENINFERENCE})
     model_keys = ("llm.model_name", "embedding.model_name")
     provider_keys = ("llm.provider", "llm.system")
     input_token_keys = ("llm.token_count.prompt",)
     output_token_keys = ("llm.token_count.completion",)
 
     def operation(self, span: SpanView) -> str | None:
-        kind = span.text("openinference.span.kind")
+        kind = span.text(OPENINFERENCE)
         return None if kind is None else _OPENINFERENCE_KINDS.get(kind.upper(), kind.lower())
 
     def input_messages(self, span: SpanView) -> Messages | None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import blake2b
-from itertools import groupby
-from operator import attrgetter
 from typing import Literal
 
 import structlog
@@ -17,20 +15,19 @@ from app.db import Database
 from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType, require
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
-from app.models import prompts, sessions, spans, turns
+from app.models import prompt_versions, prompts, spans
 from app.models.queries import new_batch_id
-from app.models.sessions import SessionRow
 from app.models.spans import RejectedSpan
-from app.models.turns import TurnRow
 from app.otlp.decode import Decoded, decode
 from app.otlp.decode_protobuf import decode_protobuf
 from app.otlp.inflate import inflate
+from app.otlp.names import version_hash
 from app.otlp.span import Rejection, Span, explain, reject_unknown_prompts, too_large
 from app.otlp.values import Body
 from app.redis_store.batches import Mailbox
 from app.services.data.masking import MaskingRules
 from app.services.traces.form import BatchForm
-from app.sessions.facts import TurnFacts, dump, load, merge
+from app.services.traces.turns import Hashes, add_to_turns, parts_of
 from app.timestamps import Now
 
 # The seconds for which an erased prompt may still take spans.
@@ -172,7 +169,8 @@ class IngestService:
             (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, span.scope, span.raw)
             for span in ordered
         ]
-        parts = parts_of(ordered)
+        hashes = self._hashes(ordered)
+        parts = parts_of(ordered, hashes)
 
         def work(connection: Connection) -> int:
             stored = spans.insert_new(connection, rows)
@@ -180,12 +178,26 @@ class IngestService:
             if stored < len(rows):
                 keys = [(span.trace_id, span.span_id) for span in ordered]
                 new = spans.stored_keys(connection, project_id=project_id, keys=keys, batch_id=batch_id)
-                new_parts = parts_of([span for span in ordered if (span.trace_id, span.span_id) in new])
+                new_parts = parts_of([span for span in ordered if (span.trace_id, span.span_id) in new], hashes)
             if new_parts:
                 add_to_turns(connection, project_id, batch_id, new_parts)
             return stored
 
         return self.database.retrying(work)
+
+    def _hashes(self, found: Sequence[Span]) -> Hashes:
+        """Return the hashes of versions, by prompt, that spans name by `GENAI_VERSION`."""
+        named: dict[int, set[str]] = defaultdict(set)
+        for span in found:
+            if commit_hash := version_hash(span.attributes):
+                named[span.prompt_id].add(commit_hash)
+        if not named:
+            return {}
+        with self.database.read() as connection:
+            return {
+                prompt_id: prompt_versions.known_hashes(connection, prompt_id=prompt_id, hashes=hashes)
+                for prompt_id, hashes in named.items()
+            }
 
     def _keep_rejections(self, project_id: int, rejected: Sequence[Rejection]) -> None:
         if not rejected:
@@ -220,71 +232,3 @@ def _outcome(error: RepriseError) -> Outcome:
     if isinstance(error, TooLarge):
         return "too_large"
     return "unsupported" if isinstance(error, UnsupportedMediaType) else "invalid"
-
-
-@dataclass(frozen=True, slots=True)
-class TurnPart:
-    """The facts that the spans of a batch tell about one turn."""
-
-    prompt_id: int
-    trace_id: bytes
-    facts: TurnFacts
-
-    @property
-    def session_key(self) -> bytes:
-        return session_key(self.prompt_id, self.trace_id, self.facts)
-
-
-def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:
-    """Return 16 bytes that the turns of a conversation share; a turn without a conversation has its own."""
-    named = f"c{facts.conversation[1]}".encode() if facts.conversation else b"t" + trace_id
-    return blake2b(named, key=str(prompt_id).encode(), digest_size=16).digest()
-
-
-def parts_of(ordered: Sequence[Span]) -> list[TurnPart]:
-    """Return the turns of spans, in key order."""
-    key = attrgetter("prompt_id", "trace_id")
-    return [TurnPart(*turn, TurnFacts.of(group)) for turn, group in groupby(sorted(ordered, key=key), key=key)]
-
-
-def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: Sequence[TurnPart]) -> None:
-    """Add the new spans' facts to their turns, and the turns to their sessions."""
-    rows = [_turn_row(project_id, batch_id, turn) for turn in fresh]
-    left: set[bytes] = set()
-    if turns.insert_new(connection, rows) < len(rows):
-        by_key = {(turn.prompt_id, turn.trace_id): turn for turn in fresh}
-        stored = turns.lock_existing(connection, keys=list(by_key), batch_id=batch_id)
-        merged = {
-            row.key: replace(by_key[row.key], facts=merge(load(row.facts), by_key[row.key].facts)) for row in stored
-        }
-        turns.replace(connection, [_turn_row(project_id, batch_id, turn) for turn in merged.values()])
-        left = {row.session_key for row in stored if row.session_key != merged[row.key].session_key}
-        fresh = list((by_key | merged).values())
-    sessions.put(connection, _session_rows(project_id, fresh))
-    sessions.settle(connection, session_keys=left)
-
-
-def _session_rows(project_id: int, fresh: Sequence[TurnPart]) -> list[SessionRow]:
-    rows: dict[bytes, SessionRow] = {}
-    for turn in fresh:
-        facts = turn.facts
-        conversation_id = facts.conversation[1] if facts.conversation else None
-        row = SessionRow(turn.session_key, project_id, turn.prompt_id, conversation_id, facts.start_ns, facts.end_ns)
-        if known := rows.get(row.session_key):
-            row = replace(row, start_ns=min(known.start_ns, row.start_ns), last_ns=max(known.last_ns, row.last_ns))
-        rows[row.session_key] = row
-    return [rows[key] for key in sorted(rows)]
-
-
-def _turn_row(project_id: int, batch_id: int, turn: TurnPart) -> TurnRow:
-    return TurnRow(
-        project_id,
-        turn.prompt_id,
-        turn.trace_id,
-        turn.session_key,
-        turn.facts.start_ns,
-        turn.facts.end_ns,
-        turn.facts.opening[1] if turn.facts.opening else None,
-        dump(turn.facts),
-        batch_id,
-    )

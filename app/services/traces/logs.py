@@ -75,7 +75,8 @@ class SessionService:
         traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
         for span in stored:
             traces[span.trace_id].append(span)
-        return Session(session_id, row.prompt_id, row.conversation_id, build_session(traces.values()))
+        named = frozenset[str]().union(*(load(turn.facts).prompt_versions for turn in found))
+        return Session(session_id, row.prompt_id, row.conversation_id, build_session(traces.values(), named))
 
 
 def session_key_of(session_id: str) -> bytes | None:

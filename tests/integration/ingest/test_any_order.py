@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.models import sessions, turns
+from app.otlp.names import CONVERSATION_KEYS
 from app.services.traces.logs import LogFilter
 from tests.support.exports import export, span
 from tests.support.world import World
@@ -35,6 +36,7 @@ def recorded_spans(draw: st.DrawFn) -> list[dict[str, Any]]:
                     "start": start,
                     "end": start + draw(st.integers(0, 2)),
                     "conversation": draw(st.sampled_from([None, None, "a", "b"])),
+                    "named by": draw(st.sampled_from(CONVERSATION_KEYS)),
                     "said": draw(st.sampled_from([None, "hello", "and then?"])),
                 }
             )
@@ -47,7 +49,7 @@ def wire(recorded: list[dict[str, Any]], prompts: list[int]) -> list[dict[str, A
     return [
         span(
             {"service.prompt.id": prompts[one["prompt"]], "gen_ai.operation.name": "chat"}
-            | ({"gen_ai.conversation.id": one["conversation"]} if one["conversation"] else {})
+            | ({one["named by"]: one["conversation"]} if one["conversation"] else {})
             | ({"gen_ai.input.messages": message(one["said"])} if one["said"] else {}),
             traceId=traces[one["trace"]],
             spanId=f"{place + 1:016x}",

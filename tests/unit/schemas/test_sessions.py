@@ -56,6 +56,7 @@ def test_a_session_has_its_times_usage_and_turns() -> None:
         "id": "s1",
         "promptId": 7,
         "conversationId": "c1",
+        "userId": None,
         "startedAt": "2018-12-13T14:51:00.000Z",
         "lastActivityAt": "2018-12-13T14:51:01.000Z",
         "usage": {"inputTokens": 3, "outputTokens": 0},
@@ -70,6 +71,7 @@ def test_a_session_has_its_times_usage_and_turns() -> None:
         "placeholders": None,
         "offeredTools": None,
         "promptVersion": None,
+        "userId": None,
         "usage": {"inputTokens": 3, "outputTokens": 0},
         "warnings": [],
     }

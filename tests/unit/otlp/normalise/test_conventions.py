@@ -327,6 +327,33 @@ TOOLS: dict[str, tuple[dict[str, Any], str, str | None]] = {
         "get_weather",
         None,
     ),
+    "OpenInference with OPENINFERENCE_ENABLE_GENAI_SEMCONV": (
+        {
+            "openinference.span.kind": "TOOL",
+            "tool.name": "get_weather",
+            "tool.parameters": '{"type":"object","properties":{"city":{"type":"string"}}}',
+            "input.value": '{"city":"Paris"}',
+            "output.value": '{"celsius": 18}',
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "get_weather",
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.arguments": '{"type":"object","properties":{"city":{"type":"string"}}}',
+            "gen_ai.tool.call.result": '{"celsius": 18}',
+        },
+        "get_weather",
+        None,
+    ),
+    "another library's tool that a processor marks for OpenInference": (
+        {
+            "openinference.span.kind": "TOOL",
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "get_weather",
+            "gen_ai.tool.call.arguments": '{"city":"Paris"}',
+            "gen_ai.tool.call.result": '{"celsius": 18}',
+        },
+        "get_weather",
+        None,
+    ),
     "OpenInference LangChain": (
         {
             "openinference.span.kind": "TOOL",

@@ -1,0 +1,91 @@
+"""The turns that spans make, and the sessions that turns make, kept up to date in the transaction that stores spans."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import groupby
+from operator import attrgetter
+from types import MappingProxyType
+
+from sqlalchemy import Connection
+
+from app.models import sessions, turns
+from app.models.sessions import SessionRow
+from app.models.turns import TurnRow
+from app.otlp.span import Span
+from app.sessions.facts import TurnFacts, dump, load, merge
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPart:
+    """The facts that the spans of a batch tell about one turn."""
+
+    prompt_id: int
+    trace_id: bytes
+    facts: TurnFacts
+
+    @property
+    def session_key(self) -> bytes:
+        return session_key(self.prompt_id, self.trace_id, self.facts)
+
+
+def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:
+    """Return 16 bytes that the turns of a conversation share; a turn without a conversation has its own."""
+    named = f"c{facts.conversation[1]}".encode() if facts.conversation else b"t" + trace_id
+    return blake2b(named, key=str(prompt_id).encode(), digest_size=16).digest()
+
+
+Hashes = Mapping[int, Collection[str]]
+"""Hashes of versions by prompt."""
+
+
+def parts_of(ordered: Sequence[Span], hashes: Hashes = MappingProxyType({})) -> list[TurnPart]:
+    """Return the turns of spans, in key order."""
+    key = attrgetter("prompt_id", "trace_id")
+    turns_of = groupby(sorted(ordered, key=key), key=key)
+    return [TurnPart(*turn, TurnFacts.of(group, hashes.get(turn[0], ()))) for turn, group in turns_of]
+
+
+def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: Sequence[TurnPart]) -> None:
+    """Add the new spans' facts to their turns, and the turns to their sessions."""
+    rows = [_turn_row(project_id, batch_id, turn) for turn in fresh]
+    left: set[bytes] = set()
+    if turns.insert_new(connection, rows) < len(rows):
+        by_key = {(turn.prompt_id, turn.trace_id): turn for turn in fresh}
+        stored = turns.lock_existing(connection, keys=list(by_key), batch_id=batch_id)
+        merged = {
+            row.key: replace(by_key[row.key], facts=merge(load(row.facts), by_key[row.key].facts)) for row in stored
+        }
+        turns.replace(connection, [_turn_row(project_id, batch_id, turn) for turn in merged.values()])
+        left = {row.session_key for row in stored if row.session_key != merged[row.key].session_key}
+        fresh = list((by_key | merged).values())
+    sessions.put(connection, _session_rows(project_id, fresh))
+    sessions.settle(connection, session_keys=left)
+
+
+def _session_rows(project_id: int, fresh: Sequence[TurnPart]) -> list[SessionRow]:
+    rows: dict[bytes, SessionRow] = {}
+    for turn in fresh:
+        facts = turn.facts
+        conversation_id = facts.conversation[1] if facts.conversation else None
+        row = SessionRow(turn.session_key, project_id, turn.prompt_id, conversation_id, facts.start_ns, facts.end_ns)
+        if known := rows.get(row.session_key):
+            row = replace(row, start_ns=min(known.start_ns, row.start_ns), last_ns=max(known.last_ns, row.last_ns))
+        rows[row.session_key] = row
+    return [rows[key] for key in sorted(rows)]
+
+
+def _turn_row(project_id: int, batch_id: int, turn: TurnPart) -> TurnRow:
+    return TurnRow(
+        project_id,
+        turn.prompt_id,
+        turn.trace_id,
+        turn.session_key,
+        turn.facts.start_ns,
+        turn.facts.end_ns,
+        turn.facts.opening[1] if turn.facts.opening else None,
+        dump(turn.facts),
+        batch_id,
+    )

@@ -25,6 +25,12 @@ def _positive(text: str) -> int:
     return number
 
 
+def _natural(text: str) -> int:
+    if (number := int(text)) < 0:
+        raise ValueError("must be 0 or more")
+    return number
+
+
 def _percent(text: str) -> int:
     if not 1 <= (number := int(text)) <= 100:
         raise ValueError("must be 1 to 100")
@@ -105,7 +111,13 @@ class Settings:
     )
 
     rate_limit: int = setting(
-        "REPRISE_RATE_LIMIT", 600, "Requests per API key in any 60 s, all endpoints together", _positive
+        "REPRISE_RATE_LIMIT", 6000, "Requests per API key in any 60 s, all endpoints together", _positive
+    )
+    ingest_rate_limit: int = setting(
+        "REPRISE_INGEST_RATE_LIMIT",
+        0,
+        "Batches of traces and logs per API key in any 60 s, which nothing else counts toward; 0: REPRISE_RATE_LIMIT",
+        _natural,
     )
     page_rate_limit: int = setting(
         "REPRISE_PAGE_RATE_LIMIT",

@@ -11,7 +11,7 @@ import falcon
 from app.access import ByKey, ByMetricsToken, ByRole, Public, SignedIn, access_of
 from app.errors import Forbidden, RateLimited, Unauthorized
 from app.models.api_keys import ApiKey
-from app.redis_store.rate import RateLimiter
+from app.redis_store.rate import WINDOW_S, RateLimiter
 from app.services.accounts.keys import KeyService
 
 
@@ -42,8 +42,8 @@ class Authentication:
     def _check_key(self, req: falcon.Request, resp: falcon.Response, access: ByKey) -> None:
         key = self.keys.authenticate(req.auth)
         req.context.key = key
-        req.context.epoch = self._count(resp, key)
         needed = access.needed(req.method)
+        req.context.epoch = self._count(resp, key, ingest=needed == "ingest")
         if needed is not None and needed not in key.scopes:
             raise Forbidden(f"This API key lacks the scope {needed}.")
 
@@ -54,14 +54,22 @@ class Authentication:
         if not hmac.compare_digest(sent, f"Bearer {self.metrics_token}".encode()):
             raise Unauthorized("Send the header Authorization: Bearer <REPRISE_METRICS_TOKEN>.")
 
-    def _count(self, resp: falcon.Response, key: ApiKey) -> bytes:
+    def _count(self, resp: falcon.Response, key: ApiKey, *, ingest: bool) -> bytes:
         """Count the request; return the epoch of the key's project, or raise `RateLimited`."""
-        allowance = self.limiter.hit(key.id, project_id=key.project_id)
+        allowance = self.limiter.hit(key.id, project_id=key.project_id, ingest=ingest)
+        resp.set_header("RateLimit-Policy", self._policy)
         resp.set_header("RateLimit-Limit", str(allowance.limit))
         resp.set_header("RateLimit-Remaining", str(allowance.remaining))
         resp.set_header("RateLimit-Reset", str(allowance.reset_s))
         if not allowance.allowed:
+            counted = "batches of traces and logs" if ingest else "requests"
             raise RateLimited(
-                f"Over the rate limit of {allowance.limit} requests per minute and API key.", max(1, allowance.reset_s)
+                f"Over the rate limit of {allowance.limit} {counted} per minute and API key.", max(1, allowance.reset_s)
             )
         return allowance.epoch
+
+    @property
+    def _policy(self) -> str:
+        """Both limits, of all requests and of those of ingest, which are counted apart as well."""
+        limiter = self.limiter
+        return f'"api";q={limiter.limit};w={WINDOW_S}, "ingest";q={limiter.ingest_limit};w={WINDOW_S}'

@@ -39,6 +39,7 @@ def _count(description: str) -> Json:
 
 REQUEST_HEADERS = {
     "If-Match": _header("The ETag of the draft to change; 412 when it has changed since."),
+    "If-None-Match": _header("ETags that the caller has; 304 when the answer's is one of them."),
     "Idempotency-Key": _header(
         "The same key and body within 24 hours give the same run; with another body 409.",
         minLength=1,
@@ -50,16 +51,17 @@ REQUEST_HEADERS = {
 }
 RESPONSE_HEADERS = {
     "Location": _header("The address of the new resource."),
-    "ETag": _header("The draft's, for If-Match; only when the answer shows the draft."),
+    "ETag": _header("That of the answer, for If-None-Match; a draft's is also for If-Match."),
     "X-Run-Id": _header("The run's id, for GET /api/v1/runs/{run_id}."),
     "X-Request-Id": _header("The caller's, or a random one."),
-    "RateLimit-Limit": _count("Requests per minute and key."),
+    "RateLimit-Policy": _header("The limits of all requests and of ingest's own, as `q` requests in `w` seconds."),
+    "RateLimit-Limit": _count("Requests per minute and key; of ingest for a request of ingest."),
     "RateLimit-Remaining": _count("Requests left."),
     "RateLimit-Reset": _count("Seconds until the minute of the rate limit ends."),
     "Retry-After": _count("Seconds to wait before the next try."),
     "WWW-Authenticate": _header("Bearer."),
 }
-RATE_HEADERS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+RATE_HEADERS = ("RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 STATUS_HEADERS = {201: ("Location",), 202: ("Location",), 401: ("WWW-Authenticate",), 429: ("Retry-After",)}
 
 

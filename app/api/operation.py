@@ -17,6 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, ClassVar, Literal, TypeVar
 
 import falcon
@@ -43,7 +44,8 @@ class Operation:
 
     `answers` are those of success, None for one without a body; `errors` are statuses beyond what all operations of
     the kind may answer. `headers` and `answer_headers` are names in `app/api/openapi.py`; with "ETag" among
-    the latter the result's `etag` is sent, unless it is None. `location` is the address of what was made, with the
+    the latter the answer has one, which begins with the result's `etag` where it has one. With "If-None-Match" among
+    the former a caller that has the answer gets 304. `location` is the address of what was made, with the
     path's parameters and the answer's fields in braces. `limit` names the bound of the body's bytes. `texts` are media
     types other than JSON that 200 may have: a CSV, a page, a stream of events. With `protobuf` the request may be a
     message of OTLP as well, and its answer then is one.
@@ -102,9 +104,14 @@ class Call:
 
     @property
     def if_match(self) -> frozenset[str] | None:
-        """The strong ETags (or "*") of which one must be the draft's; None when the caller asks for no check."""
+        """The drafts (or "*") of which one must be the present one; None when the caller asks for no check.
+
+        Of the strong ETags of answers that is what they begin with: the rest changes with a commit, too.
+        """
         tags = self.req.if_match
-        return None if tags is None else frozenset(str(tag) for tag in tags if not getattr(tag, "is_weak", False))
+        if tags is None:
+            return None
+        return frozenset(str(tag).partition(".")[0] for tag in tags if not getattr(tag, "is_weak", False))
 
     def read_bytes(self) -> bytes:
         """Return the body as it was sent, within the operation's limit."""
@@ -161,17 +168,27 @@ class Responder:
         result = self._method(**arguments)
         reply = result if isinstance(result, Reply) else Reply(self._success, result)
         if reply.result is not None:
-            self._answer(resp, reply, path)
+            self._answer(req, resp, reply, path)
 
-    def _answer(self, resp: falcon.Response, reply: Reply, path: Mapping[str, Any]) -> None:
+    def _answer(self, req: falcon.Request, resp: falcon.Response, reply: Reply, path: Mapping[str, Any]) -> None:
         answer = self._dumpers[reply.status](reply.result)
         resp.status = self._statuses[reply.status]
         if self.operation.location:
             resp.location = self.operation.location.format_map({**answer, **path})
-        if "ETag" in self.operation.answer_headers and (etag := reply.result.etag) is not None:
-            resp.etag = etag
+        body = orjson.dumps(answer)
+        if "ETag" in self.operation.answer_headers:
+            tag = ".".join(filter(None, (reply.result.etag, blake2b(body, digest_size=16).hexdigest())))
+            resp.etag = tag
+            if "If-None-Match" in self.operation.headers and _has(req, tag):
+                resp.status = falcon.HTTP_304
+                return
         resp.content_type = falcon.MEDIA_JSON
-        resp.data = orjson.dumps(answer)
+        resp.data = body
+
+
+def _has(req: falcon.Request, tag: str) -> bool:
+    """Return whether the caller has the answer with this ETag; it compares weakly, and "*" is any answer."""
+    return any(str(one) in (tag, "*") for one in req.if_none_match or ())
 
 
 def _reader(about: Operation, body_bytes: int) -> Callable[[falcon.Request], Any]:

@@ -32,7 +32,13 @@ class Prompts(Resource, GET="read", POST="write"):
 
 
 class Prompt(Resource, GET="read", PATCH="write", DELETE="write"):
-    @operation("One prompt", query=schemas.WhichVersionQuery, answers={200: schemas.Prompt}, answer_headers=("ETag",))
+    @operation(
+        "One prompt",
+        query=schemas.WhichVersionQuery,
+        headers=("If-None-Match",),
+        answers={200: schemas.Prompt, 304: None},
+        answer_headers=("ETag",),
+    )
     def on_get(self, key: ApiKey, command: Command, call: Call, prompt_id: int) -> schemas.Published:
         view = self.services.prompts.get(project_id=key.project_id, prompt_id=prompt_id, epoch=call.epoch, **command)
         return schemas.Published.at(self.container.settings.public_url, view)

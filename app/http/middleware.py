@@ -22,6 +22,7 @@ from app.proxies import TrustedProxies, parse_address
 from app.shares import Quota, Shares
 
 REQUEST_LOGGER = "request"
+BODILESS = (204, 304)
 log = structlog.get_logger(__name__)
 request_log = structlog.get_logger(REQUEST_LOGGER)
 FORWARDING_HEADERS = (
@@ -143,6 +144,14 @@ class SecurityHeaders:
 
     def process_request(self, _req: falcon.Request, resp: falcon.Response) -> None:
         resp.set_headers(self._headers)
+
+
+class HeadLength:
+    """Answers HEAD with the length that GET would answer with. It comes first, so that it sees the whole answer."""
+
+    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+        if req.method == "HEAD" and resp.stream is None and resp.status_code not in BODILESS:
+            resp.content_length = len(resp.render_body() or b"")
 
 
 class OneSpelling:

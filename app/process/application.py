@@ -11,7 +11,7 @@ from app.api.authentication import Authentication
 from app.container import Container
 from app.http import errors
 from app.http.exports import AT_ONCE
-from app.http.middleware import Bulkhead, Forwarded, OneSpelling, RequestId, RequestMetrics, SecurityHeaders
+from app.http.middleware import Bulkhead, Forwarded, HeadLength, OneSpelling, RequestId, RequestMetrics, SecurityHeaders
 from app.http.route_table import RoutedApp
 from app.metrics.registry import SHARE_REFUSED
 from app.proxies import TrustedProxies, parse_networks
@@ -27,6 +27,7 @@ def build_app(container: Container) -> RoutedApp:
     settings, keys = container.settings, container.services.keys
     app = RoutedApp(
         middleware=[
+            HeadLength(),
             Forwarded(TrustedProxies(parse_networks(settings.trusted_proxies))),
             RequestMetrics(container.metrics),
             RequestId(),

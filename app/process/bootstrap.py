@@ -72,7 +72,12 @@ def bootstrap(
     )
     return Container(
         **{field.name: getattr(backends, field.name) for field in fields(backends)},
-        limiter=RateLimiter(backends.redis.quick, settings.rate_limit, uncounted=backends.metrics),
+        limiter=RateLimiter(
+            backends.redis.quick,
+            settings.rate_limit,
+            of_ingest=settings.ingest_rate_limit,
+            uncounted=backends.metrics,
+        ),
         page_limiter=RateLimiter(backends.redis.quick, settings.page_rate_limit, uncounted=backends.metrics),
         services=services,
         actors=declared,

@@ -22,6 +22,10 @@ def rate(caller: int | str) -> str:
     return f"rate:{caller}"
 
 
+def ingest_rate(caller: int | str) -> str:
+    return f"{rate(caller)}:ingest"
+
+
 def epoch(project_id: int) -> str:
     return f"project:{project_id}:epoch"
 

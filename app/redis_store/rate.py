@@ -28,36 +28,54 @@ WINDOW_S = 60
 # Keys that a process counts by itself.
 LOCAL_KEYS_MAX = 10_000
 
-# The log of a key is a list of the times (µs) of the requests that were let through, newest first and never longer
-# than the limit: so its last entry decides. What has left the window goes from the end, each entry once. Redis' own
-# clock is the only one, so that processes on several machines agree; when it was put back, what is yet to come goes.
+# The log of a key is a list of the times (µs) of the requests that were let through, newest first. What has left the
+# window goes from the end, each entry once. Redis' own clock is the only one, so that processes on several machines
+# agree; when it was put back, what is yet to come goes. A request that has a log of its own kind, as those of ingest
+# have, is decided by that alone and counted in both, so that the other log may get longer than its limit.
+#
+# KEYS: the log of each question, then the log of its own kind or "", then its project or "". ARGV: the limits of the
+# two, the window in seconds, an epoch for projects without one, and its seconds.
 _ASK = """
-local limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000000
+local window = tonumber(ARGV[3]) * 1000000
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local answers = {}
-for index = 1, #KEYS / 2 do
-    local key = KEYS[index]
-    local oldest = redis.call('LINDEX', key, -1)
+local answers, count = {}, #KEYS / 3
+local function trim(log)
+    local oldest = redis.call('LINDEX', log, -1)
     while oldest and (tonumber(oldest) <= now - window or tonumber(oldest) > now) do
-        redis.call('RPOP', key)
-        oldest = redis.call('LINDEX', key, -1)
+        redis.call('RPOP', log)
+        oldest = redis.call('LINDEX', log, -1)
     end
-    local counted = redis.call('LLEN', key)
+end
+local function add(log)
+    redis.call('LPUSH', log, string.format('%.0f', now))
+    redis.call('EXPIRE', log, ARGV[3])
+end
+for index = 1, count do
+    local all, own = KEYS[index], KEYS[count + index]
+    local log, limit = all, tonumber(ARGV[1])
+    if own ~= '' then log, limit = own, tonumber(ARGV[2]) end
+    trim(log)
+    local counted = redis.call('LLEN', log)
+    local leaves = redis.call('LINDEX', log, math.min(limit, counted) - 1)
     local allowed = counted < limit and 1 or 0
     if allowed == 1 then
-        counted = redis.call('LPUSH', key, string.format('%.0f', now))
-        redis.call('EXPIRE', key, ARGV[2])
+        counted = counted + 1
+        add(log)
+        if own ~= '' then
+            trim(all)
+            add(all)
+        end
     end
-    local project, epoch = KEYS[#KEYS / 2 + index], ''
+    local project, epoch = KEYS[2 * count + index], ''
     if project ~= '' then
         epoch = redis.call('GET', project)
         if not epoch then
-            epoch = ARGV[3]
-            redis.call('SET', project, epoch, 'EX', ARGV[4])
+            epoch = ARGV[4]
+            redis.call('SET', project, epoch, 'EX', ARGV[5])
         end
     end
-    answers[index] = {allowed, limit - counted, (tonumber(oldest) or now) + window - now, epoch}
+    answers[index] = {allowed, limit - counted, (tonumber(leaves) or now) + window - now, epoch}
 end
 return answers
 """
@@ -65,7 +83,7 @@ return answers
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The values of the rate limit's headers; in `reset_s` seconds the oldest counted request leaves the window.
+    """The values of the rate limit's headers; in `reset_s` seconds the oldest request that counts leaves the window.
 
     `epoch` is the project's; it is empty when no project was named or Redis did not answer.
     """
@@ -114,33 +132,41 @@ class LocalWindow:
 class _Question(NamedTuple):
     key: int | str
     project_id: int | None
+    ingest: bool
 
 
 class RateLimiter:
     """Counts requests; those that come at the same time in one round trip, each for itself.
 
-    While Redis can't, it lets requests through, counting those in `uncounted`; without `uncounted` it counts the
-    requests of this process instead.
+    Requests of ingest count toward the limit, but are refused by `of_ingest` alone. While Redis can't count, it lets
+    requests through, counting those in `uncounted`; without `uncounted` it counts the requests of this process instead.
     """
 
-    def __init__(self, client: redis.Redis, per_minute: int, *, uncounted: Metrics | None = None) -> None:
+    def __init__(
+        self, client: redis.Redis, per_minute: int, *, of_ingest: int | None = None, uncounted: Metrics | None = None
+    ) -> None:
         self._client = client
-        self._limit = per_minute
+        self.limit = per_minute
+        self.ingest_limit = of_ingest or per_minute
         self._uncounted = uncounted
         self._local = LocalWindow(per_minute, WINDOW_S)
         self._script = client.register_script(_ASK)
         self._ask: Coalescer[_Question, Allowance] = Coalescer(self._ask_redis)
 
-    def hit(self, key: int | str, *, project_id: int | None = None) -> Allowance:
+    def hit(self, key: int | str, *, project_id: int | None = None, ingest: bool = False) -> Allowance:
         """Count one request of the key (an API key's id, or another name); the answer tells whether it is allowed."""
         try:
-            return self._ask(_Question(key, project_id))
+            return self._ask(_Question(key, project_id, ingest))
         except (redis.RedisError, Unavailable):
             self._note_outage()
+            limit = self._limit_of(ingest)
             if self._uncounted:
-                return Allowance(allowed=True, limit=self._limit, remaining=self._limit, reset_s=0)
+                return Allowance(allowed=True, limit=limit, remaining=limit, reset_s=0)
             allowed, reset_s = self._local.hit(key)
-            return Allowance(allowed, self._limit, 0, reset_s)
+            return Allowance(allowed, limit, 0, reset_s)
+
+    def _limit_of(self, ingest: bool) -> int:
+        return self.ingest_limit if ingest else self.limit
 
     def give_back(self, key: int | str) -> None:
         """Take back one counted request of the key."""
@@ -159,9 +185,13 @@ class RateLimiter:
 
     def _ask_redis(self, questions: Sequence[_Question]) -> list[Allowance]:
         logs = [keys.rate(one.key) for one in questions]
+        own = [keys.ingest_rate(one.key) if one.ingest else "" for one in questions]
         projects = ["" if one.project_id is None else keys.epoch(one.project_id) for one in questions]
-        answers = self._script(keys=logs + projects, args=[self._limit, WINDOW_S, new_epoch(), EPOCH_S])
+        limits = [self.limit, self.ingest_limit]
+        answers = self._script(keys=logs + own + projects, args=[*limits, WINDOW_S, new_epoch(), EPOCH_S])
         return [
-            Allowance(bool(allowed), self._limit, max(0, remaining), math.ceil(reset_us / 1_000_000), epoch)
-            for allowed, remaining, reset_us, epoch in answers
+            Allowance(
+                bool(allowed), self._limit_of(one.ingest), max(0, remaining), math.ceil(reset_us / 1_000_000), epoch
+            )
+            for one, (allowed, remaining, reset_us, epoch) in zip(questions, answers, strict=True)
         ]

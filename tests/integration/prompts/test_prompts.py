@@ -93,7 +93,7 @@ def test_a_prompt_never_committed_is_read_from_its_draft(world: World) -> None:
     answer = world.get(f"{PROMPTS}/{world.prompt()}")
     assert answer.json["commitHash"] is None
     assert answer.json["commited"] is False
-    assert answer.headers["ETag"] == '"1"'
+    assert answer.headers["ETag"].startswith('"1.')
 
 
 @pytest.mark.parametrize("productive", ["true", "TRUE", "1"])

@@ -134,7 +134,7 @@ def test_an_edit_is_held_to_the_same_rules(world: World, sent: dict[str, Any], m
     path = f"{PROMPTS}/{world.prompt()}"
     answer = world.patch(path, json=sent)
     assert (answer.status_code, answer.json["error"][: len(message)]) == (400, message)
-    assert world.get(path).headers["ETag"] == '"1"'
+    assert world.get(path).headers["ETag"].startswith('"1.')
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -42,7 +43,13 @@ class Made:
 class Things:
     access = Public({"GET", "POST", "PUT", "PATCH", "DELETE"})
 
-    @operation("List", query=ThingQuery, answers={200: Thing}, answer_headers=("ETag",))
+    @operation(
+        "List",
+        query=ThingQuery,
+        headers=("If-None-Match",),
+        answers={200: Thing, 304: None},
+        answer_headers=("ETag",),
+    )
     def on_get(self, command: dict[str, Any], thing_id: int) -> Made:
         return Made(thing_id, str(command["limit"]), "e1" if thing_id == 1 else None)
 
@@ -84,9 +91,25 @@ def test_a_query_is_loaded_and_the_result_dumped(client: TestClient) -> None:
     assert client.simulate_get("/things/1", query_string="limit=x").status_code == 400
 
 
-def test_an_etag_is_sent_when_the_result_has_one(client: TestClient) -> None:
-    assert client.simulate_get("/things/1").headers["etag"] == '"e1"'
-    assert "etag" not in client.simulate_get("/things/2").headers
+def test_an_etag_begins_with_that_of_the_result_and_is_another_for_another_answer(client: TestClient) -> None:
+    of_result, plain = (client.simulate_get(path).headers["etag"] for path in ("/things/1", "/things/2"))
+    assert of_result.startswith('"e1.')
+    assert re.fullmatch('"[0-9a-f]{32}"', plain)
+    assert client.simulate_get("/things/1").headers["etag"] == of_result
+    assert client.simulate_get("/things/1", query_string="limit=7").headers["etag"] != of_result
+
+
+@pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', '"other",W/{}, "x"', "*"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_caller_that_has_the_answer_gets_304_without_a_body(client: TestClient, form: str, method: str) -> None:
+    tag = client.simulate_get("/things/1").headers["etag"]
+    answer = client.simulate_request(method, "/things/1", headers={"If-None-Match": form.format(tag)})
+    assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", tag)
+
+
+@pytest.mark.parametrize("form", ['"other"', "", '"e1"', "nonsense"])
+def test_a_caller_that_has_another_gets_the_answer(client: TestClient, form: str) -> None:
+    assert client.simulate_get("/things/1", headers={"If-None-Match": form}).status_code == 200
 
 
 def test_head_is_answered_as_get_is(client: TestClient) -> None:

@@ -145,3 +145,48 @@ def test_without_redis_or_a_project_there_is_no_epoch(server, client):
     assert limiter(client).hit(7).epoch == b""
     server.connected = False
     assert limiter(client).hit(7, project_id=1).epoch == b""
+
+
+def test_ingest_counts_toward_the_limit_of_all(client):
+    asked = limiter(client)
+    for _ in range(2):
+        asked.hit(7, ingest=True)
+
+    assert [asked.hit(7).remaining, asked.hit(7).allowed] == [0, False]
+
+
+def test_ingest_is_refused_for_what_ingest_has_used_alone(client):
+    asked = limiter(client)
+    for _ in range(5):
+        asked.hit(7)
+    answers = [asked.hit(7, ingest=True) for _ in range(4)]
+
+    assert [answer.allowed for answer in answers] == [True, True, True, False]
+    assert [answer.remaining for answer in answers] == [2, 1, 0, 0]
+    assert not asked.hit(7).allowed
+
+
+def test_ingest_may_have_a_limit_of_its_own(client):
+    asked = RateLimiter(client, 3, of_ingest=5, uncounted=Metrics())
+    answers = [asked.hit(7, ingest=True) for _ in range(6)]
+
+    assert [answer.allowed for answer in answers] == [True] * 5 + [False]
+    assert {answer.limit for answer in answers} == {5}
+    assert asked.hit(7).limit == 3
+
+
+def test_room_is_there_again_when_all_beyond_the_limit_have_left(client):
+    """The log of all requests may be longer than the limit, as those of ingest are in it."""
+    asked = RateLimiter(client, 2, of_ingest=10, uncounted=Metrics())
+    second = 1_000_000
+    client.rpush("rate:7", *(now_us(client) - age * second for age in (10, 20, 30, 40)))
+    refused = asked.hit(7)
+
+    assert (refused.allowed, refused.remaining) == (False, 0)
+    assert WINDOW_S - 22 <= refused.reset_s <= WINDOW_S - 19
+
+
+def test_the_log_of_ingest_expires_with_the_window(client):
+    limiter(client).hit(7, ingest=True)
+
+    assert 0 < client.ttl("rate:7:ingest") <= WINDOW_S

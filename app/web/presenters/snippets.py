@@ -14,20 +14,20 @@ class Snippet:
 
 
 def snippets(base_url: str, prompt_id: int) -> list[Snippet]:
-    run, traces = f"{base_url}/api/v1/prompts/run", f"{base_url}/api/public/otel"
+    run, traces = f"{base_url}/api/v1/prompts/run", f"{base_url}/api/public/prompts/{prompt_id}/otel"
     return [
         Snippet("Run it with curl", "Answers with the model's text, its tokens and its cost.", _curl(run, prompt_id)),
         Snippet("Run it from Python", "Needs nothing but the standard library.", _python(run, prompt_id)),
         Snippet("Run it from JavaScript", "For Node 18 or newer.", _javascript(run, prompt_id)),
         Snippet(
             "Send traces with OpenTelemetry",
-            f"Set these for your exporter, and the attribute service.prompt.id to {prompt_id} on every span.",
+            "All that an instrumented agent needs: the address is this prompt's, and takes what exporters send.",
             _variables(traces),
         ),
         Snippet(
             "Send a trace by hand",
             "One turn with a question and an answer, to see what a session looks like. Each call makes a new trace.",
-            _trace(f"{traces}/v1/traces", prompt_id),
+            _trace(f"{traces}/v1/traces"),
         ),
     ]
 
@@ -66,18 +66,17 @@ console.log((await answer.json()).answer);"""
 def _variables(endpoint: str) -> str:
     return (
         f"export OTEL_EXPORTER_OTLP_ENDPOINT={endpoint}\n"
-        "export OTEL_EXPORTER_OTLP_PROTOCOL=http/json\n"
+        "export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf\n"
         'export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20$API_KEY"\n'
         "export OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
     )
 
 
-def _trace(url: str, prompt_id: int) -> str:
+def _trace(url: str) -> str:
     def message(role: str, text: str) -> str:
         return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}])
 
     attributes = {
-        "service.prompt.id": str(prompt_id),
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": "echo",
         "gen_ai.input.messages": message("user", "Are you there?"),

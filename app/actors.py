@@ -30,8 +30,7 @@ from app.services.replays.claims import ReplaySweeper
 from app.services.runs import RunService, Started
 from app.services.runs.following import shortened, still_in_work
 from app.services.runs.outcome import NOT_SENT
-from app.services.traces.form import BatchForm
-from app.services.traces.ingest import Receipt
+from app.services.traces.form import BatchForm, Receipt
 from app.services.wiring import Services
 
 log = structlog.get_logger(__name__)

@@ -12,11 +12,10 @@ from app.http.bodies import media_type_of
 from app.http.exports import NDJSON, ExportQuerySchema, records, send_lines
 from app.models.api_keys import ApiKey
 from app.models.spans import RejectedSpan
-from app.otlp.answers import JSON, PROTOBUF, traces_stored
+from app.otlp.answers import JSON, PROTOBUF, logs_stored, traces_stored
 from app.otlp.inflate import ENCODINGS
 from app.schemas import traces as schemas
-from app.services.traces.form import BatchForm
-from app.services.traces.ingest import Receipt
+from app.services.traces.form import BatchForm, Receipt, Signal
 from app.services.traces.logs import Entry, Session
 
 ERRORS: dict[str, type[RepriseError]] = {
@@ -27,7 +26,7 @@ ERRORS: dict[str, type[RepriseError]] = {
 }
 
 
-PROMPT_ADDRESS = "/api/public/prompts/{id}/otel/v1/traces"
+PROMPT_ADDRESS = "/api/public/prompts/{id}/otel/v1/"
 
 
 class Traces(Resource, POST="ingest"):
@@ -42,13 +41,22 @@ class Traces(Resource, POST="ingest"):
         answers={200: schemas.TracesStored},
     )
     def on_post(self, key: ApiKey, call: Call) -> Receipt:
-        if (media_type := media_type_of(call.req)) != JSON:
-            raise UnsupportedMediaType(
-                "Only OTLP over HTTP with JSON is accepted here: set OTEL_EXPORTER_OTLP_PROTOCOL=http/json, which "
-                f"sends Content-Type: {JSON} (this request has {media_type[:100] or 'none'}), or send to the address "
-                f"of one prompt, which takes protobuf too: {PROMPT_ADDRESS}."
-            )
-        return _deliver(self.container, key, call, BatchForm(_encoding(call.req)))
+        return _deliver(self.container, key, call, _json_form(call.req, "traces"))
+
+
+class Logs(Resource, POST="ingest"):
+    """Takes what was said in model calls, each record joined to its span; others are ignored without an error."""
+
+    stores = frozenset({"POST"})
+
+    @operation(
+        "Take in a batch of log records (OTLP over HTTP with JSON)",
+        body=schemas.LogExportSchema,
+        limit="traces",
+        answers={200: schemas.LogsStored},
+    )
+    def on_post(self, key: ApiKey, call: Call) -> Receipt:
+        return _deliver(self.container, key, call, _json_form(call.req, "logs"))
 
 
 class PromptTraces(Resource, POST="ingest"):
@@ -68,13 +76,35 @@ class PromptTraces(Resource, POST="ingest"):
         protobuf=True,
     )
     def on_post(self, key: ApiKey, call: Call, prompt_id: int) -> Receipt | None:
-        self.services.ingest.known_prompts.check(key.project_id, prompt_id)
-        form = _form(call.req, prompt_id)
-        receipt = _deliver(self.container, key, call, form)
-        if not form.protobuf:
-            return receipt
-        call.resp.content_type, call.resp.data = PROTOBUF, traces_stored(receipt.rejected, receipt.message)
-        return None
+        return _deliver_to_prompt(self.container, key, call, prompt_id, "traces")
+
+
+class PromptOtelLogs(Resource, POST="ingest"):
+    """Takes what was said in a prompt's model calls, in protobuf or JSON, as the address of its spans does."""
+
+    stores = frozenset({"POST"})
+
+    @operation(
+        "Take in a batch of a prompt's log records (OTLP over HTTP)",
+        body=schemas.LogExportSchema,
+        limit="traces",
+        answers={200: schemas.LogsStored},
+        protobuf=True,
+    )
+    def on_post(self, key: ApiKey, call: Call, prompt_id: int) -> Receipt | None:
+        return _deliver_to_prompt(self.container, key, call, prompt_id, "logs")
+
+
+def _deliver_to_prompt(container: Container, key: ApiKey, call: Call, prompt_id: int, signal: Signal) -> Receipt | None:
+    """Return the receipt of JSON; answer protobuf in protobuf."""
+    container.services.ingest.known_prompts.check(key.project_id, prompt_id)
+    form = _form(call.req, prompt_id, signal)
+    receipt = _deliver(container, key, call, form)
+    if not form.protobuf:
+        return receipt
+    stored = traces_stored if signal == "traces" else logs_stored
+    call.resp.content_type, call.resp.data = PROTOBUF, stored(receipt.rejected, receipt.message)
+    return None
 
 
 def _deliver(container: Container, key: ApiKey, call: Call, form: BatchForm) -> Receipt:
@@ -85,13 +115,23 @@ def _deliver(container: Container, key: ApiKey, call: Call, form: BatchForm) -> 
     return receipt
 
 
-def _form(req: falcon.Request, prompt_id: int) -> BatchForm:
+def _json_form(req: falcon.Request, signal: Signal) -> BatchForm:
+    if (media_type := media_type_of(req)) != JSON:
+        raise UnsupportedMediaType(
+            "Only OTLP over HTTP with JSON is accepted here: set OTEL_EXPORTER_OTLP_PROTOCOL=http/json, which "
+            f"sends Content-Type: {JSON} (this request has {media_type[:100] or 'none'}), or send to the address "
+            f"of one prompt, which takes protobuf too: {PROMPT_ADDRESS}{signal}."
+        )
+    return BatchForm(_encoding(req), signal=signal)
+
+
+def _form(req: falcon.Request, prompt_id: int, signal: Signal) -> BatchForm:
     media_type = media_type_of(req)
     if media_type not in (JSON, PROTOBUF):
         raise UnsupportedMediaType(
             f"Content-Type must be {PROTOBUF} or {JSON} (this request has {media_type[:100] or 'none'})."
         )
-    return BatchForm(_encoding(req), media_type == PROTOBUF, prompt_id)
+    return BatchForm(_encoding(req), media_type == PROTOBUF, prompt_id, signal)
 
 
 def _encoding(req: falcon.Request) -> str:

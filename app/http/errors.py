@@ -33,7 +33,7 @@ STATUS: dict[type[errors.RepriseError], str] = {
 }
 
 # The paths of the signals that an address of OTLP takes.
-SIGNALS = ("/v1/traces",)
+SIGNALS = ("/v1/traces", "/v1/logs")
 # google.rpc.Code, which OTLP requires in error bodies of the trace ingest.
 RPC_CODE = {400: 3, 401: 16, 403: 7, 404: 5, 413: 3, 415: 3, 429: 8, 500: 13, 503: 14}
 
@@ -90,12 +90,12 @@ def _http_message(req: falcon.Request, error: falcon.HTTPError) -> str:
 def _otlp_path_message(base: str, signal: str) -> str:
     if signal.count("/v1/") > 1:
         return (
-            "The path /v1/traces is doubled: OTEL_EXPORTER_OTLP_ENDPOINT takes the base address without it, "
-            "the exporter appends it."
+            f"The path {'/v1/logs' if signal.startswith('/v1/logs') else '/v1/traces'} is doubled: "
+            "OTEL_EXPORTER_OTLP_ENDPOINT takes the base address without it, the exporter appends it."
         )
     if signal.rstrip("/") in SIGNALS:
         return "There is no such prompt."
-    return f"Only traces are taken here, at {base}/v1/traces."
+    return f"Only traces and log records are taken here, at {base}/v1/traces and {base}/v1/logs."
 
 
 def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: object) -> None:

@@ -13,6 +13,7 @@ from app.models import (
     experiments,
     labels,
     language_models,
+    log_records,
     organizations,
     prompt_versions,
     prompts,

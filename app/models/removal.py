@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, e
 from app.models.base import metadata
 from app.models.experiment_replays import experiment_replays, in_unfinished_experiment
 from app.models.experiments import experiments
+from app.models.log_records import log_records
 from app.models.organizations import projects
 from app.models.prompts import prompts
 from app.models.queries import changes_row, first_batch_id, pieces
@@ -71,13 +72,26 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
             spans.c.trace_id.in_([row.trace_id for row in rows]),
             spans.c.prompt_id == prompt_id,
         )
-        left -= _delete(connection, spans, _ids(connection, of_turns.limit(left)))
+        picked_spans = _ids(connection, of_turns.limit(left))
+        _delete_records_of(connection, scope.project_id, picked_spans)
+        left -= _delete(connection, spans, picked_spans)
         if left <= 0:
             break
         emptied += rows
     _delete(connection, turns, [row.id for row in emptied])
     settle(connection, session_keys={row.session_key for row in emptied})
     return limit - left + len(emptied)
+
+
+def _delete_records_of(connection: Connection, project_id: int, span_ids: Sequence[int]) -> None:
+    """Delete the log records of spans, which are named by their rows' ids."""
+    s, c = spans.c, log_records.c
+    for some in pieces(span_ids):
+        of_span = exists().where(s.id.in_(some), s.trace_id == c.trace_id, s.span_id == c.span_id)
+        traces = select(s.trace_id).where(s.id.in_(some)).distinct()
+        trace_ids = list(connection.scalars(traces))
+        found = select(c.id).where(c.project_id == project_id, c.trace_id.in_(trace_ids), of_span)
+        _delete(connection, log_records, _ids(connection, found))
 
 
 # The columns that refer to rows of a table, and whose rows are removed with those.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsPartialSuccess, ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTracePartialSuccess,
     ExportTraceServiceResponse,
@@ -30,6 +31,12 @@ def traces_stored(rejected: int, message: str) -> bytes:
     """An ExportTraceServiceResponse, which is empty when no span was rejected."""
     partial = ExportTracePartialSuccess(rejected_spans=rejected, error_message=message) if rejected else None
     return bytes(ExportTraceServiceResponse(partial_success=partial).SerializeToString())
+
+
+def logs_stored(rejected: int, message: str) -> bytes:
+    """An ExportLogsServiceResponse, which is empty when no record was rejected."""
+    partial = ExportLogsPartialSuccess(rejected_log_records=rejected, error_message=message) if rejected else None
+    return bytes(ExportLogsServiceResponse(partial_success=partial).SerializeToString())
 
 
 def status(code: int, message: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -29,7 +29,9 @@ from app.otlp.values import (
     Body,
     LazyAttributes,
     attributes,
+    id_bytes,
     integer,
+    integer_of,
     parse_json,
     raw_value,
     time_ns,
@@ -38,6 +40,7 @@ from app.otlp.values import (
     without_lone_surrogates,
 )
 
+T = TypeVar("T")
 LARGE = 8 * 1024 * 1024
 """Bytes beyond which memory matters more than the time to parse attributes twice."""
 
@@ -57,7 +60,7 @@ def decode(body: Body, prompt_id: int | None = None) -> Decoded:
 
     Spans that name no prompt belong to `prompt_id`; without it they are rejected.
     """
-    export = _export(valid_utf8(without_bom(body)))
+    export = parsed(valid_utf8(without_bom(body)), _decode_export, "trace export")
     latest = LatestAttributes(lambda span: _raw_attributes(_wire_span(span))) if len(body) > LARGE else None
     spans: dict[tuple[bytes, bytes], Span] = {}
     rejected: list[Rejection] = []
@@ -75,18 +78,19 @@ def decode(body: Body, prompt_id: int | None = None) -> Decoded:
     return Decoded(list(spans.values()), rejected)
 
 
-def _export(body: Body) -> Export:
+def parsed(body: Body, decode_json: Callable[[Body], T], noun: str) -> T:
+    """An export request, called `noun`, of JSON that may need repair. Raises Invalid for anything else."""
     try:
-        return _decode_export(body)
+        return decode_json(body)
     except msgspec.ValidationError as error:
-        raise Invalid(f"This is no OTLP trace export: {error}") from None
+        raise Invalid(f"This is no OTLP {noun}: {error}") from None
     except RecursionError:
-        raise Invalid("The body is nested too deeply to be an OTLP trace export") from None
+        raise Invalid(f"The body is nested too deeply to be an OTLP {noun}") from None
     except msgspec.DecodeError as error:
         repaired = without_lone_surrogates(body)
         if repaired == body:
             raise Invalid(f"The body is not valid JSON: {error}") from None
-    return _export(repaired)
+    return parsed(repaired, decode_json, noun)
 
 
 _SDK_ATTRIBUTE_LIMIT = 128
@@ -185,8 +189,8 @@ def checked_span(
 
     Raises BadSpan for one that lacks what storing needs.
     """
-    trace_id = _id(wire.traceId, 16)
-    span_id = _id(wire.spanId, 8)
+    trace_id = id_bytes(wire.traceId, 16)
+    span_id = id_bytes(wire.spanId, 8)
     if trace_id is None:
         raise bad_span(wire, "bad_trace_id", "traceId must be 32 hex digits, not all zero")
     if span_id is None:
@@ -200,7 +204,7 @@ def checked_span(
     return Span(
         trace_id,
         span_id,
-        _id(wire.parentSpanId, 8),
+        id_bytes(wire.parentSpanId, 8),
         wire.name,
         scope,
         start_ns,
@@ -235,21 +239,11 @@ def _wire_span(raw: Raw) -> WireSpan:
     return wire
 
 
-def _id(text: str | None, size: int) -> bytes | None:
-    if text is None or len(text) != 2 * size or not text.isascii():
-        return None
-    try:
-        found = bytes.fromhex(text)
-    except ValueError:
-        return None
-    return found if len(found) == size and any(found) else None
-
-
 def _prompt_id(wire: WireSpan, values: Mapping[str, Any], resource: ResourceAttributes) -> int:
     if PROMPT_ID not in values:
         raise _missing_prompt_id(wire, resource)
     found = values[PROMPT_ID]
-    value = _integer_of(found)
+    value = integer_of(found)
     if value is None:
         reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(found))}"
         raise bad_span(wire, "bad_prompt_id", reason)
@@ -258,15 +252,9 @@ def _prompt_id(wire: WireSpan, values: Mapping[str, Any], resource: ResourceAttr
     return value
 
 
-def _integer_of(value: Any) -> int | None:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 64:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def _named_prompt_id(wire: WireSpan) -> int | None:
     """The prompt that a span names which is rejected for another reason."""
-    found = (_integer_of(raw_value(pair.value)) for pair in wire.attributes or () if pair.key == PROMPT_ID)
+    found = (integer_of(raw_value(pair.value)) for pair in wire.attributes or () if pair.key == PROMPT_ID)
     value = next(found, None)
     return value if value is not None and 0 < value <= MAX_INT64 else None
 

@@ -25,9 +25,9 @@ from app.otlp.protobuf import (
     ELEMENT_BYTES_MIN,
     ITEM_ELEMENTS_MAX,
     Elements,
+    count_elements,
     is_protobuf,
     message_value,
-    span_fields,
 )
 from app.otlp.span import MAX_SCOPE, Rejection, Span, WireSpan, WireStatus
 from app.otlp.values import Body, LazyAttributes
@@ -107,7 +107,7 @@ def _count(message: SpanMessage, elements: Elements) -> None:
     """Take the span's elements; smaller spans than those that are counted can't have too many."""
     elements.item = ITEM_ELEMENTS_MAX
     try:
-        span_fields(message, elements)
+        count_elements(message, elements)
     except OverflowError:
         reason = f"the span has more than {ITEM_ELEMENTS_MAX} attributes and values"
         raise bad_span(_wire_span(message), "too_large", reason) from None

@@ -165,6 +165,24 @@ def integer(value: Any) -> int | None:
     return int(value) if kind is float and value.is_integer() else None
 
 
+def id_bytes(text: Any, size: int) -> bytes | None:
+    """The bytes of an id in hexadecimal digits; None for what is none, and for zero."""
+    if not isinstance(text, str) or len(text) != 2 * size or not text.isascii():
+        return None
+    try:
+        found = bytes.fromhex(text)
+    except ValueError:
+        return None
+    return found if len(found) == size and any(found) else None
+
+
+def integer_of(value: Any) -> int | None:
+    """An integer, or its digits as a text; None for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 64:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def time_ns(value: Any) -> int:
     """A time in Unix nanoseconds within int64; 0 where there is none."""
     try:

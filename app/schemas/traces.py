@@ -40,6 +40,26 @@ class TraceExportSchema(Schema):
     resourceSpans = fields.List(fields.Dict(), allow_none=True)  # noqa: N815 - OTLP's name
 
 
+class LogExportSchema(Schema):
+    """ExportLogsServiceRequest of OTLP; unknown fields are ignored."""
+
+    class Meta:
+        unknown = INCLUDE
+
+    resourceLogs = fields.List(fields.Dict(), allow_none=True)  # noqa: N815 - OTLP's name
+
+
+class LogsPartialSuccess(Answer):
+    """Empty when no record was rejected; OTLP writes the count, an int64, as a string."""
+
+    rejected_log_records = text(required=False, get=lambda receipt: str(receipt.rejected) if receipt.rejected else None)
+    error_message = text(required=False, get=lambda receipt: receipt.message if receipt.rejected else None)
+
+
+class LogsStored(Answer):
+    partial_success = one(LogsPartialSuccess, get=itself)
+
+
 class PartialSuccess(Answer):
     """Empty when all spans were stored; OTLP writes the count, an int64, as a string."""
 

@@ -55,6 +55,7 @@ from app.services.runs.execution import Caller
 from app.services.runs.service import ACCEPTED_AT_ONCE, TURN_S, RunService
 from app.services.runs.usage import UsageService
 from app.services.traces.ingest import IngestService
+from app.services.traces.log_records import LogRecordService
 from app.services.traces.logs import LogService, SessionService
 from app.services.traces.versions import SessionComparison
 from app.shares import Quota, Turns
@@ -104,6 +105,7 @@ class Services:
     ingest: IngestService
     keys: KeyService
     labels: LabelService
+    log_records: LogRecordService
     logs: LogService
     masking: MaskingRules
     metrics: MetricsService
@@ -179,6 +181,7 @@ def _add_data(parts: Parts, backends: Backends) -> None:
     settings = backends.settings
     parts.make(ContentCipher, secret_key=settings.secret_key)
     parts.make(DataPolicyService, can_encrypt=bool(settings.secret_key) or settings.embedded)
+    parts.make(LogRecordService, record_bytes=settings.span_bytes)
     parts.make(IngestService, batch_bytes=settings.trace_bytes, span_bytes=settings.span_bytes)
 
 

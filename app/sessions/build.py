@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from app.otlp.names import CONVERSATION_KEYS, USER_KEYS, text_of
@@ -13,20 +14,23 @@ from app.otlp.span import span_count
 from app.otlp.values import json_container, json_or_text
 from app.sessions.asked import read_asked
 from app.sessions.facts import version_of
-from app.sessions.spans import StoredSpan, TurnSpan, mark_copies, read_turn
+from app.sessions.spans import Records, StoredSpan, TurnSpan, mark_copies, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.types import Step, Turn, Usage
 
 
-def build_session(turns: Iterable[Sequence[StoredSpan]], hashes: Container[str] = ()) -> tuple[Turn, ...]:
+def build_session(
+    turns: Iterable[Sequence[StoredSpan]], hashes: Container[str] = (), records: Records = MappingProxyType({})
+) -> tuple[Turn, ...]:
     """The turns of a session from their spans (each at least one), ordered by earliest start, then trace id.
 
-    `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`.
+    `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`, `records` what was logged of
+    spans.
 
     The turn that opens a session shows the first user text of its first model call, later ones the last.
     """
     memo: Memo = {}
-    read = [(spans[0].trace_id, _read(spans, memo)) for spans in turns if spans]
+    read = [(spans[0].trace_id, _read(spans, memo, records)) for spans in turns if spans]
     read.sort(key=lambda turn: (turn[1][0].full.start_ns, turn[0]))
     in_order = [in_step_order(spans) for _, spans in read]
     steps = list(map(steps_of, in_order, read_asked(in_order)))
@@ -36,8 +40,8 @@ def build_session(turns: Iterable[Sequence[StoredSpan]], hashes: Container[str] 
     )
 
 
-def _read(spans: Sequence[StoredSpan], memo: Memo) -> list[TurnSpan]:
-    read = read_turn(spans, memo)
+def _read(spans: Sequence[StoredSpan], memo: Memo, records: Records) -> list[TurnSpan]:
+    read = read_turn(spans, memo, records)
     mark_copies(read)
     return read
 

@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
 
 from app.chat import ToolCall
 from app.otlp.decode import ERROR_CODES
+from app.otlp.logs import is_content
 from app.otlp.normalise import Event, Message, Messages, Normalised, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo
 from app.otlp.protobuf import stored_fields
@@ -122,12 +124,21 @@ class TurnSpan:
         return named or self.full.name.removeprefix("execute_tool ")
 
 
-def read_turn(spans: Iterable[StoredSpan], memo: Memo | None = None) -> list[TurnSpan]:
-    """The spans in the order of start, end, parent before child, id. `memo` is that of the session."""
+Records = Mapping[tuple[bytes, bytes], Sequence[Event]]
+"""What log records say of spans, by trace id and span id."""
+
+
+def read_turn(
+    spans: Iterable[StoredSpan], memo: Memo | None = None, records: Records = MappingProxyType({})
+) -> list[TurnSpan]:
+    """The spans in the order of start, end, parent before child, id. `memo` is that of the session.
+
+    What `records` say of a span counts where the span has no such events of its own.
+    """
     # In the order of ids, so that a circle of parents is cut at the same place each time.
-    tree = {
-        span.span_id: span for span in (_read(stored, memo) for stored in sorted(spans, key=lambda span: span.span_id))
-    }
+    in_order = sorted(spans, key=lambda span: span.span_id)
+    read = (_read(stored, memo, records.get((stored.trace_id, stored.span_id), ())) for stored in in_order)
+    tree = {span.span_id: span for span in read}
     depths: dict[str, int] = {}
     for span in tree.values():
         _measure(span, tree, depths)
@@ -138,8 +149,10 @@ def read_turn(spans: Iterable[StoredSpan], memo: Memo | None = None) -> list[Tur
     return ordered
 
 
-def _read(stored: StoredSpan, memo: Memo | None) -> TurnSpan:
+def _read(stored: StoredSpan, memo: Memo | None, recorded: Sequence[Event]) -> TurnSpan:
     full = read_span(bytes(stored.raw))
+    if recorded and not any(is_content(name) for name, _ in full.events):
+        full = replace(full, events=[*full.events, *recorded])
     normal = Normalised(SpanView(full.name, stored.scope, full.attributes, lambda: full.events, memo))
     span = TurnSpan(stored.span_id.hex(), stored.scope, full, normal)
     if normal.is_chat:

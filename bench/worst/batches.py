@@ -170,3 +170,30 @@ def deep_values(_stage: Stage) -> Ask:
 @worst(OF_PROMPT, f"{MANY:,} spans, each a turn")
 def spans_of_prompt(_stage: Stage) -> Ask:
     return _protobuf(*(_head(number) for number in range(1, MANY)))
+
+
+LOGS = ("POST /api/public/otel/v1/logs", "POST /api/public/prompts/{prompt_id}/otel/v1/logs")
+
+
+def _record(number: int, *attributes: bytes) -> bytes:
+    ids = b'"traceId":"%032x","spanId":"%016x","timeUnixNano":"1"' % (number, number)
+    return b'{%s,"eventName":"gen_ai.user.message","attributes":[%s]}' % (ids, b",".join(attributes))
+
+
+def _logged(records: bytes) -> Ask:
+    return _zipped(b'{"resourceLogs":[{"scopeLogs":[{"logRecords":[%s]}]}]}' % records)
+
+
+for _route in LOGS:
+
+    @worst(_route, "64 MiB of empty records")
+    def empty_records(_stage: Stage) -> Ask:
+        return _logged(b",".join([b"{}"] * (PLAIN // 3 - 100)))
+
+    @worst(_route, f"{MANY:,} records, each of a span of its own")
+    def many_records(_stage: Stage) -> Ask:
+        return _logged(b",".join(_record(number, attribute("content", "x")) for number in range(1, MANY)))
+
+    @worst(_route, "a record of 160,000 attributes")
+    def one_record(_stage: Stage) -> Ask:
+        return _logged(_record(1, *[attribute("a", "b")] * 160_000))

@@ -27,6 +27,7 @@ from app.providers.router import Providers
 from app.services.accounts.keys import SCOPES
 from app.services.accounts.sign_in_attempts import Origin
 from config.settings import Settings
+from tests.support import protobuf
 from tests.support.checked_client import CheckedClient
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
@@ -82,6 +83,14 @@ class World:
         """POST a trace batch, in protobuf unless the headers say otherwise, to the address of a prompt."""
         sent = {"Content-Type": "application/x-protobuf"} | {k.replace("_", "-"): v for k, v in headers.items()}
         return self.post(f"/api/public/prompts/{prompt_id}/otel/v1/traces", body=body, headers=sent)
+
+    def log(self, records: list[dict[str, Any]], prompt_id: int | None = None) -> Result:
+        """POST log records: in protobuf to the address of a prompt, else as JSON to that without one."""
+        batch = {"resourceLogs": [{"scopeLogs": [{"scope": {"name": "test"}, "logRecords": records}]}]}
+        if prompt_id is None:
+            return self.post("/api/public/otel/v1/logs", json=batch)
+        path = f"/api/public/prompts/{prompt_id}/otel/v1/logs"
+        return self.post(path, body=protobuf.logs(batch), headers={"Content-Type": "application/x-protobuf"})
 
     def prompt(self) -> int:
         """A new prompt that was never committed."""

@@ -88,7 +88,7 @@ class BareTool(Convention):
         return TOOL
 
 
-_DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.inference.operation_details")
+DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.inference.operation_details")
 _BODY = ("gen_ai.event.content", "body", "event_body", "event.body")
 
 
@@ -115,7 +115,7 @@ class GenAIEvents(Convention):
 
 def _detailed(span: SpanView, key: str, role: str) -> Messages | None:
     for name, attributes in span.events:
-        if name in _DETAILS and (messages := read_messages(attributes.get(key), role)):
+        if name in DETAILS and (messages := read_messages(attributes.get(key), role)):
             return messages
     return None
 
@@ -125,7 +125,7 @@ def _detailed_tool(span: SpanView) -> ToolUse | None:
     call: dict[str, Any] = {}
     response: dict[str, Any] = {}
     for name, attributes in span.events:
-        if name in _DETAILS:
+        if name in DETAILS:
             call = call or _part(attributes.get("gen_ai.input.messages"), "tool_call")
             response = response or _part(attributes.get("gen_ai.output.messages"), "tool_call_response")
     result = response.get("response", response.get("result"))

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from app.db import Database
 from app.encryption import NO_KEY
 from app.errors import Invalid, NotFound
-from app.models import audit_log, data_policies, organizations, removal, sessions
+from app.models import audit_log, data_policies, log_records, organizations, removal, sessions
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.base import earlier_now
 from app.models.data_policies import DataPolicy
@@ -116,7 +116,9 @@ class RetentionService:
 
 def _steps_of_policy(project_id: int, policy: DataPolicy, now: datetime) -> Iterator[Step]:
     if policy.spans_days is not None:
-        yield partial(removal.remove_turns, scope=TurnScope(project_id, before=now - timedelta(policy.spans_days)))
+        before = now - timedelta(policy.spans_days)
+        yield partial(removal.remove_turns, scope=TurnScope(project_id, before=before))
+        yield partial(log_records.settle_waiting, project_id=project_id, before=before)
     for table, days in (
         ("runs", policy.runs_days),
         ("replays", policy.replays_days),
@@ -203,6 +205,7 @@ class DeletionService:
 
     def _empty_project(self, project_id: int) -> None:
         self.remover.exhaust(partial(removal.remove_of, table="rejected_spans", project_id=project_id))
+        self.remover.exhaust(partial(removal.remove_of, table="log_records", project_id=project_id))
         self.remover.exhaust(partial(removal.remove_of, table="api_keys", project_id=project_id))
         with self.database.write() as connection:
             delete_rows(connection, data_policies.data_policies, project_id=project_id)
@@ -211,5 +214,6 @@ class DeletionService:
 def _steps_of_prompt(project_id: int, prompt_id: int) -> Iterator[Step]:
     yield partial(removal.remove_turns, scope=TurnScope(project_id, prompt_id=prompt_id))
     yield partial(removal.remove_of, table="rejected_spans", project_id=project_id, prompt_id=prompt_id)
+    yield partial(removal.remove_of, table="log_records", project_id=project_id, prompt_id=prompt_id)
     for table in OF_PROMPT:
         yield partial(removal.remove_of, table=table, prompt_id=prompt_id)

@@ -1,9 +1,11 @@
-"""The form in which a batch was sent."""
+"""The form in which a batch was sent, and the receipt for it."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
+
+Signal = Literal["traces", "logs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,13 +15,33 @@ class BatchForm:
     encoding: str = ""
     protobuf: bool = False
     prompt_id: int | None = None
+    signal: Signal = "traces"
 
     @property
     def name(self) -> str:
         """A name that equal bodies of different forms do not share."""
-        sent_as = ":protobuf" if self.protobuf else ""
-        return f"{self.encoding or 'identity'}{sent_as}" + (f":prompt {self.prompt_id}" if self.prompt_id else "")
+        parts = (
+            self.encoding or "identity",
+            "protobuf" if self.protobuf else "",
+            f"prompt {self.prompt_id}" if self.prompt_id else "",
+            "logs" if self.signal == "logs" else "",
+        )
+        return ":".join(filter(None, parts))
 
     def more(self) -> list[dict[str, Any]]:
         """What a message says of the form beside the encoding: nothing if workers of older releases know it all."""
         return [] if self == BatchForm(self.encoding) else [asdict(self)]
+
+
+Outcome = Literal["stored", "invalid", "too_large", "unsupported", "unavailable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The result of storing a batch; `message` says what is wrong with it or with some of its spans."""
+
+    outcome: Outcome
+    stored: int = 0
+    duplicates: int = 0
+    rejected: int = 0
+    message: str = ""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 
 import structlog
 from sqlalchemy import Connection
 
 from app.db import Database
-from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType, require
+from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
-from app.models import prompt_versions, prompts, spans
+from app.models import prompt_versions, spans
 from app.models.queries import new_batch_id
 from app.models.spans import RejectedSpan
 from app.otlp.decode import Decoded, decode
@@ -26,51 +24,13 @@ from app.otlp.span import Rejection, Span, explain, reject_unknown_prompts, too_
 from app.otlp.values import Body
 from app.redis_store.batches import Mailbox
 from app.services.data.masking import MaskingRules
-from app.services.traces.form import BatchForm
+from app.services.traces.form import BatchForm, Outcome, Receipt
+from app.services.traces.log_records import LogRecordService
+from app.services.traces.prompts import KnownPrompts
 from app.services.traces.turns import Hashes, add_to_turns, parts_of
 from app.timestamps import Now
 
-# The seconds for which an erased prompt may still take spans.
-REMEMBERED_S = 5.0
-
-
-@dataclass(slots=True)
-class KnownPrompts:
-    database: Database
-    monotonic: Callable[[], float] = time.monotonic
-    _known: dict[int, set[int]] = field(default_factory=dict, init=False)
-    _expires: float = field(default=0.0, init=False)
-
-    def among(self, project_id: int, prompt_ids: set[int]) -> set[int]:
-        """Return the project's prompts that are known, with all of `prompt_ids` that are its prompts."""
-        now = self.monotonic()
-        if now > self._expires:
-            self._known, self._expires = {}, now + REMEMBERED_S
-        known = self._known.setdefault(project_id, set())
-        if unknown := prompt_ids - known:
-            with self.database.read() as connection:
-                known |= prompts.known_prompts(connection, project_id=project_id, prompt_ids=unknown)
-        return known
-
-    def check(self, project_id: int, prompt_id: int) -> None:
-        """Raise `NotFound` unless the prompt is one of the project that takes spans."""
-        require(self.among(project_id, {prompt_id}) & {prompt_id} or None, "There is no such prompt.")
-
-
 log = structlog.get_logger(__name__)
-
-Outcome = Literal["stored", "invalid", "too_large", "unsupported", "unavailable"]
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """The result of storing a batch; `message` says what is wrong with it or with some of its spans."""
-
-    outcome: Outcome
-    stored: int = 0
-    duplicates: int = 0
-    rejected: int = 0
-    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +43,7 @@ class IngestService:
     metrics: Metrics
     rules: MaskingRules
     known_prompts: KnownPrompts
+    log_records: LogRecordService
 
     def store_claimed(
         self, project_id: int, key: str, ticket: str, form: BatchForm, *, sealed: bool = False
@@ -110,6 +71,8 @@ class IngestService:
         log.info("batch", **asdict(receipt))
         self.metrics.count(BATCHES, receipt.outcome)
         self.metrics.count(BATCH_BYTES, by=len(body))
+        if form.signal == "logs":
+            return receipt, b""
         for outcome, count in (
             ("stored", receipt.stored),
             ("duplicate", receipt.duplicates),
@@ -133,7 +96,10 @@ class IngestService:
 
     def _store(self, project_id: int, body: bytes, form: BatchForm) -> tuple[Receipt, bytes]:
         try:
-            decoded = decode_batch(inflate(body, form.encoding, limit=self.batch_bytes), form)
+            plain = inflate(body, form.encoding, limit=self.batch_bytes)
+            if form.signal == "logs":
+                return self.log_records.store(project_id, plain, form), b""
+            decoded = decode_batch(plain, form)
         except (Invalid, TooLarge, UnsupportedMediaType) as error:
             return Receipt(_outcome(error), message=str(error)), b""
         self.metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))

@@ -19,11 +19,12 @@ from app import cursors
 from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import require
-from app.models import prompts, sessions, spans, turns
+from app.models import log_records, prompts, sessions, spans, turns
 from app.models.run_log import RunEntry, RunFilter, nth_created_at, page_of_runs
 from app.models.sessions import SessionRange, SessionRow
 from app.models.spans import RejectedSpan, StoredSpan
 from app.models.turns import TurnRow
+from app.otlp.logs import events_of
 from app.sessions.build import build_session
 from app.sessions.facts import TurnFacts, load
 from app.sessions.types import Turn, Usage
@@ -69,14 +70,15 @@ class SessionService:
             known = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
             row = require(known, "There is no such session.")
             found = turns.list_turns(connection, session_keys=[row.session_key])
-            stored = spans.spans_of(
-                connection, project_id=project_id, prompt_id=row.prompt_id, trace_ids=[turn.trace_id for turn in found]
-            )
+            trace_ids = [turn.trace_id for turn in found]
+            stored = spans.spans_of(connection, project_id=project_id, prompt_id=row.prompt_id, trace_ids=trace_ids)
+            logged = log_records.records_of(connection, project_id=project_id, trace_ids=trace_ids)
         traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
         for span in stored:
             traces[span.trace_id].append(span)
         named = frozenset[str]().union(*(load(turn.facts).prompt_versions for turn in found))
-        return Session(session_id, row.prompt_id, row.conversation_id, build_session(traces.values(), named))
+        built = build_session(traces.values(), named, events_of(logged))
+        return Session(session_id, row.prompt_id, row.conversation_id, built)
 
 
 def session_key_of(session_id: str) -> bytes | None:

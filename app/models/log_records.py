@@ -1,0 +1,73 @@
+"""Log records that say what was said in a model call, kept beside the span that they name, or until it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from operator import itemgetter
+
+from sqlalchemy import Column, Connection, Index, UniqueConstraint, delete, exists, select, update
+
+from app.models import queries
+from app.models.base import BigInt, MediumBlob, binary, new_table
+from app.models.spans import SpanKey, spans
+
+# Without foreign keys, as spans. `prompt_id` is NULL where neither the record nor its address named a prompt;
+# `waiting_since` is a batch's id (see `queries.new_batch_id`), NULL once the span was seen to be stored.
+log_records = new_table(
+    "log_records",
+    Column("project_id", BigInt, nullable=False),
+    Column("trace_id", binary(16), nullable=False),
+    Column("span_id", binary(8), nullable=False),
+    # Of the record's content and time: the same record sent again is stored once.
+    Column("digest", binary(16), nullable=False),
+    Column("prompt_id", BigInt, nullable=True),
+    Column("time_ns", BigInt, nullable=False),
+    Column("body", MediumBlob, nullable=False),
+    Column("waiting_since", BigInt, nullable=True),
+    UniqueConstraint("project_id", "trace_id", "span_id", "digest"),
+    Index("ix_log_records_prompt_id", "prompt_id"),
+    Index("ix_log_records_waiting_since", "waiting_since"),
+)
+
+COLUMNS = ("project_id", "trace_id", "span_id", "digest", "prompt_id", "time_ns", "body", "waiting_since")
+NewRecord = tuple[int, bytes, bytes, bytes, int | None, int, bytes, int]
+"""A row in the order of COLUMNS."""
+
+_C = log_records.c
+
+
+def insert_new(connection: Connection, rows: Sequence[NewRecord]) -> int:
+    """Store those of `rows` that are not stored yet; returns their number."""
+    # In key order, as two batches may have the same; the sort keeps the order of a span's own records.
+    return queries.insert_new(connection, "log_records", COLUMNS, sorted(rows, key=itemgetter(1, 2)))
+
+
+def records_of(connection: Connection, *, project_id: int, trace_ids: Sequence[bytes]) -> list[tuple[SpanKey, bytes]]:
+    """List the records of traces with the keys of their spans, in the order of their times."""
+    of_project = select(_C.trace_id, _C.span_id, _C.body).where(_C.project_id == project_id)
+    found: list[tuple[SpanKey, bytes]] = []
+    for some in queries.pieces(trace_ids):
+        statement = of_project.where(_C.trace_id.in_(some)).order_by(_C.time_ns, _C.id)
+        found += [((trace_id, span_id), bytes(body)) for trace_id, span_id, body in connection.execute(statement)]
+    return found
+
+
+def settle_waiting(connection: Connection, *, before: datetime, limit: int, project_id: int | None = None) -> int:
+    """Keep records that have waited since before `before` if their span is there, and remove them if it is not.
+
+    Returns how many of a project, or of all, were looked at; each is once.
+    """
+    waiting = select(_C.id).where(_C.waiting_since < queries.first_batch_id(before))
+    if project_id is not None:
+        waiting = waiting.where(_C.project_id == project_id)
+    waiting = waiting.order_by(_C.waiting_since).limit(limit)
+    ids = sorted(connection.scalars(waiting))
+    for some in queries.pieces(ids):
+        stored = exists().where(
+            spans.c.project_id == _C.project_id, spans.c.trace_id == _C.trace_id, spans.c.span_id == _C.span_id
+        )
+        joined = sorted(connection.scalars(select(_C.id).where(_C.id.in_(some), stored)))
+        connection.execute(update(log_records).where(_C.id.in_(joined)).values(waiting_since=None))
+        connection.execute(delete(log_records).where(_C.id.in_(sorted({*some} - {*joined}))))
+    return len(ids)

@@ -1,0 +1,205 @@
+"""OTLP/HTTP log exports, JSON and protobuf, to the records that say what was said in a model call.
+
+Content moves from spans to log records, each of which names the span that it belongs to. Other records are ignored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+import orjson
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordMessage
+
+from app.errors import Invalid
+from app.otlp.decode import parsed
+from app.otlp.decode_protobuf import items
+from app.otlp.names import PROMPT_ID
+from app.otlp.normalise.convention import Event
+from app.otlp.normalise.genai import DETAILS
+from app.otlp.normalise.messages import role_of_event
+from app.otlp.protobuf import ITEM_ELEMENTS_MAX, Elements, pairs, value_fields
+from app.otlp.span import Raw
+from app.otlp.values import (
+    MAX_INT64,
+    Body,
+    any_value,
+    attributes,
+    id_bytes,
+    integer_of,
+    parse_json,
+    time_ns,
+    valid_utf8,
+    without_bom,
+)
+from app.otlp.wire import FIELDS_MAX
+
+K = TypeVar("K")
+_REASONS_MAX = 10
+Read = Callable[[], Any]
+"""Reads the fields of one record."""
+
+
+class ScopeLogs(msgspec.Struct, gc=False):
+    logRecords: list[Raw] | None = None  # noqa: N815 - the wire's own names
+
+
+class ResourceLogs(msgspec.Struct, gc=False):
+    scopeLogs: list[ScopeLogs] | None = None  # noqa: N815
+
+
+class LogsExport(msgspec.Struct, gc=False):
+    resourceLogs: list[ResourceLogs] | None = None  # noqa: N815
+
+
+_decode_export = msgspec.json.Decoder(LogsExport).decode
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """A record of content. `raw` is JSON in the form of a span event: a name and attributes, the body among them.
+
+    `prompt_id` is the one that the record names, else that of the address; None where there is neither.
+    """
+
+    trace_id: bytes
+    span_id: bytes
+    prompt_id: int | None
+    time_ns: int
+    raw: bytes
+
+
+@dataclass(slots=True)
+class DecodedLogs:
+    """The records of content in a batch, the number of all its records, and why some were rejected."""
+
+    records: list[LogRecord] = field(default_factory=list)
+    received: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+
+    def explain(self) -> str:
+        """One message of bounded length."""
+        most = self.rejected.most_common(_REASONS_MAX)
+        return "; ".join(f"{count} log record{'s' * (count > 1)} rejected: {reason}" for reason, count in most)
+
+
+class BadRecord(ValueError):
+    """A record that is rejected alone."""
+
+
+def decode_logs(body: Body, prompt_id: int | None, *, protobuf: bool, limit: int) -> DecodedLogs:
+    """Decode an export request; records of more than `limit` bytes are rejected. Raises `Invalid` and `TooLarge`."""
+    found = DecodedLogs()
+    for read in _of_protobuf(body) if protobuf else _of_json(body):
+        found.received += 1
+        if found.received > FIELDS_MAX:
+            raise Invalid(f"The export has more than {FIELDS_MAX} log records; send smaller batches.")
+        try:
+            record = _record(read(), prompt_id)
+            if record and len(record.raw) > limit:
+                raise BadRecord(f"it is larger than {limit} bytes")
+        except BadRecord as error:
+            found.rejected[str(error)] += 1
+            continue
+        if record:
+            found.records.append(record)
+    return found
+
+
+def _of_json(body: Body) -> Iterator[Read]:
+    export = parsed(valid_utf8(without_bom(body)), _decode_export, "log export")
+    for resource_logs in export.resourceLogs or ():
+        for scope_logs in resource_logs.scopeLogs or ():
+            for raw in scope_logs.logRecords or ():
+                yield partial(_fields_of_json, raw)
+
+
+def _fields_of_json(raw: Raw) -> Any:
+    try:
+        return parse_json(bytes(raw))
+    except ValueError:
+        raise BadRecord("it can't be read as JSON") from None
+
+
+def _of_protobuf(body: Body) -> Iterator[Read]:
+    elements = Elements()
+    for _, content in items(body):
+        yield partial(_fields_of_message, content, elements)
+
+
+def _fields_of_message(content: memoryview, elements: Elements) -> dict[str, Any]:
+    """A record as OTLP's JSON has it."""
+    elements.item = ITEM_ELEMENTS_MAX
+    try:
+        message = LogRecordMessage.FromString(content)
+        return {
+            "traceId": message.trace_id.hex(),
+            "spanId": message.span_id.hex(),
+            "eventName": message.event_name,
+            "timeUnixNano": message.time_unix_nano or message.observed_time_unix_nano,
+            "attributes": pairs(message.attributes, elements),
+            "body": value_fields(message.body, elements),
+        }
+    except DecodeError as error:
+        raise BadRecord(f"it can't be read as protobuf: {error}") from None
+    except OverflowError:
+        raise BadRecord(f"it has more than {ITEM_ELEMENTS_MAX} attributes and values") from None
+
+
+def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
+    """The record if it is one of content and names its span; raises BadRecord for a malformed one."""
+    if not isinstance(fields, dict):
+        raise BadRecord("it is no JSON object")
+    trace_id, span_id = id_bytes(fields.get("traceId"), 16), id_bytes(fields.get("spanId"), 8)
+    if fields.get("traceId") and trace_id is None:
+        raise BadRecord("traceId must be 32 hex digits, not all zero")
+    if fields.get("spanId") and span_id is None:
+        raise BadRecord("spanId must be 16 hex digits, not all zero")
+    listed = fields.get("attributes") or []
+    if not isinstance(listed, list):
+        raise BadRecord("attributes must be a list of {key, value} objects")
+    named = attributes(listed)
+    name = fields.get("eventName") or named.get("event.name")
+    if trace_id is None or span_id is None or not isinstance(name, str) or not is_content(name):
+        return None
+    at = time_ns(fields.get("timeUnixNano")) or time_ns(fields.get("observedTimeUnixNano"))
+    event = {"name": name, "timeUnixNano": str(at), "attributes": _with_body(listed, fields.get("body"))}
+    try:
+        raw = orjson.dumps(event)
+    except TypeError:  # beyond 254 levels
+        raise BadRecord("it nests too deeply") from None
+    return LogRecord(trace_id, span_id, _named_prompt(named) or prompt_id, at, raw)
+
+
+def is_content(name: str) -> bool:
+    """Return whether an event of this name says what was said."""
+    return name in DETAILS or role_of_event(name) is not None
+
+
+def _named_prompt(named: Mapping[str, Any]) -> int | None:
+    found = integer_of(named.get(PROMPT_ID))
+    return found if found and 0 < found <= MAX_INT64 else None
+
+
+def _with_body(listed: list[Any], body: Any) -> list[Any]:
+    """The attributes with those that are in the body, and with the body itself where it is a message."""
+    inner = any_value(body)
+    if inner is None:
+        return listed
+    values = body.get("kvlistValue", {}).get("values") if isinstance(inner, dict) else None
+    of_body = [pair for pair in values or () if isinstance(pair, dict) and str(pair.get("key")).startswith("gen_ai.")]
+    return [*listed, *of_body, *([] if of_body else [{"key": "body", "value": body}])]
+
+
+def events_of(stored: Iterable[tuple[K, bytes]]) -> dict[K, list[Event]]:
+    """The span events that stored records stand for, by the keys of their spans, in the order as given."""
+    found: dict[K, list[Event]] = defaultdict(list)
+    for key, raw in stored:
+        fields = orjson.loads(raw)
+        found[key].append((str(fields["name"]), attributes(fields["attributes"])))
+    return found

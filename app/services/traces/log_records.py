@@ -1,0 +1,96 @@
+"""Stores log records that say what was said in a model call, for sessions to read beside their spans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from hashlib import blake2b
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Invalid, RepriseError, TooLarge
+from app.models import log_records
+from app.models.queries import new_batch_id
+from app.otlp.logs import DecodedLogs, LogRecord, decode_logs
+from app.otlp.mask_texts import Budget
+from app.otlp.values import Body
+from app.services.data.masking import SPAN_BYTES_MAX, MaskingRules
+from app.services.data.removal import Remover
+from app.services.traces.form import BatchForm, Receipt
+from app.services.traces.prompts import KnownPrompts
+from app.timestamps import Now
+
+# A record whose span has not come by then is removed.
+WAITS = timedelta(days=7)
+SWEEP_S = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRecordService:
+    database: Database
+    now: Now
+    rules: MaskingRules
+    known_prompts: KnownPrompts
+    remover: Remover
+    record_bytes: int
+
+    def store(self, project_id: int, body: Body, form: BatchForm) -> Receipt:
+        """Store the records of a batch that is no longer compressed; raises `Invalid` and `TooLarge`."""
+        found = decode_logs(body, form.prompt_id, protobuf=form.protobuf, limit=self.record_bytes)
+        try:
+            stored = self._write(project_id, self._masked(project_id, found))
+        except (Invalid, TooLarge):
+            raise
+        except RepriseError as error:
+            return Receipt("unavailable", message=str(error))
+        rejected = found.rejected.total()
+        all_bad = 0 < rejected == found.received
+        kept = len(found.records)
+        return Receipt("invalid" if all_bad else "stored", stored, kept - stored, rejected, found.explain())
+
+    def _masked(self, project_id: int, found: DecodedLogs) -> list[LogRecord]:
+        masking = self.rules.of(project_id)
+        if not masking:
+            return found.records
+        kept, budget = [], Budget()
+        for record in found.records:
+            try:
+                raw = masking.span(record.raw, budget)
+            except RecursionError:
+                raw = b""
+            if 0 < len(raw) <= SPAN_BYTES_MAX:
+                kept.append(replace(record, raw=raw))
+            else:
+                found.rejected["it can't be masked: it nests too deeply, or is too large"] += 1
+        return kept
+
+    def _write(self, project_id: int, records: Sequence[LogRecord]) -> int:
+        if not records:
+            return 0
+        # Prompts that the project does not have are never named, so that nothing of theirs is erased with these.
+        named = {record.prompt_id for record in records if record.prompt_id is not None}
+        known = self.known_prompts.among(project_id, named)
+        batch_id = new_batch_id(self.now())
+        rows = [_row(project_id, record, known, batch_id) for record in records]
+
+        def work(connection: Connection) -> int:
+            return log_records.insert_new(connection, rows)
+
+        return self.database.retrying(work)
+
+    def sweep(self) -> None:
+        """Remove records whose span has not come; the clock calls it."""
+        before = self.now() - WAITS
+
+        def step(connection: Connection, *, limit: int) -> int:
+            return log_records.settle_waiting(connection, before=before, limit=limit)
+
+        self.remover.exhaust(step, until=self.remover.monotonic() + SWEEP_S)
+
+
+def _row(project_id: int, record: LogRecord, known: Set[int], batch_id: int) -> log_records.NewRecord:
+    digest = blake2b(record.raw, digest_size=16).digest()
+    prompt_id = record.prompt_id if record.prompt_id in known else None
+    return (project_id, record.trace_id, record.span_id, digest, prompt_id, record.time_ns, record.raw, batch_id)

@@ -1,0 +1,277 @@
+"""What was said in a model call may come as log records: each is joined to its span, whichever comes first."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from sqlalchemy import text
+
+from app.models.queries import new_batch_id
+from app.services.traces.log_records import WAITS
+from tests.support.exports import export, pairs_of, span, value_of
+from tests.support.protobuf import traces
+from tests.support.world import World, new_world
+
+DETAILS = "gen_ai.client.inference.operation.details"
+ASKED = [{"role": "user", "parts": [{"type": "text", "content": "How warm is it?"}]}]
+ANSWERED = [{"role": "assistant", "parts": [{"type": "text", "content": "It is 18 degrees."}]}]
+
+
+def record(of: dict[str, Any], name: str = DETAILS, attributes: Any = None, **fields: Any) -> dict[str, Any]:
+    """A record of the span `of`."""
+    said = {"gen_ai.input.messages": ASKED, "gen_ai.output.messages": ANSWERED} if attributes is None else attributes
+    named = {"traceId": of["traceId"], "spanId": of["spanId"], "timeUnixNano": "1544712660000000001"}
+    return named | {"eventName": name, "attributes": pairs_of(said)} | fields
+
+
+def chat(**attributes: Any) -> dict[str, Any]:
+    """A model call without its words, and without a prompt."""
+    found = span(
+        {"gen_ai.operation.name": "chat", **attributes}, traceId=secrets.token_hex(16), spanId=secrets.token_hex(8)
+    )
+    return found | {"attributes": found["attributes"][1:]}
+
+
+def turn(world: World, prompt_id: int) -> Any:
+    (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    (found,) = world.get(f"/api/v1/sessions/{entry['id']}").json["turns"]
+    return found
+
+
+def said(world: World, prompt_id: int) -> tuple[Any, list[str]]:
+    found = turn(world, prompt_id)
+    return found["user"], [step["text"] for step in found["steps"]]
+
+
+def send(world: World, prompt_id: int, one: dict[str, Any]) -> None:
+    assert world.send_to(prompt_id, traces(export(one))).content == b""
+
+
+@pytest.mark.parametrize("first", ["span", "record"])
+@pytest.mark.parametrize("own_address", [True, False])
+def test_a_record_fills_what_its_span_lacks_whichever_comes_first(world: World, first: str, own_address: bool) -> None:
+    prompt_id, one = world.prompt(), chat()
+    if first == "span":
+        send(world, prompt_id, one)
+        assert said(world, prompt_id) == (None, [])
+    answer = world.log([record(one)], prompt_id if own_address else None)
+    assert answer.status_code == 200, answer.text
+    assert answer.content == (b"" if own_address else b'{"partialSuccess":{}}')
+    if first == "record":
+        assert world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"] == []
+        send(world, prompt_id, one)
+
+    assert said(world, prompt_id) == ("How warm is it?", ["It is 18 degrees."])
+    assert turn(world, prompt_id)["warnings"] == []
+
+
+def test_messages_as_json_text_and_in_the_body_are_read_as_well(world: World) -> None:
+    for attributes, body in (
+        ({"gen_ai.input.messages": json.dumps(ASKED), "gen_ai.output.messages": json.dumps(ANSWERED)}, None),
+        ({}, {"gen_ai.input.messages": ASKED, "gen_ai.output.messages": ANSWERED}),
+    ):
+        prompt_id, one = world.prompt(), chat()
+        send(world, prompt_id, one)
+        fields = {} if body is None else {"body": value_of(body)}
+        assert world.log([record(one, attributes=attributes, **fields)], prompt_id).status_code == 200
+        assert said(world, prompt_id) == ("How warm is it?", ["It is 18 degrees."])
+
+
+def test_a_record_for_each_message_is_read_in_the_order_of_their_times(world: World) -> None:
+    prompt_id, one = world.prompt(), chat()
+    events = [
+        ("gen_ai.choice", {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "18."}}),
+        ("gen_ai.user.message", {"content": "How warm is it?"}),
+        ("gen_ai.system.message", {"content": "Be brief."}),
+    ]
+    logged = [
+        record(one, name, {"gen_ai.system": "openai"}, body=value_of(body), timeUnixNano=str(10**18 - place))
+        for place, (name, body) in enumerate(events)
+    ]
+    assert world.log(logged, prompt_id).status_code == 200
+    send(world, prompt_id, one)
+
+    assert said(world, prompt_id) == ("How warm is it?", ["18."])
+
+
+def test_the_event_may_be_named_by_an_attribute(world: World) -> None:
+    prompt_id, one = world.prompt(), chat()
+    send(world, prompt_id, one)
+    named = {"event.name": "gen_ai.user.message", "content": "Hm?"}
+    world.log([record(one, attributes=named, eventName="")], prompt_id)
+
+    assert said(world, prompt_id)[0] == "Hm?"
+
+
+def test_what_the_span_says_itself_counts(world: World) -> None:
+    prompt_id = world.prompt()
+    own = chat(**{"gen_ai.input.messages": json.dumps([{"role": "user", "content": "My own."}])})
+    send(world, prompt_id, own)
+    world.log([record(own)], prompt_id)
+
+    assert said(world, prompt_id) == ("My own.", ["It is 18 degrees."])
+
+
+def test_a_record_sent_again_is_stored_once(world: World) -> None:
+    prompt_id, one = world.prompt(), chat()
+    for _ in range(2):
+        assert world.log([record(one)], prompt_id).status_code == 200
+        assert world.log([record(one)]).status_code == 200
+    assert world.count("log_records") == 1
+
+
+def test_other_records_are_ignored_without_an_error(world: World) -> None:
+    one = chat()
+    others = [
+        record(one, "app.started"),
+        record(one, "gen_ai.evaluation.result", {"gen_ai.evaluation.name": "relevance"}),
+        {"body": {"stringValue": "A line of a log."}},
+        {},
+        record(one, eventName=None),
+        {name: value for name, value in record(one).items() if name != "spanId"},
+    ]
+    for prompt_id in (None, world.prompt()):
+        answer = world.log([{k: v for k, v in other.items() if v is not None} for other in others], prompt_id)
+        assert (answer.status_code, answer.content) == (200, b"" if prompt_id else b'{"partialSuccess":{}}')
+    assert world.count("log_records") == 0
+
+
+BAD: dict[str, Any] = {"traceId": "00", "spanId": "zz", "attributes": {"a": 1}}
+
+
+@pytest.mark.parametrize("field", BAD)
+def test_malformed_records_are_rejected_and_the_others_stored(world: World, field: str) -> None:
+    one = chat()
+    answer = world.log([record(one), record(one) | {field: BAD[field]}])
+
+    partial = answer.json["partialSuccess"]
+    assert (answer.status_code, partial["rejectedLogRecords"]) == (200, "1")
+    assert partial["errorMessage"].startswith(f"1 log record rejected: {field} must be")
+    assert world.count("log_records") == 1
+
+
+def test_a_batch_of_malformed_records_alone_is_400(world: World) -> None:
+    bad = [record(chat()) | {"spanId": "0" * 16} for _ in range(2)]
+    answer = world.log(bad)
+    assert (answer.status_code, answer.json["code"]) == (400, 3)
+    assert "2 log records rejected" in answer.json["error"]
+
+    answer = world.log(bad, world.prompt())
+    assert (answer.status_code, Status.FromString(answer.content).code) == (400, 3)
+
+
+def test_a_malformed_record_of_protobuf_is_told_in_protobuf(world: World) -> None:
+    one = chat()
+    answer = world.log([record(one), record(one, traceId="0" * 32)], world.prompt())
+
+    partial = ExportLogsServiceResponse.FromString(answer.content).partial_success
+    assert (answer.status_code, partial.rejected_log_records) == (200, 1)
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{", b'{"resourceLogs": 5}', b"[" * 100_000])
+def test_what_is_no_export_is_400(world: World, body: bytes) -> None:
+    answer = world.post("/api/public/otel/v1/logs", body=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json["code"]) == (400, 3)
+
+
+def test_a_record_that_nests_too_deeply_is_rejected_alone(world: World) -> None:
+    deep = b'{"arrayValue":{"values":[' * 300 + b"]}}" * 300
+    body = json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": [record(chat()), record(chat())]}]}]}).encode()
+    at = body.rindex(b'"attributes": [') + len(b'"attributes": [')
+    body = body[:at] + b'{"key": "a", "value": ' + deep + b"}, " + body[at:]
+    answer = world.post("/api/public/otel/v1/logs", body=body, headers={"Content-Type": "application/json"})
+
+    assert (answer.status_code, answer.json["partialSuccess"]["rejectedLogRecords"]) == (200, "1")
+
+
+def test_records_join_no_span_of_another_project(world: World) -> None:
+    stranger, prompt_id, one = new_world(world.container), world.prompt(), chat()
+    send(world, prompt_id, one)
+    assert stranger.log([record(one)]).status_code == 200
+    assert stranger.log([record(one)], prompt_id).status_code == 404
+
+    assert said(world, prompt_id) == (None, [])
+
+
+def test_masked_records_are_stored_masked(world: World) -> None:
+    assert world.put("/api/v1/data-policy", json={"masking": [{"kind": "pattern", "value": "warm"}]}).status_code == 200
+    prompt_id, one = world.prompt(), chat()
+    send(world, prompt_id, one)
+    world.log([record(one)], prompt_id)
+
+    assert said(world, prompt_id)[0] == "How [masked] is it?"
+    with world.container.database.read() as connection:
+        bodies = connection.execute(
+            text("SELECT body FROM log_records WHERE project_id = :id"), {"id": world.project_id}
+        ).scalars()
+        assert all(b"warm" not in bytes(body) for body in bodies)
+
+
+def test_records_go_with_their_session_and_those_of_others_stay(world: World) -> None:
+    prompt_id, one, other = world.prompt(), chat(), chat()
+    for each in (one, other):
+        send(world, prompt_id, each)
+        world.log([record(each)], prompt_id)
+    entry = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"][0]
+    assert world.delete(f"/api/v1/sessions/{entry['id']}").status_code == 204
+
+    assert world.count("log_records") == 1
+    assert said(world, prompt_id) == ("How warm is it?", ["It is 18 degrees."])
+
+
+def test_records_go_with_their_prompt_and_project_spans_or_not(world: World) -> None:
+    prompt_id, joined, lone, unnamed = world.prompt(), chat(), chat(), chat()
+    send(world, prompt_id, joined)
+    world.log([record(joined)])
+    world.log([record(lone)], prompt_id)
+    world.log([record(unnamed)])
+    assert world.count("log_records") == 3
+
+    deletion = world.container.services.deletion
+    deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
+    assert world.count("log_records") == 1
+    deletion.erase_project(project_id=world.project_id)
+    assert world.count("log_records") == 0
+
+
+def test_a_record_waits_a_week_for_its_span(world: World) -> None:
+    prompt_id, joined, lone, young = world.prompt(), chat(), chat(), chat()
+    send(world, prompt_id, joined)
+    for one in (joined, lone):
+        world.log([record(one)], prompt_id)
+    past = new_batch_id(world.container.now() - WAITS - timedelta(minutes=1))
+    with world.container.database.write() as connection:
+        connection.execute(
+            text("UPDATE log_records SET waiting_since = :past WHERE project_id = :id"),
+            {"past": past, "id": world.project_id},
+        )
+    world.log([record(young)], prompt_id)
+    for _ in range(2):
+        world.container.services.log_records.sweep()
+
+    assert world.count("log_records") == 2
+    assert said(world, prompt_id) == ("How warm is it?", ["It is 18 degrees."])
+    send(world, prompt_id, young)
+    entries = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    assert len(entries) == 2
+
+
+def test_a_policy_of_fewer_days_holds_for_records_that_wait(world: World) -> None:
+    assert world.put("/api/v1/data-policy", json={"retentionDays": {"spans": 1}}).status_code == 200
+    world.log([record(chat())])
+    past = new_batch_id(world.container.now() - timedelta(days=2))
+    with world.container.database.write() as connection:
+        connection.execute(
+            text("UPDATE log_records SET waiting_since = :past WHERE project_id = :id"),
+            {"past": past, "id": world.project_id},
+        )
+    world.log([record(chat())])
+    world.container.services.retention.apply()
+
+    assert world.count("log_records") == 1

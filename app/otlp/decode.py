@@ -189,8 +189,7 @@ def checked_span(
 
     Raises BadSpan for one that lacks what storing needs.
     """
-    trace_id = id_bytes(wire.traceId, 16)
-    span_id = id_bytes(wire.spanId, 8)
+    trace_id, span_id = id_bytes(wire.traceId, 16), id_bytes(wire.spanId, 8)
     if trace_id is None:
         raise bad_span(wire, "bad_trace_id", "traceId must be 32 hex digits, not all zero")
     if span_id is None:

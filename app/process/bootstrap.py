@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -70,15 +71,11 @@ def bootstrap(
     replay_delivery = ReplayDelivery(
         broker=broker, actor=declared.replay, owners=owners, sweeper=services.replay_sweeper
     )
+    limiter = partial(RateLimiter, backends.redis.quick, uncounted=backends.metrics)
     return Container(
         **{field.name: getattr(backends, field.name) for field in fields(backends)},
-        limiter=RateLimiter(
-            backends.redis.quick,
-            settings.rate_limit,
-            of_ingest=settings.ingest_rate_limit,
-            uncounted=backends.metrics,
-        ),
-        page_limiter=RateLimiter(backends.redis.quick, settings.page_rate_limit, uncounted=backends.metrics),
+        limiter=limiter(settings.rate_limit, of_ingest=settings.ingest_rate_limit),
+        page_limiter=limiter(settings.page_rate_limit),
         services=services,
         actors=declared,
         batch_delivery=BatchDelivery(

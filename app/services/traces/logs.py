@@ -77,8 +77,8 @@ class SessionService:
         for span in stored:
             traces[span.trace_id].append(span)
         named = frozenset[str]().union(*(load(turn.facts).prompt_versions for turn in found))
-        built = build_session(traces.values(), named, events_of(logged))
-        return Session(session_id, row.prompt_id, row.conversation_id, built)
+        found_turns = build_session(traces.values(), named, events_of(logged))
+        return Session(session_id, row.prompt_id, row.conversation_id, found_turns)
 
 
 def session_key_of(session_id: str) -> bytes | None:
@@ -115,8 +115,7 @@ def _summary(row: SessionRow, facts: Sequence[TurnFacts]) -> SessionSummary:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_MS = 1_000_000
-WINDOW = 1_000
-SEARCH_S = 0.5
+WINDOW, SEARCH_S = 1_000, 0.5
 
 
 @dataclass(frozen=True, slots=True)

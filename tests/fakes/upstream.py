@@ -73,6 +73,7 @@ class Upstream:
         self._replies.clear()
         self.choose = None
         self.requests.clear()
+        self.most_open = self.open_now
 
     @property
     def url(self) -> str:

@@ -142,7 +142,7 @@ def test_an_expired_key_is_refused(world: World) -> None:
 
 def needed(route: ApiRoute) -> str:
     """The scope a route takes (docs/security.md): what changes takes `write`, but for what the lists name."""
-    if route.template == "/api/public/otel/v1/traces":
+    if route.template.startswith("/api/public/"):
         return "ingest"
     if route.template.startswith("/api/v1/api-keys"):
         return "write"
@@ -155,6 +155,8 @@ def needed(route: ApiRoute) -> str:
         "POST /api/v1/prompts/{prompt_id}/replays",
         "POST /api/v1/test-cases/{test_case_id}/calibrations",
         "POST /api/v1/replays/{replay_id}/cancel",
+        "POST /api/v1/prompts/{prompt_id}/experiments",
+        "POST /api/v1/experiments/{experiment_id}/cancel",
     }:
         return "run"
     return "read" if route.method == "GET" or route.template.endswith(("/render", "/preview")) else "write"

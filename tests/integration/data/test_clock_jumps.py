@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 
-from app.services.traces.ingest import IngestService, KnownPrompts
 from tests.support.conversations import export as conversation
 from tests.support.everything import TURNS
 from tests.support.world import World
@@ -21,17 +21,7 @@ def test_a_batch_is_stored_once_however_the_clock_jumps(world: World, jump: time
     def now() -> datetime:
         return world.container.now() + next(times)
 
-    settings = world.container.settings
-    ingest = IngestService(
-        database=world.container.database,
-        mailbox=world.container.mailbox,
-        now=now,
-        batch_bytes=settings.trace_bytes,
-        span_bytes=settings.span_bytes,
-        metrics=world.container.metrics,
-        rules=world.container.services.masking,
-        known_prompts=KnownPrompts(world.container.database),
-    )
+    ingest = replace(world.container.services.ingest, now=now)
     prompt_id = world.prompt()
     first = conversation(prompt_id, "c", TURNS[:1], start_ns=1_760_000_000_000_000_000)
     whole = conversation(prompt_id, "c", TURNS, start_ns=1_760_000_000_000_000_000)

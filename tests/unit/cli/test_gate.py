@@ -170,8 +170,10 @@ def test_an_interrupted_gate_cancels_its_experiment_and_writes_what_there_is(
     instance.states = [experiment(status="running", verdict=None)]
     settings = {"REPRISE_URL": instance.url, "REPRISE_API_KEY": "rp_key"}
     command = ["reprise", "gate", "--prompt", "3", "--junit", str(tmp_path / "gate.xml")]
+    # What is started in the background of a shell ignores SIGINT, and so do all its children.
+    heeding = ["env", "--default-signal=INT", *command]
     with subprocess.Popen(
-        command, env=environment(tmp_path, settings), cwd=ROOT, stdout=subprocess.PIPE, text=True
+        heeding, env=environment(tmp_path, settings), cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             wait_until(lambda: any(method == "GET" for method, *_ in instance.seen), "the experiment is followed")

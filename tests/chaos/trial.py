@@ -43,7 +43,16 @@ def _shown(states: dict[str, int]) -> str:
     return ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
 
 
-def run_trial(system: System, name: str, fault: Fault, *, before_s: float, during_s: float, after_s: float) -> Trial:
+def run_trial(
+    system: System,
+    name: str,
+    fault: Fault,
+    *,
+    before_s: float,
+    during_s: float,
+    after_s: float,
+    ready_within_s: float = READY_WITHIN_S,
+) -> Trial:
     """Put the system under load, do the fault, and look what is left of the promises when all is quiet."""
     wrong: list[str] = []
     with Load(system) as load:
@@ -59,10 +68,10 @@ def run_trial(system: System, name: str, fault: Fault, *, before_s: float, durin
         lambda: not _open(system), "every run and replay ended", SETTLED_WITHIN_S, quiet, wrong
     )
     _time_until(lambda: _queues_empty(system), "queues empty", SETTLED_WITHIN_S, quiet, wrong)
-    if ready_after_s > READY_WITHIN_S:
+    if ready_after_s > ready_within_s:
         wrong.append(f"ready again only after {ready_after_s:.1f} s")
     longest_gap_s = promised.longest_gap_s()
-    if longest_gap_s > during_s + READY_WITHIN_S:
+    if longest_gap_s > during_s + ready_within_s:
         wrong.append(f"no batch was acknowledged for {longest_gap_s:.1f} s")
     wrong += _lost_or_doubled(system, promised) + _answered_twice(system)
     if name in CLOCK_FAULTS and (ended := _states(system, "runs", promised.runs).get("failed")):

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import structlog
 from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
 
 from app.db import Database
 from app.encryption import NO_KEY
@@ -147,6 +148,8 @@ OF_PROMPT = (
 )
 # Runs and batches that were under way at an erasure may still store rows for this time; a run may take a day.
 AFTERMATH = timedelta(days=2)
+# Each attempt removes what was stored during the one before; nothing begins any more once the prompt is erased.
+ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,8 +203,16 @@ class DeletionService:
             self._empty_project(project_id)
 
     def _empty_prompt(self, project_id: int, prompt_id: int, until: float | None = None) -> None:
-        for step in _steps_of_prompt(project_id, prompt_id):
-            self.remover.exhaust(step, until=until)
+        """Remove the prompt's rows; where work that is under way goes on storing some, the next sweep removes them."""
+        for _ in range(ATTEMPTS):
+            try:
+                for step in _steps_of_prompt(project_id, prompt_id):
+                    self.remover.exhaust(step, until=until)
+                return
+            except IntegrityError as error:
+                # A row was stored that refers to one to be removed: after its table's step, and before this one.
+                found = error
+        log.warning("erasure_left_to_sweep", prompt_id=prompt_id, error=str(found.orig))
 
     def _empty_project(self, project_id: int) -> None:
         self.remover.exhaust(partial(removal.remove_of, table="rejected_spans", project_id=project_id))

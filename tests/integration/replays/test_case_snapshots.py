@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from sqlalchemy import Connection, event, func, select, text
 from app.errors import Invalid, NotFound
 from app.models import removal
 from app.models.case_snapshots import case_snapshots
+from app.models.replays import replays
+from app.services.data.removal import Remover
 from app.services.experiments.service import NewExperiment
 from app.services.replays.cases import CaseChange, WrittenCase
 from tests.fakes.upstream import Upstream
@@ -172,6 +175,27 @@ def test_an_erased_prompt_leaves_no_snapshot(world: World, prompt_id: int, case_
     start(world, case_id)
     world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
     assert snapshots(world, prompt_id) == 0
+
+
+def test_a_replay_stored_while_its_prompt_is_erased_is_removed_as_well(
+    world: World, prompt_id: int, case_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replay_id = start(world, case_id)
+    with world.container.database.read() as connection:
+        late = [connection.execute(replays.select().where(replays.c.id == replay_id)).one()._asdict()]
+    exhaust = Remover.exhaust
+
+    def removed(remover: Remover, step: partial[int], *, until: float | None = None) -> int:
+        if step.keywords.get("table") == "case_snapshots" and late:
+            with world.container.database.write() as connection:
+                connection.execute(replays.insert().values(late.pop()))
+        return exhaust(remover, step, until=until)
+
+    monkeypatch.setattr(Remover, "exhaust", removed)
+    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
+
+    assert not late
+    assert (world.count("replays"), snapshots(world, prompt_id)) == (0, 0)
 
 
 @pytest.mark.parametrize("table", ["case_snapshots", "draft_snapshots"])

@@ -8,7 +8,7 @@ ARGS   ?=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-mysql image-test check audit fuzz bench chaos screenshots lock
+.PHONY: help setup run test test-mysql image-test check clients audit fuzz bench chaos screenshots lock
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -35,8 +35,16 @@ check: $(VENV)/test.stamp ## Lint, formatting, types, the direction of imports, 
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	cd clients/python && ../../$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/audit
+
+clients: build/clients/bin/python ## Build the client libraries into build/clients: a wheel and an npm tarball
+	build/clients/bin/python -m build --wheel --outdir build/clients clients/python
+
+build/clients/bin/python:
+	$(PYTHON) -m venv build/clients
+	build/clients/bin/python -m pip --disable-pip-version-check install --quiet "build>=1.3,<2"
 
 # Asks the advisories' database, so it is no part of check: that must give the same answer tomorrow, and offline.
 audit: build/audit/bin/pip-audit ## Look for known vulnerabilities in all that is pinned; needs the internet
@@ -89,9 +97,9 @@ $(BIN)/python:
 
 # One stamp for each set of pins: a later start asks pip nothing. What builds is pinned as well: left to itself, pip would
 # fetch the newest for each build and ask for no hash.
-$(VENV)/%.stamp: requirements/%.txt requirements/build.txt setup.py | $(BIN)/python
+$(VENV)/%.stamp: requirements/%.txt requirements/build.txt setup.py clients/python/pyproject.toml | $(BIN)/python
 	@echo "Installing $< into $(VENV) (once)"
 	@$(PIP) --require-hashes --requirement requirements/build.txt
 	@$(PIP) --require-hashes --no-build-isolation --requirement $<
-	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(PIP) --no-deps --no-build-isolation --editable clients/python --editable .
 	@touch $@

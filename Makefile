@@ -4,11 +4,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
+JS     := clients/js
 
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-mysql image-test check clients audit fuzz bench chaos screenshots lock
+.PHONY: help setup run test test-mysql test-js image-test check check-js clients clients-js audit fuzz bench chaos screenshots lock
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -19,7 +20,7 @@ setup: $(VENV)/test.stamp ## Make the virtual environment, with everything for r
 run: $(VENV)/base.stamp $(if $(DATABASE_URL),$(VENV)/mysql.stamp) ## Serve on PORT; embedded, or on DATABASE_URL and REDIS_URL
 	@exec $(BIN)/reprise serve
 
-test: $(VENV)/test.stamp test-mysql ## Run all tests; ARGS="-k name" to choose, REQUIRE_SERVICES=1 to fail where a server is missing
+test: $(VENV)/test.stamp test-mysql test-js ## Run all tests; ARGS="-k name" to choose, REQUIRE_SERVICES=1 to fail where a server is missing
 	@exec $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(ARGS)
 
 # The driver compiles only where the headers are; where they are not, the test run's summary says what is left out.
@@ -27,11 +28,22 @@ test-mysql: $(VENV)/test.stamp
 	@if pkg-config --exists libmariadb 2>/dev/null || pkg-config --exists mysqlclient 2>/dev/null; then \
 		$(MAKE) --no-print-directory $(VENV)/mysql.stamp || test -z "$$REQUIRE_SERVICES"; fi
 
+# As with the driver: without npm, the tests of the JavaScript client are left out.
+test-js:
+	@if command -v npm >/dev/null; then \
+		$(MAKE) --silent $(JS)/node_modules/.package-lock.json; else test -z "$$REQUIRE_SERVICES"; fi
+
+# npm writes this file at the end of an installation.
+$(JS)/node_modules/.package-lock.json: $(JS)/package-lock.json
+	@echo "Installing what $(JS)/package-lock.json pins (once)"
+	@cd $(JS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
 # COMPOSE names another command for compose; BUILD_ARGS are arguments of the build, such as a mirror's address.
 image-test: $(VENV)/test.stamp ## Build the image and start the compose file with CONTAINER_ENGINE (docker, podman) on loopback
 	@CONTAINER_ENGINE="$${CONTAINER_ENGINE:-docker}" $(BIN)/python -m pytest tests/e2e/containers $(ARGS)
 
-check: $(VENV)/test.stamp ## Lint, formatting, types, the direction of imports, and what is installed against the pins
+check: $(VENV)/test.stamp check-js ## Lint, formatting, types, the direction of imports, and what is installed against the pins
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -39,8 +51,15 @@ check: $(VENV)/test.stamp ## Lint, formatting, types, the direction of imports, 
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/audit
 
-clients: build/clients/bin/python ## Build the client libraries into build/clients: a wheel and an npm tarball
+check-js: test-js
+	@if [ -d $(JS)/node_modules ]; then cd $(JS) && npm run --silent check; fi
+
+clients: build/clients/bin/python clients-js ## Build the client libraries into build/clients: a wheel and an npm tarball
 	build/clients/bin/python -m build --wheel --outdir build/clients clients/python
+
+clients-js: $(JS)/node_modules/.package-lock.json
+	mkdir -p build/clients
+	cd $(JS) && npm pack --silent --pack-destination ../../build/clients
 
 build/clients/bin/python:
 	$(PYTHON) -m venv build/clients

@@ -1,0 +1,3 @@
+/** The JavaScript client of Reprise. */
+
+export { RepriseError } from "./errors.js";

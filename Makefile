@@ -94,14 +94,14 @@ screenshots: $(VENV)/test.stamp ## Take the screenshots in docs/images/ anew; ne
 
 # Hashes are those of all files that the index offers of a release: run it with an index that has what PyPI has, alone.
 # Pins made on the oldest supported Python serve the newer ones too, but not the other way round.
-lock: build/lock/bin/pip-compile ## Pin the ranges of setup.py again; PYTHON=the oldest supported, ARGS=--upgrade for newer pins
+lock: build/lock/bin/pip-compile clients ## Pin the ranges of setup.py again; PYTHON=the oldest supported, ARGS=--upgrade for newer pins
 	$(COMPILE) --output-file requirements/build.txt --allow-unsafe --only-build-deps --build-deps-for editable
 	$(COMPILE) --output-file requirements/base.txt
 	$(COMPILE) --output-file requirements/mysql.txt --extra mysql --constraint requirements/base.txt
 	$(COMPILE) --output-file requirements/test.txt --extra test --constraint requirements/base.txt
 
 COMPILE = CUSTOM_COMPILE_COMMAND="make lock" build/lock/bin/pip-compile setup.py --quiet --strip-extras \
-	--generate-hashes --annotation-style line --no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(ARGS)
+	--generate-hashes --annotation-style line --find-links build/clients --unsafe-package reprise-client --no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(ARGS)
 
 build/lock/bin/pip-compile:
 	$(PYTHON) -m venv build/lock
@@ -115,10 +115,12 @@ $(BIN)/python:
 	$(PYTHON) -m venv --clear $(VENV)
 
 # One stamp for each set of pins: a later start asks pip nothing. What builds is pinned as well: left to itself, pip would
-# fetch the newest for each build and ask for no hash.
+# fetch the newest for each build and ask for no hash. The client comes last: the command `reprise` was once the server's,
+# whose removal before an upgrade takes it along.
 $(VENV)/%.stamp: requirements/%.txt requirements/build.txt setup.py clients/python/pyproject.toml | $(BIN)/python
 	@echo "Installing $< into $(VENV) (once)"
 	@$(PIP) --require-hashes --requirement requirements/build.txt
 	@$(PIP) --require-hashes --no-build-isolation --requirement $<
-	@$(PIP) --no-deps --no-build-isolation --editable clients/python --editable .
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(PIP) --no-deps --no-build-isolation --editable clients/python
 	@touch $@

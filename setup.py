@@ -25,7 +25,6 @@ setup(
         "any-llm-sdk[anthropic,gemini,openai]>=1.40,<2",
         "apispec>=6.8,<7",
         "argon2-cffi>=25,<26",
-        "click>=8.2,<9",
         "cryptography>=48",
         "dramatiq[redis]>=2.2,<3",
         "fakeredis[lua]>=2.36,<3",
@@ -43,9 +42,8 @@ setup(
         "prometheus-client>=0.25,<1",
         "protobuf>=6.33,<8",
         "pyromark>=0.10.3,<0.11",
-        "pyyaml>=6,<7",
         "redis[hiredis]>=8,<9",
-        "rich>=14,<16",
+        f"reprise-client[cli]=={VERSION}",
         "sqlalchemy>=2.1,<2.2",
         "structlog>=25.5",
         "tenacity>=9.1,<10",
@@ -69,5 +67,6 @@ setup(
             "types-jsonschema",
         ],
     },
-    entry_points={"console_scripts": ["reprise = app.cli:main"]},
+    # The command `reprise` is the client's.
+    entry_points={"reprise.commands": ["server = app.cli:extend"]},
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -51,18 +49,3 @@ def let_server_forget(built: Container) -> None:
 
 def project_or_oldest(built: Container, project_id: int | None) -> int:
     return built.services.projects.oldest() if project_id is None else project_id
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    if not sys.stdout.isatty():
-        for row in rows:
-            click.echo("\t".join(row))
-        return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    drawn = Table(*columns)
-    for row in rows:
-        drawn.add_row(*map(Text, row))
-    Console().print(drawn)

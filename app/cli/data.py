@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import IO
 
 import click
+from reprise_client.cli import terminal
 
 from app.cli import context
 
@@ -57,7 +58,7 @@ def list_keys(project_id: int | None) -> None:
         )
         for key in built.services.keys.list(project_id=context.project_or_oldest(built, project_id))
     ]
-    context.table(("id", "name", "key", "scopes", "state", "last used"), rows)
+    terminal.table(("id", "name", "key", "scopes", "state", "last used"), rows)
 
 
 @keys.command()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+from reprise_client.cli import terminal
 
 from app.cli import context
 from app.process import home
@@ -84,7 +85,7 @@ def doctor() -> None:
     """Check settings, database, Redis, schema, workers and disk; exit code 1 when something is wrong."""
     built = context.container()
     findings = built.services.doctor.examine()
-    context.table(
+    terminal.table(
         ("", "check", "found", "what to do"),
         [("ok" if f.ok else "PROBLEM", f.check, f.found, "" if f.ok else f.remedy) for f in findings],
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reprise_client.formats import p_value, percent
+
 from app.experiments.statistics import detectable
 from app.experiments.types import Design
-from app.formats import p_value, percent
 
 
 @dataclass(frozen=True)

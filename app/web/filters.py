@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
+from reprise_client.experiments.summary import cost, failing
+from reprise_client.formats import duration, number, percent, plural, short, usd
 
-from app.experiments.summary import cost, failing
-from app.formats import duration, number, percent, plural, short, usd
 from app.models.language_models import LanguageModel
 from app.timestamps import iso
 from app.web import labels

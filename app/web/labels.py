@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from app.experiments.summary import CLASSES
+from reprise_client.experiments.summary import CLASSES
+
 from app.providers import vendors
 
 # Text and kind of a badge: ok, bad, warn, accent or "".

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from app.experiments.summary import CLASSES
+from reprise_client.experiments.summary import CLASSES
+
 from app.schemas.experiments import StartExperimentSchema
 from tests.support.deployment import EmbeddedServer
 from tests.support.documents import read_document, run_blocks, shell_blocks, shop_variables

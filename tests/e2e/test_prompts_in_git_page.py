@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from reprise_client.prompt_files import file as files
 
-from app.prompt_files import file as files
 from tests.support.deployment import EmbeddedServer
 from tests.support.documents import read_document, run_blocks, shell_blocks, shop_variables
 from tests.support.http_client import Client

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reprise_client.cli.forges import MARKER
 
-from app.cli.forges import MARKER
 from tests.fakes import forge as forges
 from tests.fakes.forge import TOKEN, Forge
 from tests.fakes.upstream import Upstream

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from reprise_client.formats import plural, usd
+
 from app.experiments.decision import decide
 from app.experiments.types import CaseTrials, Decision, Trial
-from app.formats import plural, usd
 from app.models.experiment_replays import COUNTED, PlayedRow
 from app.models.replays import UNFINISHED
 from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series

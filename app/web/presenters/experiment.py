@@ -10,11 +10,12 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from reprise_client.experiments.report import advice, markdown, sentence
+from reprise_client.experiments.summary import Json, Total, baseline_of, name_of, ranked, reused, total_of
+from reprise_client.formats import percent, plural, short
+
 from app.errors import Invalid
-from app.experiments.report import advice, markdown, sentence
 from app.experiments.statistics import default_repeats
-from app.experiments.summary import Json, Total, baseline_of, name_of, ranked, reused, total_of
-from app.formats import percent, plural, short
 from app.models.prompt_versions import VersionHead
 from app.web.forms import Form
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from reprise_client.formats import plural
+
 from app.access import ByRole
 from app.chat import ToolDefinition
 from app.errors import Invalid
-from app.formats import plural
 from app.models.cases import TestCaseRow
 from app.models.organizations import Role
 from app.models.replays import ReplayFilter

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from reprise_client.cli import with_extensions
 
-from app.cli import main
 from app.process import home
 from tests.support.everything import everything
 from tests.support.world import World, new_world, running, settings_for
@@ -33,7 +33,7 @@ def made(mine: World) -> dict[str, Any]:
 
 
 def reprise(*arguments: object, input_: str | None = None) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=input_)
+    return CliRunner().invoke(with_extensions(), [str(argument) for argument in arguments], input=input_)
 
 
 @pytest.mark.parametrize("kind", ["sessions", "runs", "test-cases"])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from reprise_client.cli import with_extensions
 
-from app.cli import main
 from app.process import home
 from config.settings import declared
 
@@ -21,7 +21,7 @@ def reprise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reprise:
     for field in declared():
         monkeypatch.delenv(field.metadata["env"], raising=False)
     monkeypatch.setenv("REPRISE_HOME", str(tmp_path))
-    return lambda *arguments: CliRunner().invoke(main, arguments)
+    return lambda *arguments: CliRunner().invoke(with_extensions(), arguments)
 
 
 def key_of(listing: str) -> list[list[str]]:
@@ -29,8 +29,9 @@ def key_of(listing: str) -> list[list[str]]:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    heavy = {"sqlalchemy", "dramatiq", "falcon", "gunicorn", "any_llm", "rich", "redis", "alembic"}
-    code = f"import sys, app.cli; print(*({heavy} & set(sys.modules)))"
+    heavy = {"sqlalchemy", "dramatiq", "falcon", "gunicorn", "any_llm", "httpx", "redis", "alembic"}
+    load = "from reprise_client.cli import with_extensions; with_extensions()"
+    code = f"import sys; {load}; print(*({heavy} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []
 

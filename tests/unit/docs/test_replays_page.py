@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 import click
 import pytest
+from reprise_client.cli import with_extensions
 
-from app.cli import main
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.replay.types import AnswerCheck, ArgumentsCheck, History, OnMissing, Order
@@ -29,8 +29,8 @@ def commands(text: str) -> list[list[str]]:
 
 def parsed(words: list[str]) -> click.Context:
     """The command's context; raises what click raises for an option that it does not know."""
-    command: click.Command = main
-    with click.Context(main) as context:
+    command: click.Command = with_extensions()
+    with click.Context(command) as context:
         while isinstance(command, click.Group):
             name, found, words = command.resolve_command(context, words)
             assert found is not None, name

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from reprise_client.formats import percent
 
 from app.errors import Invalid
-from app.formats import percent
 from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
 from app.rendering.render import Placeholder, PlaceholderValue

@@ -1,0 +1,54 @@
+"""The command line `reprise`: what talks to an instance over HTTP, and with the server installed its own commands."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any
+
+import click
+
+from reprise_client import __version__
+from reprise_client.cli.bisect import bisect
+from reprise_client.cli.calibrate import calibrate
+from reprise_client.cli.comment import comment
+from reprise_client.cli.gate import gate
+from reprise_client.cli.labels import labels
+from reprise_client.cli.prompts import prompts
+from reprise_client.cli.replay import replay, test_cases
+
+
+class Commands(click.Group):
+    """Turns errors of the types in `shown` into one line on standard error and exit code 1."""
+
+    shown: tuple[type[Exception], ...] = ()
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except self.shown as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="reprise")
+def main() -> None:
+    """Versioned prompts, agent traces as conversations, and replays of them against the draft.
+
+    REPRISE_URL and REPRISE_API_KEY name the instance and a key of the prompt's project.
+    """
+
+
+for _command in (replay, gate, bisect, comment, calibrate, test_cases, prompts, labels):
+    main.add_command(_command)
+
+
+@cache
+def with_extensions() -> Commands:
+    """Return `main` with the commands of other distributions, as the server is one.
+
+    Each entry point of the group `reprise.commands` is a function that takes `main`.
+    """
+    for extension in entry_points(group="reprise.commands"):
+        extension.load()(main)
+    return main

@@ -1,0 +1,102 @@
+"""`reprise calibrate`: how far a prompt's test cases can be relied on, found by replays of its newest version."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reprise_client.cli.replay import key_option, prompt_option, select_cases, url_option
+
+if TYPE_CHECKING:
+    from reprise_client.cli.remote import Remote
+
+UNFINISHED = ("queued", "running")
+POLL_S = 1.0
+
+
+@click.command()
+@url_option
+@key_option
+@prompt_option
+@click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
+@click.option("--repeats", type=click.IntRange(2, 20), default=5, show_default=True, help="Replays of each test case.")
+@click.option("--accept", is_flag=True, help="Change the test cases as the calibrations propose.")
+@click.option("--timeout", type=click.FloatRange(1), default=1800, show_default=True, help="Seconds for one test case.")
+def calibrate(
+    url: str, api_key: str, prompt_id: int, names: tuple[str, ...], repeats: int, accept: bool, timeout: float
+) -> None:
+    """Replay a prompt's newest version several times to see if its test cases can be relied on.
+
+    Exit code 0: all can, by the proposals where they need any. 1: some can't, or can't fail. 2: some could not run.
+    """
+    from reprise_client.cli import remote
+
+    instance = remote.connect(url, api_key)
+    codes = []
+    for test_case_id, name in select_cases(instance, prompt_id, names):
+        found = calibrated(instance, test_case_id, repeats, timeout)
+        for line in report(name, found):
+            click.echo(line)
+        if accept and found["proposals"]:
+            instance.post(f"/api/v1/calibrations/{found['id']}/accept")
+            click.echo(f"    accepted {len(found['proposals'])}")
+        codes.append(exit_code(found))
+    sys.exit(max(codes))
+
+
+def calibrated(
+    instance: Remote,
+    test_case_id: int,
+    repeats: int,
+    timeout_s: float,
+    sleep: Callable[[float], None] = time.sleep,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> dict[str, Any]:
+    """Start a calibration and return it when it has ended. Raises `CouldNotRun` after `timeout_s` seconds."""
+    from reprise_client.cli.remote import CouldNotRun
+
+    until = monotonic() + timeout_s
+    started = instance.post(f"/api/v1/test-cases/{test_case_id}/calibrations", {"repeats": repeats})
+    while True:
+        found: dict[str, Any] = instance.get(f"/api/v1/calibrations/{started['id']}")
+        if found["status"] not in UNFINISHED:
+            return found
+        if monotonic() > until:
+            raise CouldNotRun(f"Calibration {started['id']} has not finished within {timeout_s:g} s.")
+        sleep(POLL_S)
+
+
+def exit_code(calibration: dict[str, Any]) -> int:
+    if calibration["status"] != "finished":
+        return 2
+    return 0 if calibration["usable"] and calibration["canFail"] else 1
+
+
+def report(name: str, calibration: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines that tell of a calibration: the verdict, the unstable steps and what is proposed for them."""
+    yield f"{_verdict(calibration):<12} {name} · {calibration['repeats']} replays"
+    checks = {(each["turn"], each["step"]): each["check"] for each in calibration["proposals"]}
+    for rate in calibration["steps"]:
+        if rate["passed"] < rate["of"]:
+            check = checks.get((rate["turn"], rate["step"]))
+            proposed = f", proposed: {json.dumps(check, ensure_ascii=False)}" if check else ""
+            place = f"turn {rate['turn'] + 1}, step {rate['step'] + 1}"
+            yield f"    {place}: passed {rate['passed']} of {rate['of']}{proposed}"
+    yield from (f"    {problem}" for problem in calibration["problems"])
+    if calibration["status"] == "finished" and not calibration["canFail"]:
+        yield "    can't fail: a draft that calls no tool and answers nothing passes"
+    if calibration["error"]:
+        yield f"    {calibration['error']}"
+
+
+def _verdict(calibration: dict[str, Any]) -> str:
+    if calibration["status"] != "finished":
+        return str(calibration["status"]).upper()
+    if not calibration["usable"]:
+        return "NOT USABLE"
+    return "PROPOSALS" if calibration["proposals"] else "USABLE"

@@ -1,0 +1,25 @@
+"""`reprise comment`: one comment of a pull or merge request, kept up to date by the pipeline that runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def comment(file: Path) -> None:
+    """Make FILE, in Markdown, the one comment of Reprise on the pull request of this pipeline.
+
+    A comment that is there is changed; an empty FILE deletes it. Runs in GitHub Actions with GITHUB_TOKEN (permission
+    `pull-requests: write`), and in GitLab CI with GITLAB_TOKEN (scope `api`). Exit code 2: it could not.
+    """
+    from reprise_client.cli import forges
+    from reprise_client.cli.remote import CouldNotRun
+
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CouldNotRun(f"{file}: {error.strerror}.") from error
+    click.echo(forges.publish(forges.from_environment(), text))

@@ -1,0 +1,119 @@
+"""The comments of a pull request on GitHub or of a merge request on GitLab, as a job of theirs may write them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from reprise_client.cli.remote import CouldNotRun
+
+# The first line of the comment, by which it is found again; no reader sees it.
+MARKER = "<!-- reprise gate -->"
+# GitHub takes 65,536 characters.
+MOST = 65_000
+_PAGE = 100
+_PAGES_MAX = 50
+_PULL = re.compile(r"refs/pull/(\d+)/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forge:
+    """Addresses are below `api`. `is_own` tells comments of this job's account, since anybody can write the marker."""
+
+    client: httpx.Client
+    comments: str
+    one_comment: str
+    update: str
+    is_own: Callable[[Mapping[str, Any]], bool]
+
+    def request(self, method: str, path: str, **parts: Any) -> Any:
+        try:
+            response = self.client.request(method, path, **parts)
+            response.raise_for_status()
+            return response.json() if response.content else None
+        except httpx.HTTPStatusError as error:
+            raise CouldNotRun(f"{method} {error.request.url} answered {error.response.status_code}.") from error
+        except (httpx.HTTPError, ValueError) as error:
+            raise CouldNotRun(f"{self.client.base_url}: {str(error) or type(error).__name__}") from error
+
+
+def publish(forge: Forge, text: str) -> str:
+    """Write, change or delete the comment, and return what was done."""
+    found = next((each["id"] for each in _comments(forge) if _is_ours(forge, each)), None)
+    if not text.strip():
+        if found is None:
+            return "There is no comment to delete, and none is written of an empty file."
+        forge.request("DELETE", forge.one_comment.format(found))
+        return "The comment is deleted."
+    body = {"body": f"{MARKER}\n{text}"[:MOST]}
+    if found is None:
+        forge.request("POST", forge.comments, json=body)
+        return "The comment is written."
+    forge.request(forge.update, forge.one_comment.format(found), json=body)
+    return "The comment is changed."
+
+
+def _is_ours(forge: Forge, comment: Mapping[str, Any]) -> bool:
+    return str(comment["body"]).startswith(MARKER) and forge.is_own(comment)
+
+
+def _comments(forge: Forge) -> Iterator[Mapping[str, Any]]:
+    for page in range(1, _PAGES_MAX + 1):
+        found = forge.request("GET", forge.comments, params={"per_page": _PAGE, "page": page})
+        yield from found
+        if len(found) < _PAGE:
+            return
+
+
+def from_environment() -> Forge:
+    """Return the forge whose job this is, by the variables that it sets."""
+    if os.environ.get("GITHUB_ACTIONS"):
+        return _github()
+    if os.environ.get("GITLAB_CI"):
+        return _gitlab()
+    raise CouldNotRun("This is no job of GitHub Actions or of GitLab CI: run the command in a pipeline of theirs.")
+
+
+def _github() -> Forge:
+    reference = os.environ.get("GITHUB_REF", "")
+    if not (pull := _PULL.match(reference)):
+        raise CouldNotRun(f"GITHUB_REF: {reference!r} is no pull request.")
+    issues = f"/repos/{_variable('GITHUB_REPOSITORY')}/issues"
+    return Forge(
+        client=_client(_variable("GITHUB_API_URL"), {"Authorization": f"Bearer {_variable('GITHUB_TOKEN')}"}),
+        comments=f"{issues}/{pull[1]}/comments",
+        one_comment=f"{issues}/comments/{{}}",
+        update="PATCH",
+        # The token of a job can't ask whose it is; its comments are those of a bot, which people can't be.
+        is_own=lambda comment: comment["user"]["type"] == "Bot",
+    )
+
+
+def _gitlab() -> Forge:
+    client = _client(_variable("CI_API_V4_URL"), {"PRIVATE-TOKEN": _variable("GITLAB_TOKEN")})
+    request = f"/projects/{_variable('CI_PROJECT_ID')}/merge_requests/{_variable('CI_MERGE_REQUEST_IID')}"
+    forge = Forge(
+        client=client,
+        comments=f"{request}/notes",
+        one_comment=f"{request}/notes/{{}}",
+        update="PUT",
+        is_own=lambda comment: comment["author"]["id"] == me,
+    )
+    me = forge.request("GET", "/user")["id"]
+    return forge
+
+
+def _client(api: str, headers: Mapping[str, str]) -> httpx.Client:
+    return httpx.Client(base_url=api.rstrip("/"), headers=headers, timeout=30)
+
+
+def _variable(name: str) -> str:
+    value = os.environ.get(name, "")
+    if not value:
+        raise CouldNotRun(f"Set {name}.")
+    return value

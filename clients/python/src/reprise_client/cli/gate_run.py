@@ -1,0 +1,203 @@
+"""Starts an experiment on an instance, follows it to its end, and cancels it when nobody waits for it any more."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reprise_client.cli import prompt_sync, remote, terminal
+from reprise_client.cli.remote import POLL_S, UNFINISHED, CouldNotRun, Remote
+from reprise_client.cli.replay import select_cases
+from reprise_client.cli.versions import full_hash
+from reprise_client.prompt_files import file as files
+
+# How long an instance may be away, as while it restarts, before its experiment is given up.
+PATIENCE_S = 300.0
+Show = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The arguments of the command; `options` are those of the design, None where they are left out."""
+
+    url: str
+    api_key: str
+    prompt_id: int | None
+    file: Path | None
+    commit: str | None
+    baseline: str
+    timeout_s: float
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """`experiment` is the API's resource. `problem` is the reason, in one line, for which there is no verdict."""
+
+    prompt_id: int | None
+    experiment: Mapping[str, Any] | None
+    problem: str | None = None
+
+
+@dataclass(slots=True)
+class Watch:
+    """Follows one experiment; `experiment` is how it was last seen."""
+
+    instance: Remote
+    timeout_s: float
+    experiment: Mapping[str, Any]
+    sleep: Callable[[float], None] = time.sleep
+    monotonic: Callable[[], float] = time.monotonic
+
+    @property
+    def path(self) -> str:
+        return f"/api/v1/experiments/{self.experiment['id']}"
+
+    def follow(self, show: Show) -> None:
+        """Return when it has ended. Raises `CouldNotRun` after the timeout, and when the instance stays away."""
+        deadline = self.monotonic() + self.timeout_s
+        pause_s, seen_at = POLL_S[0], self.monotonic()
+        while True:
+            try:
+                self.experiment = self._read()
+                seen_at = self.monotonic()
+            except CouldNotRun as error:
+                if not _may_return(error) or self.monotonic() - seen_at > PATIENCE_S:
+                    raise
+            else:
+                show(self.experiment)
+                if self.experiment["status"] not in UNFINISHED:
+                    return
+            if self.monotonic() > deadline:
+                raise CouldNotRun(f"not finished within {self.timeout_s:g} s")
+            self.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, POLL_S[1])
+
+    def cancel(self) -> None:
+        """Cancel it; what it has found so far is `experiment`."""
+        try:
+            self.instance.post(f"{self.path}/cancel")
+            self.experiment = self._read()
+        except CouldNotRun:
+            return  # it has ended meanwhile, or the instance is gone
+
+    def _read(self) -> Mapping[str, Any]:
+        """Return the experiment, its address complete: an instance that does not know its own gives a path."""
+        experiment: dict[str, Any] = self.instance.get(self.path)
+        url = experiment["url"]
+        return experiment | {"url": self.instance.url + url} if url.startswith("/") else experiment
+
+
+def run(request: Request) -> Result:
+    """Return what came of it, also when it could not run."""
+    prompt_id = request.prompt_id
+    try:
+        own = prompt_sync.read_file(request.file)[1] if request.file else None
+        prompt_id = prompt_sync.named(request.prompt_id, own)
+        instance = remote.connect(request.url, request.api_key)
+        started = instance.post(f"/api/v1/prompts/{prompt_id}/experiments", _body(request, own, instance, prompt_id))
+        return _watched(prompt_id, Watch(instance, request.timeout_s, started))
+    except CouldNotRun as problem:
+        return Result(prompt_id, None, _told(problem.message, request.file))
+    except KeyboardInterrupt:
+        return Result(prompt_id, None, "interrupted")
+    except Exception as error:  # noqa: BLE001 - outermost edge: an answer that is no experiment is no verdict
+        return Result(prompt_id, None, f"{type(error).__name__}: {error}")
+
+
+def _watched(prompt_id: int, watch: Watch) -> Result:
+    try:
+        with _ended_by_sigterm(), _shown() as show:
+            watch.follow(show)
+    except (CouldNotRun, KeyboardInterrupt) as problem:
+        watch.cancel()
+        reason = problem.message if isinstance(problem, CouldNotRun) else "interrupted"
+        seen = watch.experiment if "testCases" in watch.experiment else None
+        return Result(prompt_id, seen, f"Experiment {watch.experiment['id']}: {reason}")
+    return Result(prompt_id, watch.experiment, _without_verdict(watch.experiment))
+
+
+def _without_verdict(experiment: Mapping[str, Any]) -> str | None:
+    if experiment["status"] == "finished":
+        return None
+    return f"Experiment {experiment['id']}: {experiment['reason'] or experiment['status']}"
+
+
+def _body(request: Request, own: files.PromptFile | None, instance: Remote, prompt_id: int) -> dict[str, Any]:
+    options = request.options
+    repeats = options["repeats"]
+    asked = {
+        "candidate": _candidate(request, own, instance, prompt_id),
+        "judgeModelName": options["judge"],
+        "detect": options["detect"],
+        "repeats": repeats and {"min": repeats[0], "max": repeats[1]},
+        "alpha": options["alpha"],
+        "minPassRate": options["min_pass_rate"],
+        "maxCost": options["max_cost"],
+        "maxSlowdown": options["max_slowdown"],
+        "languageModelNames": list(options["models"]),
+    }
+    if options["names"]:
+        asked["testCaseIds"] = [case[0] for case in select_cases(instance, prompt_id, options["names"])]
+    if options["no_reuse"]:
+        asked["reuse"] = False
+    baseline = _baseline(request, instance, prompt_id)
+    return {key: value for key, value in asked.items() if value not in (None, [])} | {"baseline": baseline}
+
+
+def _candidate(request: Request, own: files.PromptFile | None, instance: Remote, prompt_id: int) -> Any:
+    if own:
+        return files.to_overlay(own)
+    return {"commitHash": full_hash(instance, prompt_id, request.commit)} if request.commit else "draft"
+
+
+def _baseline(request: Request, instance: Remote, prompt_id: int) -> Any:
+    if request.baseline in ("latest", "none"):
+        return "latest" if request.baseline == "latest" else None
+    return {"commitHash": full_hash(instance, prompt_id, request.baseline)}
+
+
+def _told(message: str, file: Path | None) -> str:
+    """Return a message with the file's names of fields, where the candidate is a file."""
+    return files.in_names_of_the_file(message) if file else message
+
+
+def _may_return(error: CouldNotRun) -> bool:
+    """Return True for an instance that does not answer, or that a proxy answers for."""
+    return error.status is None or error.status >= 500 or error.status == 429
+
+
+@contextmanager
+def _shown() -> Iterator[Show]:
+    """Give a function that shows on standard error where an experiment can be watched, and how far it is."""
+    told: set[str] = set()
+
+    def show(experiment: Mapping[str, Any]) -> None:
+        if (url := experiment["url"]) not in told:
+            told.add(url)
+            click.echo(url, err=True)
+        terminal.progress(experiment["progress"]["done"], experiment["progress"]["total"])
+
+    yield show
+    terminal.clear_progress()
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """End as by Ctrl+C when the forge stops the job."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

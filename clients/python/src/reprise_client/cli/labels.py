@@ -1,0 +1,99 @@
+"""`reprise labels`: the labels of a prompt, as a deployment moves them."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from reprise_client.cli.replay import key_option, prompt_option, url_option
+
+COLUMNS = ("Label", "Version", "Split", "Guarded", "Moved")
+label_argument = click.argument("label")
+
+
+@click.group()
+def labels() -> None:
+    """Labels on versions of a prompt.
+
+    Exit code 0: done. 1: refused, as the label is guarded. 2: could not run.
+    """
+
+
+@labels.command("list")
+@url_option
+@key_option
+@prompt_option
+def list_labels(url: str, api_key: str, prompt_id: int) -> None:
+    """List the labels with their versions."""
+    from reprise_client.cli import remote, terminal
+
+    found = remote.connect(url, api_key).get(_path(prompt_id))["labels"]
+    terminal.table(COLUMNS, map(row, found))
+
+
+@labels.command()
+@label_argument
+@click.argument("version")
+@url_option
+@key_option
+@prompt_option
+@click.option("--share", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Of the callers; else all.")
+@click.option("--experiment", "experiment_id", type=int, help="A passed experiment, which a guarded label asks for.")
+@click.option("--guarded/--not-guarded", default=None, help="Switch the guard; left out, it stays as it is.")
+@click.option("--override", metavar="REASON", help="Move a guarded label without an experiment, as an admin.")
+def move(
+    label: str,
+    version: str,
+    url: str,
+    api_key: str,
+    prompt_id: int,
+    share: float | None,
+    experiment_id: int | None,
+    guarded: bool | None,
+    override: str | None,
+) -> None:
+    """Point LABEL to VERSION: `latest`, a commit hash, or the first digits of one."""
+    from reprise_client.cli import remote, terminal
+    from reprise_client.cli.versions import full_hash
+
+    instance = remote.connect(url, api_key)
+    body = {
+        "commitHash": full_hash(instance, prompt_id, version),
+        "share": share,
+        "experimentId": experiment_id,
+        "guarded": guarded,
+        "override": override,
+    }
+    try:
+        moved = instance.put(_path(prompt_id, label), body)
+    except remote.CouldNotRun as refusal:
+        if refusal.status == 409:
+            raise click.ClickException(refusal.message) from refusal
+        raise
+    terminal.table(COLUMNS, [row(moved)])
+
+
+@labels.command()
+@label_argument
+@url_option
+@key_option
+@prompt_option
+def delete(label: str, url: str, api_key: str, prompt_id: int) -> None:
+    """Delete LABEL: callers that use it get 404 from then on."""
+    from reprise_client.cli import remote
+
+    remote.connect(url, api_key).delete(_path(prompt_id, label))
+
+
+def row(label: dict[str, Any]) -> tuple[str, str, str, str, str]:
+    """Return a label of the API as `COLUMNS` show it."""
+    split = label["split"]
+    other = f"{split['share']:g} {split['commitHash']}" if split else ""
+    return label["label"], label["commitHash"], other, "guarded" if label["guarded"] else "", label["updatedAt"]
+
+
+def _path(prompt_id: int, label: str = "") -> str:
+    path = f"/api/v1/prompts/{prompt_id}/labels"
+    return f"{path}/{quote(label, safe='')}" if label else path

@@ -1,0 +1,168 @@
+"""Keeps a prompt's draft and its file in step: what one side has not seen of the other is never overwritten.
+
+A file remembers in `base` the fingerprint of the draft that it was made of. Two pushes at once are told apart by the
+draft's ETag.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from reprise_client.cli import git
+from reprise_client.cli.remote import CouldNotRun, Remote
+from reprise_client.prompt_files import file as files
+from reprise_client.prompt_files.file import BadFile, PromptFile, fingerprint
+
+
+class Refused(click.ClickException):
+    """A command would overwrite changes; it exits with code 1."""
+
+
+def pull(instance: Remote, file: Path, prompt_id: int | None, *, force: bool) -> str:
+    """Write the draft to the file and return what was done. Raises `Refused` when the file's changes would be lost."""
+    local = _local(file, force=force)
+    prompt_id = named(prompt_id, local[1] if local else None)
+    current = from_answer(instance.draft(prompt_id)[0])
+    there = fingerprint(current)
+    content = files.format_file(replace(current, base=there))
+    if local:
+        here = fingerprint(local[1])
+        if here == there:
+            # Comments and quotes stay as they are.
+            content = files.with_base(local[0], there)
+        elif not force and here != local[1].base and not git.is_committed(file):
+            raise Refused(f"{file} has changes that are neither pushed nor committed; --force overwrites them.")
+    write_file(file, content)
+    return f"{file} is the draft of prompt {prompt_id}."
+
+
+def push(instance: Remote, file: Path, prompt_id: int | None, message: str | None, *, force: bool) -> Iterator[str]:
+    """Make the file the draft, and a version if there is a message; yield what was done.
+
+    Raises `Refused` when the draft has changes that the file has not seen: it is neither what the file is based on
+    nor what the file was in an earlier commit.
+    """
+    content, own = read_file(file)
+    prompt_id = named(prompt_id, own)
+    answer, etag = instance.draft(prompt_id)
+    current = from_answer(answer)
+    if fingerprint(current) != fingerprint(own):
+        if not force and not _has_seen(file, own, fingerprint(current)):
+            raise _unseen(file, prompt_id)
+        answer, etag = _change(instance, prompt_id, file, own, current, etag)
+    yield f"{file} is the draft of prompt {prompt_id}."
+    write_file(file, files.with_base(content, fingerprint(from_answer(answer))))
+    if message is not None:
+        yield _commit(instance, prompt_id, message, answer, etag)
+
+
+def diff(instance: Remote, file: Path, prompt_id: int | None) -> str:
+    """Return the unified diff from the draft to the file, "" when they have the same content."""
+    own = read_file(file)[1]
+    prompt_id = named(prompt_id, own)
+    current = from_answer(instance.draft(prompt_id)[0])
+    return "".join(files.difference(current, own, f"prompt {prompt_id}", str(file)))
+
+
+def read_file(file: Path) -> tuple[str, PromptFile]:
+    """Return a file's content and the prompt that it holds; `CouldNotRun` names the line of what is wrong."""
+    try:
+        content = file.read_bytes().decode("utf-8")
+        return content, files.parse(content)
+    except UnicodeDecodeError as error:
+        raise CouldNotRun(f"{file}: The file is not UTF-8.") from error
+    except OSError as error:
+        raise CouldNotRun(f"{file}: {error.strerror}.") from error
+    except BadFile as error:
+        raise CouldNotRun(f"{file}: {error}") from error
+
+
+def write_file(file: Path, content: str) -> None:
+    """Replace the file as a whole, so that nobody sees half of it; leave it alone when it has this content."""
+    new = content.encode()
+    try:
+        if file.exists() and file.read_bytes() == new:
+            return
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+        unfinished.write_bytes(new)
+        unfinished.replace(file)
+    except OSError as error:
+        raise CouldNotRun(f"{file}: {error.strerror}.") from error
+
+
+def named(prompt_id: int | None, own: PromptFile | None) -> int:
+    """Return the prompt that the command names, else the one that the file names."""
+    found = prompt_id if prompt_id is not None else own.prompt if own else None
+    if found is None:
+        raise CouldNotRun("Name the prompt with --prompt, or by its id as `prompt` in the file.")
+    return found
+
+
+def from_answer(answer: dict[str, Any]) -> PromptFile:
+    try:
+        return files.from_answer(answer)
+    except BadFile as error:
+        raise CouldNotRun(f"This release of the command can't write the prompt as a file: {error}") from error
+
+
+def _local(file: Path, *, force: bool) -> tuple[str, PromptFile] | None:
+    """Return what `read_file` does, or None for a file that is not there or, with `force`, is no prompt."""
+    if not file.exists():
+        return None
+    try:
+        return read_file(file)
+    except CouldNotRun:
+        if force:
+            return None
+        raise
+
+
+def _has_seen(file: Path, own: PromptFile, there: str) -> bool:
+    return own.base == there or any(_fingerprint(content) == there for content in git.earlier_contents(file))
+
+
+def _fingerprint(content: str) -> str | None:
+    try:
+        return fingerprint(files.parse(content))
+    except BadFile:
+        return None
+
+
+def _change(
+    instance: Remote, prompt_id: int, file: Path, own: PromptFile, current: PromptFile, etag: str
+) -> tuple[dict[str, Any], str]:
+    if own.instruction_format != current.instruction_format:
+        raise CouldNotRun(f"{file}: instructionFormat: Prompt {prompt_id} is {current.instruction_format} for good.")
+    try:
+        return instance.change_draft(prompt_id, files.to_change(own), if_match=etag)
+    except CouldNotRun as error:
+        if error.status == 412:
+            raise _unseen(file, prompt_id) from error
+        raise CouldNotRun(f"{file}: {files.in_names_of_the_file(error.message)}", error.status) from error
+
+
+def _commit(instance: Remote, prompt_id: int, message: str, draft: dict[str, Any], etag: str) -> str:
+    """Commit the draft that has this ETag and return what was done."""
+    if draft["commited"]:
+        return "There is nothing to commit: the newest version has this content."
+    try:
+        version = instance.post(f"/api/v1/prompts/{prompt_id}/commit", {"message": message}, if_match=etag)
+    except CouldNotRun as error:
+        if error.status == 412:
+            raise Refused(f"The draft of prompt {prompt_id} was changed before it could be committed.") from error
+        raise
+    return f"It is committed as version {version['commitHash'][:8]}."
+
+
+def _unseen(file: Path, prompt_id: int) -> Refused:
+    return Refused(
+        f"The draft of prompt {prompt_id} has changes that {file} has not seen. `reprise prompts diff` shows them. "
+        "Take them into the file with `pull --force` and make your changes again, or overwrite them: `push --force`."
+    )

@@ -1,0 +1,66 @@
+"""`reprise prompts`: a prompt as a file in a repository."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from reprise_client.cli.replay import key_option, url_option
+
+file_argument = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+own_prompt_option = click.option("--prompt", "prompt_id", type=int, help="Id; left out, the one that the file names.")
+
+
+@click.group()
+def prompts() -> None:
+    """Prompts as files.
+
+    Exit code 0: done. 1: refused, as changes would be lost; for `diff`, the two differ. 2: could not run.
+    """
+
+
+@prompts.command()
+@file_argument
+@url_option
+@key_option
+@own_prompt_option
+@click.option("--force", is_flag=True, help="Overwrite changes of the file, too.")
+def pull(file: Path, url: str, api_key: str, prompt_id: int | None, force: bool) -> None:
+    """Write a prompt's draft to FILE, unless FILE has changes that are neither pushed nor committed to git."""
+    from reprise_client.cli import prompt_sync, remote
+
+    click.echo(prompt_sync.pull(remote.connect(url, api_key), file, prompt_id, force=force))
+
+
+@prompts.command()
+@file_argument
+@url_option
+@key_option
+@own_prompt_option
+@click.option("--commit", "message", help="Commit the draft, too, with this message.")
+@click.option("--force", is_flag=True, help="Overwrite changes of the draft, too.")
+def push(file: Path, url: str, api_key: str, prompt_id: int | None, message: str | None, force: bool) -> None:
+    """Make FILE the prompt's draft, or with --commit a version, unless the draft has changes that FILE has not seen."""
+    from reprise_client.cli import prompt_sync, remote
+
+    for line in prompt_sync.push(remote.connect(url, api_key), file, prompt_id, message, force=force):
+        click.echo(line)
+
+
+@prompts.command()
+@file_argument
+@url_option
+@key_option
+@own_prompt_option
+def diff(file: Path, url: str, api_key: str, prompt_id: int | None) -> None:
+    """Show what pushing FILE would change in the prompt's draft, as a unified diff.
+
+    Exit code 0: nothing. 1: something. 2: could not run.
+    """
+    from reprise_client.cli import prompt_sync, remote
+
+    found = prompt_sync.diff(remote.connect(url, api_key), file, prompt_id)
+    click.echo(found, nl=False)
+    sys.exit(1 if found else 0)

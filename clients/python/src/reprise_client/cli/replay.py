@@ -1,0 +1,159 @@
+"""`reprise replay` and `reprise test-cases`: a prompt's test cases against its draft, and as files in a repository."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reprise_client.cli.remote import Outcome, Remote, Runner
+
+url_option = click.option("--url", envvar="REPRISE_URL", required=True, help="Base URL of the instance.")
+key_option = click.option("--api-key", envvar="REPRISE_API_KEY", default="", help="Better set as REPRISE_API_KEY.")
+prompt_option = click.option("--prompt", "prompt_id", type=int, required=True, help="The prompt's id.")
+
+
+@click.command()
+@url_option
+@key_option
+@prompt_option
+@click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML there.")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all results there.")
+@click.option("--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Replays at once.")
+@click.option("--judge", help="Model that judges AI checks; the organization's default when left out.")
+@click.option("--timeout", type=click.FloatRange(1), default=1800, show_default=True, help="Seconds for one replay.")
+def replay(
+    url: str,
+    api_key: str,
+    prompt_id: int,
+    names: tuple[str, ...],
+    junit: Path | None,
+    json_file: Path | None,
+    concurrency: int,
+    judge: str | None,
+    timeout: float,
+) -> None:
+    """Replay a prompt's test cases against its draft.
+
+    Exit code 0: all passed. 1: some failed or need a person's review. 2: some could not run, or nothing did.
+    """
+    from reprise_client.cli import remote, replay_report
+
+    instance = remote.connect(url, api_key)
+    cases = select_cases(instance, prompt_id, names)
+    outcomes = _show(remote.Runner(remote=instance, timeout_s=timeout, judge=judge), cases, concurrency)
+    order = {test_case_id: index for index, (test_case_id, _) in enumerate(cases)}
+    outcomes.sort(key=lambda outcome: order[outcome.test_case_id])
+    for file, text in ((junit, replay_report.junit), (json_file, replay_report.as_json)):
+        if file is not None:
+            file.write_text(text(prompt_id, outcomes), encoding="utf-8")
+    _warn_of_changed_draft(outcomes)
+    sys.exit(replay_report.exit_code(outcomes))
+
+
+def select_cases(instance: Remote, prompt_id: int, names: Sequence[str]) -> list[tuple[int, str]]:
+    """Return (id, name) of the test cases to replay, oldest first; `CouldNotRun` when there are none."""
+    from reprise_client.cli.remote import CouldNotRun
+
+    listed = instance.pages(f"/api/v1/prompts/{prompt_id}/test-cases", "testCases")
+    known = sorted((case["id"], case["name"]) for case in listed)
+    for name_or_id in names:
+        if not any(name_or_id in (str(test_case_id), name) for test_case_id, name in known):
+            raise CouldNotRun(f"Prompt {prompt_id} has no test case {name_or_id!r}.")
+    chosen = [case for case in known if not names or str(case[0]) in names or case[1] in names]
+    if not chosen:
+        raise CouldNotRun(f"Prompt {prompt_id} has no test cases.")
+    return chosen
+
+
+def _show(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int) -> list[Outcome]:
+    """Print each outcome as its replay ends; return all of them."""
+    from reprise_client.cli import replay_report, terminal
+
+    colours = {"passed": "green", "failed": "red", "needs_review": "yellow"}
+    outcomes: list[Outcome] = []
+    for outcome in runner.outcomes(cases, concurrency):
+        outcomes.append(outcome)
+        terminal.clear_progress()
+        click.secho(replay_report.headline(outcome), fg=colours.get(outcome.status, "magenta"))
+        for line in replay_report.details(outcome):
+            click.secho(line, fg={"- ": "red", "+ ": "green"}.get(line.strip()[:2]))
+        terminal.progress(len(outcomes), len(cases))
+    terminal.clear_progress()
+    return outcomes
+
+
+def _warn_of_changed_draft(outcomes: Sequence[Outcome]) -> None:
+    drafts = {outcome.replay["draftFingerprint"] for outcome in outcomes if outcome.replay}
+    if len(drafts) > 1:
+        click.echo("The draft was changed meanwhile: these are replays of different drafts.", err=True)
+
+
+folder = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+
+
+@click.group("test-cases")
+def test_cases() -> None:
+    """Test cases of a prompt as files."""
+
+
+@test_cases.command("export")
+@folder
+@url_option
+@key_option
+@prompt_option
+def export_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
+    """Write each test case to a file of its own in FOLDER, named after it. Unchanged ones give the same bytes."""
+    from reprise_client.cli import remote
+
+    instance = remote.connect(url, api_key)
+    folder.mkdir(parents=True, exist_ok=True)
+    written: dict[str, str] = {}
+    for case in instance.pages(f"/api/v1/prompts/{prompt_id}/test-cases", "testCases"):
+        file = f"{slug(case['name'])}.json"
+        if file in written:
+            raise remote.CouldNotRun(
+                f"{written[file]!r} and {case['name']!r} would both be {file}: give one of them another name."
+            )
+        written[file] = case["name"]
+        exported = instance.get(f"/api/v1/test-cases/{case['id']}/export")
+        text = json.dumps(exported, indent=2, ensure_ascii=False) + "\n"
+        (folder / file).write_text(text, encoding="utf-8")
+        click.echo(folder / file)
+
+
+@test_cases.command("import")
+@folder
+@url_option
+@key_option
+@prompt_option
+def import_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
+    """Make the prompt's test cases what the files in FOLDER say; those of other names stay as they are."""
+    from reprise_client.cli import remote
+
+    instance = remote.connect(url, api_key)
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise remote.CouldNotRun(f"There are no test cases (*.json) in {folder}.")
+    for file in files:
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise remote.CouldNotRun(f"{file}: {error}") from error
+        case = instance.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", content)
+        click.echo(f"{case['id']}\t{case['name']}")
+
+
+def slug(name: str) -> str:
+    """A file name for every system: letters and digits of any script, and "-" for all between them."""
+    folded = unicodedata.normalize("NFC", name).casefold()
+    return re.sub(r"[\W_]+", "-", folded).strip("-")[:80] or "test-case"

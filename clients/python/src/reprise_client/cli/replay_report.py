@@ -1,0 +1,158 @@
+"""Writes the outcomes of replays for people, a line each and the findings below it, and as JUnit XML and JSON.
+
+Turns and steps are counted from 1, as in the messages of violations.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+from xml.etree import ElementTree
+
+from reprise_client.cli.remote import Outcome
+
+EXCERPT = 2000
+# Characters that XML 1.0 has no way to write.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def exit_code(outcomes: Sequence[Outcome]) -> int:
+    """Return 0 when all passed, 1 when some failed or need review, and 2 when some could not run."""
+    if any(outcome.could_not_run for outcome in outcomes):
+        return 2
+    return 0 if all(outcome.status == "passed" for outcome in outcomes) else 1
+
+
+def headline(outcome: Outcome) -> str:
+    parts = [outcome.name]
+    if outcome.replay:
+        counts = outcome.replay["counts"]
+        if found := len(_violations(outcome)):
+            parts.append(f"{found} violation{'s' if found > 1 else ''}")
+        parts.append(", ".join(f"{count} {result}" for result, count in counts.items() if count) or "no step")
+        parts += [f"{seconds(outcome):.1f} s", f"${outcome.replay['cost']['total']:.6f}"]
+    return f"{outcome.status.upper():<12} {' · '.join(parts)}"
+
+
+def details(outcome: Outcome) -> Iterator[str]:
+    """Yield the lines below the headline: violations, why it ended early, steps that did not pass, extra calls."""
+    replay = outcome.replay or {}
+    for violation in _violations(outcome):
+        yield f"  violation, {violation['kind']}: {violation['message']}"
+    if problem := outcome.problem or replay.get("error"):
+        yield f"  {problem}"
+    elif replay.get("stopReason"):
+        yield f"  stopped: {replay['stopReason']}"
+    for name, value in replay.get("drift", {}).get("placeholders", {}).items():
+        yield f"  the draft has no value {value!r} for the placeholder {name!r} any more"
+    for name in replay.get("drift", {}).get("tools", ()):
+        yield f"  the draft has no tool {name!r} any more"
+    for index, turn in enumerate(replay.get("turns", ()), 1):
+        for number, step in enumerate(turn["steps"], 1):
+            if step["result"] in ("failed", "needs_review"):
+                yield from _step(index, number, step)
+        for extra in turn["extra"]:
+            yield f"  turn {index}, beyond the recording: {_extra(extra)}"
+
+
+def seconds(outcome: Outcome) -> float:
+    replay = outcome.replay or {}
+    if not replay.get("startedAt") or not replay.get("finishedAt"):
+        return 0.0
+    return (datetime.fromisoformat(replay["finishedAt"]) - datetime.fromisoformat(replay["startedAt"])).total_seconds()
+
+
+def junit(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
+    """Return one test suite; replays that failed or need review are failures, those that could not run are errors."""
+    failures = sum(outcome.status in ("failed", "needs_review") for outcome in outcomes)
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"reprise prompt {prompt_id}",
+        tests=str(len(outcomes)),
+        failures=str(failures),
+        errors=str(sum(outcome.could_not_run for outcome in outcomes)),
+        skipped="0",
+        time=f"{sum(map(seconds, outcomes)):.3f}",
+    )
+    for outcome in outcomes:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            classname=f"reprise.prompt-{prompt_id}",
+            name=legal(outcome.name),
+            time=f"{seconds(outcome):.3f}",
+        )
+        if outcome.status != "passed":
+            kind = "error" if outcome.could_not_run else "failure"
+            message = "; ".join([*(each["message"] for each in _violations(outcome)), headline(outcome)])
+            problem = ElementTree.SubElement(case, kind, message=legal(message), type=outcome.status)
+            problem.text = legal("\n".join(details(outcome)))
+    suites = ElementTree.Element("testsuites")
+    suites.append(suite)
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def as_json(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
+    report = {
+        "promptId": prompt_id,
+        "exitCode": exit_code(outcomes),
+        "replays": [
+            {
+                "testCaseId": outcome.test_case_id,
+                "testCaseName": outcome.name,
+                "status": outcome.status,
+                "problem": outcome.problem,
+                "replay": outcome.replay,
+            }
+            for outcome in outcomes
+        ],
+    }
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+
+
+def _violations(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the replay's violations; an instance of an older release reports none."""
+    found: list[dict[str, Any]] = (outcome.replay or {}).get("violations", [])
+    return found
+
+
+def _extra(step: dict[str, Any]) -> str:
+    if step["kind"] == "answer":
+        return f"the answer {_shown(step['text'])}"
+    told = f" ({step['effect']}, answered by {step['answeredBy']})" if "effect" in step else ""
+    return f"{step['name']} {_shown(step.get('arguments'))}{told}"
+
+
+def _step(index: int, number: int, step: dict[str, Any]) -> Iterator[str]:
+    reason = step.get("reason") or "it differs"
+    yield f"  turn {index}, step {number} ({step['kind']}) {step['result']}: {reason}"
+    for difference in step.get("diff", ()):
+        yield from _difference(difference)
+
+
+def _difference(difference: dict[str, Any]) -> Iterator[str]:
+    """Show long texts as a unified diff, other values as two lines; a side without the path is absent."""
+    sides = {side: difference[side] for side in ("expected", "actual") if side in difference}
+    if len(sides) == 2 and all(isinstance(value, str) for value in sides.values()) and "\n" in "".join(sides.values()):
+        expected, actual = (value.splitlines() for value in sides.values())
+        lines = difflib.unified_diff(expected, actual, "expected", "actual", lineterm="")
+        yield from (f"    {line}" for line in lines)
+        return
+    yield f"    at {difference['path'] or 'the answer'}:"
+    for mark, side in (("-", "expected"), ("+", "actual")):
+        yield f"      {mark} {_shown(sides[side]) if side in sides else '(absent)'}"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
+
+
+def legal(text: str) -> str:
+    """Return the text with U+FFFD for characters that XML 1.0 forbids."""
+    return _FORBIDDEN.sub("\ufffd", text)

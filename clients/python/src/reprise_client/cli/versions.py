@@ -1,0 +1,28 @@
+"""Versions by their names on the command line: `latest`, or a hash that is cut to its first characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reprise_client.cli.remote import CouldNotRun, Remote
+
+HASH_LENGTH = 64
+
+
+def place(versions: Sequence[dict[str, Any]], name: str) -> int:
+    """Return the index of the one version whose hash begins so. Raises `CouldNotRun` for none and for several."""
+    places = [index for index, version in enumerate(versions) if name and version["commitHash"].startswith(name)]
+    if len(places) != 1:
+        problem = f"{len(places)} versions that begin with" if places else "no version"
+        raise CouldNotRun(f"The prompt has {problem} {name!r}.")
+    return places[0]
+
+
+def full_hash(instance: Remote, prompt_id: int, name: str) -> str:
+    """Return the whole hash of the newest version for `latest`, else of the one whose hash begins so."""
+    if len(name) == HASH_LENGTH:
+        return name
+    versions = instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"]
+    found: str = versions[0 if versions and name == "latest" else place(versions, name)]["commitHash"]
+    return found

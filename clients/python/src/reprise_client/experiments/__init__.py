@@ -1,0 +1,1 @@
+"""What people are told of an experiment, from its JSON, and the search for the version that broke a test case. Pure."""

@@ -1,0 +1,135 @@
+"""Says what an experiment found: in a sentence, what to do next, and as Markdown for a comment on a pull request.
+
+An experiment is its JSON, as `summary.py` reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from reprise_client.experiments import comment
+from reprise_client.experiments.summary import (
+    Json,
+    baseline_of,
+    cases_of,
+    classes_of,
+    cost,
+    name_of,
+    noticed,
+    plain,
+    reused,
+)
+from reprise_client.formats import p_value, percent, plural, usd
+
+# Makes a text of others fit for where it is shown.
+Quote = Callable[[str], str]
+_ADVICE = {
+    "queued": "It starts by itself; there is nothing to do.",
+    "running": "It goes on by itself; there is nothing to do.",
+    "cancelled": "Start it again for a verdict: replays that have ended are used again for a week.",
+    "error": "Put right what the reason says, and start it again.",
+    "passed": "The candidate may go live.",
+    "failed": "Keep it from going live: open the failing replays, mend the prompt, and start the experiment again.",
+    "inconclusive": "Start it again with more replays or a higher cost: what has been replayed is used again.",
+}
+_UNSURE = " Calibrate the tests that fail or pass only sometimes: they guard little."
+
+
+def sentence(experiment: Json) -> str:
+    """Return what was found, how much of it was used again and what it cost, as one line of plain text."""
+    return _sentence(experiment, plain)
+
+
+def advice(experiment: Json) -> str:
+    """Return what to do next, as one line of plain text."""
+    told = _ADVICE[experiment["verdict"] or experiment["status"]]
+    if experiment["verdict"] != "passed":
+        return told
+    candidate, baseline, classes = experiment["candidate"], experiment["baseline"], classes_of(experiment)
+    if baseline and baseline["fingerprint"] == candidate["fingerprint"]:
+        told = f"There was nothing to compare: {name_of(candidate)} is the same as {name_of(baseline)}."
+    return told + (_UNSURE if classes["stable_fail"] + classes["flaky"] else "")
+
+
+def markdown(experiment: Json) -> str:
+    """Return a comment of less than 60 KB, in which texts of others are no markup."""
+    return comment.markdown(experiment, _sentence(experiment, comment.inert), advice(experiment))
+
+
+def _sentence(experiment: Json, quote: Quote) -> str:
+    return "; ".join([_finding(experiment, quote), *_spent(experiment)])
+
+
+def _finding(experiment: Json, quote: Quote) -> str:
+    reason = quote(experiment["reason"] or "").removesuffix(".")
+    if experiment["verdict"]:
+        return _FINDINGS[experiment["verdict"]](experiment, reason)
+    done = "{done} of {total} replays".format_map(experiment["progress"])
+    if experiment["status"] == "error":
+        return f"It could not run: {reason or 'no replay could be played'}"
+    if experiment["status"] == "cancelled":
+        return f"Cancelled after {done}, without a verdict"
+    return f"Waiting to start: {done}" if experiment["status"] == "queued" else "; ".join([done, *_worse(experiment)])
+
+
+def _passed(experiment: Json, reason: str) -> str:
+    classes, baseline = classes_of(experiment), baseline_of(experiment)
+    if not classes:
+        return reason or "The candidate passed"
+    found = f"{_tests(classes.total())} {'passes' if classes.total() == 1 else 'pass'} as often as "
+    found += f"with {baseline}" if baseline else "asked"
+    if improved := classes["improved"]:
+        found = f"{improved} of {_tests(classes.total())} got better than with {baseline}, and none got worse"
+    if failing := classes["stable_fail"]:
+        found += f", though {failing} always {'fails' if failing == 1 else 'fail'}"
+    return "; ".join(filter(None, [found, noticed(experiment)]))
+
+
+def _failed(experiment: Json, reason: str) -> str:
+    return "; ".join(_worse(experiment)) or _too_rarely(experiment) or reason or "The candidate failed"
+
+
+def _inconclusive(experiment: Json, reason: str) -> str:
+    return f"Undecided: {reason[:1].lower() + reason[1:] or 'the replays do not tell whether it is worse'}"
+
+
+_FINDINGS: dict[str, Callable[[Json, str], str]] = {
+    "passed": _passed,
+    "failed": _failed,
+    "inconclusive": _inconclusive,
+}
+
+
+def _worse(experiment: Json) -> list[str]:
+    """Return what speaks against the candidate so far."""
+    classes, violations = classes_of(experiment), experiment["violations"]
+    found = []
+    if worse := classes["regressed"]:
+        than, p = baseline_of(experiment) or "the baseline", experiment.get("pValue")
+        sure = f" ({p_value(p)})" if p is not None and p < experiment["alpha"] else ""
+        found.append(f"{worse} of {_tests(classes.total())} got worse than {than}{sure}")
+    if violations:
+        places = len({each.get("testCaseId") for each in violations})
+        found.append(f"{plural(len(violations), 'violation')} in {_tests(places)}")
+    return found
+
+
+def _too_rarely(experiment: Json) -> str:
+    """Return how many test cases failed where nothing is compared, "" where that is not known."""
+    sides = [case["candidate"] for case in cases_of(experiment)]
+    failing = sum(side["passed"] < side["runs"] for side in sides)
+    if experiment["baseline"] or not failing:
+        return ""
+    asked: Any = experiment["minPassRate"]
+    needed = "every replay has to pass" if asked in (None, 1) else f"{percent(asked)} of the replays have to pass"
+    return f"{failing} of {_tests(len(sides))} did not pass every time, and {needed}"
+
+
+def _spent(experiment: Json) -> list[str]:
+    again = reused(experiment)
+    return [", ".join([f"{plural(again, 'replay')} reused"] * bool(again) + [usd(cost(experiment))])]
+
+
+def _tests(count: int) -> str:
+    return plural(count, "test")

@@ -1,0 +1,132 @@
+"""Reads the facts that people are told from an experiment's JSON.
+
+That is an answer of `GET /api/v1/experiments/{id}`, or an entry of a prompt's list, which has no `testCases`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reprise_client.formats import percent, plural, short
+
+Json = Mapping[str, Any]
+# Classes of test cases in the order in which people should look at them.
+CLASSES = {
+    "regressed": "worse",
+    "stable_fail": "always fails",
+    "flaky": "passes sometimes",
+    "undecided": "undecided",
+    "improved": "better",
+    "stable_pass": "passes",
+}
+TEXT_MAX = 400
+# $BASE_URL stands for the address of the instance, which a browser fills in.
+_URL = re.compile(r"(?:https?://|\$BASE_URL/)[A-Za-z0-9._~:/?#@!$&'*+,;=%\[\]-]+")
+# Control characters, line ends of all kinds, marks that turn the direction of text, and halves of surrogate pairs.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
+
+
+def plain(text: str, most: int = TEXT_MAX) -> str:
+    """Return a text of others in one line, without characters that can't be seen, cut to so many characters."""
+    line = " ".join(_UNSEEN.sub(" ", text[: most * 4]).split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def cases_of(experiment: Json) -> Sequence[Json]:
+    """Return the test cases; none for an entry of a list."""
+    return experiment.get("testCases") or ()
+
+
+def classes_of(experiment: Json) -> Counter[str]:
+    """Return the number of test cases of each class."""
+    counted = experiment.get("classes")
+    return Counter([case["class"] for case in cases_of(experiment)] if counted is None else dict(counted))
+
+
+def ranked(experiment: Json) -> list[Json]:
+    """Return the test cases, those that newly fail or break a rule first, and in their own order besides."""
+    broken = {each.get("testCaseId") for each in experiment.get("violations") or ()}
+    ranks = {name: rank for rank, name in enumerate(CLASSES, 1)}
+    return sorted(
+        cases_of(experiment), key=lambda case: 0 if case["testCaseId"] in broken else ranks.get(case["class"], 0)
+    )
+
+
+def reused(experiment: Json) -> int:
+    """Return the number of replays that an earlier experiment has paid for."""
+    count: int | None = experiment.get("reused")
+    if count is not None:
+        return count
+    sides = (side for case in cases_of(experiment) for side in (case["candidate"], case["baseline"]))
+    return sum(side["reused"] for side in sides if side)
+
+
+def cost(found: Json) -> float:
+    """Return the cost in USD of an experiment, or of a side of a test case."""
+    value: Json | float | None = found.get("cost")
+    return value["total"] if isinstance(value, Mapping) else value or 0.0
+
+
+def failing(side: Json) -> Sequence[int]:
+    """Return the replays of a side that did not pass."""
+    listed: Sequence[int] | None = side.get("failedReplayIds")
+    return (side["replayIds"] if side["passed"] < side["runs"] else ()) if listed is None else listed
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The replays of several test cases; `cost` is in USD."""
+
+    runs: int
+    passed: int
+    cost: float
+
+
+def total_of(sides: Iterable[Json]) -> Total:
+    """Return the sums over sides of test cases."""
+    each = [*sides]
+    return Total(sum(side["runs"] for side in each), sum(side["passed"] for side in each), sum(map(cost, each)))
+
+
+def name_of(content: Json) -> str:
+    """Return the name of a candidate or baseline; a version is named by the first characters of its hash."""
+    commit = short(plain(content["commitHash"] or ""))
+    if content["kind"] == "version":
+        return f"version {commit}"
+    if content["kind"] == "overlay":
+        return f"version {commit} with changes" if commit else "the draft with changes"
+    return "the draft"
+
+
+def baseline_of(experiment: Json) -> str:
+    """Return the name of the baseline, "" without one."""
+    baseline = experiment["baseline"]
+    return name_of(baseline) if baseline else ""
+
+
+def noticed(experiment: Json) -> str:
+    """Return what would have been noticed in each test case, "" where one was never played."""
+    share = experiment["detectable"]
+    if not share:
+        return ""
+    runs = {case["candidate"]["runs"] for case in cases_of(experiment)}
+    replays = ""
+    if runs:
+        replays = f" ({'at least ' if len(runs) > 1 else ''}{plural(min(runs), 'replay')} each)"
+    return f"a step that fails more than {percent(share)} of the time would have shown{replays}"
+
+
+def address_of(experiment: Json) -> str:
+    """Return the address of the experiment's page, "" where it is none that a comment can lead to."""
+    url: str = experiment["url"] or ""
+    return url if _URL.fullmatch(url) and "/experiments/" in url else ""
+
+
+def replay_address(experiment: Json, replay_id: int) -> str:
+    """Return the address of a replay's page, "" where the experiment's own is not known."""
+    address = address_of(experiment)
+    return f"{address.rpartition('/experiments/')[0]}/replays/{replay_id}" if address else ""

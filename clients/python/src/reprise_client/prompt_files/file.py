@@ -1,0 +1,252 @@
+"""Reads and writes a prompt's file, compares files by fingerprint, and maps them from and to the API's JSON.
+
+    ---
+    prompt: 17
+    base: c1f0a4e2b7d95386
+    model: gpt-5
+    instructionFormat: XML
+    configuration:
+      temperature: 0.2
+    ---
+    You help customers of {{shop}}.
+
+The text begins behind the second `---` line and ends with the file. `base` is the fingerprint of what the file was
+made of, so that a push can tell if anybody else changed the prompt since.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from reprise_client.prompt_files.front_matter import BadYaml, read, write
+
+EQUAL_PAIRS_MAX = 1_000_000
+Name = Annotated[str, Meta(min_length=1)]
+Fingerprint = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}\Z")]
+# A line of its own, also of a file whose line ends an editor made CRLF.
+_FENCE = re.compile(r"^---[ \t]*\r?(\n|\Z)", re.MULTILINE)
+_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_BASE_LINE = re.compile(r"^base:.*?(?=\r?\n)", re.MULTILINE)
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+_ERROR = re.compile(r"(?P<message>.*?)(?: - at `(?P<path>.*)`)?", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>.*)`", re.DOTALL)
+
+
+class BadFile(ValueError):
+    """A file is no prompt; the message begins with the line, from 1, and the path where there is one."""
+
+
+class _Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
+    pass
+
+
+class PlaceholderValue(_Part, frozen=True):
+    name: Name
+    content: str
+    is_default: bool = False
+
+
+class Placeholder(_Part, frozen=True, kw_only=True):
+    key: Name
+    description: str = ""
+    values: Annotated[tuple[PlaceholderValue, ...], Meta(min_length=1)]
+
+
+class Annotations(_Part, frozen=True):
+    read_only_hint: bool | UnsetType = UNSET
+    destructive_hint: bool | UnsetType = UNSET
+
+
+class Tool(_Part, frozen=True):
+    name: Name
+    description: str | UnsetType = UNSET
+    effect: Literal["read", "write"] | UnsetType = UNSET
+    annotations: Annotations | UnsetType = UNSET
+    strict: bool | UnsetType = UNSET
+    parameters: dict[str, Any] | UnsetType = UNSET
+
+
+class Configuration(_Part, frozen=True, rename=None):
+    """The parameters that differ from the model's defaults; the instance checks their ranges, which are the model's."""
+
+    temperature: int | float | UnsetType = UNSET
+    top_p: int | float | UnsetType = UNSET
+    max_tokens: int | UnsetType = UNSET
+    reasoning_effort: str | UnsetType = UNSET
+    stop: tuple[str, ...] | UnsetType = UNSET
+    seed: int | UnsetType = UNSET
+    response_format: str | UnsetType = UNSET
+    json_schema: dict[str, Any] | UnsetType = UNSET
+
+
+class PromptFile(_Part, frozen=True, kw_only=True):
+    """`prompt` and `base` say where the content comes from; the other fields are the content."""
+
+    prompt: Annotated[int, Meta(ge=1)] | None = None
+    base: Fingerprint | None = None
+    model: Name
+    fallback: Name | None = None
+    instruction_format: Literal["XML", "RAW"]
+    configuration: Configuration = Configuration()
+    tools: tuple[Tool, ...] = ()
+    placeholders: tuple[Placeholder, ...] = ()
+    text: str
+
+
+def parse(content: str) -> PromptFile:
+    """Return what a file holds. Raises `BadFile`, which names the line, and the path of a bad value."""
+    begin, end = _fences(content)
+    try:
+        parsed = read(content[begin : end.start()])
+    except BadYaml as error:
+        raise BadFile(f"line {error.line + 1}: {error.message}") from error
+    if not isinstance(parsed.value, dict):
+        raise BadFile("line 2: The front matter must be a mapping of keys to values.")
+    if "text" in parsed.value:
+        raise BadFile(f"line {parsed.lines['$.text'] + 1}: text: The text stands behind the front matter.")
+    try:
+        return msgspec.convert({**parsed.value, "text": content[end.end() :]}, PromptFile)
+    except msgspec.ValidationError as error:
+        raise BadFile(_located(str(error), parsed.lines)) from error
+
+
+def _fences(content: str) -> tuple[int, re.Match[str]]:
+    """Return where the front matter begins, and the line that ends it."""
+    if not (opening := _OPENING.match(content)):
+        raise BadFile("line 1: The file must begin with a line of three dashes, ---.")
+    if not (closing := _FENCE.search(content, opening.end())):
+        raise BadFile("line 1: The front matter has no end, a second line of three dashes, ---.")
+    return opening.end(), closing
+
+
+def _located(error: str, lines: Mapping[str, int]) -> str:
+    """Return msgspec's message with the line and the path of the value in front."""
+    match = _ERROR.fullmatch(error)
+    message, path = (match["message"], match["path"] or "$") if match else (error, "$")
+    if unknown := _UNKNOWN.fullmatch(message):
+        path, message = f"{path}.{unknown['key']}", "Unknown key."
+    line = lines.get(path, 0) + 1
+    return f"line {line}: {path.removeprefix('$').removeprefix('.')}: {message}".replace(": : ", ": ")
+
+
+def format_file(file: PromptFile) -> str:
+    """Return the content of a file that `parse` reads as the same; equal prompts give equal bytes."""
+    fields = msgspec.to_builtins(file)
+    text = fields.pop("text")
+    if not fields.get("configuration"):
+        fields.pop("configuration", None)
+    return f"---\n{write(fields)}---\n{text}"
+
+
+def fingerprint(file: PromptFile) -> str:
+    """Return 16 hex digits that identify the content, wherever the file comes from."""
+    return hashlib.sha256(format_file(_content(file)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def with_base(content: str, base: str) -> str:
+    """Return a file's content with another `base`; every other byte stays, comments and line ends too."""
+    begin, end = _fences(content)
+    front = content[begin : end.start()]
+    line = write({"base": base}).rstrip("\n")
+    changed, found = _BASE_LINE.subn(line, front, count=1)
+    line_end = "\r\n" if front.endswith("\r\n") else "\n"
+    return content[:begin] + (changed if found else front + line + line_end) + content[end.start() :]
+
+
+def difference(old: PromptFile, new: PromptFile, old_name: str, new_name: str) -> Iterator[str]:
+    """Yield the lines of a unified diff between the contents of two files, as `format_file` writes them.
+
+    Texts with too many equal lines to compare them all with each other are shown as replaced as a whole.
+    """
+    before, after = (_LINES.findall(format_file(_content(file))) for file in (old, new))
+    found = difflib.unified_diff(before, after, old_name, new_name)
+    if before != after and _equal_pairs(before, after) > EQUAL_PAIRS_MAX:
+        found = _replaced(before, after, old_name, new_name)
+    for line in found:
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _equal_pairs(before: list[str], after: list[str]) -> int:
+    """Return the number of pairs of equal lines, which is what the comparison of the texts costs at least."""
+    there = Counter(before)
+    return sum(there[line] * times for line, times in Counter(after).items())
+
+
+def _replaced(before: list[str], after: list[str], old_name: str, new_name: str) -> Iterator[str]:
+    yield f"--- {old_name}\n+++ {new_name}\n@@ -1,{len(before)} +1,{len(after)} @@\n"
+    yield from (f"-{line}" for line in before)
+    yield from (f"+{line}" for line in after)
+
+
+def _content(file: PromptFile) -> PromptFile:
+    return msgspec.structs.replace(file, prompt=None, base=None)
+
+
+def from_answer(prompt: Mapping[str, Any]) -> PromptFile:
+    """Return the file of a prompt's draft or version as the API shows it, without `base`.
+
+    Raises `BadFile` for what this release does not know, such as a parameter of a newer one.
+    """
+    model = prompt["languageModel"]
+    defaults = {"tools": [], "temperature": 1, "max_tokens": model["completionTokensMax"], "response_format": "text"}
+    shown = prompt["languageModelConfig"]
+    config = {key: value for key, value in shown.items() if key not in defaults or defaults[key] != value}
+    fields = {
+        "prompt": prompt.get("id"),
+        "model": model["name"],
+        "fallback": prompt["fallbackModelName"],
+        "instructionFormat": prompt["instructionFormat"],
+        "tools": config.pop("tools", []),
+        "configuration": config,
+        "placeholders": prompt["placeholderDefinitions"],
+        "text": prompt["value"],
+    }
+    try:
+        return msgspec.convert(fields, PromptFile)
+    except msgspec.ValidationError as error:
+        raise BadFile(_located(str(error), {})) from error
+
+
+def to_overlay(file: PromptFile) -> dict[str, Any]:
+    """Return the content by the API's names, as a candidate that replaces all of the draft that replays use."""
+    fields = msgspec.to_builtins(file)
+    return {
+        "value": file.text,
+        "languageModelName": file.model,
+        "languageModelConfig": {**fields.get("configuration", {}), "tools": fields.get("tools", [])},
+        "instructionFormat": file.instruction_format,
+        "placeholders": fields.get("placeholders", []),
+    }
+
+
+def to_change(file: PromptFile) -> dict[str, Any]:
+    """Return the body that makes the content the draft; the instruction format of a prompt can't change."""
+    change = to_overlay(file) | {"fallbackModelName": file.fallback}
+    del change["instructionFormat"]
+    return change
+
+
+_NAMES = {
+    "languageModelConfig.tools": "tools",
+    "languageModelConfig": "configuration",
+    "languageModelName": "model",
+    "fallbackModelName": "fallback",
+    "value": "text",
+}
+
+
+def in_names_of_the_file(message: str) -> str:
+    """Return a message of the API with the file's names of fields in the place of the API's."""
+    return re.sub(
+        r"(?<![\w.])(?:candidate\.)?(" + "|".join(map(re.escape, _NAMES)) + r")(?=[.:])",
+        lambda match: _NAMES[match[1]],
+        message,
+    )

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from reprise_client.cli.remote import Outcome
+from reprise_client.cli.replay_report import as_json, details, exit_code, headline, junit
+
+COUNTS = {"passed": 0, "failed": 0, "ignored": 0, "not_run": 0, "needs_review": 0}
+
+
+def outcome(status: str, *steps: dict[str, Any], name: str = "Heat", **more: Any) -> Outcome:
+    counts = COUNTS | {step["result"]: 1 for step in steps}
+    replay = {
+        "status": status,
+        "counts": counts,
+        "cost": {"total": 0.00042},
+        "startedAt": "2026-01-01T00:00:00.000Z",
+        "finishedAt": "2026-01-01T00:00:02.500Z",
+        "turns": [{"steps": list(steps), "extra": more.pop("extra", [])}],
+        **more,
+    }
+    return Outcome(1, name, replay)
+
+
+PASSED = outcome("passed", {"kind": "answer", "result": "passed"})
+FAILED = outcome(
+    "failed",
+    {
+        "kind": "tool_call",
+        "result": "failed",
+        "reason": "weather was called with other arguments",
+        "diff": [{"path": "/city", "expected": "Rome", "actual": "Romeo"}, {"path": "/unit", "actual": "C"}],
+    },
+)
+UNSTARTED = Outcome(1, "Heat", None, "the instance is gone")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [
+        ([PASSED, PASSED], 0),
+        ([PASSED, FAILED], 1),
+        ([outcome("needs_review")], 1),
+        ([FAILED, outcome("error")], 2),
+        ([outcome("cancelled")], 2),
+        ([PASSED, UNSTARTED], 2),
+    ],
+)
+def test_the_exit_code_says_whether_the_draft_holds(outcomes: list[Outcome], code: int) -> None:
+    assert exit_code(outcomes) == code
+
+
+def test_the_line_of_a_replay_says_what_it_found_and_took() -> None:
+    assert headline(PASSED) == "PASSED       Heat · 1 passed · 2.5 s · $0.000420"
+    assert headline(UNSTARTED) == "ERROR        Heat"
+
+
+def test_a_failed_step_shows_both_sides_of_each_difference() -> None:
+    assert list(details(FAILED)) == [
+        "  turn 1, step 1 (tool_call) failed: weather was called with other arguments",
+        "    at /city:",
+        '      - "Rome"',
+        '      + "Romeo"',
+        "    at /unit:",
+        "      - (absent)",
+        '      + "C"',
+    ]
+
+
+def test_long_texts_differ_line_by_line() -> None:
+    diff = [{"path": "", "expected": "One\nTwo\nThree", "actual": "One\n2\nThree"}]
+    lines = list(details(outcome("failed", {"kind": "answer", "result": "failed", "diff": diff})))
+
+    assert lines[3:] == ["    @@ -1,3 +1,3 @@", "     One", "    -Two", "    +2", "     Three"]
+
+
+def test_what_passed_says_no_more_and_what_could_not_run_says_why() -> None:
+    assert list(details(PASSED)) == []
+    assert list(details(UNSTARTED)) == ["  the instance is gone"]
+    drifted = outcome("passed", drift={"placeholders": {"tone": "stern"}, "tools": ["gone"]})
+    assert [line.split("'")[1] for line in details(drifted)] == ["stern", "gone"]
+
+
+REFUNDED = {"kind": "tool_call", "name": "refund", "arguments": {"id": 7}, "effect": "write", "answeredBy": "none"}
+SEARCHED = {"kind": "tool_call", "name": "search", "arguments": {"q": 1}, "effect": "read", "answeredBy": "borrowed"}
+VIOLATION = {
+    "kind": "extra_write",
+    "tool": "refund",
+    "turn": 0,
+    "arguments": {"id": 7},
+    "message": "Turn 1: refund was called twice.",
+}
+LOST = VIOLATION | {"kind": "lost_tool", "tool": "send", "arguments": None, "message": "Turn 2: send is gone."}
+
+
+def violating() -> Outcome:
+    failed = {"kind": "answer", "result": "failed", "reason": "the answer lost $5"}
+    return outcome("failed", failed, extra=[REFUNDED], violations=[VIOLATION, LOST])
+
+
+def test_violations_come_before_the_steps_that_failed() -> None:
+    assert headline(violating()) == "FAILED       Heat · 2 violations · 1 failed · 2.5 s · $0.000420"
+    assert list(details(violating())) == [
+        "  violation, extra_write: Turn 1: refund was called twice.",
+        "  violation, lost_tool: Turn 2: send is gone.",
+        "  turn 1, step 1 (answer) failed: the answer lost $5",
+        '  turn 1, beyond the recording: refund {"id": 7} (write, answered by none)',
+    ]
+
+
+def test_a_replay_that_passed_shows_what_it_called_beyond_the_recording() -> None:
+    passed = outcome("passed", {"kind": "answer", "result": "passed"}, extra=[SEARCHED])
+
+    assert list(details(passed)) == ['  turn 1, beyond the recording: search {"q": 1} (read, answered by borrowed)']
+
+
+def test_a_call_of_a_replay_of_an_older_release_is_shown_by_its_name_and_arguments() -> None:
+    old = {"kind": "tool_call", "name": "search", "arguments": {"q": 1}}
+    text = {"kind": "answer", "text": "Hm."}
+
+    assert list(details(outcome("passed", extra=[old, text]))) == [
+        '  turn 1, beyond the recording: search {"q": 1}',
+        '  turn 1, beyond the recording: the answer "Hm."',
+    ]
+
+
+def test_the_message_of_a_junit_failure_starts_with_the_violations() -> None:
+    failure = ElementTree.fromstring(junit(7, [violating()])).find("testsuite/testcase/failure")
+
+    assert failure is not None
+    assert (failure.get("message") or "").startswith(
+        "Turn 1: refund was called twice.; Turn 2: send is gone.; FAILED       Heat"
+    )
+    assert (failure.text or "").startswith("  violation, extra_write: Turn 1: refund was called twice.")
+
+
+def test_a_replay_fails_by_a_violation_alone() -> None:
+    only = outcome("failed", {"kind": "answer", "result": "passed"}, violations=[VIOLATION])
+
+    assert exit_code([only]) == 1
+    assert json.loads(as_json(7, [only]))["replays"][0]["replay"]["violations"] == [VIOLATION]
+
+
+def test_junit_counts_failures_and_errors_apart() -> None:
+    suite = ElementTree.fromstring(junit(7, [PASSED, FAILED, UNSTARTED])).find("testsuite")
+
+    assert suite is not None
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "time")} == {
+        "tests": "3",
+        "failures": "1",
+        "errors": "1",
+        "time": "5.000",
+    }
+    assert [[child.tag for child in case] for case in suite] == [[], ["failure"], ["error"]]
+    assert "Romeo" in (suite[1][0].text or "")
+
+
+def test_junit_stays_xml_whatever_a_name_or_an_answer_holds() -> None:
+    diff = [{"path": "", "expected": "a", "actual": "\x00\x1b[31m<b>&\ufffe"}]
+    nasty = outcome("failed", {"kind": "answer", "result": "failed", "diff": diff}, name="\x01<&>\"'\ud800")
+
+    case = ElementTree.fromstring(junit(7, [nasty])).find("testsuite/testcase")
+
+    assert case is not None
+    assert case.get("name") == "\ufffd<&>\"'\ufffd"
+
+
+def test_json_has_everything() -> None:
+    report = json.loads(as_json(7, [PASSED, UNSTARTED]))
+
+    assert (report["promptId"], report["exitCode"]) == (7, 2)
+    assert report["replays"][0]["replay"] == PASSED.replay
+    assert (report["replays"][1]["status"], report["replays"][1]["problem"]) == ("error", "the instance is gone")

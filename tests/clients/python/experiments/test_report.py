@@ -1,0 +1,238 @@
+"""An experiment is told to people in a sentence and in a comment on a pull request."""
+
+from __future__ import annotations
+
+from html import unescape
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reprise_client.experiments.report import advice, markdown, sentence
+from reprise_client.experiments.summary import CLASSES
+
+from tests.support.experiments import BASELINE, DRAFT, case, experiment, side
+
+VIOLATION = {
+    "testCaseId": 2,
+    "replayId": 21,
+    "kind": "extra_write",
+    "tool": "refund_order",
+    "turn": 0,
+    "arguments": {},
+    "message": "Turn 1: the draft calls refund_order once more.",
+}
+
+
+def cases(count: int, kind: str = "stable_pass", first: int = 1) -> list[dict[str, Any]]:
+    rates = {"stable_pass": (4, 4), "improved": (4, 0), "stable_fail": (0, 0), "flaky": (2, 2), "undecided": (3, 4)}
+    new, old = rates.get(kind, (1, 4))
+    return [
+        case(n, f"test {n}", kind, side(new, 4, first_replay=n * 100), side(old, 4, first_replay=n * 100 + 50))
+        for n in range(first, first + count)
+    ]
+
+
+WORSE = [*cases(18), *cases(2, "regressed", 19)]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            experiment(WORSE, verdict="failed", pValue=0.004, reused=14),
+            "2 of 20 tests got worse than version 4f53a0b1 (p < 0.01); 14 replays reused, $0.31",
+        ),
+        (
+            experiment(cases(20)),
+            "20 tests pass as often as with version 4f53a0b1; a step that fails more than 44 % of the time would have "
+            "shown (4 replays each); $0.31",
+        ),
+        (
+            experiment([*cases(1), *cases(1, "stable_fail", 2), *cases(1, "improved", 3)], detectable=None),
+            "1 of 3 tests got better than with version 4f53a0b1, and none got worse, though 1 always fails; $0.31",
+        ),
+        (
+            experiment(cases(1), baseline=None, cost={"total": 0}),
+            "1 test passes as often as asked; a step that fails more than 44 % of the time would have shown "
+            "(4 replays each); $0",
+        ),
+        (
+            experiment(cases(2), verdict="failed", violations=[VIOLATION], pValue=None),
+            "1 violation in 1 test; $0.31",
+        ),
+        (
+            experiment([*cases(1), *cases(1, "undecided", 2)], verdict="failed", baseline=None, minPassRate=0.9),
+            "1 of 2 tests did not pass every time, and 90 % of the replays have to pass; $0.31",
+        ),
+        (
+            experiment(cases(1), verdict="failed", reason="The candidate took 3 times as long as the baseline."),
+            "The candidate took 3 times as long as the baseline; $0.31",
+        ),
+        (
+            experiment(cases(1), verdict="inconclusive", reason="Nothing was decided when the cost reached $0.50."),
+            "Undecided: nothing was decided when the cost reached $0.50; $0.31",
+        ),
+        (
+            experiment(WORSE, status="running", verdict=None, progress={"done": 12, "total": 20}),
+            "12 of 20 replays; 2 of 20 tests got worse than version 4f53a0b1; $0.31",
+        ),
+        (
+            experiment(status="queued", verdict=None, progress={"done": 0, "total": 20}, cost=0),
+            "Waiting to start: 0 of 20 replays; $0",
+        ),
+        (experiment(status="cancelled", verdict=None), "Cancelled after 20 of 20 replays, without a verdict; $0.31"),
+        (experiment(status="error", verdict=None, reason="No credential."), "It could not run: No credential; $0.31"),
+    ],
+)
+def test_a_sentence_says_what_was_found(found: dict[str, Any], said: str) -> None:
+    assert sentence(found) == said
+
+
+def test_an_entry_of_a_list_says_the_same_without_its_test_cases() -> None:
+    whole = experiment(WORSE, verdict="failed", pValue=0.004, reused=14)
+    entry = {name: value for name, value in whole.items() if name not in ("testCases", "models")}
+
+    assert sentence(entry | {"classes": {"stable_pass": 18, "regressed": 2}}) == sentence(whole)
+
+
+@pytest.mark.parametrize("verdict", ["passed", "failed", "inconclusive"])
+def test_every_verdict_comes_with_what_to_do_next(verdict: str) -> None:
+    assert advice(experiment(cases(3), verdict=verdict)).endswith(".")
+
+
+def test_a_passed_verdict_says_when_tests_guard_little() -> None:
+    assert "Calibrate" in advice(experiment([*cases(1), *cases(1, "flaky", 2)]))
+    assert "Calibrate" not in advice(experiment(cases(2)))
+
+
+def test_a_candidate_that_is_its_baseline_is_told_apart() -> None:
+    same = {**DRAFT, "fingerprint": BASELINE["fingerprint"]}
+    said = "There was nothing to compare: the draft is the same as version 4f53a0b1."
+
+    assert advice(experiment(cases(2), candidate=same)) == said
+    assert advice(experiment(cases(2), candidate=same, verdict="inconclusive")).startswith("Start it again")
+
+
+def test_a_comment_lists_what_newly_fails_first_and_links_its_replays() -> None:
+    written = markdown(experiment(WORSE, verdict="failed", pValue=0.004))
+
+    rows = [line for line in written.splitlines() if line.startswith("| test")]
+    assert [row.split(" |")[0] for row in rows[:3]] == ["| test 19", "| test 20", "| test 1"]
+    assert "| **worse** | 1 of 4, $0.04, 1.2 s | 4 of 4, $0.04, 1.2 s |" in rows[0]
+    assert "[1900](https://reprise.example/projects/1/replays/1900)" in rows[0]
+    assert written.endswith("\n[The experiment](https://reprise.example/projects/1/experiments/7)\n")
+    assert written.startswith("**Failed.** 2 of 20 tests got worse than version 4f53a0b1 (p < 0.01); $0.31.\n")
+
+
+def test_a_test_case_that_breaks_a_rule_comes_before_all_others() -> None:
+    found = [*cases(2), *cases(1, "regressed", 3)]
+    written = markdown(experiment(found, verdict="failed", violations=[VIOLATION]))
+
+    assert written.index("| test 2") < written.index("| test 3") < written.index("| test 1")
+    assert "once more. ([21](https://reprise.example/projects/1/replays/21))" in written
+
+
+def test_a_comment_compares_models() -> None:
+    models = [{"languageModelName": "gpt|5", "testCases": cases(2, "regressed")}]
+
+    written = markdown(experiment(cases(2), models=models))
+
+    assert "| The draft's own | 8 of 8 | $0.01 |\n| gpt&#124;5 | 2 of 8 | $0.01 |" in written
+
+
+@pytest.mark.parametrize("url", [None, "", "javascript:alert(1)", "/projects/1/experiments/7", "https://x.y/(z"])
+def test_a_comment_without_an_address_has_no_links(url: str | None) -> None:
+    assert "](" not in markdown(experiment(WORSE, verdict="failed", url=url))
+
+
+def test_an_address_that_a_browser_fills_in_leads_to_replays() -> None:
+    written = markdown(experiment(WORSE, verdict="failed", url="$BASE_URL/projects/1/experiments/7"))
+    assert "[1900]($BASE_URL/projects/1/replays/1900)" in written
+
+
+HOSTILE = st.text() | st.sampled_from(
+    [
+        "a | b",
+        "`code`",
+        "line\nbreak",
+        "@somebody",
+        "[x](javascript:1)",
+        "<b>",
+        ":tada:",
+        "![i](x)",
+        "\\|",
+        "#12",
+        "\ud800",
+    ]
+)
+SIDES = st.builds(lambda a, b, c: side(min(a, b), b, reused=c), *[st.integers(0, 30)] * 3)
+CONTENTS = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from(["draft", "version", "overlay"]),
+        "commitHash": st.none() | st.just("4f53a0b1" * 5),
+        "fingerprint": st.sampled_from("ab"),
+    }
+)
+CASES = st.lists(
+    st.builds(case, st.integers(1, 5), HOSTILE, st.sampled_from([*CLASSES]), SIDES, SIDES),
+    unique_by=lambda c: c["testCaseId"],
+)
+SHAPES = st.builds(
+    experiment,
+    CASES,
+    verdict=st.sampled_from(["passed", "failed", "inconclusive"]),
+    reason=st.none() | HOSTILE,
+    candidate=CONTENTS,
+    baseline=st.none() | CONTENTS,
+    minPassRate=st.none() | st.floats(0, 1),
+    pValue=st.none() | st.floats(0, 1),
+    violations=st.lists(st.fixed_dictionaries({"message": HOSTILE, "testCaseId": st.integers(1, 5)}), max_size=30),
+    detectable=st.none() | st.floats(0.01, 0.99),
+    cost=st.floats(0, 1e9),
+    url=st.none() | HOSTILE,
+    models=st.lists(st.fixed_dictionaries({"languageModelName": HOSTILE, "testCases": CASES}), max_size=3),
+) | st.builds(
+    experiment,
+    CASES,
+    status=st.sampled_from(["queued", "running", "cancelled", "error"]),
+    verdict=st.none(),
+    reason=st.none() | HOSTILE,
+)
+
+
+@given(SHAPES)
+def test_every_experiment_is_told_in_one_line_that_can_be_printed(found: dict[str, Any]) -> None:
+    for line in (sentence(found), advice(found)):
+        assert line
+        assert len(line.splitlines()) == 1
+        assert line.encode()
+
+
+@given(SHAPES)
+def test_no_text_of_others_becomes_markup_in_a_comment(found: dict[str, Any]) -> None:
+    written = markdown(found)
+
+    rows = [line for line in written.splitlines() if line.startswith("| ")]
+    assert all(row.count("|") in (4, 5, 6) for row in rows)
+    assert not set(written.replace("p < 0", "").replace("<$0.0001", "")) & set("`<@!~{}\\")
+    assert "javascript:" not in written
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=100))
+def test_a_name_of_any_characters_is_shown_as_it_is(name: str) -> None:
+    written = markdown(experiment([case(1, name, "flaky", side(1, 2), side(2, 2))]))
+
+    (row,) = [line for line in written.splitlines() if "passes sometimes" in line]
+    assert unescape(row.split(" | ")[0]).replace("\u200b", "").removeprefix("| ") == name
+
+
+def test_a_comment_fits_whatever_it_is_about() -> None:
+    long = [case(n, "|@" * 400, "regressed", side(0, 100), side(100, 100)) for n in range(1000)]
+    messages = [VIOLATION | {"message": "@" * 5000}] * 500
+
+    written = markdown(experiment(long, verdict="failed", violations=messages, reason="|" * 10_000))
+
+    assert len(written.encode()) < 60_000
+    assert "The rest is too long to be shown here." in written
+    assert written.endswith("experiments/7)\n")

@@ -19,6 +19,7 @@ from app.models import (
     prompts,
     replays,
     runs,
+    scores,
     sessions,
     spans,
     turns,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from operator import itemgetter
 
-from sqlalchemy import Column, Connection, Index, UniqueConstraint, delete, exists, select, update
+from sqlalchemy import Column, Connection, Index, UniqueConstraint, select
 
 from app.models import queries
 from app.models.base import BigInt, MediumBlob, binary, new_table
-from app.models.spans import SpanKey, spans
+from app.models.spans import SpanKey
 
 # Without foreign keys, as spans. `prompt_id` is NULL where neither the record nor its address named a prompt;
-# `waiting_since` is a batch's id (see `queries.new_batch_id`), NULL once the span was seen to be stored.
+# `waiting_since` is that of app/models/waiting.py.
 log_records = new_table(
     "log_records",
     Column("project_id", BigInt, nullable=False),
@@ -51,23 +50,3 @@ def records_of(connection: Connection, *, project_id: int, trace_ids: Sequence[b
         statement = of_project.where(_C.trace_id.in_(some)).order_by(_C.time_ns, _C.id)
         found += [((trace_id, span_id), bytes(body)) for trace_id, span_id, body in connection.execute(statement)]
     return found
-
-
-def settle_waiting(connection: Connection, *, before: datetime, limit: int, project_id: int | None = None) -> int:
-    """Keep records that have waited since before `before` if their span is there, and remove them if it is not.
-
-    Returns how many of a project, or of all, were looked at; each is once.
-    """
-    waiting = select(_C.id).where(_C.waiting_since < queries.first_batch_id(before))
-    if project_id is not None:
-        waiting = waiting.where(_C.project_id == project_id)
-    waiting = waiting.order_by(_C.waiting_since).limit(limit)
-    ids = sorted(connection.scalars(waiting))
-    for some in queries.pieces(ids):
-        stored = exists().where(
-            spans.c.project_id == _C.project_id, spans.c.trace_id == _C.trace_id, spans.c.span_id == _C.span_id
-        )
-        joined = sorted(connection.scalars(select(_C.id).where(_C.id.in_(some), stored)))
-        connection.execute(update(log_records).where(_C.id.in_(joined)).values(waiting_since=None))
-        connection.execute(delete(log_records).where(_C.id.in_(sorted({*some} - {*joined}))))
-    return len(ids)

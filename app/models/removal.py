@@ -18,7 +18,6 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, e
 from app.models.base import metadata
 from app.models.experiment_replays import experiment_replays, in_unfinished_experiment
 from app.models.experiments import experiments
-from app.models.log_records import log_records
 from app.models.organizations import projects
 from app.models.prompts import prompts
 from app.models.queries import changes_row, first_batch_id, pieces
@@ -27,6 +26,7 @@ from app.models.runs import UNFINISHED, idempotency_keys, run_file_chunks
 from app.models.sessions import settle
 from app.models.spans import spans
 from app.models.turns import turns
+from app.models.waiting import TABLES as WITH_SPANS
 
 TURNS_AT_ONCE = 100
 
@@ -73,7 +73,7 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
             spans.c.prompt_id == prompt_id,
         )
         picked_spans = _ids(connection, of_turns.limit(left))
-        _delete_records_of(connection, scope.project_id, picked_spans)
+        _delete_what_names(connection, scope.project_id, picked_spans)
         left -= _delete(connection, spans, picked_spans)
         if left <= 0:
             break
@@ -83,15 +83,16 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
     return limit - left + len(emptied)
 
 
-def _delete_records_of(connection: Connection, project_id: int, span_ids: Sequence[int]) -> None:
-    """Delete the log records of spans, which are named by their rows' ids."""
-    s, c = spans.c, log_records.c
+def _delete_what_names(connection: Connection, project_id: int, span_ids: Sequence[int]) -> None:
+    """Delete the log records and scores of spans; `span_ids` are ids of rows."""
+    s = spans.c
     for some in pieces(span_ids):
-        of_span = exists().where(s.id.in_(some), s.trace_id == c.trace_id, s.span_id == c.span_id)
-        traces = select(s.trace_id).where(s.id.in_(some)).distinct()
-        trace_ids = list(connection.scalars(traces))
-        found = select(c.id).where(c.project_id == project_id, c.trace_id.in_(trace_ids), of_span)
-        _delete(connection, log_records, _ids(connection, found))
+        trace_ids = list(connection.scalars(select(s.trace_id).where(s.id.in_(some)).distinct()))
+        for table in WITH_SPANS:
+            c = table.c
+            of_span = exists().where(s.id.in_(some), s.trace_id == c.trace_id, s.span_id == c.span_id)
+            found = select(c.id).where(c.project_id == project_id, c.trace_id.in_(trace_ids), of_span)
+            _delete(connection, table, _ids(connection, found))
 
 
 # The columns that refer to rows of a table, and whose rows are removed with those.

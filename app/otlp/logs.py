@@ -1,4 +1,4 @@
-"""OTLP/HTTP log exports, JSON and protobuf, to the records that say what was said in a model call.
+"""OTLP/HTTP log exports, JSON and protobuf, to the records that say what was said in a model call, and how good it was.
 
 Content moves from spans to log records, each of which names the span that it belongs to. Other records are ignored.
 """
@@ -19,6 +19,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordMessage
 from app.errors import Invalid
 from app.otlp.decode import parsed
 from app.otlp.decode_protobuf import items
+from app.otlp.evaluations import EVALUATION, Evaluation, evaluation_of
 from app.otlp.names import PROMPT_ID
 from app.otlp.normalise.convention import Event
 from app.otlp.normalise.genai import DETAILS
@@ -62,13 +63,14 @@ _decode_export = msgspec.json.Decoder(LogsExport).decode
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """A record of content. `raw` is JSON in the form of a span event: a name and attributes, the body among them.
+    """A record of content, or an evaluation. `raw` is JSON in the form of a span event: name, attributes and body.
 
     `prompt_id` is the one that the record names, else that of the address; None where there is neither.
     """
 
     trace_id: bytes
     span_id: bytes
+    name: str
     prompt_id: int | None
     time_ns: int
     raw: bytes
@@ -76,7 +78,7 @@ class LogRecord:
 
 @dataclass(slots=True)
 class DecodedLogs:
-    """The records of content in a batch, the number of all its records, and why some were rejected."""
+    """The records of a batch that are kept, the number of all its records, and why some were rejected."""
 
     records: list[LogRecord] = field(default_factory=list)
     received: int = 0
@@ -152,7 +154,7 @@ def _fields_of_message(content: memoryview, elements: Elements) -> dict[str, Any
 
 
 def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
-    """The record if it is one of content and names its span; raises BadRecord for a malformed one."""
+    """The record if it is kept and names its span; raises BadRecord for a malformed one."""
     if not isinstance(fields, dict):
         raise BadRecord("it is no JSON object")
     trace_id, span_id = id_bytes(fields.get("traceId"), 16), id_bytes(fields.get("spanId"), 8)
@@ -165,7 +167,7 @@ def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
         raise BadRecord("attributes must be a list of {key, value} objects")
     named = attributes(listed)
     name = fields.get("eventName") or named.get("event.name")
-    if trace_id is None or span_id is None or not isinstance(name, str) or not is_content(name):
+    if trace_id is None or span_id is None or not isinstance(name, str) or not _is_kept(name):
         return None
     at = time_ns(fields.get("timeUnixNano")) or time_ns(fields.get("observedTimeUnixNano"))
     event = {"name": name, "timeUnixNano": str(at), "attributes": _with_body(listed, fields.get("body"))}
@@ -173,7 +175,11 @@ def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
         raw = orjson.dumps(event)
     except TypeError:  # beyond 254 levels
         raise BadRecord("it nests too deeply") from None
-    return LogRecord(trace_id, span_id, _named_prompt(named) or prompt_id, at, raw)
+    return LogRecord(trace_id, span_id, name, _named_prompt(named) or prompt_id, at, raw)
+
+
+def _is_kept(name: str) -> bool:
+    return name == EVALUATION or is_content(name)
 
 
 def is_content(name: str) -> bool:
@@ -194,6 +200,11 @@ def _with_body(listed: list[Any], body: Any) -> list[Any]:
     values = body.get("kvlistValue", {}).get("values") if isinstance(inner, dict) else None
     of_body = [pair for pair in values or () if isinstance(pair, dict) and str(pair.get("key")).startswith("gen_ai.")]
     return [*listed, *of_body, *([] if of_body else [{"key": "body", "value": body}])]
+
+
+def evaluation_in(record: LogRecord) -> Evaluation | None:
+    """The evaluation that a record reports; None for a record of content, and for one that reports nothing."""
+    return evaluation_of(attributes(orjson.loads(record.raw)["attributes"])) if record.name == EVALUATION else None
 
 
 def events_of(stored: Iterable[tuple[K, bytes]]) -> dict[K, list[Event]]:

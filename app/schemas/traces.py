@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import INCLUDE, Schema, fields, post_load, validate
 
-from app.models import run_log, spans
+from app.models import run_log, scores, spans
 from app.schemas.answer import (
     Answer,
     choice,
@@ -128,12 +128,26 @@ def _user_id(session: Any) -> str | None:
     return next((turn.user_id for turn in session.turns if turn.user_id), None)
 
 
+class ScoreTarget(Answer):
+    trace_id = text(get=lambda score: score.trace_id.hex())
+    span_id = text(get=lambda score: score.span_id.hex())
+
+
+class Score(Answer):
+    """An evaluation that telemetry brought (source `otlp`), of the span that is its target."""
+
+    told = fields_of(scores.ScoreRow, "name", "value", "label", "comment")
+    source = choice("otlp")
+    target = one(ScoreTarget, get=itself)
+
+
 class Session(Answer):
     session = fields_of(logs.Session, "id", "prompt_id", "conversation_id")
     user_id = text(allow_none=True, get=_user_id)
     started_at = time(allow_none=True, get=_started_at)
     last_activity_at = time(allow_none=True, get=_last_activity_at)
     turns = many(Turn)
+    scores = many(Score)
     usage = one(TokenUsage, get=lambda session: sum((turn.usage for turn in session.turns), types.Usage()))
 
 

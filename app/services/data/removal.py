@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from app.db import Database
 from app.encryption import NO_KEY
 from app.errors import Invalid, NotFound
-from app.models import audit_log, data_policies, log_records, organizations, removal, sessions
+from app.models import audit_log, data_policies, organizations, removal, sessions, waiting
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.base import earlier_now
 from app.models.data_policies import DataPolicy
@@ -119,7 +119,8 @@ def _steps_of_policy(project_id: int, policy: DataPolicy, now: datetime) -> Iter
     if policy.spans_days is not None:
         before = now - timedelta(policy.spans_days)
         yield partial(removal.remove_turns, scope=TurnScope(project_id, before=before))
-        yield partial(log_records.settle_waiting, project_id=project_id, before=before)
+        for named in waiting.TABLES:
+            yield partial(waiting.settle_waiting, table=named, project_id=project_id, before=before)
     for table, days in (
         ("runs", policy.runs_days),
         ("replays", policy.replays_days),
@@ -215,16 +216,15 @@ class DeletionService:
         log.warning("erasure_left_to_sweep", prompt_id=prompt_id, error=str(found.orig))
 
     def _empty_project(self, project_id: int) -> None:
-        self.remover.exhaust(partial(removal.remove_of, table="rejected_spans", project_id=project_id))
-        self.remover.exhaust(partial(removal.remove_of, table="log_records", project_id=project_id))
-        self.remover.exhaust(partial(removal.remove_of, table="api_keys", project_id=project_id))
+        for table in ("rejected_spans", "log_records", "scores", "api_keys"):
+            self.remover.exhaust(partial(removal.remove_of, table=table, project_id=project_id))
         with self.database.write() as connection:
             delete_rows(connection, data_policies.data_policies, project_id=project_id)
 
 
 def _steps_of_prompt(project_id: int, prompt_id: int) -> Iterator[Step]:
     yield partial(removal.remove_turns, scope=TurnScope(project_id, prompt_id=prompt_id))
-    yield partial(removal.remove_of, table="rejected_spans", project_id=project_id, prompt_id=prompt_id)
-    yield partial(removal.remove_of, table="log_records", project_id=project_id, prompt_id=prompt_id)
+    for table in ("rejected_spans", "log_records", "scores"):
+        yield partial(removal.remove_of, table=table, project_id=project_id, prompt_id=prompt_id)
     for table in OF_PROMPT:
         yield partial(removal.remove_of, table=table, prompt_id=prompt_id)

@@ -13,7 +13,7 @@ from app.db import Database
 from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
-from app.models import prompt_versions, spans
+from app.models import prompt_versions, scores, spans
 from app.models.queries import new_batch_id
 from app.models.spans import RejectedSpan
 from app.otlp.decode import Decoded, decode
@@ -27,6 +27,7 @@ from app.services.data.masking import MaskingRules
 from app.services.traces.form import BatchForm, Outcome, Receipt
 from app.services.traces.log_records import LogRecordService
 from app.services.traces.prompts import KnownPrompts
+from app.services.traces.scores import scores_in
 from app.services.traces.turns import Hashes, add_to_turns, parts_of
 from app.timestamps import Now
 
@@ -126,7 +127,7 @@ class IngestService:
         return kept, [too_large(span, self.span_bytes) for span in large]
 
     def _write(self, project_id: int, found: Sequence[Span]) -> int:
-        """Store the new spans with their turns and sessions; returns the number of new spans."""
+        """Store the new spans with their scores, turns and sessions; returns the number of new spans."""
         if not found:
             return 0
         ordered = sorted(found, key=lambda span: (span.trace_id, span.span_id))
@@ -137,9 +138,11 @@ class IngestService:
         ]
         hashes = self._hashes(ordered)
         parts = parts_of(ordered, hashes)
+        scored = scores_in(project_id, ordered)
 
         def work(connection: Connection) -> int:
             stored = spans.insert_new(connection, rows)
+            scores.insert_new(connection, scored)
             new_parts = parts
             if stored < len(rows):
                 keys = [(span.trace_id, span.span_id) for span in ordered]

@@ -1,25 +1,28 @@
-"""Stores log records that say what was said in a model call, for sessions to read beside their spans."""
+"""Stores log records that say what was said in a model call, and how good it was, for sessions to read with spans."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from hashlib import blake2b
 
 from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import Invalid, RepriseError, TooLarge
-from app.models import log_records
+from app.models import log_records, scores, waiting
 from app.models.queries import new_batch_id
-from app.otlp.logs import DecodedLogs, LogRecord, decode_logs
+from app.otlp.evaluations import EVALUATION
+from app.otlp.logs import DecodedLogs, LogRecord, decode_logs, evaluation_in
 from app.otlp.mask_texts import Budget
 from app.otlp.values import Body
 from app.services.data.masking import SPAN_BYTES_MAX, MaskingRules
 from app.services.data.removal import Remover
 from app.services.traces.form import BatchForm, Receipt
 from app.services.traces.prompts import KnownPrompts
+from app.services.traces.scores import score_row
 from app.timestamps import Now
 
 # A record whose span has not come by then is removed.
@@ -73,24 +76,30 @@ class LogRecordService:
         named = {record.prompt_id for record in records if record.prompt_id is not None}
         known = self.known_prompts.among(project_id, named)
         batch_id = new_batch_id(self.now())
-        rows = [_row(project_id, record, known, batch_id) for record in records]
+        content = [_row(project_id, record, known, batch_id) for record in records if record.name != EVALUATION]
+        scored = list(_scores(project_id, records, known, batch_id))
 
         def work(connection: Connection) -> int:
-            return log_records.insert_new(connection, rows)
+            return log_records.insert_new(connection, content) + scores.insert_new(connection, scored)
 
         return self.database.retrying(work)
 
     def sweep(self) -> None:
-        """Remove records whose span has not come; the clock calls it."""
-        before = self.now() - WAITS
-
-        def step(connection: Connection, *, limit: int) -> int:
-            return log_records.settle_waiting(connection, before=before, limit=limit)
-
-        self.remover.exhaust(step, until=self.remover.monotonic() + SWEEP_S)
+        """Remove what names a span that has not come; the clock calls it."""
+        before, until = self.now() - WAITS, self.remover.monotonic() + SWEEP_S
+        for table in waiting.TABLES:
+            self.remover.exhaust(partial(waiting.settle_waiting, table=table, before=before), until=until)
 
 
 def _row(project_id: int, record: LogRecord, known: Set[int], batch_id: int) -> log_records.NewRecord:
     digest = blake2b(record.raw, digest_size=16).digest()
     prompt_id = record.prompt_id if record.prompt_id in known else None
     return (project_id, record.trace_id, record.span_id, digest, prompt_id, record.time_ns, record.raw, batch_id)
+
+
+def _scores(project_id: int, records: Iterable[LogRecord], known: Set[int], batch_id: int) -> Iterator[scores.NewScore]:
+    for record in records:
+        if evaluation := evaluation_in(record):
+            prompt_id = record.prompt_id if record.prompt_id in known else None
+            key = (record.trace_id, record.span_id)
+            yield score_row(project_id, prompt_id, key, record.time_ns, evaluation, waiting_since=batch_id)

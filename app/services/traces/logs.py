@@ -19,8 +19,9 @@ from app import cursors
 from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import require
-from app.models import log_records, prompts, sessions, spans, turns
+from app.models import log_records, prompts, scores, sessions, spans, turns
 from app.models.run_log import RunEntry, RunFilter, nth_created_at, page_of_runs
+from app.models.scores import ScoreRow
 from app.models.sessions import SessionRange, SessionRow
 from app.models.spans import RejectedSpan, StoredSpan
 from app.models.turns import TurnRow
@@ -34,12 +35,13 @@ _SESSION_ID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session with its turns, in order."""
+    """A session with its turns, and the scores of its spans, both in order."""
 
     id: str
     prompt_id: int
     conversation_id: str | None
     turns: tuple[Turn, ...]
+    scores: tuple[ScoreRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,15 @@ class SessionService:
             trace_ids = [turn.trace_id for turn in found]
             stored = spans.spans_of(connection, project_id=project_id, prompt_id=row.prompt_id, trace_ids=trace_ids)
             logged = log_records.records_of(connection, project_id=project_id, trace_ids=trace_ids)
+            scored = scores.scores_of(connection, project_id=project_id, trace_ids=trace_ids)
         traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
         for span in stored:
             traces[span.trace_id].append(span)
         named = frozenset[str]().union(*(load(turn.facts).prompt_versions for turn in found))
         found_turns = build_session(traces.values(), named, events_of(logged))
-        return Session(session_id, row.prompt_id, row.conversation_id, found_turns)
+        known_spans = {(span.trace_id, span.span_id) for span in stored}
+        of_spans = tuple(score for score in scored if score.key in known_spans)
+        return Session(session_id, row.prompt_id, row.conversation_id, found_turns, of_spans)
 
 
 def session_key_of(session_id: str) -> bytes | None:

@@ -1,10 +1,13 @@
-"""A recorded turn as a conversation, and how its spans are nested."""
+"""A recorded turn as a conversation with its scores, and how its spans are nested."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from app.models.scores import ScoreRow
+from app.services.traces.logs import Session
 from app.sessions.types import ShownSpan, Step, Turn
 
 DEPTH_MAX = 4
@@ -19,7 +22,29 @@ class Aside:
     kind: str = "aside"
 
 
-def conversation(turn: Turn) -> list[tuple[Step | Aside, ShownSpan | None]]:
+Entries = list[tuple[Step | Aside, ShownSpan | None]]
+Scores = Mapping[int, list[ScoreRow]]
+
+
+def shown_turns(session: Session) -> list[tuple[Turn, Entries, Mapping[str, int], Scores]]:
+    """Each turn with its conversation, the depths of its spans, and its scores by their place."""
+    by_trace: dict[str, list[ScoreRow]] = defaultdict(list)
+    for score in session.scores:
+        by_trace[score.trace_id.hex()].append(score)
+    found = ((turn, conversation(turn)) for turn in session.turns)
+    return [(turn, said, depths(turn), _by_place(said, by_trace[turn.trace_id])) for turn, said in found]
+
+
+def _by_place(entries: Entries, scores: Iterable[ScoreRow]) -> Scores:
+    """The scores by the index of the last step that their span made; at -1 those of spans without a step."""
+    last = {shown.span_id: index for index, (shown, _) in enumerate(entries) if isinstance(shown, Step)}
+    found: dict[int, list[ScoreRow]] = defaultdict(list)
+    for score in scores:
+        found[last.get(score.span_id.hex(), -1)].append(score)
+    return found
+
+
+def conversation(turn: Turn) -> Entries:
     """The steps with their spans, and between them what the model wrote besides, in the order of the spans."""
     spans = {span.span_id: (index, span) for index, span in enumerate(turn.spans)}
     entries: list[tuple[int, int, Step | Aside, ShownSpan | None]] = [

@@ -16,7 +16,7 @@ from app.sessions.types import Usage
 from app.timestamps import iso
 from app.web.forms import checked_choice
 from app.web.page import PAGE_SIZE, Page, PromptPage, Reply, show
-from app.web.presenters.session import conversation, depths
+from app.web.presenters.session import shown_turns
 from app.web.visit import Visit
 
 TYPES = [("", "Runs and sessions"), ("run", "Runs"), ("otel", "OpenTelemetry sessions")]
@@ -92,7 +92,7 @@ class SessionView(PromptPage):
             head=self.head(visit, session.prompt_id),
             usage=sum((turn.usage for turn in session.turns), Usage()),
             started_ns=min((turn.start_ns for turn in session.turns), default=None),
-            turns=[(turn, conversation(turn), depths(turn)) for turn in session.turns],
+            turns=shown_turns(session),
         )
 
 

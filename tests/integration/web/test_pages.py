@@ -15,7 +15,7 @@ from app.services.traces.logs import SEARCH_S
 from app.web.assets import Assets
 from app.web.errors import POLICY
 from tests.integration.web.conftest import HTML, Browser
-from tests.support.exports import export, span
+from tests.support.exports import export, pairs_of, span
 from tests.support.world import World
 
 HOSTILE = "<script>alert('x')</script> & <b onmouseover=\"x\">{{ 7 * 7 }}</b>"
@@ -90,8 +90,10 @@ def test_what_traces_and_names_say_is_text(world: World, admin: Browser) -> None
         "gen_ai.tool.call.arguments": json.dumps({"a": HOSTILE}),
         "gen_ai.tool.call.result": HOSTILE,
     }
+    score = {"gen_ai.evaluation.name": HOSTILE, "gen_ai.evaluation.explanation": HOSTILE}
+    scored = {"name": "gen_ai.evaluation.result", "attributes": pairs_of(score)}
     sent = export(
-        span(chat, name=HOSTILE),
+        span(chat, name=HOSTILE, events=[scored]),
         span(tool, name=HOSTILE, spanId="aaaaaaaaaaaaaaaa"),
         span(name=HOSTILE, spanId="bbbbbbbbbbbbbbbb"),
     )

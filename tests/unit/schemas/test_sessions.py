@@ -59,6 +59,7 @@ def test_a_session_has_its_times_usage_and_turns() -> None:
         "userId": None,
         "startedAt": "2018-12-13T14:51:00.000Z",
         "lastActivityAt": "2018-12-13T14:51:01.000Z",
+        "scores": [],
         "usage": {"inputTokens": 3, "outputTokens": 0},
     }
     (shown,) = turn.pop("spans")

@@ -1,0 +1,68 @@
+"""Evaluations of model calls that instrumentations report, as events of spans or as log records of the same form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.otlp.names import text_of
+from app.otlp.protobuf import stored_fields
+from app.otlp.values import attributes, time_ns
+
+EVALUATION = "gen_ai.evaluation.result"
+_MARK = EVALUATION.encode()
+NAME_MAX = 255
+"""Characters kept of an evaluation's name, and of its label."""
+SPAN_MAX = 1000
+"""Events of a span that are read as evaluations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The name and at least one of the others are there. `value` is finite."""
+
+    name: str
+    value: float | None
+    label: str | None
+    comment: str | None
+
+
+def evaluation_of(named: Mapping[str, Any]) -> Evaluation | None:
+    """The evaluation of these attributes; None where they name none, or say nothing of it."""
+    name = text_of(named.get("gen_ai.evaluation.name"))[:NAME_MAX]
+    value = _number(named.get("gen_ai.evaluation.score.value"))
+    label = text_of(named.get("gen_ai.evaluation.score.label"))[:NAME_MAX] or None
+    comment = text_of(named.get("gen_ai.evaluation.explanation")) or None
+    if not name or (value, label, comment) == (None, None, None):
+        return None
+    return Evaluation(name, value, label, comment)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def evaluations_in(raw: bytes) -> Iterator[tuple[int, Evaluation]]:
+    """Yield the evaluations among the events of a valid span, with their times in Unix nanoseconds.
+
+    A span without the event's name in its bytes is not parsed.
+    """
+    if _MARK not in raw:
+        return
+    try:
+        listed = stored_fields(raw).get("events")
+    except ValueError:
+        return
+    events = listed if isinstance(listed, list) else []
+    found = [event for event in events if isinstance(event, dict) and event.get("name") == EVALUATION]
+    for event in found[:SPAN_MAX]:
+        if evaluation := evaluation_of(attributes(event.get("attributes"))):
+            yield time_ns(event.get("timeUnixNano")), evaluation

@@ -1,0 +1,37 @@
+"""The scores that telemetry brings: evaluations of spans, among their events or as log records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from app.models.scores import NewScore
+from app.models.spans import SpanKey
+from app.otlp.evaluations import Evaluation, evaluations_in
+from app.otlp.span import Span
+
+SOURCE = "otlp"
+
+
+def score_row(
+    project_id: int,
+    prompt_id: int | None,
+    key: SpanKey,
+    time_ns: int,
+    evaluation: Evaluation,
+    waiting_since: int | None = None,
+) -> NewScore:
+    """The row of an evaluation; one of the same span, name and time has the same digest."""
+    told_apart = b"".join((*key, time_ns.to_bytes(8), evaluation.name.encode()))
+    digest = blake2b(told_apart, digest_size=16, person=SOURCE.encode()).digest()
+    told = (evaluation.name, evaluation.value, evaluation.label, evaluation.comment)
+    return (project_id, digest, prompt_id, *key, time_ns, *told, SOURCE, waiting_since)
+
+
+def scores_in(project_id: int, spans: Iterable[Span]) -> list[NewScore]:
+    """The rows of the evaluations that spans have among their events."""
+    return [
+        score_row(project_id, span.prompt_id, (span.trace_id, span.span_id), time_ns, evaluation)
+        for span in spans
+        for time_ns, evaluation in evaluations_in(bytes(span.raw))
+    ]

@@ -1,0 +1,34 @@
+"""Scores stand beside the step that their span made."""
+
+from __future__ import annotations
+
+from app.models.scores import ScoreRow
+from app.services.traces.logs import Session
+from app.sessions.types import ShownSpan, Step, Turn
+from app.web.presenters.session import shown_turns
+
+TRACE, OTHER_TRACE = bytes(range(16)), bytes(range(1, 17))
+
+
+def span(number: int) -> ShownSpan:
+    return ShownSpan(bytes([number] * 8).hex(), None, "span", "chat", number, number + 1, None, {})
+
+
+def score(number: int, name: str, trace_id: bytes = TRACE) -> ScoreRow:
+    return ScoreRow(trace_id, bytes([number] * 8), name, 1.0, None, None, "otlp")
+
+
+def test_a_score_stands_at_the_last_step_of_its_span_or_at_its_turn() -> None:
+    spans = tuple(map(span, (1, 2, 3)))
+    steps = (
+        Step("tool_call", spans[0].span_id, source="messages"),
+        Step("answer", spans[0].span_id, text="Hello"),
+        Step("answer", spans[1].span_id, text="Good-bye"),
+    )
+    turns = (Turn(TRACE.hex(), 1, 4, "Hi", steps, spans=spans), Turn(OTHER_TRACE.hex(), 5, 6, "Hm", (), spans=spans))
+    scores = (score(1, "first"), score(2, "second"), score(3, "of no step"), score(1, "other", OTHER_TRACE))
+
+    shown = shown_turns(Session("s", 7, None, turns, scores))
+
+    names = [{place: [one.name for one in of_place] for place, of_place in places.items()} for *_, places in shown]
+    assert names == [{1: ["first"], 2: ["second"], -1: ["of no step"]}, {-1: ["other"]}]

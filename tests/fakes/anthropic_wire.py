@@ -41,7 +41,7 @@ def error(reply: Any, message: str) -> tuple[int, dict[str, Any]]:
 
 def _message(asked: Any, reply: Any) -> dict[str, Any]:
     return {
-        "id": "msg_1",
+        "id": f"msg_{asked.id}",
         "type": "message",
         "role": "assistant",
         "model": asked.model,
@@ -64,7 +64,7 @@ def _blocks(asked: Any, reply: Any) -> list[dict[str, Any]]:
     if text := asked.answer(reply):
         blocks.append({"type": "text", "text": text})
     for at, (name, arguments) in enumerate(reply.tool_calls):
-        blocks.append({"type": "tool_use", "id": f"toolu_{at}", "name": name, "input": arguments})
+        blocks.append({"type": "tool_use", "id": f"toolu_{asked.id}_{at}", "name": name, "input": arguments})
     return blocks
 
 

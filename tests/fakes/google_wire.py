@@ -48,7 +48,7 @@ def _response(asked: Any, reply: Any, parts: list[dict[str, Any]], *, last: bool
         "candidates": [candidate],
         "usageMetadata": usage,
         "modelVersion": asked.model,
-        "responseId": "response-1",
+        "responseId": f"response-{asked.id}",
     }
 
 

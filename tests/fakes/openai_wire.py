@@ -16,10 +16,12 @@ def body(asked: Any, reply: Any) -> dict[str, Any]:
     if reply.reasoning and asked.vendor != "OPENAI":
         message["reasoning_content"] = reply.reasoning
     if reply.tool_calls:
-        message["tool_calls"] = [_call(at, name, arguments) for at, (name, arguments) in enumerate(reply.tool_calls)]
+        message["tool_calls"] = [
+            _call(asked, at, name, arguments) for at, (name, arguments) in enumerate(reply.tool_calls)
+        ]
     choice = {"index": 0, "message": message, "finish_reason": _finish(asked, reply), "logprobs": None}
     return {
-        "id": "chatcmpl-1",
+        "id": f"chatcmpl-{asked.id}",
         "object": "chat.completion",
         "created": 1,
         "model": asked.model,
@@ -31,12 +33,12 @@ def body(asked: Any, reply: Any) -> dict[str, Any]:
 def events(asked: Any, reply: Any) -> Iterator[bytes]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     if reply.reasoning and asked.vendor != "OPENAI":
-        deltas += [{"reasoning_content": word} for word in _pieces(reply.reasoning)]
-    deltas += [{"content": word} for word in _pieces(asked.answer(reply) or "")]
+        deltas += [{"reasoning_content": word} for word in pieces(reply.reasoning)]
+    deltas += [{"content": word} for word in pieces(asked.answer(reply) or "")]
     if reply.refusal and asked.vendor != "DEEPSEEK":
-        deltas += [{"refusal": word} for word in _pieces(reply.refusal)]
+        deltas += [{"refusal": word} for word in pieces(reply.refusal)]
     for at, (name, arguments) in enumerate(reply.tool_calls):
-        call = _call(at, name, arguments)
+        call = _call(asked, at, name, arguments)
         text = call["function"]["arguments"]
         head = call | {"index": at, "function": {"name": name, "arguments": ""}}
         deltas.append({"tool_calls": [head]})
@@ -56,13 +58,13 @@ def error(reply: Any, message: str) -> tuple[int, dict[str, Any]]:
 
 
 def _event(asked: Any, choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> bytes:
-    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": asked.model}
+    chunk = {"id": f"chatcmpl-{asked.id}", "object": "chat.completion.chunk", "created": 1, "model": asked.model}
     return f"data: {json.dumps(chunk | {'choices': choices, 'usage': usage})}\n\n".encode()
 
 
-def _call(at: int, name: str, arguments: Any) -> dict[str, Any]:
+def _call(asked: Any, at: int, name: str, arguments: Any) -> dict[str, Any]:
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return {"id": f"call_{at}", "type": "function", "function": {"name": name, "arguments": text}}
+    return {"id": f"call_{asked.id}_{at}", "type": "function", "function": {"name": name, "arguments": text}}
 
 
 def _finish(asked: Any, reply: Any) -> str:
@@ -90,5 +92,6 @@ def _usage(asked: Any, reply: Any) -> dict[str, Any]:
     return usage | {"prompt_tokens_details": details}
 
 
-def _pieces(text: str) -> list[str]:
+def pieces(text: str) -> list[str]:
+    """Return the text in words, each with the space after it."""
     return [f"{word} " for word in text.split(" ")[:-1]] + text.split(" ")[-1:] if text else []

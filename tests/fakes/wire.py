@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.fakes import anthropic_wire, google_wire, openai_wire
+from tests.fakes import anthropic_wire, google_wire, openai_wire, responses_wire
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Asked:
-    """What matters of a request, whatever its format."""
+    """What matters of a request, whatever its format. `id` is a part of all ids in the answer, which are unique so."""
 
     vendor: str
     model: str
@@ -56,6 +57,8 @@ class Asked:
     prompt_tokens: int
     key: str
     wants_usage: bool
+    of_responses: bool = False
+    id: str = field(default_factory=lambda: secrets.token_hex(12))
 
     def answer(self, reply: Reply) -> str | None:
         """The answer's text; None where the reply is something else than text."""
@@ -78,11 +81,13 @@ def read(vendor: str, path: str, headers: dict[str, str], body: dict[str, Any]) 
         or headers.get("x-goog-api-key")
         or headers.get("authorization", "").removeprefix("Bearer "),
         wants_usage=(body.get("stream_options") or {}).get("include_usage", False),
+        of_responses=path.endswith("/responses"),
     )
 
 
 def _texts(vendor: str, body: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for message in body.get("contents" if vendor == "GOOGLE" else "messages", []):
+    given = body.get("contents" if vendor == "GOOGLE" else "messages") or body.get("input") or []
+    for message in [{"role": "user", "content": given}] if isinstance(given, str) else given:
         parts = message.get("parts") if vendor == "GOOGLE" else message.get("content")
         for part in [{"text": parts}] if isinstance(parts, str) else parts or []:
             if isinstance(part.get("text"), str):
@@ -107,4 +112,6 @@ def error(asked: Asked, reply: Reply) -> tuple[int, bytes]:
 
 
 def _format(asked: Asked) -> Any:
+    if asked.of_responses:
+        return responses_wire
     return {"ANTHROPIC": anthropic_wire, "GOOGLE": google_wire}.get(asked.vendor, openai_wire)

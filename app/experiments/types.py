@@ -10,6 +10,11 @@ CaseClass = Literal["stable_pass", "stable_fail", "flaky", "regressed", "improve
 SMALLEST_ALPHA = 1e-300
 
 
+def smallest_pass_rate(asked: float | None, *, has_baseline: bool) -> float | None:
+    """Return the pass rate that was asked for; without a baseline to compare with, it is 1 unless another was."""
+    return asked if has_baseline or asked is not None else 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Design:
     """The numbers that an experiment decides by, fixed before its first replay.
@@ -30,7 +35,7 @@ class Design:
     @property
     def pass_rate(self) -> float | None:
         """The smallest pass rate that is asked for, None if there is none."""
-        return self.min_pass_rate if self.has_baseline or self.min_pass_rate is not None else 1.0
+        return smallest_pass_rate(self.min_pass_rate, has_baseline=self.has_baseline)
 
     @property
     def alpha_each(self) -> float:

@@ -44,6 +44,6 @@ def text_of(value: Any) -> str:
 
 
 def version_hash(values: Mapping[str, Any]) -> str | None:
-    """What may be the hash of a version of the prompt, beside the attribute that is ours."""
+    """Return the value of `gen_ai.prompt.version` where it has the form of a version's hash."""
     value = values.get(GENAI_VERSION)
     return value if isinstance(value, str) and _HASH.fullmatch(value) else None

@@ -150,9 +150,9 @@ def _word(number: float) -> str:
 
 
 def message_value(content: bytes) -> Any:
-    """The bytes of an AnyValue message as `any_value` reads its JSON.
+    """Return the value of an AnyValue message as `any_value` returns that of its JSON.
 
-    Raises nothing for one of a span that was parsed, and whose elements were counted.
+    The message is of a span that was parsed before, and whose elements were counted, so that nothing is raised.
     """
     value = AnyValue.FromString(content)
     match value.WhichOneof("value"):

@@ -6,6 +6,7 @@ import gc
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -27,7 +28,7 @@ from app.redis_store.rate import RateLimiter
 from app.redis_store.slots import ModelSlots
 from app.services import wiring
 from app.services.runs.following import Follower
-from app.services.wiring import Backends
+from app.services.wiring import Backends, Services
 from app.shares import Quota
 from app.timestamps import Now, utc_now
 from config import logging
@@ -67,10 +68,6 @@ def bootstrap(
     backends = _backends(settings, now, database, redis, providers)
     services = wiring.build(backends)
     declared = actors.declare(backends.broker, services)
-    broker, owners = backends.broker, services.owners
-    replay_delivery = ReplayDelivery(
-        broker=broker, actor=declared.replay, owners=owners, sweeper=services.replay_sweeper
-    )
     limiter = partial(RateLimiter, backends.redis.quick, uncounted=backends.metrics)
     return Container(
         **{field.name: getattr(backends, field.name) for field in fields(backends)},
@@ -78,26 +75,33 @@ def bootstrap(
         page_limiter=limiter(settings.page_rate_limit),
         services=services,
         actors=declared,
-        batch_delivery=BatchDelivery(
-            broker=broker,
-            actor=declared.store_spans,
-            mailbox=backends.mailbox,
-            rules=services.masking,
-            owners=owners,
-            wait_s=settings.ingest_wait_s,
-        ),
-        run_delivery=RunDelivery(
-            broker=broker, actor=declared.run_prompt, runs=services.runs, owners=owners, wait_s=settings.run_wait_s
-        ),
+        **_deliveries(backends, services, declared),
         run_follower=Follower(
             client=backends.redis.waiting,
             masking=services.runs.masking,
             read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
             wait_s=settings.run_wait_s,
         ),
-        replay_delivery=replay_delivery,
-        experiment_delivery=ExperimentDelivery(replays=replay_delivery, advancer=services.experiment_advancer),
     )
+
+
+def _deliveries(backends: Backends, services: Services, declared: actors.Actors) -> dict[str, Any]:
+    """Return the fields of the container that send messages to workers."""
+    settings = backends.settings
+    sent: dict[str, Any] = {"broker": backends.broker, "owners": services.owners}
+    replays = ReplayDelivery(**sent, actor=declared.replay, sweeper=services.replay_sweeper)
+    return {
+        "batch_delivery": BatchDelivery(
+            **sent,
+            actor=declared.store_spans,
+            mailbox=backends.mailbox,
+            rules=services.masking,
+            wait_s=settings.ingest_wait_s,
+        ),
+        "run_delivery": RunDelivery(**sent, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s),
+        "replay_delivery": replays,
+        "experiment_delivery": ExperimentDelivery(replays=replays, advancer=services.experiment_advancer),
+    }
 
 
 def _backends(

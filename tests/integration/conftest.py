@@ -6,6 +6,7 @@ import pytest
 
 from app.container import Container
 from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.http_client import Client
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
 from tests.support.world import World, new_world, running_on, settings_for
@@ -49,6 +50,11 @@ def backend(
         ) as deployment,
     ):
         yield deployment
+
+
+@pytest.fixture
+def client(backend: EmbeddedServer | Deployment) -> Client:
+    return backend.client()
 
 
 @pytest.fixture(

@@ -14,7 +14,7 @@ from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound, require
 from app.experiments.statistics import default_most, default_repeats
-from app.experiments.types import Verdict
+from app.experiments.types import Verdict, smallest_pass_rate
 from app.models import experiment_replays, experiments
 from app.models.experiments import ExperimentRow, Status
 from app.models.prompts import PromptHead
@@ -191,7 +191,7 @@ def numbers_of(new: NewExperiment, *, has_baseline: bool) -> Numbers:
         repeats=Repeats(least, most),
         detect=new.detect,
         alpha=new.alpha,
-        min_pass_rate=1 if new.min_pass_rate is None and not has_baseline else new.min_pass_rate,
+        min_pass_rate=smallest_pass_rate(new.min_pass_rate, has_baseline=has_baseline),
         max_cost=new.max_cost,
         max_slowdown=new.max_slowdown,
         reuse=new.reuse,

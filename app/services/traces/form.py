@@ -29,7 +29,7 @@ class BatchForm:
         return ":".join(filter(None, parts))
 
     def more(self) -> list[dict[str, Any]]:
-        """What a message says of the form beside the encoding: nothing if workers of older releases know it all."""
+        """Return the form for a message; nothing where its encoding, which older workers read, is all of it."""
         return [] if self == BatchForm(self.encoding) else [asdict(self)]
 
 

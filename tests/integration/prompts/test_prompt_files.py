@@ -16,12 +16,6 @@ PLACEHOLDER = {"key": "shop", "values": [{"name": "no", "content": "a\nb", "isDe
 
 
 @pytest.fixture
-def client(backend: Any) -> Client:
-    made: Client = backend.client()
-    return made
-
-
-@pytest.fixture
 def prompt_id(client: Client) -> int:
     return created(client)
 

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.integration.replays.recording import tool
-from tests.integration.replays.test_replay_command import recorded_case
+from tests.integration.replays.test_replay_command import prompt_with_a_tool, recorded_case
 from tests.support.command_line import reprise
 from tests.support.http_client import Client
 
 
 @pytest.fixture
-def client(backend: Any) -> Client:
-    made: Client = backend.client()
-    return made
-
-
-@pytest.fixture
 def prompt_id(client: Client) -> int:
     """A prompt of five versions, the fourth of which calls a tool with another argument."""
-    body = {
-        "name": "Support",
-        "value": "Help.",
-        "languageModelName": "demo-agent",
-        "languageModelConfig": {"tools": [tool("find", "order")]},
-    }
-    created: int = client.post("/api/v1/prompts", body).json()["prompt"]["id"]
+    created = prompt_with_a_tool(client)
     for number, argument in ((1, "order"), (2, "order"), (3, "number"), (4, "number")):
         change = {"value": f"Help {number}.", "languageModelConfig": {"tools": [tool("find", argument)]}}
         assert client.patch(f"/api/v1/prompts/{created}", change).status == 200

@@ -19,13 +19,12 @@ ASKED = RecordedTurn("A-1", "It is on its way.", (RecordedCall("find", {"order":
 
 
 @pytest.fixture
-def client(backend: Any) -> Client:
-    made: Client = backend.client()
-    return made
-
-
-@pytest.fixture
 def prompt_id(client: Client) -> int:
+    return prompt_with_a_tool(client)
+
+
+def prompt_with_a_tool(client: Client) -> int:
+    """A prompt that finds orders, never committed; its id."""
     body = {
         "name": "Support",
         "value": "Help.",

@@ -58,6 +58,7 @@ setup(
             "import-linter>=2.9,<3",
             "jsonschema>=4.25,<5",
             "mypy>=2.3,<3",
+            "opentelemetry-sdk>=1.45,<2",
             "playwright>=1.60,<2",
             "pytest>=9,<10",
             "pytest-timeout>=2.4,<3",

@@ -1,0 +1,17 @@
+"""Sends what an agent does to Reprise: the spans of instrumentations, and what is recorded by hand.
+
+from reprise_client.instrumentation import conversation, instrument, tool, turn
+
+instrument(prompt=17)
+with conversation("c-1", user="u-1"), turn("Where is my order?") as this:
+    this.answer("It is on its way.")
+"""
+
+from __future__ import annotations
+
+from reprise_client.instrumentation.recording import RenderedPrompt, conversation, turn
+from reprise_client.instrumentation.setting_up import Instrumentation, instrument
+from reprise_client.instrumentation.spool import Limits
+from reprise_client.instrumentation.tools import ToolCall, tool
+
+__all__ = ["Instrumentation", "Limits", "RenderedPrompt", "ToolCall", "conversation", "instrument", "tool", "turn"]

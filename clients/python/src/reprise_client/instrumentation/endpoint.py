@@ -1,0 +1,108 @@
+"""Sends batches to the address of a prompt, and reads what Reprise answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+_AWAY = (408, 429, 502, 503, 504)
+_WORDS_MAX = 500
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Reprise has the batch. `rejected` of its spans are not stored, for the reason in `words`."""
+
+    rejected: int = 0
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Reprise will not take the batch, however often it is sent, for the reason in `words`."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class Away:
+    """Reprise can't take the batch now. `retry_after_s` is the time it asked for."""
+
+    words: str
+    retry_after_s: float | None = None
+    broken: bool = False
+    """An error of the server that may be due to this very batch."""
+
+
+Outcome = Stored | Refused | Away
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """The address of a prompt's spans and the key that may write to it."""
+
+    url: str
+    api_key: str
+    timeout_s: float = 10.0
+
+    def open(self) -> httpx.Client:
+        """Return a client that is to be used by one thread of one process."""
+        headers = {
+            "Authorization": f"Bearer {self.api_key}",
+            "Content-Type": "application/json",
+            "Content-Encoding": "gzip",
+        }
+        return httpx.Client(headers=headers, timeout=httpx.Timeout(self.timeout_s, connect=min(self.timeout_s, 5.0)))
+
+    def send(self, http: httpx.Client, body: bytes) -> Outcome:
+        """Send a compressed batch once."""
+        try:
+            response = http.post(self.url, content=body)
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            return Away(f"{type(error).__name__}: {error}")
+        return read_answer(response)
+
+
+def read_answer(response: httpx.Response) -> Outcome:
+    """Return what an answer means for the batch that was sent."""
+    status = response.status_code
+    if status in _AWAY:
+        return Away(_words(response), _seconds(response.headers.get("Retry-After")))
+    if status >= 500:
+        return Away(_words(response), broken=True)
+    if status >= 300:
+        return Refused(_words(response))
+    answer = _json(response)
+    if "partialSuccess" not in answer:
+        return Away("the answer is not that of Reprise")
+    partial = answer["partialSuccess"] if isinstance(answer["partialSuccess"], dict) else {}
+    return Stored(_count(partial.get("rejectedSpans")), _short(partial.get("errorMessage")))
+
+
+def _words(response: httpx.Response) -> str:
+    message = _json(response).get("message")
+    return f"{response.status_code}: {_short(message or response.text)}"
+
+
+def _json(response: httpx.Response) -> dict[str, Any]:
+    try:
+        found = response.json()
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _short(text: Any) -> str:
+    return " ".join(str(text or "").split())[:_WORDS_MAX]
+
+
+def _count(value: Any) -> int:
+    """Return a number of OTLP JSON, which is text."""
+    digits = str(value)[:19]
+    return int(digits) if digits.isdecimal() else 0
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    return float(retry_after) if retry_after and retry_after.isdecimal() and len(retry_after) < 6 else None

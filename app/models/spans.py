@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
-from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, delete, insert, select
+from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, delete, insert, select
 
 from app.models import queries
 from app.models.base import BigInt, MediumBlob, Timestamp, binary, exact, new_table
@@ -32,6 +33,8 @@ NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
 
 SpanKey = tuple[bytes, bytes]
 """Trace id and span id."""
+TurnKey = tuple[int, bytes]
+"""Prompt id and trace id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,36 @@ def stored_keys(
     for some in queries.pieces(sorted({trace_id for trace_id, _ in keys})):
         found.update((row[0], row[1]) for row in connection.execute(statement.where(c.trace_id.in_(some))))
     return found.intersection(keys)
+
+
+def rows_by_key(
+    connection: Connection, table: Table, *, project_id: int, keys: Collection[SpanKey]
+) -> dict[int, SpanKey]:
+    """Return the ids of the rows of `table`, spans or what names spans, that have one of the keys, each with its key.
+
+    The tables have an index that is all that is read.
+    """
+    c, wanted = table.c, set(keys)
+    found: dict[int, SpanKey] = {}
+    of_project = select(c.id, c.trace_id, c.span_id).where(c.project_id == project_id)
+    for some in queries.pieces(sorted({trace_id for trace_id, _ in keys})):
+        rows = connection.execute(of_project.where(c.trace_id.in_(some)))
+        found.update((id_, (trace_id, span_id)) for id_, trace_id, span_id in rows if (trace_id, span_id) in wanted)
+    return found
+
+
+def spans_by_key(
+    connection: Connection, *, project_id: int, keys: Collection[SpanKey]
+) -> dict[TurnKey, list[StoredSpan]]:
+    """Return the stored spans that have the keys, by their turns."""
+    c = spans.c
+    found: dict[TurnKey, list[StoredSpan]] = defaultdict(list)
+    columns = select(c.prompt_id, *queries.columns_of(StoredSpan, spans, raw=c.body))
+    for some in queries.pieces(list(rows_by_key(connection, spans, project_id=project_id, keys=keys))):
+        for prompt_id, *row in connection.execute(columns.where(c.id.in_(some))):
+            span = StoredSpan(*row)
+            found[prompt_id, span.trace_id].append(span)
+    return found
 
 
 def spans_of(

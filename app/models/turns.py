@@ -12,9 +12,7 @@ from sqlalchemy import Connection, Index, String, UniqueConstraint, func, select
 
 from app.models import queries
 from app.models.base import BigInt, MediumBlob, binary, new_table
-
-TurnKey = tuple[int, bytes]
-"""Prompt id and trace id."""
+from app.models.spans import TurnKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ def replace(connection: Connection, rows: Sequence[TurnRow]) -> None:
     queries.upsert(connection, "turns", COLUMNS, values, key=_KEY, update=dict.fromkeys(changed, "new"))
 
 
-def lock_existing(connection: Connection, *, keys: Sequence[TurnKey], batch_id: int) -> list[TurnRow]:
+def lock_existing(connection: Connection, *, keys: Sequence[TurnKey], batch_id: int = 0) -> list[TurnRow]:
     """Lock those of the turns `keys` that other batches have written, until the commit; returns them in key order."""
     c = turns.c
     found: list[TurnRow] = []

@@ -13,7 +13,7 @@ from app.otlp.names import PROMPT_VERSION, text_of, version_hash
 from app.otlp.normalise import Normalised
 from app.otlp.normalise.messages import first_user_text
 from app.otlp.span import Span
-from app.sessions.spans import view_of
+from app.sessions.spans import Records, StoredSpan, read_turn, view_of
 from app.sessions.types import Usage
 
 MAX_OPENING = 300
@@ -25,6 +25,8 @@ MAX_NAMES = 100
 
 Key = tuple[int, int, bytes]
 """Start, end and id of a span: the order in which "the first" of a turn is chosen."""
+Opening = tuple[Key, str]
+"""The text that a span opens its turn with."""
 
 
 class _SpanFacts(NamedTuple):
@@ -48,7 +50,7 @@ class TurnFacts:
     end_ns: int
     span_count: int
     conversation: tuple[Key, str] | None = None
-    opening: tuple[Key, str] | None = None
+    opening: Opening | None = None
     usage: Usage = Usage()
     models: frozenset[str] = frozenset()
     prompt_versions: frozenset[str] = frozenset()
@@ -76,6 +78,16 @@ class TurnFacts:
             errors=sum(span.failed for span in ordered),
             conversation_rank=rank,
         )
+
+
+def opening_of(spans: Iterable[StoredSpan], records: Records) -> Opening | None:
+    """The opening of some spans of a turn with what log records say of them."""
+    found: list[Opening] = []
+    for span in read_turn(spans, None, records):
+        if span.normal.is_chat and (text := first_user_text(span.normal.input_messages)) is not None:
+            key = (span.full.start_ns, span.full.end_ns, bytes.fromhex(span.span_id))
+            found.append((key, text[:MAX_OPENING]))
+    return min(found, default=None)
 
 
 def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
@@ -135,7 +147,7 @@ def _best_conversation(ordered: list[Span]) -> tuple[int, tuple[Key, str] | None
     return min(named, default=(0, None))
 
 
-def _first_opening(ordered: list[Span], read: list[_SpanFacts]) -> tuple[Key, str] | None:
+def _first_opening(ordered: list[Span], read: list[_SpanFacts]) -> Opening | None:
     for span, facts in zip(ordered, read, strict=True):
         if facts.is_chat and (text := first_user_text(Normalised(view_of(span)).input_messages)) is not None:
             return span_key(span), text[:MAX_OPENING]

@@ -26,6 +26,7 @@ from app.redis_store.batches import Mailbox
 from app.services.data.masking import MaskingRules
 from app.services.traces.form import BatchForm, Outcome, Receipt
 from app.services.traces.log_records import LogRecordService
+from app.services.traces.openings import OpeningService
 from app.services.traces.prompts import KnownPrompts
 from app.services.traces.scores import scores_in
 from app.services.traces.turns import Hashes, add_to_turns, parts_of
@@ -45,6 +46,7 @@ class IngestService:
     rules: MaskingRules
     known_prompts: KnownPrompts
     log_records: LogRecordService
+    openings: OpeningService
 
     def store_claimed(
         self, project_id: int, key: str, ticket: str, form: BatchForm, *, sealed: bool = False
@@ -111,6 +113,7 @@ class IngestService:
             kept, large = self._reject_large(kept)
             kept, rejected = self.rules.apply(project_id, kept, decoded.rejected + foreign + large)
             stored = self._write(project_id, kept)
+            self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept})
             self._keep_rejections(project_id, rejected)
         except RepriseError as error:
             return Receipt("unavailable", message=str(error)), b""

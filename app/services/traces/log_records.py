@@ -21,6 +21,7 @@ from app.otlp.values import Body
 from app.services.data.masking import SPAN_BYTES_MAX, MaskingRules
 from app.services.data.removal import Remover
 from app.services.traces.form import BatchForm, Receipt
+from app.services.traces.openings import OpeningService
 from app.services.traces.prompts import KnownPrompts
 from app.services.traces.scores import score_row
 from app.timestamps import Now
@@ -37,6 +38,7 @@ class LogRecordService:
     rules: MaskingRules
     known_prompts: KnownPrompts
     remover: Remover
+    openings: OpeningService
     record_bytes: int
 
     def store(self, project_id: int, body: Body, form: BatchForm) -> Receipt:
@@ -44,6 +46,8 @@ class LogRecordService:
         found = decode_logs(body, form.prompt_id, protobuf=form.protobuf, limit=self.record_bytes)
         try:
             stored = self._write(project_id, self._masked(project_id, found))
+            content = [record for record in found.records if record.name != EVALUATION]
+            self.openings.add(project_id, {(record.trace_id, record.span_id) for record in content})
         except (Invalid, TooLarge):
             raise
         except RepriseError as error:

@@ -13,9 +13,10 @@ from sqlalchemy import Connection
 
 from app.models import sessions, turns
 from app.models.sessions import SessionRow
+from app.models.spans import TurnKey
 from app.models.turns import TurnRow
 from app.otlp.span import Span
-from app.sessions.facts import TurnFacts, dump, load, merge
+from app.sessions.facts import Opening, TurnFacts, dump, load, merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,16 @@ def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: 
         fresh = list((by_key | merged).values())
     sessions.put(connection, _session_rows(project_id, fresh))
     sessions.settle(connection, session_keys=left)
+
+
+def add_openings(connection: Connection, openings: Mapping[TurnKey, Opening]) -> None:
+    """Give turns the openings that come before those they have; a turn that is not stored any more stays away."""
+    changed = []
+    for row in turns.lock_existing(connection, keys=list(openings)):
+        facts, opening = load(row.facts), openings[row.key]
+        if facts.opening is None or opening < facts.opening:
+            changed.append(replace(row, opening=opening[1], facts=dump(replace(facts, opening=opening))))
+    turns.replace(connection, changed)
 
 
 def _session_rows(project_id: int, fresh: Sequence[TurnPart]) -> list[SessionRow]:

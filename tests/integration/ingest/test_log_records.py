@@ -12,8 +12,10 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from sqlalchemy import text
 
+from app.errors import Unavailable
 from app.models.queries import new_batch_id
 from app.services.traces.log_records import WAITS
+from app.services.traces.openings import OpeningService
 from tests.support.exports import export, pairs_of, span, value_of
 from tests.support.protobuf import traces
 from tests.support.world import World, new_world
@@ -69,6 +71,74 @@ def test_a_record_fills_what_its_span_lacks_whichever_comes_first(world: World, 
 
     assert said(world, prompt_id) == ("How warm is it?", ["It is 18 degrees."])
     assert turn(world, prompt_id)["warnings"] == []
+
+
+def previews(world: World, prompt_id: int, **query: str) -> list[Any]:
+    entries = world.get(f"/api/v1/prompts/{prompt_id}/logs", params=query).json["entries"]
+    return [entry["preview"] for entry in entries]
+
+
+@pytest.mark.parametrize("first", ["span", "record"])
+@pytest.mark.parametrize("own_address", [True, False])
+def test_what_records_say_is_previewed_in_the_log_and_found_there(world: World, first: str, own_address: bool) -> None:
+    prompt_id, one = world.prompt(), chat()
+    if first == "span":
+        send(world, prompt_id, one)
+        assert previews(world, prompt_id) == [None]
+    world.log([record(one)], prompt_id if own_address else None)
+    if first == "record":
+        send(world, prompt_id, one)
+
+    assert previews(world, prompt_id) == ["How warm is it?"]
+    assert previews(world, prompt_id, search="HOW WARM") == ["How warm is it?"]
+    assert previews(world, prompt_id, search="How cold") == []
+
+
+@pytest.mark.parametrize("first", ["span", "record"])
+def test_the_earliest_question_of_a_turn_is_previewed_whether_its_span_or_a_record_says_it(
+    world: World, first: str
+) -> None:
+    prompt_id, early = world.prompt(), chat()
+    said = {"gen_ai.input.messages": json.dumps([{"role": "user", "content": "And tomorrow?"}])}
+    later = chat(**said) | {"traceId": early["traceId"], "startTimeUnixNano": "1544712660900000000"}
+    if first == "record":
+        world.log([record(early), record(later)], prompt_id)
+    assert world.send_to(prompt_id, traces(export(early, later))).content == b""
+    if first == "span":
+        assert previews(world, prompt_id) == ["And tomorrow?"]
+        world.log([record(early), record(later)], prompt_id)
+
+    assert previews(world, prompt_id) == ["How warm is it?"]
+
+
+def test_a_preview_that_was_not_written_before_its_process_died_is_when_the_batch_comes_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id, one = world.prompt(), chat()
+    send(world, prompt_id, one)
+    with monkeypatch.context() as dying:
+        dying.setattr(OpeningService, "add", unavailable)
+        assert world.log([record(one)], prompt_id).status_code == 503
+    assert previews(world, prompt_id) == [None]
+
+    world.log([record(one)], prompt_id)
+    assert previews(world, prompt_id) == ["How warm is it?"]
+
+
+def unavailable(*_: object) -> None:
+    raise Unavailable("The database is away.")
+
+
+def test_a_test_case_is_made_of_what_records_say(world: World) -> None:
+    prompt_id, one = world.prompt(), chat()
+    send(world, prompt_id, one)
+    world.log([record(one)], prompt_id)
+    (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    made = world.post(f"/api/v1/sessions/{entry['id']}/test-cases", json={})
+
+    (of_case,) = made.json["turns"]
+    assert (made.status_code, of_case["user"]) == (201, "How warm is it?")
+    assert [step["text"] for step in of_case["steps"]] == ["It is 18 degrees."]
 
 
 def test_messages_as_json_text_and_in_the_body_are_read_as_well(world: World) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-# Takes method, path with query, headers and body; returns the status and the body of the answer.
-Answer = Callable[[str, str, Mapping[str, str], Any], tuple[int, Any]]
+# Takes method, path with query, headers and body; returns the status, the body and, if there are any, headers.
+Answer = Callable[[str, str, Mapping[str, str], Any], tuple[int, Any] | tuple[int, Any, Mapping[str, str]]]
 
 
 @contextmanager
@@ -20,12 +20,17 @@ def serving(answer: Answer) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            status, content = answer(self.command, self.path, self.headers, json.loads(body) if body else None)
+            status, content, *headers = answer(
+                self.command, self.path, self.headers, json.loads(body) if body else None
+            )
             sent = b"" if content is None else json.dumps(content).encode()
             self.send_response(status)
+            for name, value in headers[0].items() if headers else ():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(sent)))
             self.end_headers()
-            self.wfile.write(sent)
+            with suppress(BrokenPipeError, ConnectionResetError):  # the caller did not wait for it
+                self.wfile.write(sent)
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from hashlib import blake2b
+
+from reprise_client.splits import position
 
 from app.errors import require
 from app.models.labels import Label, Labels
@@ -39,10 +40,3 @@ def chosen(label: Label, key: str | None) -> str:
     """Return the hash that the label gives to a key, the same one each time; a share that grows keeps its keys."""
     split = label.split
     return split.commit_hash if split and key and position(label.name, key) < split.share else label.commit_hash
-
-
-def position(name: str, key: str) -> float:
-    """Return the place of a key among all keys of the labels with this name, from 0 to below 1, evenly distributed."""
-    digest = blake2b(f"{name}\0{key}".encode(errors="surrogatepass"), digest_size=8).digest()
-    # The 53 bits that a float has: with more, the highest would be rounded to 1.
-    return (int.from_bytes(digest) >> 11) / 2**53

@@ -1,0 +1,106 @@
+"""Prompts as the server answers them, checked so far that rendering them can't fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reprise_client.errors import ConfigurationError, UnreachableError
+from reprise_client.splits import position
+
+InstructionFormat = Literal["XML", "RAW"]
+Fallback = str | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The JSON of a prompt, of which nothing can change what others see: `body` is parsed anew for each of them."""
+
+    body: str = field(repr=False)
+    prompt_id: int
+    name: str
+    value: str = field(repr=False)
+    instruction_format: InstructionFormat
+    definitions: Sequence[Mapping[str, Any]] = field(repr=False)
+    version: str | None
+
+    @classmethod
+    def parse(cls, body: str, prompt_id: int) -> Record:
+        """Return the record of this prompt; ValueError for a text that is not one."""
+        found = parse_object(body)
+        if found.get("id") != prompt_id:
+            raise ValueError("another prompt's id")
+        value, version, kind = found.get("value"), found.get("commitHash"), found.get("instructionFormat")
+        definitions = found.get("placeholderDefinitions", [])
+        if not isinstance(value, str) or not isinstance(version, str | None) or kind not in ("XML", "RAW"):
+            raise ValueError("no value, commitHash or instructionFormat")
+        if not isinstance(definitions, list) or not all(map(_is_definition, definitions)):
+            raise ValueError("placeholderDefinitions that can't be read")
+        return cls(body, prompt_id, str(found.get("name", "")), value, kind, definitions, version)
+
+    @classmethod
+    def of_fallback(cls, fallback: Fallback, prompt_id: int) -> Record:
+        """Return the record that a text, which is used as it is, or the JSON of a prompt stands for."""
+        raw = {"value": fallback, "instructionFormat": "RAW"} if isinstance(fallback, str) else dict(fallback)
+        try:
+            return cls.parse(json.dumps({"instructionFormat": "XML", **raw, "id": prompt_id}), prompt_id)
+        except (ValueError, TypeError, RecursionError) as problem:
+            raise ConfigurationError(f"fallback: neither a text nor the JSON of a prompt ({problem}).") from None
+
+    def json(self) -> dict[str, Any]:
+        return parse_object(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A version of a prompt, or the two that a label's split gives: `split` to the keys below `share`."""
+
+    record: Record
+    etag: str = ""
+    split: Record | None = None
+    share: float = 0.0
+
+    def record_for(self, label: str | None, split_key: str | None) -> Record:
+        if self.split is None or not label or not split_key:
+            return self.record
+        return self.split if position(label, split_key) < self.share else self.record
+
+    def with_hash(self, commit_hash: str) -> Record | None:
+        found = (record for record in (self.record, self.split) if record and record.version == commit_hash)
+        return next(found, None)
+
+
+def parse_object(text: str | bytes) -> dict[str, Any]:
+    """Return a JSON object; ValueError for other texts, however deep they nest."""
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError("too deep") from None
+    if not isinstance(found, dict):
+        raise ValueError("no object")
+    return found
+
+
+def parse_answer(body: bytes, url: str) -> dict[str, Any]:
+    """Return the JSON object of an answer; `UnreachableError` for what another server answers."""
+    try:
+        return parse_object(body)
+    except ValueError:
+        raise foreign(url) from None
+
+
+def foreign(url: str) -> UnreachableError:
+    return UnreachableError(f"{url} did not answer as Reprise does: is it the base URL of an instance?")
+
+
+def _is_definition(found: Any) -> bool:
+    if not isinstance(found, dict) or not isinstance(found.get("key"), str):
+        return False
+    values = found.get("values")
+    return isinstance(values, list) and all(map(_is_value, values))
+
+
+def _is_value(found: Any) -> bool:
+    return isinstance(found, dict) and isinstance(found.get("name"), str) and isinstance(found.get("content"), str)

@@ -1,0 +1,173 @@
+"""The connections to the server, for clients that wait and for those that don't; a failure is an `UnreachableError`."""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+
+from reprise_client.connection import Connection
+from reprise_client.errors import RepriseError, UnreachableError
+from reprise_client.reading import Get, Reply
+from reprise_client.runs import Follower, Request
+
+Verify = ssl.SSLContext | bool
+CONNECT_S = 5.0
+# The server sends a comment every 10 s of silence.
+SILENCE_MAX_S = 30.0
+ANSWER_MAX = 64_000_000
+_FAILURES = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, RuntimeError)
+
+
+def _options(connection: Connection, verify: Verify) -> dict[str, Any]:
+    # A caller that has a thread or a task for a request has a connection for it.
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+    return {"base_url": connection.base_url, "headers": connection.headers, "verify": verify, "limits": limits}
+
+
+def _timeout(answer_s: float) -> httpx.Timeout:
+    return httpx.Timeout(answer_s, connect=min(CONNECT_S, answer_s))
+
+
+def _unreachable(connection: Connection, problem: Exception) -> UnreachableError:
+    return UnreachableError(f"{connection.base_url}: {problem or type(problem).__name__}")
+
+
+class _Body:
+    """Collects an answer that has its bounds in bytes and in time."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self._content = bytearray()
+
+    def add(self, piece: bytes) -> None:
+        self._content += piece
+        if len(self._content) > ANSWER_MAX:
+            raise UnreachableError(f"An answer of more than {ANSWER_MAX} bytes is none of Reprise.")
+        if time.monotonic() > self._deadline:
+            raise UnreachableError("The answer took too long.")
+
+    def reply(self, response: httpx.Response) -> Reply:
+        return Reply(str(response.url), response.status_code, response.headers, bytes(self._content))
+
+
+def _head(response: httpx.Response) -> Reply:
+    return Reply(str(response.url), response.status_code, response.headers, b"")
+
+
+class Transport:
+    """Sends requests from any thread. It connects when it is first used, after a fork anew."""
+
+    def __init__(self, connection: Connection, verify: Verify) -> None:
+        self._connection, self._verify = connection, verify
+        self._client: httpx.Client | None = None
+        self._lock = threading.Lock()
+
+    def get(self, request: Get, timeout_s: float) -> Reply:
+        return self._send("GET", request.path, timeout_s, params=request.query, headers=request.headers)
+
+    def run(self, request: Request, **headers: str) -> Reply:
+        left_s = max(0.1, request.deadline - time.monotonic())
+        return self._send(
+            request.method, request.path, left_s, content=request.body, headers=request.headers(**headers)
+        )
+
+    @contextlib.contextmanager
+    def follow(self, request: Request, follower: Follower) -> Iterator[Iterator[bytes]]:
+        """Open the stream of a run's events; raise what is refused before it begins."""
+        content, timeout = request.body or None, _timeout(SILENCE_MAX_S)
+        with self._opened(
+            request.method, request.path, content=content, headers=follower.headers, timeout=timeout
+        ) as response:
+            if response.status_code != 200:
+                self._whole(response, SILENCE_MAX_S).checked()
+            follower.connected(_head(response))
+            yield response.iter_bytes()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+
+    def _send(self, method: str, path: str, timeout_s: float, **parts: Any) -> Reply:
+        with self._opened(method, path, timeout=_timeout(timeout_s), **parts) as response:
+            return self._whole(response, timeout_s)
+
+    def _whole(self, response: httpx.Response, timeout_s: float) -> Reply:
+        body = _Body(time.monotonic() + timeout_s)
+        for piece in response.iter_bytes():
+            body.add(piece)
+        return body.reply(response)
+
+    @contextlib.contextmanager
+    def _opened(self, method: str, path: str, **parts: Any) -> Iterator[httpx.Response]:
+        try:
+            with self._connected().stream(method, path, **parts) as response:
+                yield response
+        except RepriseError:
+            raise
+        except _FAILURES as problem:
+            raise _unreachable(self._connection, problem) from problem
+
+    def _connected(self) -> httpx.Client:
+        with self._lock:
+            if self._client is None:
+                self._client = httpx.Client(**_options(self._connection, self._verify))
+            return self._client
+
+
+class AsyncTransport:
+    """Sends requests from the tasks of one event loop."""
+
+    def __init__(self, connection: Connection, verify: Verify) -> None:
+        self._connection = connection
+        self._client = httpx.AsyncClient(**_options(connection, verify))
+
+    async def get(self, request: Get, timeout_s: float) -> Reply:
+        return await self._send("GET", request.path, timeout_s, params=request.query, headers=request.headers)
+
+    async def run(self, request: Request, **headers: str) -> Reply:
+        left_s = max(0.1, request.deadline - time.monotonic())
+        return await self._send(
+            request.method, request.path, left_s, content=request.body, headers=request.headers(**headers)
+        )
+
+    @contextlib.asynccontextmanager
+    async def follow(self, request: Request, follower: Follower) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open the stream of a run's events; raise what is refused before it begins."""
+        content, timeout = request.body or None, _timeout(SILENCE_MAX_S)
+        async with self._opened(
+            request.method, request.path, content=content, headers=follower.headers, timeout=timeout
+        ) as response:
+            if response.status_code != 200:
+                (await self._whole(response, SILENCE_MAX_S)).checked()
+            follower.connected(_head(response))
+            yield response.aiter_bytes()
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def _send(self, method: str, path: str, timeout_s: float, **parts: Any) -> Reply:
+        async with self._opened(method, path, timeout=_timeout(timeout_s), **parts) as response:
+            return await self._whole(response, timeout_s)
+
+    async def _whole(self, response: httpx.Response, timeout_s: float) -> Reply:
+        body = _Body(time.monotonic() + timeout_s)
+        async for piece in response.aiter_bytes():
+            body.add(piece)
+        return body.reply(response)
+
+    @contextlib.asynccontextmanager
+    async def _opened(self, method: str, path: str, **parts: Any) -> AsyncIterator[httpx.Response]:
+        try:
+            async with self._client.stream(method, path, **parts) as response:
+                yield response
+        except RepriseError:
+            raise
+        except _FAILURES as problem:
+            raise _unreachable(self._connection, problem) from problem

@@ -1,0 +1,147 @@
+"""Processes that are killed at any line, and several on one folder: no span is lost that was on disk."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from reprise_client.instrumentation.spool import spans_of
+
+from tests.clients.python.instrumentation.conftest import KEY, batches_in
+from tests.fakes.collector import Collector
+from tests.support.deployment import EmbeddedServer, environment
+from tests.support.http_client import Client
+from tests.support.waiting import wait_until
+
+SPANS_OF_TURN = 3  # the turn, the tool, the model call
+HERE = Path(__file__).parent
+Program = subprocess.Popen[str]
+Run = Callable[..., Program]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    """Starts a program of this folder, whose spans wait in `tmp_path`."""
+    started: list[Program] = []
+
+    def run(name: str, argument: str, url: str, key: str = KEY) -> Program:
+        settings = {"REPRISE_URL": url, "REPRISE_API_KEY": key, "XDG_STATE_HOME": str(tmp_path)}
+        env = environment(tmp_path, {**settings, "OTEL_BSP_SCHEDULE_DELAY": "20"})
+        command = [sys.executable, str(HERE / name), argument]
+        program = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        started.append(program)
+        return program
+
+    yield run
+    for program in started:
+        program.kill()
+        program.communicate()
+
+
+def numbers(collector: Collector, name: str) -> list[int]:
+    return [int(found.removeprefix(f"{name} ")) for found in collector.names if found.startswith(f"{name} ")]
+
+
+def spans_in(folder: Path) -> int:
+    """The spans that wait in a folder of spools."""
+    return sum(spans_of(batch.name) for batch in batches_in(folder))
+
+
+def end(program: Program) -> None:
+    program.communicate(timeout=60)
+    assert program.returncode == 0
+
+
+def test_a_killed_process_loses_nothing_that_was_on_disk(run: Run, collector: Collector, tmp_path: Path) -> None:
+    for number in range(5):
+        victim = run("busy.py", f"victim-{number}", collector.url)
+        wait_until(lambda name=f"victim-{number}": numbers(collector, name), "a span")  # type: ignore[misc]
+        collector.stop()
+        wait_until(lambda: len(batches_in(tmp_path)) > 3, "batches on disk")
+        victim.kill()
+        collector.start()
+    heir = run("busy.py", "heir", collector.url)
+
+    wait_until(lambda: numbers(collector, "heir"), "a span of the next process")
+    end(heir)
+
+    assert batches_in(tmp_path) == []
+    for name in (*(f"victim-{number}" for number in range(5)), "heir"):
+        found = numbers(collector, name)
+        assert sorted(set(found)) == list(range(max(found) + 1)), "a span is missing"
+
+
+def test_two_processes_share_a_folder(run: Run, collector: Collector, tmp_path: Path) -> None:
+    both = [run("busy.py", name, collector.url) for name in ("one", "two")]
+    for _ in range(3):
+        seen = len(collector.names)
+        wait_until(lambda: len(collector.names) > seen, "spans")  # noqa: B023
+        collector.stop()
+        wait_until(lambda: len(batches_in(tmp_path)) > 5, "batches on disk")
+        collector.start()
+    for program in both:
+        end(program)
+    last = run("busy.py", "last", collector.url)
+    wait_until(lambda: numbers(collector, "last"), "a span of the next process")
+    end(last)
+
+    assert batches_in(tmp_path) == []
+    for name in ("one", "two"):
+        found = numbers(collector, name)
+        assert sorted(set(found)) == list(range(max(found) + 1)), "a span is missing"
+
+
+def ask(agent: Program, question: str) -> None:
+    """Have the agent hold a turn."""
+    assert agent.stdin
+    assert agent.stdout
+    agent.stdin.write(question + "\n")
+    agent.stdin.flush()
+    assert agent.stdout.readline().strip() == question
+
+
+def session(client: Client, prompt_id: int) -> list[tuple[str, list[object]]]:
+    """The prompt's only session: what the user asked in each turn, and its steps."""
+    entries = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
+    shown = [client.get(f"/api/v1/sessions/{entry['id']}").json() for entry in entries]
+    assert [found["conversationId"] for found in shown] == ["c-1"] * len(shown[:1])
+    assert {found["userId"] for found in shown} <= {"u-1"}
+    return [(turn["user"], list(map(step, turn["steps"]))) for found in shown for turn in found["turns"]]
+
+
+def step(shown: dict[str, object]) -> object:
+    return shown["text"] if shown["kind"] == "answer" else (shown["name"], shown["arguments"], shown["result"])
+
+
+def turn_of(question: str) -> tuple[str, list[object]]:
+    call = ("get_order", {"order_id": question}, {"order_id": question, "state": "shipped"})
+    return question, [call, f"Order {question} is shipped."]
+
+
+def test_a_session_is_complete_though_the_server_and_the_agent_died_in_it(run: Run, tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path / "server") as server:
+        client = server.client()
+        prompt_id = client.post("/api/v1/prompts", {"name": "Shop", "value": "Help."}).json()["prompt"]["id"]
+        agent = run("agent.py", str(prompt_id), server.url, client.api_key)
+        ask(agent, "A-1")
+        wait_until(lambda: session(client, prompt_id) == [turn_of("A-1")], "the first turn")
+        server.process.kill()
+        ask(agent, "A-2")
+        wait_until(lambda: spans_in(tmp_path) == SPANS_OF_TURN, "the second turn on disk")
+        ask(agent, "A-3")
+        end(agent)
+        killed = run("agent.py", str(prompt_id), server.url, client.api_key)
+        ask(killed, "A-4")
+        wait_until(lambda: spans_in(tmp_path) == 3 * SPANS_OF_TURN, "three turns on disk")
+        killed.kill()
+
+        server.process.start()
+        last = run("agent.py", str(prompt_id), server.url, client.api_key)
+        ask(last, "A-5")
+        end(last)
+
+        assert batches_in(tmp_path / "reprise") == []
+        assert session(client, prompt_id) == [turn_of(f"A-{number}") for number in range(1, 6)]

@@ -99,6 +99,54 @@ def test_a_prompt_is_one_readable_file(folder: Folder) -> None:
     ]
 
 
+def test_a_text_becomes_a_new_prompt_and_its_file(client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "support.md"
+    file.write_text("You help customers of {{shop}}.\n")
+
+    done = reprise(client, tmp_path, "prompts", "create", str(file), "--name", "Support", "--model", "demo-agent")
+    assert (done.returncode, done.stderr) == (0, "")
+    prompt = client.get(f"/api/v1/prompts/{done.stdout.strip()}?productive=false").json()
+    assert (prompt["name"], prompt["value"]) == ("Support", "You help customers of {{shop}}.\n")
+    assert prompt["instructionFormat"] == "RAW"
+    assert reprise(client, tmp_path, "prompts", "diff", str(file)).returncode == 0
+
+    again = reprise(client, tmp_path, "prompts", "create", str(file), "--name", "Support")
+    assert (again.returncode, f"It is the file of prompt {prompt['id']} already." in again.stderr) == (2, True)
+
+
+def test_a_new_file_with_front_matter_keeps_its_comments(client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "support.md"
+    file.write_text("---\r\nmodel: demo-agent  # cheap\r\ninstructionFormat: RAW\r\n---\r\nHelp.\r\n", newline="")
+
+    done = reprise(client, tmp_path, "prompts", "create", str(file), "--name", "Support", "--commit", "First")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert b"model: demo-agent  # cheap\r\n" in file.read_bytes()
+    prompt = client.get(f"/api/v1/prompts/{done.stdout.strip()}").json()
+    assert (prompt["value"], prompt["instructionFormat"]) == ("Help.\r\n", "RAW")
+    assert reprise(client, tmp_path, "prompts", "push", str(file)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        ("Help.", (), "name the model with --model"),
+        ("Help.", ("--model", "no-such"), "model"),
+        ("---\nmodel: [", (), "line"),
+    ],
+)
+def test_a_file_that_can_make_no_prompt_stays_as_it_is(
+    client: Client, tmp_path: Path, content: str, options: tuple[str, ...], said: str
+) -> None:
+    file = tmp_path / "support.md"
+    file.write_text(content)
+
+    done = reprise(client, tmp_path, "prompts", "create", str(file), "--name", "Support", *options)
+
+    assert (done.returncode, done.stdout, file.read_text()) == (2, "", content)
+    assert said in done.stderr
+
+
 def test_the_same_draft_gives_the_same_bytes(folder: Folder, client: Client, tmp_path: Path) -> None:
     folder.prompts("pull")
     first = folder.file.read_bytes()

@@ -45,6 +45,18 @@ def recorded_case(client: Client, prompt_id: int, **body: Any) -> dict[str, Any]
     return case
 
 
+def test_the_newest_session_becomes_a_test_case(client: Client, prompt_id: int, tmp_path: Path) -> None:
+    empty = reprise(client, tmp_path, "test-cases", "add", "--prompt", str(prompt_id))
+    assert (empty.returncode, empty.stderr) == (2, f"Error: Prompt {prompt_id} has no session.\n")
+    known = recorded_case(client, prompt_id, name="Where is it?")
+
+    added = reprise(client, tmp_path, "test-cases", "add", "--prompt", str(prompt_id), "--name", "Again")
+
+    test_case_id, name = added.stdout.rstrip("\n").split("\t")
+    case = client.get(f"/api/v1/test-cases/{test_case_id}").json()
+    assert (name, case["name"], case["sessionId"]) == ("Again", "Again", known["sessionId"])
+
+
 def test_a_draft_that_holds_ends_with_0_and_one_that_breaks_a_step_with_1(
     client: Client, prompt_id: int, tmp_path: Path
 ) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 from msgspec.structs import replace
@@ -22,6 +23,46 @@ from reprise_client.prompt_files.file import BadFile, PromptFile, fingerprint
 
 class Refused(click.ClickException):
     """A command would overwrite changes; it exits with code 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """The arguments of `create`. `model` and `text_format` are those of a file that is the prompt's text alone."""
+
+    name: str
+    model: str | None
+    text_format: Literal["RAW", "XML"]
+    message: str | None
+
+
+def create(instance: Remote, file: Path, new: New) -> int:
+    """Make a prompt of the file, and a version if there is a message; return the prompt's id.
+
+    Raises `CouldNotRun` for a file that names a prompt.
+    """
+    content = _read_text(file)
+    if not files.has_front_matter(content):
+        content = files.format_file(_of_text(file, content, new))
+    own = _parsed(file, content)
+    if own.prompt is not None:
+        raise CouldNotRun(f"{file}: prompt: It is the file of prompt {own.prompt} already.")
+    body = files.to_overlay(own) | {"name": new.name, "fallbackModelName": own.fallback}
+    try:
+        answer = instance.post("/api/v1/prompts", body)["prompt"]
+    except CouldNotRun as error:
+        raise CouldNotRun(f"{file}: {files.in_names_of_the_file(error.message)}", error.status) from error
+    made: int = answer["id"]
+    current, etag = instance.draft(made)
+    write_file(file, files.with_base(files.with_prompt(content, made), fingerprint(from_answer(current))))
+    if new.message is not None:
+        _commit(instance, made, new.message, current, etag)
+    return made
+
+
+def _of_text(file: Path, content: str, new: New) -> PromptFile:
+    if new.model is None:
+        raise CouldNotRun(f"{file} has no front matter: name the model with --model.")
+    return PromptFile(model=new.model, instruction_format=new.text_format, text=content)
 
 
 def pull(instance: Remote, file: Path, prompt_id: int | None, *, force: bool) -> str:
@@ -72,13 +113,22 @@ def diff(instance: Remote, file: Path, prompt_id: int | None) -> str:
 
 def read_file(file: Path) -> tuple[str, PromptFile]:
     """Return a file's content and the prompt that it holds; `CouldNotRun` names the line of what is wrong."""
+    content = _read_text(file)
+    return content, _parsed(file, content)
+
+
+def _read_text(file: Path) -> str:
     try:
-        content = file.read_bytes().decode("utf-8")
-        return content, files.parse(content)
+        return file.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise CouldNotRun(f"{file}: The file is not UTF-8.") from error
     except OSError as error:
         raise CouldNotRun(f"{file}: {error.strerror}.") from error
+
+
+def _parsed(file: Path, content: str) -> PromptFile:
+    try:
+        return files.parse(content)
     except BadFile as error:
         raise CouldNotRun(f"{file}: {error}") from error
 

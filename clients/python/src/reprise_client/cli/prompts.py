@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -19,6 +20,37 @@ def prompts() -> None:
 
     Exit code 0: done. 1: refused, as changes would be lost; for `diff`, the two differ. 2: could not run.
     """
+
+
+@prompts.command()
+@file_argument
+@url_option
+@key_option
+@click.option("--name", required=True, help="The prompt's name.")
+@click.option("--model", help="The model's name, for a file without front matter.")
+@click.option(
+    "--format",
+    "text_format",
+    type=click.Choice(("RAW", "XML")),
+    default="RAW",
+    show_default=True,
+    help="What becomes of the text of such a file: RAW leaves it as it is, XML makes elements of its headings.",
+)
+@click.option("--commit", "message", help="Commit the draft, too, with this message.")
+def create(
+    file: Path,
+    url: str,
+    api_key: str,
+    name: str,
+    model: str | None,
+    text_format: Literal["RAW", "XML"],
+    message: str | None,
+) -> None:
+    """Make a new prompt of FILE, which may be its text alone, and print its id. FILE names the prompt from then on."""
+    from reprise_client.cli import prompt_sync, remote
+
+    instance = remote.connect(url, api_key)
+    click.echo(prompt_sync.create(instance, file, prompt_sync.New(name, model, text_format, message)))
 
 
 @prompts.command()

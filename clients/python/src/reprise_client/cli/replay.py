@@ -8,6 +8,7 @@ import sys
 import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 
@@ -104,6 +105,26 @@ folder = click.argument("folder", type=click.Path(file_okay=False, path_type=Pat
 @click.group("test-cases")
 def test_cases() -> None:
     """Test cases of a prompt as files."""
+
+
+@test_cases.command("add")
+@url_option
+@key_option
+@prompt_option
+@click.option("--session", "session_id", help="The session's id; the newest one of the prompt when left out.")
+@click.option("--name", help="The test case's name; the session's first question when left out.")
+def add_case(url: str, api_key: str, prompt_id: int, session_id: str | None, name: str | None) -> None:
+    """Make a session a test case and print its id and name."""
+    from reprise_client.cli import remote
+
+    instance = remote.connect(url, api_key)
+    if session_id is None:
+        listed = instance.get(f"/api/v1/prompts/{prompt_id}/logs", type="otel", limit=1)["entries"]
+        if not listed:
+            raise remote.CouldNotRun(f"Prompt {prompt_id} has no session.")
+        session_id = listed[0]["id"]
+    case = instance.post(f"/api/v1/sessions/{quote(session_id, safe='')}/test-cases", {"name": name} if name else {})
+    click.echo(f"{case['id']}\t{case['name']}")
 
 
 @test_cases.command("export")

@@ -118,6 +118,17 @@ def parse(content: str) -> PromptFile:
         raise BadFile(_located(str(error), parsed.lines)) from error
 
 
+def has_front_matter(content: str) -> bool:
+    return _OPENING.match(content) is not None
+
+
+def with_prompt(content: str, prompt_id: int) -> str:
+    """Return the content of a file that names no prompt with the prompt's id; every other byte stays."""
+    begin = _fences(content)[0]
+    line_end = "\r\n" if content[:begin].endswith("\r\n") else "\n"
+    return f"{content[:begin]}prompt: {prompt_id}{line_end}{content[begin:]}"
+
+
 def _fences(content: str) -> tuple[int, re.Match[str]]:
     """Return where the front matter begins, and the line that ends it."""
     if not (opening := _OPENING.match(content)):

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from reprise_client.markdown.xml import STEPS_MAX, TooLongError, to_xml
 from reprise_client.rendering import render
 
+from app.errors import Invalid
 from app.rendering.render import Placeholder, PlaceholderValue
 from app.rendering.render import render as render_on_server
+from app.rendering.render import to_xml as to_xml_on_server
+from tests.support import markdown
 
 DEFINITIONS: list[dict[str, Any]] = [
     {
@@ -60,3 +64,27 @@ def test_what_was_filled_in_and_what_was_not_is_as_the_server_says(text: str, se
     assert here.instruction == there.instruction
     assert list(here.resolved.items()) == list(there.resolved.items())
     assert (here.ignored, here.undefined) == (there.ignored, there.undefined_keys)
+
+
+@settings(max_examples=1_000)
+@given(markdown.texts)
+@example("- > - a\n  >\n  > -\n\n  # A")
+@example("# " + "[" * 25 + "a" + "](b)" * 25)
+@example("# ![a ![*b*](c)](d)")
+@example("[foo]: <a>\n'not a title\n\n# [foo]")
+def test_xml_is_what_the_server_makes(text: str) -> None:
+    assert to_xml(text) == to_xml_on_server(text)
+
+
+@pytest.mark.parametrize("text", ["\n" * (STEPS_MAX + 1), "> " * (STEPS_MAX + 1), "-\n" * (STEPS_MAX // 2 + 1)])
+def test_a_text_of_too_many_lines_and_blocks_is_refused_in_the_words_of_the_server(text: str) -> None:
+    with pytest.raises(TooLongError) as here:
+        to_xml(text)
+    with pytest.raises(Invalid) as there:
+        to_xml_on_server(text)
+    assert str(here.value) == str(there.value)
+
+
+def test_a_text_of_as_many_lines_and_blocks_as_are_allowed_is_converted() -> None:
+    text = "-\n" * (STEPS_MAX // 2 - 1) + "\\n"
+    assert to_xml(text) == to_xml_on_server(text)

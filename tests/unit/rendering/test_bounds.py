@@ -2,48 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from app.errors import Invalid
 from app.rendering.render import _MARKS_IN_ALL, STEPS_MAX, to_xml
+from tests.support.markdown import HOSTILE
 from tests.support.operations import calls_of
-
-# Each takes how often its part is there.
-HOSTILE: dict[str, Callable[[int], str]] = {
-    "one title of brackets": lambda n: "# " + "[" * n,
-    "titles of brackets": lambda n: ("# " + "[" * 298 + "\n") * n,
-    "titles of images": lambda n: ("# " + "![" * 20 + "\n") * n,
-    "titles of closed brackets": lambda n: "[a]: x\n\n" + ("# " + "[" * 20 + "a" + "]" * 20 + "\n") * n,
-    "titles of links": lambda n: ("# " + "[a](" * 20 + "\n") * n,
-    "titles of stars": lambda n: ("# " + "*_" * 20 + "\n") * n,
-    "titles of stars and letters": lambda n: ("# " + "*a_" * 13 + "\n") * n,
-    "titles of backticks": lambda n: ("# " + "` `` ``` " * 4 + "\n") * n,
-    "titles of entities": lambda n: ("# " + "&amp;" * 40 + "\n") * n,
-    "titles of comments": lambda n: ("# " + "<!--" * 40 + "\n") * n,
-    "titles of addresses": lambda n: ("# " + "<a:" * 40 + "\n") * n,
-    "titles of escapes": lambda n: ("# " + "\\[" * 20 + "\n") * n,
-    "short titles": lambda n: "# *\n" * n,
-    "quotes in a line": lambda n: "> " * n,
-    "lists in a line": lambda n: "- " * n,
-    "lines in a deep quote": lambda n: (">" * 30 + "\n") * n,
-    "lines in a deep list": lambda n: "- " * 30 + "a\n" + ("  " * 30 + "a\n") * n,
-    "a deep list and blank lines": lambda n: "- " * n + "a" + "\n" * n,
-    "dashes": lambda n: "-" * n + "x",
-    "spaced dashes": lambda n: "- " * n + "x",
-    "lines of dashes": lambda n: "-\n" * n,
-    "definitions": lambda n: "".join(f"[a{i:05}]: x\n" for i in range(n)),
-    "definitions and titles": lambda n: "".join(f"[a{i:05}]: x\n\n# [a{i:05}]\n\n" for i in range(n)),
-    "open definitions": lambda n: "[" * n,
-    "open tags": lambda n: "<a\n" * n,
-    "a tag of attributes": lambda n: "<a" + " b='c'" * n,
-    "open comments": lambda n: "<!--\n" * n,
-    "entities": lambda n: "&amp;" * n,
-    "fences": lambda n: "~~~\n```\n" * n,
-    "a long fence": lambda n: "`" * n,
-    "white space": lambda n: " \t" * n + "x",
-}
 
 
 def work(text: str, *, at_most: int = 0) -> int:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
+
+from reprise_client.markdown.xml import to_xml
 
 _PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]{1,64})\}\}")
 
@@ -54,11 +56,11 @@ def render(
     """Render a prompt's text.
 
     `instruction_format` is "XML" or "RAW", `definitions` are the API's `placeholderDefinitions` as they are in JSON,
-    and `selections` maps a placeholder's key to the name of one of its values.
+    and `selections` maps a placeholder's key to the name of one of its values. Raises `TooLongError` for XML of more
+    lines and blocks than the server converts.
     """
-    if instruction_format != "RAW":
-        raise NotImplementedError("Only prompts in the format RAW are rendered here as yet.")
-    return fill(text, [_definition(each) for each in definitions], selections)
+    filled = fill(text, [_definition(each) for each in definitions], selections)
+    return replace(filled, instruction=to_xml(filled.instruction)) if instruction_format == "XML" else filled
 
 
 def keys_in(text: str) -> list[str]:

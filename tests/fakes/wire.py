@@ -48,7 +48,11 @@ class Reply:
 
 @dataclass(frozen=True)
 class Asked:
-    """What matters of a request, whatever its format. `id` is a part of all ids in the answer, which are unique so."""
+    """What matters of a request, whatever its format.
+
+    `id` is a part of all ids in the answer, which are unique so. The answer of the Responses API repeats the
+    `instructions` and the `tools`.
+    """
 
     vendor: str
     model: str
@@ -58,6 +62,8 @@ class Asked:
     key: str
     wants_usage: bool
     of_responses: bool = False
+    instructions: str | None = None
+    tools: list[Any] = field(default_factory=list)
     id: str = field(default_factory=lambda: secrets.token_hex(12))
 
     def answer(self, reply: Reply) -> str | None:
@@ -82,6 +88,8 @@ def read(vendor: str, path: str, headers: dict[str, str], body: dict[str, Any]) 
         or headers.get("authorization", "").removeprefix("Bearer "),
         wants_usage=(body.get("stream_options") or {}).get("include_usage", False),
         of_responses=path.endswith("/responses"),
+        instructions=body.get("instructions"),
+        tools=body.get("tools") or [],
     )
 
 

@@ -163,16 +163,22 @@ def _read(stored: StoredSpan, memo: Memo | None, recorded: Sequence[Event]) -> T
 
 
 def _name_lone_arguments(spans: Iterable[TurnSpan]) -> None:
-    """A tool's only argument recorded without its name (LangChain hands it over so) gets that of the model's call."""
-    called_with: dict[tuple[str, str], dict[str, Any]] = {}
+    """A tool's only argument recorded without its name (LangChain hands it over so) gets that of the model's call.
+
+    The call has the span's id, or has none where messages are recorded without; a span without an id is of any call.
+    """
+    called_with: dict[tuple[str, str, str], dict[str, Any]] = {}
     for span in spans:
         for call in (call for message in span.outputs or () for call in message.calls):
             if isinstance(call.arguments, dict) and len(call.arguments) == 1:
                 (only,) = map(str, call.arguments.values())
-                called_with[call.id, only] = called_with[call.name, only] = call.arguments
+                key = ("id", call.id) if call.id else ("no id", call.name)
+                called_with[*key, only] = called_with["name", call.name, only] = call.arguments
         if span.tool and not isinstance(span.tool.arguments, dict | None):
-            named = called_with.get((span.tool.call_id or span.tool.name or "", str(span.tool.arguments)))
-            span.tool = replace(span.tool, arguments=span.tool.arguments if named is None else named)
+            call_id, name, only = span.tool.call_id, span.tool.name or "", str(span.tool.arguments)
+            keys = (("id", call_id), ("no id", name)) if call_id else (("name", name),)
+            named = filter(None, (called_with.get((*key, only)) for key in keys))
+            span.tool = replace(span.tool, arguments=next(named, span.tool.arguments))
 
 
 def _measure(span: TurnSpan, tree: Mapping[str, TurnSpan], depths: dict[str, int]) -> None:

@@ -326,6 +326,17 @@ def test_an_only_argument_is_named_by_the_call_that_it_is_of(recorded: str, call
     assert step.arguments == shown
 
 
+@pytest.mark.parametrize("name", ["t", "u"])
+def test_an_only_argument_is_named_by_a_call_of_its_tool_that_was_recorded_without_an_id(name: str) -> None:
+    part = {"type": "tool_call", "name": name, "arguments": {"city": "Paris"}}
+    asked = chat(1, [said("user", "?")], [{"role": "assistant", "parts": [part]}])
+    ran = tool(2, more={"gen_ai.tool.call.arguments": "Paris", "gen_ai.tool.call.id": "c1"})
+
+    step = next(step for step in turn_of(ran, asked).steps if step.source == "span")
+
+    assert step.arguments == ({"city": "Paris"} if name == "t" else "Paris")
+
+
 steps = st.lists(
     st.tuples(st.sampled_from(["chat", "tool", "other"]), st.integers(1, 4), st.integers(0, 9)), min_size=1, max_size=8
 )

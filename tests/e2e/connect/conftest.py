@@ -18,6 +18,8 @@ from tests.support.deployment import EmbeddedServer, environment
 from tests.support.http_client import Client
 
 PROGRAM_TIMEOUT_S = 60
+AGENT = "set -a && . ./agent.env && set +a\nnode agent.mjs"
+"""The last lines by which a page runs its agent."""
 TOOLS = [
     {"name": name, "parameters": {"type": "object", "properties": {key: {"type": "string"}}, "required": [key]}}
     for name, key in (("get_order", "order_id"), ("get_weather", "city"))
@@ -68,35 +70,71 @@ def prompt(server: EmbeddedServer) -> Prompt:
     return Prompt(client, client.post("/api/v1/prompts", new).json()["prompt"]["id"])
 
 
-@pytest.fixture
-def run_page(
-    require: Callable[[str | None], None], server: EmbeddedServer, upstream: Upstream, prompt: Prompt, tmp_path: Path
-) -> Callable[[str], subprocess.CompletedProcess[str]]:
-    """Does what a page says: its program beside `reprise.py` or `reprise.mjs`, its pins, its variables."""
+Run = Callable[[str], "subprocess.CompletedProcess[str]"]
 
-    def run(name: str) -> subprocess.CompletedProcess[str]:
-        page = DOCS / name
+
+@pytest.fixture
+def home_of(require: Callable[[str | None], None]) -> Callable[[str], Path]:
+    """Installs what a page pins, or ends the test where that can't be had."""
+
+    def find(name: str) -> Path:
         try:
-            home = installed(page)
+            return installed(DOCS / name)
         except NotInstalled as missing:
             require(str(missing))
             raise
-        for path in (*page.glob("main.*"), *DOCS.glob("reprise.*")):
+
+    return find
+
+
+@pytest.fixture
+def variables(server: EmbeddedServer, upstream: Upstream, prompt: Prompt, tmp_path: Path) -> dict[str, str]:
+    """The environment of a reader who served Reprise with `make run`."""
+    settings = {
+        "BASE_URL": server.url,
+        "API_KEY": server.client().api_key,
+        "PROMPT_ID": str(prompt.id),
+        "OPENAI_API_KEY": "sk-fake",
+        "OPENAI_BASE_URL": upstream.base_url("OPENAI"),
+        "ANTHROPIC_API_KEY": "sk-fake",
+        "ANTHROPIC_BASE_URL": upstream.base_url("ANTHROPIC"),
+        # Otherwise the SDK asks the clouds' addresses for the machine that it runs on.
+        "OTEL_NODE_RESOURCE_DETECTORS": "none",
+    }
+    return environment(tmp_path, settings)
+
+
+@pytest.fixture
+def run_page(home_of: Callable[[str], Path], variables: dict[str, str], tmp_path: Path) -> Run:
+    """Does what a page says: its program beside `reprise.py` or `reprise.mjs`, its pins, its variables."""
+
+    def run(name: str) -> subprocess.CompletedProcess[str]:
+        home = home_of(name)
+        for path in (*(DOCS / name).glob("main.*"), *DOCS.glob("reprise.*")):
             shutil.copy(path, tmp_path)
         command = [str(home / "bin" / "python"), "main.py"]
         if (home / "node_modules").exists():
             (tmp_path / "node_modules").symlink_to(home / "node_modules")
             command = ["node", "main.mjs"]
-        settings = {
-            "BASE_URL": server.url,
-            "API_KEY": server.client().api_key,
-            "PROMPT_ID": str(prompt.id),
-            "OPENAI_API_KEY": "sk-fake",
-            "OPENAI_BASE_URL": upstream.base_url("OPENAI"),
-        }
-        env = environment(tmp_path, settings)
-        return subprocess.run(
-            command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=PROGRAM_TIMEOUT_S, check=False
-        )
+        return _run(command, tmp_path, variables)
 
     return run
+
+
+@pytest.fixture
+def run_agent(home_of: Callable[[str], Path], variables: dict[str, str], tmp_path: Path) -> Run:
+    """Runs the agent of a page, which knows nothing of Reprise, with the variables of its `agent.env`."""
+
+    def run(name: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "node_modules").symlink_to(home_of(name) / "node_modules")
+        for path in DOCS.joinpath(name).glob("*.*"):
+            shutil.copy(path, tmp_path)
+        return _run(["bash", "-ec", AGENT], tmp_path, variables)
+
+    return run
+
+
+def _run(command: list[str], folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=PROGRAM_TIMEOUT_S, check=False
+    )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.deployment import ROOT
@@ -17,6 +21,8 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "repr
 INSTALL_TIMEOUT_S = 240
 # Few retries: where there is no network, ten pages would wait for it one after the other.
 PIP = ["-m", "pip", "--disable-pip-version-check", "--retries", "1"]
+# One installation serves these pages, each of which pins a part of it.
+TOGETHER = ("anthropic-js", "langgraph-js", "openai-agents-js", "openinference-js")
 NPM = ["npm", "install", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund"]
 NPM += ["--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
 
@@ -32,28 +38,43 @@ def pins(page: Path) -> Path:
 def installed(page: Path, cache: Path = CACHE) -> Path:
     """A folder in `cache` with `bin/python` or `node_modules` as `page` pins them. Raises NotInstalled."""
     wanted = pins(page)
-    digest = hashlib.sha256(wanted.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    home = cache / f"{page.name}-{digest}"
-    if not home.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        try:
-            _make(wanted, home)
-        except NotInstalled as missing:
-            raise NotInstalled(f"what docs/connect/{page.name} pins could not be installed ({missing})") from None
+    together = page.parent == DOCS and page.name in TOGETHER
+    content = pinned_together() if together else wanted.read_bytes()
+    digest = hashlib.sha256(content + sys.version.encode()).hexdigest()[:16]
+    home = cache / f"{'together' if together else page.name}-{digest}"
+    cache.mkdir(parents=True, exist_ok=True)
+    with _alone(home):
+        if not home.exists():
+            try:
+                _make(wanted.name, content, home)
+            except NotInstalled as missing:
+                raise NotInstalled(f"what docs/connect/{page.name} pins could not be installed ({missing})") from None
     return home
 
 
-def _make(wanted: Path, home: Path) -> None:
-    """Install aside and move it to its place, unless another test run was faster."""
-    install = _install_python if wanted.name == "requirements.txt" else _install_node
+def pinned_together() -> bytes:
+    """The package.json of all the pages `TOGETHER`, which pin the same versions of what they share."""
+    pages = [json.loads((DOCS / name / "package.json").read_text()) for name in TOGETHER]
+    dependencies = {name: version for page in pages for name, version in page["dependencies"].items()}
+    return json.dumps(pages[0] | {"dependencies": dependencies}).encode()
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """Lets one test process at a time install this, so that the others find it made."""
+    with home.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _make(name: str, content: bytes, home: Path) -> None:
+    """Install aside and move it to its place, so that it is whole or not there."""
+    install = _install_python if name == "requirements.txt" else _install_node
     with tempfile.TemporaryDirectory(dir=home.parent, prefix="making.") as aside:
-        made = Path(aside) / "made"
+        wanted, made = Path(aside) / name, Path(aside) / "made"
+        wanted.write_bytes(content)
         install(wanted, made)
-        try:
-            made.rename(home)
-        except OSError:
-            if not home.exists():
-                raise
+        made.rename(home)
 
 
 def _install_python(wanted: Path, home: Path) -> None:

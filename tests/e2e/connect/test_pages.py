@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.connect.sdks import DOCS
+from tests.e2e.connect.conftest import AGENT
+from tests.e2e.connect.sdks import DOCS, TOGETHER, pinned_together
 
 PAGES = sorted(path.parent for path in DOCS.glob("*/README.md"))
 BLOCK = re.compile(r"^```\w*\n(.*?)^```$", re.M | re.S)
-WITH_PROGRAM = [page for page in PAGES if list(page.glob("main.*"))]
+WITH_PROGRAM = [page for page in PAGES if list(page.glob("main.*")) or list(page.glob("agent.*"))]
+WITH_AGENT = [page for page in PAGES if (page / "agent.mjs").exists()]
 
 
 def blocks(page: Path) -> list[str]:
@@ -36,6 +38,21 @@ def test_every_package_is_pinned(page: Path) -> None:
     lines = [line for line in (page / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
     assert lines
     assert all(re.fullmatch(r"[\w\[\]-]+==[\w.]+", line) for line in lines)
+
+
+@pytest.mark.parametrize("page", WITH_AGENT, ids=lambda page: page.name)
+def test_a_page_runs_its_agent_as_the_tests_do(page: Path) -> None:
+    (run,) = [block for block in blocks(page) if "agent.mjs\n" in block and "cp -r" in block]
+    copied, *_, folder, variables, started = run.splitlines()
+    assert copied == f"cp -r docs/connect/{page.name} /tmp/my-agent && npm install --prefix /tmp/my-agent"
+    assert folder == "cd /tmp/my-agent"
+    assert f"{variables}\n{started}" == AGENT
+
+
+def test_the_pages_that_are_installed_together_pin_the_same_versions() -> None:
+    whole = json.loads(pinned_together())["dependencies"]
+    for name in TOGETHER:
+        assert json.loads((DOCS / name / "package.json").read_text())["dependencies"].items() <= whole.items()
 
 
 def test_the_index_links_to_every_page() -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.e2e.connect.conftest import Prompt
+from tests.e2e.connect.conftest import Prompt, Run
 from tests.e2e.connect.sdks import DOCS
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 
-RunPage = Callable[[str], "subprocess.CompletedProcess[str]"]
 PROGRAMS = sorted(path.parent.name for path in DOCS.glob("*/main.*"))
 REPLIES = (
     Reply(tool_calls=[("get_order", {"order_id": "1042"})]),
@@ -42,7 +39,7 @@ TURNS = [
 @pytest.mark.sdks
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_conversation_with_the_program_is_one_session(
-    run_page: RunPage, upstream: Upstream, prompt: Prompt, name: str
+    run_page: Run, upstream: Upstream, prompt: Prompt, name: str
 ) -> None:
     upstream.script(*REPLIES)
 
@@ -64,7 +61,7 @@ def test_a_conversation_with_the_program_is_one_session(
 
 
 @pytest.mark.sdks
-def test_the_model_is_given_the_prompt_as_it_is_rendered(run_page: RunPage, upstream: Upstream, prompt: Prompt) -> None:
+def test_the_model_is_given_the_prompt_as_it_is_rendered(run_page: Run, upstream: Upstream, prompt: Prompt) -> None:
     upstream.script(*REPLIES)
 
     run_page("python-opentelemetry")

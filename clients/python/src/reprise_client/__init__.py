@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ServerError,
         UnreachableError,
     )
+    from reprise_client.instrumentation import instrument as instrument
     from reprise_client.prompts import Prompt, Rendered
     from reprise_client.runs import File, Piece, RunResult
 
@@ -58,10 +59,12 @@ _MODULES = {
     "Rendered": "prompts",
     "Reprise": "client",
     "RunResult": "runs",
+    # Not in __all__, as it needs the packages of an extra.
+    "instrument": "instrumentation",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in __all__ and name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'errors')}"), name)

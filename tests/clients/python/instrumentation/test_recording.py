@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -257,6 +259,13 @@ def test_the_environment_says_where_to(
 
     assert instrumentation.flush()
     assert collector.requests[0][1]["Authorization"] == "Bearer rp_env"
+
+
+def test_it_says_which_packages_it_needs() -> None:
+    program = "import sys; sys.modules['opentelemetry'] = None; from reprise_client import instrument"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert "pip install 'reprise-client[instrument]'" in done.stderr
 
 
 def test_it_joins_the_provider_that_is_there(start: Instrument, collector: Collector) -> None:

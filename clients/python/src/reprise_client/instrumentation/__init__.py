@@ -9,9 +9,14 @@ with conversation("c-1", user="u-1"), turn("Where is my order?") as this:
 
 from __future__ import annotations
 
-from reprise_client.instrumentation.recording import RenderedPrompt, conversation, turn
-from reprise_client.instrumentation.setting_up import Instrumentation, instrument
-from reprise_client.instrumentation.spool import Limits
-from reprise_client.instrumentation.tools import ToolCall, tool
+try:
+    from reprise_client.instrumentation.recording import RenderedPrompt, conversation, turn
+    from reprise_client.instrumentation.setting_up import Instrumentation, instrument
+    from reprise_client.instrumentation.spool import Limits
+    from reprise_client.instrumentation.tools import ToolCall, tool
+except ModuleNotFoundError as missing:
+    if not str(missing.name).startswith("opentelemetry"):
+        raise
+    raise ImportError("Spans need OpenTelemetry: pip install 'reprise-client[instrument]'") from missing
 
 __all__ = ["Instrumentation", "Limits", "RenderedPrompt", "ToolCall", "conversation", "instrument", "tool", "turn"]

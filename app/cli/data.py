@@ -1,4 +1,4 @@
-"""`reprise keys`, `export`, `erase` and `data-policy`: the API keys and the data of a project."""
+"""`reprise keys`, `erase` and `data-policy`: the API keys and the data of a project."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from reprise_client.cli import terminal
 
 from app.cli import context
 
-KINDS = ("sessions", "runs", "test-cases")
 SCOPES = ("run", "read", "write", "ingest", "admin")
 
 
@@ -69,25 +68,6 @@ def revoke(key_id: int, project_id: int | None) -> None:
     built = context.container()
     built.services.keys.revoke(project_id=context.project_or_oldest(built, project_id), key_id=key_id)
     click.echo(f"Key {key_id} is revoked.")
-
-
-@click.command("export")
-@click.argument("kind", type=click.Choice(KINDS))
-@click.option("--prompt", "prompt_id", type=int, required=True, help="Prompt id.")
-@click.option("--since", type=click.DateTime(), help="Only what began then or later, UTC.")
-@click.option("--until", type=click.DateTime(), help="Only what began before, UTC.")
-@context.project_option
-def export(kind: str, prompt_id: int, since: datetime | None, until: datetime | None, project_id: int | None) -> None:
-    """Write a prompt's sessions, runs or test cases to standard output, newest first, one JSON object a line.
-
-    Each is as the API answers it.
-    """
-    from app.http.exports import line, records
-
-    built = context.container()
-    owner = {"project_id": context.project_or_oldest(built, project_id), "prompt_id": prompt_id}
-    for record in records(built.services.export, kind, **owner, since=_utc(since), until=_utc(until)):
-        click.echo(line(record), nl=False)
 
 
 def _utc(when: datetime | None) -> datetime | None:

@@ -1,4 +1,4 @@
-"""The commands that export, erase and set policies do so on the instance whose settings they are given."""
+"""The commands that erase and set policies do so on the instance whose settings they are given."""
 
 from __future__ import annotations
 
@@ -36,19 +36,6 @@ def reprise(*arguments: object, input_: str | None = None) -> Result:
     return CliRunner().invoke(with_extensions(), [str(argument) for argument in arguments], input=input_)
 
 
-@pytest.mark.parametrize("kind", ["sessions", "runs", "test-cases"])
-def test_an_export_is_json_lines(made: dict[str, Any], kind: str) -> None:
-    done = reprise("export", kind, "--prompt", made["prompt_id"])
-    assert done.exit_code == 0, done.output
-    [line] = done.stdout.splitlines()
-    assert json.loads(line)["promptId"] == made["prompt_id"]
-
-
-def test_an_unknown_prompt_is_an_error_in_one_line(made: dict[str, Any]) -> None:
-    done = reprise("export", "runs", "--prompt", 2**40)
-    assert (done.exit_code, done.output) == (1, "Error: There is no such prompt.\n")
-
-
 def test_nothing_is_erased_without_a_yes(mine: World, made: dict[str, Any]) -> None:
     assert reprise("erase", "prompt", made["prompt_id"], input_="n\n").exit_code == 1
     assert mine.get(f"/api/v1/prompts/{made['prompt_id']}").status_code == 200
@@ -64,7 +51,7 @@ def test_what_is_confirmed_is_erased(mine: World, made: dict[str, Any], what: st
 def test_a_project_is_erased_and_not_listed_any_more(mine: World, made: dict[str, Any]) -> None:
     assert reprise("erase", "project", mine.project_id, "--yes").exit_code == 0
     assert mine.count("runs") == mine.count("api_keys") == 0
-    assert "no project yet" in reprise("export", "runs", "--prompt", made["prompt_id"]).output
+    assert "no project yet" in reprise("keys", "list").output
 
 
 def test_a_policy_is_shown_as_it_is_set(made: dict[str, Any]) -> None:

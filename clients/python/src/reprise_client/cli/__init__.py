@@ -12,7 +12,9 @@ from reprise_client import __version__
 from reprise_client.cli.bisect import bisect
 from reprise_client.cli.calibrate import calibrate
 from reprise_client.cli.comment import comment
+from reprise_client.cli.exporting import export
 from reprise_client.cli.gate import gate
+from reprise_client.cli.importing import import_
 from reprise_client.cli.labels import labels
 from reprise_client.cli.prompts import prompts
 from reprise_client.cli.replay import replay, test_cases
@@ -39,7 +41,7 @@ def main() -> None:
     """
 
 
-for _command in (replay, gate, bisect, comment, calibrate, test_cases, prompts, labels):
+for _command in (replay, gate, bisect, comment, calibrate, test_cases, prompts, labels, import_, export):
     main.add_command(_command)
 
 

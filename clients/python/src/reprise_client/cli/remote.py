@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,7 @@ import httpx
 
 TRIES = 8
 RETRIED = (429, 503)
+REJECTED = (400, 413)
 PAUSE_S = 1.0
 PAUSE_MAX_S = 60.0
 
@@ -72,6 +73,29 @@ class Remote:
         response = self._request("PATCH", f"/api/v1/prompts/{prompt_id}", json=change, headers=headers)
         return _content(response), response.headers.get("ETag", "")
 
+    def ingest(self, path: str, content: bytes, headers: Mapping[str, str]) -> httpx.Response:
+        """Post what an instance stores once, however often it arrives.
+
+        The answer is that to a batch: taken, or with status 400 or 413 rejected as a whole.
+        """
+        response = self._request("POST", path, content=content, headers=headers, repeatable=True)
+        if response.status_code not in REJECTED:
+            _content(response)
+        return response
+
+    def download(self, path: str, **query: Any) -> Iterator[bytes]:
+        """Yield an answer in pieces as it arrives. Raises `CouldNotRun` if it is cut off."""
+        response = self._request("GET", path, params=query, stream=True)
+        try:
+            if not response.is_success:
+                response.read()
+                _content(response)
+            yield from response.iter_bytes()
+        except httpx.HTTPError as error:
+            raise CouldNotRun(f"{response.url}: the answer was cut off: {error}") from error
+        finally:
+            response.close()
+
     def pages(self, path: str, name: str) -> Iterator[Any]:
         """Yield every entry of the list `name`, page by page."""
         query: dict[str, Any] = {"limit": 100}
@@ -82,20 +106,23 @@ class Remote:
                 return
             query["cursor"] = page["nextCursor"]
 
-    def _request(self, method: str, path: str, **parts: Any) -> httpx.Response:
+    def _request(
+        self, method: str, path: str, *, repeatable: bool = False, stream: bool = False, **parts: Any
+    ) -> httpx.Response:
         for attempt in range(1, TRIES + 1):
             try:
-                response = self._client.request(method, path, **parts)
+                response = self._client.send(self._client.build_request(method, path, **parts), stream=stream)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 # A request that did not arrive, and one that has the same effect twice, may be sent again.
-                repeatable = method in ("GET", "PUT") or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-                if not repeatable or attempt == TRIES:
+                lost = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+                if not (repeatable or lost or method in ("GET", "PUT")) or attempt == TRIES:
                     raise CouldNotRun(f"{self._client.base_url}: {str(error) or type(error).__name__}") from error
                 retry_after = ""
             else:
                 if response.status_code not in RETRIED or attempt == TRIES:
                     return response
                 retry_after = response.headers.get("Retry-After", "")
+                response.close()
             pause_s = float(retry_after) if retry_after.isdigit() else PAUSE_S * attempt
             self._sleep(min(pause_s, PAUSE_MAX_S))
         raise AssertionError("unreachable")

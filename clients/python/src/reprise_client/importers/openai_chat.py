@@ -1,0 +1,112 @@
+"""OpenAI's files for fine-tuning: a conversation a line, `{"messages": […], "tools": […]}`.
+
+The files have no ids and no times. A conversation is identified by its content, so that one that stands in a file twice
+is one session; `weight` and `parallel_tool_calls` say how to train, and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from reprise_client.importers.spans import ImportedSpan, Unreadable, json_text, object_in, text, text_of
+
+# Turns are a millisecond apart, and the spans of a turn a microsecond, in the order of the messages.
+_TURN_NS = 1_000_000
+_SPAN_NS = 1_000
+_ANSWERS = ("tool", "function")
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Conversation:
+    name: str
+    tools: str | None
+    at_ns: int
+
+    def span(self, turn: int, place: int, name: str, attributes: Mapping[str, Any]) -> ImportedSpan:
+        at_ns = self.at_ns + turn * _TURN_NS + place * _SPAN_NS
+        shared = {"gen_ai.conversation.id": self.name}
+        return ImportedSpan(f"{self.name}/{turn}", str(place), None, name, at_ns, at_ns, {**shared, **attributes})
+
+
+def convert(record: Mapping[str, Any], at_ns: int) -> list[ImportedSpan]:
+    """Return the spans of a conversation: a trace for each turn, a span for each answer of the model and each tool."""
+    asked = object_in(record.get("input")) or record
+    messages = _messages(asked.get("messages"))
+    # A file of preferences has the preferred answer beside the messages.
+    messages += _messages(record.get("preferred_output", []))
+    if not any(message.get("role") == "assistant" for message in messages):
+        raise Unreadable("has no message of the role assistant")
+    tools = asked.get("tools") or asked.get("functions")
+    name = sha256(json_text([messages, tools]).encode("utf-8", "replace")).hexdigest()[:32]
+    conversation = _Conversation(name, text_of(tools), at_ns)
+    return [span for number, turn in enumerate(_turns(messages)) for span in _spans(conversation, number, turn)]
+
+
+def _messages(value: Any) -> list[Message]:
+    if not isinstance(value, list) or not all(isinstance(message, dict) for message in value):
+        raise Unreadable("has no list of messages")
+    return value
+
+
+def _turns(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    """Yield the messages of each turn: one begins with the first message of the user after an answer."""
+    begin, answered = 0, False
+    for place, message in enumerate(messages):
+        if message.get("role") == "user" and answered:
+            yield messages[begin:place]
+            begin, answered = place, False
+        answered = answered or message.get("role") == "assistant"
+    yield messages[begin:]
+
+
+def _spans(conversation: _Conversation, turn: int, messages: Sequence[Message]) -> Iterator[ImportedSpan]:
+    """Yield the turn's spans. The input of a model call is what was said since the call before it."""
+    calls: dict[str, Message] = {}
+    said = 0
+    for place, message in enumerate(messages):
+        if message.get("role") == "assistant":
+            yield conversation.span(turn, place, "chat", _chat(conversation, messages[said:place], message))
+            said = place
+            calls |= _calls(message)
+        elif message.get("role") in _ANSWERS:
+            call = calls.get(text(message.get("tool_call_id")) or text(message.get("name")) or "", {})
+            yield conversation.span(turn, place, "execute_tool", _tool(call, message))
+
+
+def _chat(conversation: _Conversation, before: Sequence[Message], answer: Message) -> dict[str, Any]:
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": json_text(before),
+        "gen_ai.output.messages": json_text([answer]),
+        "gen_ai.tool.definitions": conversation.tools,
+    }
+
+
+def _calls(message: Message) -> dict[str, Message]:
+    """Return the calls that a message asks for, by their ids; one of the older form by its name."""
+    listed = message.get("tool_calls")
+    calls = {text(call.get("id")) or "": call for call in listed or () if isinstance(call, dict)}
+    called = object_in(message.get("function_call"))
+    return calls | ({text(called.get("name")) or "": {"function": called}} if called else {})
+
+
+def _tool(call: Message, message: Message) -> dict[str, Any]:
+    function = object_in(call.get("function"))
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": text(function.get("name")) or text(message.get("name")),
+        "gen_ai.tool.call.id": text(message.get("tool_call_id")),
+        "gen_ai.tool.call.arguments": text_of(function.get("arguments")),
+        "gen_ai.tool.call.result": text_of(_joined(message.get("content"))),
+    }
+
+
+def _joined(content: Any) -> Any:
+    """Return the text of a list of text parts, and every other content as it is."""
+    if isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in content):
+        return "".join(text(part.get("text")) or "" for part in content)
+    return content

@@ -1,0 +1,199 @@
+"""Reads the records of a file one by one: JSON lines, one JSON list, or a JSON document with a list in it.
+
+The file is read as it is used, compressed with gzip or not. The most that is in memory is one record, or one document
+with its list, and neither is larger than `LARGEST`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, TypeAlias
+
+from reprise_client.importers.spans import Unreadable
+
+LARGEST = 64 * 1024 * 1024
+"""Bytes of a line and of a document, characters of a list's item."""
+_CHUNK = 1024 * 1024
+_GZIP = b"\x1f\x8b"
+# The lists in which APIs answer.
+_LISTS = ("data", "runs", "spans", "traces")
+_TOO_LARGE = f"is larger than {LARGEST // 1024 // 1024} MiB"
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+_BETWEEN = re.compile(r"[\s,]*")
+
+
+def _null(_constant: str) -> None:
+    """Return null for NaN and infinity, which JSON does not have."""
+
+
+_decode = json.JSONDecoder(parse_constant=_null).raw_decode
+Stream: TypeAlias = io.BufferedReader | gzip.GzipFile
+
+
+@dataclass(frozen=True)
+class Record:
+    """A JSON object of a file with its place, such as `line 7`. With a `problem` it could not be read."""
+
+    place: str
+    value: dict[str, Any]
+    problem: str = ""
+
+
+def read(file: io.BufferedReader) -> Iterator[Record]:
+    """Yield the records of a file, and the places where one could not be read."""
+    stream: Stream = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == _GZIP else file
+    try:
+        yield from _items(stream) if _begins_with_list(stream) else _lines(stream)
+    except (OSError, EOFError, zlib.error) as error:
+        yield _bad("the file", str(error))
+
+
+def _begins_with_list(stream: Stream) -> bool:
+    return stream.peek(len(_BLANK)).lstrip(_BLANK)[:1] == b"["
+
+
+def _lines(stream: Stream) -> Iterator[Record]:
+    """Yield the records of JSON lines, and those of a document that goes over several lines."""
+    start = _first_line(stream)
+    if _is_cut(start):
+        start += stream.read(max(0, LARGEST - len(start)))
+        document = _parsed("the document", start)
+        if not document.problem:
+            yield from _unpacked(document)
+            return
+    yield from _read_lines(_split(stream, start))
+
+
+def _first_line(stream: Stream) -> bytes:
+    """Return the first line that says something, with the blank ones before it."""
+    start = b""
+    while len(start) <= LARGEST and (line := stream.readline(LARGEST + 1)):
+        start += line
+        if line.strip(_BLANK):
+            break
+    return start
+
+
+def _is_cut(line: bytes) -> bool:
+    """Return whether an object begins in a line that does not end there."""
+    line = line.strip(_BLANK)
+    return line.startswith(b"{") and not line.endswith(b"}")
+
+
+def _split(stream: Stream, start: bytes) -> Iterator[bytes]:
+    """Yield the lines of `start` and of what follows it; of one that is too large, enough to tell."""
+    *lines, last = start.split(b"\n")
+    yield from lines
+    while line := last + stream.readline(LARGEST + 1):
+        yield line
+        while len(line) > LARGEST and not line.endswith(b"\n"):
+            line = stream.readline(LARGEST + 1)
+        last = b""
+
+
+def _read_lines(lines: Iterator[bytes]) -> Iterator[Record]:
+    for number, line in enumerate(lines, 1):
+        place = f"line {number}"
+        if len(line) > LARGEST:
+            yield _bad(place, _TOO_LARGE)
+        elif line.strip(_BLANK):
+            yield from _unpacked(_parsed(place, line))
+
+
+def _parsed(place: str, content: bytes) -> Record:
+    try:
+        return _checked(place, json.loads(content.lstrip(_BLANK), parse_constant=_null))
+    except (RecursionError, ValueError) as error:
+        return _bad(place, _reason(error))
+
+
+def _checked(place: str, value: Any) -> Record:
+    return Record(place, value) if isinstance(value, dict) else _bad(place, "is no JSON object")
+
+
+def _unpacked(record: Record) -> Iterator[Record]:
+    """Yield the objects of the list that an answer of an API holds, and every other record as it is."""
+    for name in _LISTS:
+        found = record.value.get(name)
+        if isinstance(found, list):
+            yield from (_checked(f"{record.place}, {name}[{place}]", item) for place, item in enumerate(found))
+            return
+    yield record
+
+
+def _items(stream: Stream) -> Iterator[Record]:
+    """Yield the items of a list. Behind one that is no JSON nothing can be found, so that it ends the list."""
+    window = _Window(io.TextIOWrapper(stream, "utf-8-sig", errors="replace"))
+    window.begin()
+    for number in count(1):
+        place = f"item {number}"
+        try:
+            if window.ends():
+                return
+            value = window.take()
+        except (RecursionError, ValueError) as error:
+            yield _bad(place, _reason(error))
+            return
+        yield from _unpacked(_checked(place, value))
+
+
+@dataclass
+class _Window:
+    """The part of a list that has been read and not been used: `text` from `at` on."""
+
+    reader: io.TextIOWrapper
+    text: str = ""
+    at: int = 0
+
+    def begin(self) -> None:
+        while "[" not in self.text:
+            self.text += self.reader.read(_CHUNK)
+        self.at = self.text.index("[") + 1
+
+    def ends(self) -> bool:
+        """Go on to the next item; return whether there is none."""
+        while True:
+            self.at += len(_BETWEEN.match(self.text, self.at)[0])  # type: ignore[index]  # it matches the empty text
+            if self.at < len(self.text) or not self._read():
+                return self.text.startswith("]", self.at)
+
+    def take(self) -> Any:
+        """Return the item. Each attempt reads as much as is there already, so that all together cost twice the last."""
+        while True:
+            try:
+                value, self.at = _decode(self.text, self.at)
+            except (RecursionError, ValueError):
+                if not self._read():
+                    raise
+            else:
+                return value
+
+    def _read(self) -> bool:
+        """Read on behind what is not used; return whether there was more."""
+        unused = self.text[self.at :]
+        if len(unused) > LARGEST:
+            raise Unreadable(_TOO_LARGE)
+        more = self.reader.read(max(_CHUNK, len(unused)))
+        self.text, self.at = unused + more, 0
+        return bool(more)
+
+
+def _bad(place: str, problem: str) -> Record:
+    return Record(place, {}, problem)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, Unreadable):
+        return str(error)
+    if isinstance(error, RecursionError):
+        return "is nested too deeply"
+    if isinstance(error, json.JSONDecodeError):
+        return f"is no JSON: {error.msg} at character {error.pos + 1}"
+    return f"is no JSON: {error}"

@@ -1,0 +1,127 @@
+"""Sends imported spans in batches to the address of a prompt, and counts what became of them."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from reprise_client.importers import Convert
+from reprise_client.importers.records import Record
+from reprise_client.importers.spans import ImportedSpan, Unreadable, to_otlp
+
+BATCH_BYTES = 4 * 1024 * 1024
+BATCH_SPANS = 500
+# A record without a time is a microsecond later than the one before it.
+_RECORD_NS = 1_000
+_HEAD = b'{"resourceSpans":[{"scopeSpans":[{"scope":{"name":"reprise-import"},"spans":['
+_TAIL = b"]}]}]}"
+_HEADERS = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+
+
+class Answer(Protocol):
+    @property
+    def status_code(self) -> int: ...
+    def json(self) -> Any: ...
+
+
+Send = Callable[[bytes, "dict[str, str]"], Answer]
+"""Posts a body with headers, as often as it takes; it answers with 200, 400 or 413, and raises for all else."""
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """A span as it is sent, with hashes of its trace and of its conversation's name, if it has one."""
+
+    body: bytes
+    trace: int
+    conversation: int | None
+
+    @classmethod
+    def of(cls, span: ImportedSpan, scope: str) -> _Encoded:
+        name = span.conversation
+        return cls(to_otlp(span, scope), hash(span.trace_id), None if name is None else hash(name))
+
+
+@dataclass
+class Import:
+    """An import under way. It keeps a hash of each trace and conversation, some 200 bytes, to count the sessions."""
+
+    convert: Convert
+    scope: str
+    send: Send
+    report: Report
+    strict: bool = False
+    spans: int = 0
+    rejected: int = 0
+    unread: int = 0
+    _sessions: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def sessions(self) -> int:
+        """How many conversations the spans that were taken name, with the traces that name none."""
+        return len(set(self._sessions.values()))
+
+    def run(self, records: Iterable[Record], at_ns: int) -> None:
+        """Send all that the records hold. With `strict`, stop behind the first that can't be read or is rejected."""
+        for batch in _batches(self._encoded(records, at_ns)):
+            self._post(batch)
+            if self.failed and self.strict:
+                return
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.unread or self.rejected)
+
+    def _encoded(self, records: Iterable[Record], at_ns: int) -> Iterator[_Encoded]:
+        for number, record in enumerate(records):
+            try:
+                yield from self._spans_of(record, at_ns + number * _RECORD_NS)
+            except Unreadable as error:
+                self.unread += 1
+                self.report(f"{record.place}: {error}")
+                if self.strict:
+                    return
+
+    def _spans_of(self, record: Record, at_ns: int) -> list[_Encoded]:
+        """Return the record's spans, all or none."""
+        if record.problem:
+            raise Unreadable(record.problem)
+        return [_Encoded.of(span, self.scope) for span in self.convert(record.value, at_ns)]
+
+    def _count(self, spans: list[_Encoded]) -> None:
+        for span in spans:
+            if span.conversation is None:
+                self._sessions.setdefault(span.trace, span.trace)
+            else:
+                self._sessions[span.trace] = span.conversation
+
+    def _post(self, spans: list[_Encoded]) -> None:
+        answer = self.send(gzip.compress(_HEAD + b",".join(span.body for span in spans) + _TAIL, mtime=0), _HEADERS)
+        content = answer.json()
+        if answer.status_code == 200:
+            partial = content["partialSuccess"]
+            rejected, message = int(partial.get("rejectedSpans") or 0), partial.get("errorMessage")
+            self._count(spans)
+        else:
+            rejected, message = len(spans), content.get("message")
+        self.spans += len(spans) - rejected
+        self.rejected += rejected
+        if message:
+            self.report(message)
+
+
+def _batches(spans: Iterator[_Encoded]) -> Iterator[list[_Encoded]]:
+    """Yield lists of at most `BATCH_SPANS` spans and `BATCH_BYTES`; a larger span is alone."""
+    batch: list[_Encoded] = []
+    size = 0
+    for span in spans:
+        if batch and (len(batch) == BATCH_SPANS or size + len(span.body) > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(span)
+        size += len(span.body)
+    if batch:
+        yield batch

@@ -1,0 +1,121 @@
+"""A span as converters make it, and its OTLP JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+_INT64 = 2**63
+_ERROR = 2
+
+
+class Unreadable(ValueError):
+    """A record that no span can be made of; its text is the reason."""
+
+
+@dataclass(frozen=True)
+class ImportedSpan:
+    """A span with the ids of the tool that recorded it. Times are Unix nanoseconds.
+
+    Attributes that are None are left out. `error` is the message of a span that failed, None for one that did not.
+    """
+
+    trace_id: str
+    span_id: str
+    parent_id: str | None
+    name: str
+    start_ns: int
+    end_ns: int
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+    @property
+    def conversation(self) -> str | None:
+        """The name of its conversation, where the span has it."""
+        found = self.attributes.get("gen_ai.conversation.id") or self.attributes.get("session.id")
+        return str(found) if found else None
+
+
+def to_otlp(span: ImportedSpan, scope: str) -> bytes:
+    """Return the span as OTLP JSON, UTF-8.
+
+    Its ids are hashes of its own ids and of `scope`: the same in every import of the scope, and in no other one. Half
+    of a surrogate pair becomes a question mark. Raises `Unreadable` for numbers that JSON does not have.
+    """
+    trace = f"{scope}/{span.trace_id}"
+    found: dict[str, Any] = {
+        "traceId": _hash(trace, 32),
+        "spanId": _hash(f"{trace}/{span.span_id}", 16),
+        "name": span.name,
+        "startTimeUnixNano": str(span.start_ns),
+        "endTimeUnixNano": str(max(span.start_ns, span.end_ns)),
+        "attributes": [
+            {"key": key, "value": _value(value)} for key, value in span.attributes.items() if value is not None
+        ],
+    }
+    if span.parent_id:
+        found["parentSpanId"] = _hash(f"{trace}/{span.parent_id}", 16)
+    if span.error is not None:
+        found["status"] = {"code": _ERROR, "message": span.error}
+    return json_text(found).encode("utf-8", "replace")
+
+
+def _hash(text: str, digits: int) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:digits]
+
+
+def _value(value: Any) -> dict[str, Any]:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int) and -_INT64 <= value < _INT64:
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    return {"stringValue": text_of(value)}
+
+
+def text_of(value: Any) -> str | None:
+    """Return a text as it is, any other value as JSON, and None for null."""
+    return value if value is None or isinstance(value, str) else json_text(value)
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON. Raises `Unreadable` where JSON cannot say it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (RecursionError, ValueError) as error:
+        raise Unreadable(f"cannot be written as JSON: {error}") from error
+
+
+def in_json(value: Any) -> Any:
+    """Return the object or list that a text holds as JSON, and every other value as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return json.loads(value)
+    except (RecursionError, ValueError):
+        return value
+
+
+def object_in(value: Any) -> Mapping[str, Any]:
+    """Return an object, also one in JSON text; an empty one for all else."""
+    found = in_json(value)
+    return found if isinstance(found, dict) else {}
+
+
+def text(value: Any) -> str | None:
+    """Return a text that says something, or a number as text; None for all else."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def required(record: Mapping[str, Any], *names: str) -> str:
+    """Return the first of these fields that has a text. Raises `Unreadable` without one."""
+    for name in names:
+        if found := text(record.get(name)):
+            return found
+    raise Unreadable(f"has no {names[0]}")

@@ -1,0 +1,47 @@
+"""Every command of docs/import.md is executed here."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from reprise_client.importers import CONVERTERS
+
+from tests.support.deployment import EmbeddedServer
+from tests.support.documents import SHOP, access, read_document, run_blocks, shell_blocks
+from tests.support.imports import DATA
+
+PAGE = read_document("import.md")
+# What the page calls the files, and those that stand for them.
+FILES = {
+    "chats.jsonl": "openai-chat.jsonl",
+    "observations.json": "langfuse.observations.json",
+    "trace.json": "langfuse.trace.json",
+    "runs.jsonl": "langsmith.runs.jsonl",
+    "spans.json": "phoenix.spans.json",
+}
+INSTALL = 'pip install "reprise-client[cli]"\n'
+
+
+def test_the_page_imports_from_every_tool(tmp_path: Path) -> None:
+    for name, recorded in FILES.items():
+        shutil.copy(DATA / recorded, tmp_path / name)
+    with EmbeddedServer(tmp_path / "home") as server:
+        client = server.client()
+        prompt_id = str(client.post("/api/v1/prompts", SHOP).json()["prompt"]["id"])
+        first, others = shell_blocks(PAGE)
+        assert INSTALL in first
+
+        told = run_blocks([first.replace(INSTALL, ""), others], tmp_path, {**access(client), "PROMPT_ID": prompt_id})
+
+        assert told.splitlines() == [
+            *["Imported 3 sessions, 11 spans."] * 2,
+            "Imported 2 sessions, 21 spans.",
+            "Imported 1 session, 16 spans.",
+            "Imported 1 session, 16 spans.",
+        ]
+        assert told.splitlines()[0] in PAGE.replace("`", "")
+
+
+def test_the_page_names_every_tool() -> None:
+    assert [tool for tool in CONVERTERS if f"| `{tool}` |" not in PAGE] == []

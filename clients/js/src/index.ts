@@ -1,3 +1,28 @@
 /** The JavaScript client of Reprise. */
 
-export { RepriseError } from "./errors.js";
+export type { Choice } from "./cache.js";
+export { type Logger, type PromptOptions, Reprise, type RepriseOptions } from "./client.js";
+export {
+  ApiError,
+  AuthenticationError,
+  ConfigurationError,
+  ConflictError,
+  ForbiddenError,
+  InvalidRequestError,
+  NotFoundError,
+  RateLimitedError,
+  RepriseError,
+  RunTimeoutError,
+  ServerError,
+  UnreachableError,
+} from "./errors.js";
+export type { Prompt, Rendered, Selections, State } from "./prompts.js";
+export type {
+  Fallback,
+  InstructionFormat,
+  JsonObject,
+  PlaceholderDefinition,
+  PlaceholderValue,
+  PromptJson,
+} from "./records.js";
+export type { File, Piece, RunOptions, RunResult, ToolCall, WaitOptions } from "./runs.js";

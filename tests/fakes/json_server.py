@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-# Takes method, path with query, headers and body; returns the status, the body and, if there are any, headers.
+# Takes method, path with query, headers and body; returns the status, the body, bytes as they are, and headers, if any.
 Answer = Callable[[str, str, Mapping[str, str], Any], tuple[int, Any] | tuple[int, Any, Mapping[str, str]]]
 
 
@@ -23,7 +23,7 @@ def serving(answer: Answer) -> Iterator[str]:
             status, content, *headers = answer(
                 self.command, self.path, self.headers, json.loads(body) if body else None
             )
-            sent = b"" if content is None else json.dumps(content).encode()
+            sent = content if isinstance(content, bytes) else b"" if content is None else json.dumps(content).encode()
             self.send_response(status)
             for name, value in headers[0].items() if headers else ():
                 self.send_header(name, value)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -50,7 +51,7 @@ class FakeReprise:
         if "labels" in path:
             return 200, {"label": path[2], "commitHash": OWN, "split": self.split}, {}
         commit_hash = query.get("commitHash", [OWN])[0]
-        etag = f'"{self.value}"'
+        etag = f'"{blake2b(self.value.encode()).hexdigest()}"'
         if headers.get("If-None-Match") == etag:
             self.unchanged += 1
             return 304, None, {"ETag": etag}
@@ -58,6 +59,21 @@ class FakeReprise:
 
     def refuse(self, status: int, message: str = "Not now.", **headers: str) -> None:
         self.refusal = (status, {"error": message}, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+@dataclass
+class ScriptedRuns:
+    """Gives one answer after the other; `requests` are what came: method, path, headers and body."""
+
+    answers: list[tuple[int, Any, Mapping[str, str]]] = field(default_factory=list)
+    requests: list[tuple[str, str, Mapping[str, str], Any]] = field(default_factory=list)
+
+    def answer(self, *request: Any) -> tuple[int, Any, Mapping[str, str]]:
+        self.requests.append(request)
+        return self.answers.pop(0)
+
+    def headers(self, name: str) -> list[str | None]:
+        return [headers.get(name) for _, _, headers, _ in self.requests]
 
 
 class Blocking:

@@ -18,7 +18,7 @@ log_records = new_table(
     Column("project_id", BigInt, nullable=False),
     Column("trace_id", binary(16), nullable=False),
     Column("span_id", binary(8), nullable=False),
-    # Of the record's content and time: the same record sent again is stored once.
+    # Of the record's content, its time and its number among equal ones of its batch: a batch sent again is stored once.
     Column("digest", binary(16), nullable=False),
     Column("prompt_id", BigInt, nullable=True),
     Column("time_ns", BigInt, nullable=False),

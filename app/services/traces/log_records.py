@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -80,7 +81,7 @@ class LogRecordService:
         named = {record.prompt_id for record in records if record.prompt_id is not None}
         known = self.known_prompts.among(project_id, named)
         batch_id = new_batch_id(self.now())
-        content = [_row(project_id, record, known, batch_id) for record in records if record.name != EVALUATION]
+        content = list(_rows(project_id, records, known, batch_id))
         scored = list(_scores(project_id, records, known, batch_id))
 
         def work(connection: Connection) -> int:
@@ -95,10 +96,19 @@ class LogRecordService:
             self.remover.exhaust(partial(waiting.settle_waiting, table=table, before=before), until=until)
 
 
-def _row(project_id: int, record: LogRecord, known: Set[int], batch_id: int) -> log_records.NewRecord:
-    digest = blake2b(record.raw, digest_size=16).digest()
-    prompt_id = record.prompt_id if record.prompt_id in known else None
-    return (project_id, record.trace_id, record.span_id, digest, prompt_id, record.time_ns, record.raw, batch_id)
+def _rows(
+    project_id: int, records: Iterable[LogRecord], known: Set[int], batch_id: int
+) -> Iterator[log_records.NewRecord]:
+    """Equal records of one batch are numbered, as a conversation may have the same words twice at one time."""
+    seen: Counter[tuple[bytes, bytes, bytes]] = Counter()
+    for record in records:
+        if record.name != EVALUATION:
+            same = (record.trace_id, record.span_id, record.raw)
+            digest = blake2b(record.raw, digest_size=16, salt=seen[same].to_bytes(8)).digest()
+            seen[same] += 1
+            prompt_id = record.prompt_id if record.prompt_id in known else None
+            key = (record.trace_id, record.span_id)
+            yield (project_id, *key, digest, prompt_id, record.time_ns, record.raw, batch_id)
 
 
 def _scores(project_id: int, records: Iterable[LogRecord], known: Set[int], batch_id: int) -> Iterator[scores.NewScore]:

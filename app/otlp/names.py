@@ -21,7 +21,6 @@ CONVERSATION_KEYS = (
     "langsmith.metadata.thread_id",
     "metadata.thread_id",
     "traceloop.association.properties.thread_id",
-    "gcp.vertex.agent.session_id",
 )
 """The best first: it counts wherever in a trace it is."""
 USER_KEYS = ("user.id", "enduser.id")

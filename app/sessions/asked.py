@@ -164,21 +164,6 @@ def _after_last_user_text(messages: Messages) -> int:
     return 0
 
 
-_UNIQUE_ID = 20
-"""The least characters of an id that no other call has: vendors draw theirs, some local servers count."""
-
-
-def is_unique(call_id: str) -> bool:
-    return len(call_id) >= _UNIQUE_ID and call_id.isascii()
-
-
-def continued_calls(given: Messages) -> list[str]:
-    """The unique ids of the tool calls, and of those answered, after the user's last text in a model call's input."""
-    after = given[_after_last_user_text(given) :]
-    ids = [one.id for message in after for one in message.calls if message.role == "assistant"]
-    return list(filter(is_unique, (*ids, *(one.call_id for message in after for one in message.responses))))
-
-
 class _Known:
     """The calls of a turn by each of the keys."""
 

@@ -12,7 +12,7 @@ from app.otlp.names import CONVERSATION_KEYS, USER_KEYS, text_of
 from app.otlp.normalise.messages import Memo, first_user_text, last_user_text
 from app.otlp.span import span_count
 from app.otlp.values import json_container, json_or_text
-from app.sessions.asked import continued_calls, read_asked
+from app.sessions.asked import read_asked
 from app.sessions.facts import version_of
 from app.sessions.spans import Records, StoredSpan, TurnSpan, mark_copies, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
@@ -32,7 +32,6 @@ def build_session(
     memo: Memo = {}
     read = [(spans[0].trace_id, _read(spans, memo, records)) for spans in turns if spans]
     read.sort(key=lambda turn: (turn[1][0].full.start_ns, turn[0]))
-    read = _joined(read)
     in_order = [in_step_order(spans) for _, spans in read]
     steps = list(map(steps_of, in_order, read_asked(in_order)))
     return tuple(
@@ -45,26 +44,6 @@ def _read(spans: Sequence[StoredSpan], memo: Memo, records: Records) -> list[Tur
     read = read_turn(spans, memo, records)
     mark_copies(read)
     return read
-
-
-def _joined(traces: Iterable[tuple[bytes, list[TurnSpan]]]) -> list[tuple[bytes, list[TurnSpan]]]:
-    """The traces, which are in order, with each that goes on with the tool calls of an earlier one added to that.
-
-    Without a span around a turn each of its model calls is a trace. Where a conversation is named, a trace is a turn.
-    """
-    turns: list[tuple[bytes, list[TurnSpan]]] = []
-    asked: dict[str, list[TurnSpan]] = {}
-    for trace_id, spans in traces:
-        chats = [] if _names(spans, CONVERSATION_KEYS) else [span for span in spans if span.is_chat]
-        continued = continued_calls(chats[0].normal.input_messages or ()) if chats else []
-        turn = next((asked[call_id] for call_id in continued if call_id in asked), None)
-        if turn is None:
-            turn = spans
-            turns.append((trace_id, turn))
-        else:
-            turn += spans
-        asked.update((call.id, turn) for chat in chats for message in chat.outputs or () for call in message.calls)
-    return turns
 
 
 def _turn(

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
-from itertools import chain
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
 
-from app.otlp.names import MAX_CONVERSATION_ID, PROMPT_VERSION, text_of, version_hash
+from app.otlp.names import PROMPT_VERSION, text_of, version_hash
 from app.otlp.normalise import Normalised
 from app.otlp.normalise.messages import first_user_text
 from app.otlp.span import Span
-from app.sessions.asked import continued_calls, is_unique
 from app.sessions.spans import Records, StoredSpan, read_turn, view_of
 from app.sessions.types import Usage
 
@@ -32,14 +29,10 @@ Opening = tuple[Key, str]
 """The text that a span opens its turn with."""
 
 
-CALL_RANK = 1000
-"""The rank of a conversation that no attribute names: the id of its first tool call stands for it."""
-
-
 class _SpanFacts(NamedTuple):
     """The facts of one span. Only model calls have a model and tokens."""
 
-    normal: Normalised
+    is_chat: bool
     model: str | None
     usage: Usage
     prompt_version: str | None
@@ -50,8 +43,7 @@ class TurnFacts:
     """The facts of some spans of a turn; `errors` counts those whose status is an error.
 
     `conversation` and `opening` carry the key of the span they come from; the smallest key wins, of conversations
-    among those of the lowest rank (see `CONVERSATION_KEYS` and `CALL_RANK`). `continues` says that the spans are of a
-    turn that another trace began; they are in no conversation that an attribute names.
+    among those of the lowest rank (see `CONVERSATION_KEYS`).
     """
 
     start_ns: int
@@ -64,7 +56,6 @@ class TurnFacts:
     prompt_versions: frozenset[str] = frozenset()
     errors: int = 0
     conversation_rank: int = 0
-    continues: bool = False
 
     @classmethod
     def of(cls, spans: Iterable[Span], hashes: Container[str] = ()) -> TurnFacts:
@@ -74,7 +65,7 @@ class TurnFacts:
         """
         ordered = sorted(spans, key=span_key)
         read = [_facts(span, hashes) for span in ordered]
-        rank, conversation, continues = _best_conversation(ordered) or _first_call(ordered, read)
+        rank, conversation = _best_conversation(ordered)
         return cls(
             start_ns=ordered[0].start_ns,
             end_ns=max(span.end_ns for span in ordered),
@@ -86,13 +77,7 @@ class TurnFacts:
             prompt_versions=_kept(facts.prompt_version for facts in read),
             errors=sum(span.failed for span in ordered),
             conversation_rank=rank,
-            continues=continues,
         )
-
-    @property
-    def conversation_id(self) -> str | None:
-        """The name that an attribute has for the conversation."""
-        return self.conversation[1] if self.conversation and self.conversation_rank < CALL_RANK else None
 
 
 def opening_of(spans: Iterable[StoredSpan], records: Records) -> Opening | None:
@@ -107,8 +92,8 @@ def opening_of(spans: Iterable[StoredSpan], records: Records) -> Opening | None:
 
 def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
     """The facts of both sets of spans, which must have none in common; order and grouping do not matter."""
-    named = [(facts.conversation_rank, facts.conversation, facts.continues) for facts in (one, other)]
-    rank, conversation, continues = min(filter(itemgetter(1), named), default=_NAMELESS)
+    named = [(facts.conversation_rank, facts.conversation) for facts in (one, other) if facts.conversation]
+    rank, conversation = min(named, default=(0, None))
     return TurnFacts(
         start_ns=min(one.start_ns, other.start_ns),
         end_ns=max(one.end_ns, other.end_ns),
@@ -120,7 +105,6 @@ def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
         prompt_versions=_kept(one.prompt_versions | other.prompt_versions),
         errors=one.errors + other.errors,
         conversation_rank=rank,
-        continues=continues,
     )
 
 
@@ -145,7 +129,7 @@ def _facts(span: Span, hashes: Container[str]) -> _SpanFacts:
     normal = Normalised(view_of(span))
     version = version_of(span.attributes, hashes)
     return _SpanFacts(
-        normal=normal,
+        is_chat=normal.is_chat,
         model=normal.model if normal.is_chat else None,
         usage=Usage(*normal.tokens) if normal.is_chat else Usage(),
         prompt_version=version,
@@ -158,33 +142,13 @@ def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | N
     return text_of(attributes.get(PROMPT_VERSION)) or (found if found in hashes else None)
 
 
-_Conversation = tuple[int, tuple[Key, str] | None, bool]
-"""The rank, the name with its span's key, and whether that span continues a turn."""
-_NAMELESS: _Conversation = (0, None, False)
-
-
-def _best_conversation(ordered: list[Span]) -> _Conversation | None:
+def _best_conversation(ordered: list[Span]) -> tuple[int, tuple[Key, str] | None]:
     named = [(one.conversation_rank, (span_key(one), one.conversation_id)) for one in ordered if one.conversation_id]
-    return (*min(named), False) if named else None
+    return min(named, default=(0, None))
 
 
 def _first_opening(ordered: list[Span], read: list[_SpanFacts]) -> Opening | None:
     for span, facts in zip(ordered, read, strict=True):
-        if facts.normal.is_chat and (text := first_user_text(facts.normal.input_messages)) is not None:
+        if facts.is_chat and (text := first_user_text(Normalised(view_of(span)).input_messages)) is not None:
             return span_key(span), text[:MAX_OPENING]
     return None
-
-
-def _first_call(ordered: list[Span], read: list[_SpanFacts]) -> _Conversation:
-    """The id of the first tool call that the messages hold: later model calls of a conversation repeat it."""
-    for span, facts in zip(ordered, read, strict=True):
-        if facts.normal.is_chat and (call_id := _first_call_id(facts.normal)):
-            continues = bool(continued_calls(facts.normal.input_messages or ()))
-            return CALL_RANK, (span_key(span), call_id), continues
-    return _NAMELESS
-
-
-def _first_call_id(normal: Normalised) -> str | None:
-    messages = chain(normal.input_messages or (), normal.output_messages or ())
-    ids = (call.id for message in messages for call in message.calls if message.role == "assistant")
-    return next((one[:MAX_CONVERSATION_ID] for one in ids if is_unique(one)), None)

@@ -109,7 +109,7 @@ def _summary(row: SessionRow, facts: Sequence[TurnFacts]) -> SessionSummary:
         conversation_id=row.conversation_id,
         start_ns=row.start_ns,
         last_ns=row.last_ns,
-        turns=max(1, sum(not one.continues for one in facts)),
+        turns=len(facts),
         preview=opening[1] if opening else None,
         models=tuple(sorted(frozenset().union(*(one.models for one in facts)))),
         prompt_versions=tuple(sorted(frozenset().union(*(one.prompt_versions for one in facts)))),

@@ -34,10 +34,7 @@ class TurnPart:
 
 def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:
     """Return 16 bytes that the turns of a conversation share; a turn without a conversation has its own."""
-    named = b"t" + trace_id
-    if facts.conversation:
-        kind = "c" if facts.conversation_id else "f"
-        named = f"{kind}{facts.conversation[1]}".encode()
+    named = f"c{facts.conversation[1]}".encode() if facts.conversation else b"t" + trace_id
     return blake2b(named, key=str(prompt_id).encode(), digest_size=16).digest()
 
 
@@ -83,8 +80,8 @@ def _session_rows(project_id: int, fresh: Sequence[TurnPart]) -> list[SessionRow
     rows: dict[bytes, SessionRow] = {}
     for turn in fresh:
         facts = turn.facts
-        times = facts.start_ns, facts.end_ns
-        row = SessionRow(turn.session_key, project_id, turn.prompt_id, facts.conversation_id, *times)
+        conversation_id = facts.conversation[1] if facts.conversation else None
+        row = SessionRow(turn.session_key, project_id, turn.prompt_id, conversation_id, facts.start_ns, facts.end_ns)
         if known := rows.get(row.session_key):
             row = replace(row, start_ns=min(known.start_ns, row.start_ns), last_ns=max(known.last_ns, row.last_ns))
         rows[row.session_key] = row

@@ -66,62 +66,6 @@ def test_a_better_name_that_comes_later_moves_the_turn(world: World) -> None:
     assert len(session(world, prompt_id)["turns"][0]["spans"]) == 4
 
 
-CALL = {"type": "tool_call", "id": "call_7Zq1mVb2Rk9sXw4Tn8Lp3Hd6", "name": "get_order", "arguments": {}}
-
-
-def model_calls() -> list[dict[str, Any]]:
-    """Three spans of no name, each a trace: a tool call, what the model made of its result, and a second question."""
-    question, later = ({"role": "user", "content": text} for text in ("Where is it?", "When does it come?"))
-    history: list[Any] = [question, {"role": "assistant", "parts": [CALL]}]
-    history.append({"role": "tool", "parts": [{"type": "tool_call_response", "id": CALL["id"], "response": "Oslo"}]})
-    answers = [{"role": "assistant", "content": text} for text in ("In Oslo.", "On Friday.")]
-    said = [(history[:1], history[1]), (history, answers[0]), ([*history, answers[0], later], answers[1])]
-    return [
-        one(
-            secrets.token_hex(16),
-            number,
-            {
-                "gen_ai.operation.name": "chat",
-                "gen_ai.input.messages": json.dumps(inputs),
-                "gen_ai.output.messages": json.dumps([output]),
-            },
-        )
-        for number, (inputs, output) in enumerate(said, 1)
-    ]
-
-
-def test_model_calls_without_a_span_around_them_are_one_session_by_their_first_tool_call(world: World) -> None:
-    prompt_id = world.prompt()
-    for found in reversed(model_calls()):
-        world.send_to(prompt_id, traces(export(found)))
-
-    shown = session(world, prompt_id)
-    assert shown["conversationId"] is None
-    assert [(turn["user"], len(turn["steps"])) for turn in shown["turns"]] == [
-        ("Where is it?", 2),
-        ("When does it come?", 1),
-    ]
-    assert world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"][0]["turns"] == 2
-
-
-def test_a_name_that_comes_later_takes_a_turn_out_of_the_session_of_its_tool_call(world: World) -> None:
-    prompt_id, (asks, answers, _) = world.prompt(), model_calls()
-    world.send_to(prompt_id, traces(export(asks, answers)))
-    world.send_to(prompt_id, traces(export(one(answers["traceId"], 9, {BEST: "c"}))))
-
-    entries = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
-    assert sorted((entry["conversationId"] or "", entry["turns"]) for entry in entries) == [("", 1), ("c", 1)]
-
-
-def test_equal_tool_calls_of_two_prompts_are_two_sessions(world: World) -> None:
-    here, there = world.prompt(), world.prompt()
-    asks, answers, _ = model_calls()
-    for prompt_id, found in ((here, asks), (there, answers)):
-        world.send_to(prompt_id, traces(export(found)))
-
-    assert [len(session(world, prompt_id)["turns"]) for prompt_id in (here, there)] == [1, 1]
-
-
 def test_two_names_by_one_attribute_are_named_in_a_warning(world: World) -> None:
     found = stored(world, one("1" * 32, 1, {BEST: "a"}), one("1" * 32, 2, {BEST: "b", "session.id": "s"}))
 

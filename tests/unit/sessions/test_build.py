@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from typing import Any
 
@@ -357,40 +356,3 @@ def test_the_order_of_arrival_changes_nothing(drawn: list[tuple[str, int, int]],
     random.shuffle(spans)
 
     assert build_turn(spans) == turn
-
-
-CALL = "call_7Zq1mVb2Rk9sXw4Tn8Lp3Hd6"
-RESULT = {"role": "tool", "parts": [{"type": "tool_call_response", "id": CALL, "response": "18"}]}
-ASKS = chat(1, [said("user", "one")], [called((CALL, "t"))], traceId="1" * 32)
-ANSWERS = chat(2, [said("user", "one"), called((CALL, "t")), RESULT], [said("assistant", "two")], traceId="2" * 32)
-
-
-def traces(*spans: dict[str, Any]) -> list[list[Span]]:
-    return [stored(one) for one in spans]
-
-
-def test_model_calls_of_traces_of_their_own_are_one_turn_while_they_go_on_with_its_tool_calls() -> None:
-    history = [said("user", "one"), called((CALL, "t")), RESULT, said("assistant", "two"), said("user", "three")]
-    later = chat(3, history, [said("assistant", "four")], traceId="3" * 32)
-
-    for order in itertools.permutations(traces(ASKS, ANSWERS, later)):
-        first, second = build_session(order)
-
-        assert (first.trace_id, first.user, second.user) == ("1" * 32, "one", "three")
-        assert [(step.name, step.result, step.text) for step in first.steps] == [("t", 18, ""), ("", None, "two")]
-        assert [step.text for step in second.steps] == ["four"]
-
-
-def test_an_input_of_results_alone_goes_on_with_the_turn_that_asked_for_them() -> None:
-    answers = chat(2, [RESULT], [said("assistant", "two")], traceId="2" * 32)
-
-    (turn,) = build_session(traces(ASKS, answers))
-
-    assert [(step.result, step.text) for step in turn.steps] == [(18, ""), (None, "two")]
-
-
-def test_where_the_conversation_is_named_a_trace_is_a_turn() -> None:
-    name = pairs_of({"gen_ai.conversation.id": "c"})
-    named = [{**one, "attributes": [*one["attributes"], *name]} for one in (ASKS, ANSWERS)]
-
-    assert len(build_session(traces(*named))) == 2

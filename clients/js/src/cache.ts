@@ -1,6 +1,6 @@
 /** The prompts that a client remembers, and when each is asked for again. Does no input and output of its own. */
 
-import { ApiError, ConfigurationError, RateLimitedError, type RepriseError, ServerError } from "./errors.js";
+import { ApiError, ConfigurationError, RateLimitedError, type RepriseError, ServerError, UnreachableError } from "./errors.js";
 import { Prompt } from "./prompts.js";
 import { type Fallback, type PromptRecord, recordFor, recordOfFallback, type Snapshot } from "./records.js";
 
@@ -103,14 +103,20 @@ export class Entry {
     this.problem = problem;
   }
 
-  /** Returns what there is to serve: what the server gave, else the fall-back, else null. */
-  prompt(splitKey: string | undefined, fallback: Fallback | undefined, freshS: number): Prompt | null {
+  /** Returns what the server gave, else the fall-back; throws the problem, if there is neither. */
+  serve(splitKey: string | undefined, fallback: Fallback | undefined, freshS: number): Prompt {
     const record = fallback === undefined ? null : this.#recordOf(fallback);
-    if (this.snapshot === null) return record && new Prompt(record, "fallback", this.problem, null);
+    if (this.snapshot !== null) return this.#known(recordFor(this.snapshot, this.wanted.label, splitKey), freshS);
+    const problem = this.problem ?? new UnreachableError("The server has not answered yet.");
+    if (record === null) throw problem;
+    return new Prompt(record, "fallback", problem, null);
+  }
+
+  #known(record: PromptRecord, freshS: number): Prompt {
     const ageS = Math.max(0, monotonicS() - this.#confirmedAt);
     // A copy from disk is stale however young it is: this process has not heard of it from the server.
     const fresh = this.problem === null && ageS <= freshS && this.tried;
-    return new Prompt(recordFor(this.snapshot, this.wanted.label, splitKey), fresh ? "fresh" : "stale", this.problem, ageS);
+    return new Prompt(record, fresh ? "fresh" : "stale", this.problem, ageS);
   }
 
   /** Returns the record of a fall-back, which is checked with every call and read once. */
@@ -177,8 +183,8 @@ export class PromptCache {
     entry.fail(problem, this.#freshS);
   }
 
-  prompt(entry: Entry, splitKey: string | undefined, fallback: Fallback | undefined): Prompt | null {
-    return entry.prompt(splitKey, fallback, this.#freshS);
+  serve(entry: Entry, splitKey: string | undefined, fallback: Fallback | undefined): Prompt {
+    return entry.serve(splitKey, fallback, this.#freshS);
   }
 }
 

@@ -24,7 +24,7 @@ import {
   startedRun,
   type WaitOptions,
 } from "./runs.js";
-import { Deadline, type Fetch, lateAnswer, type Reply, Transport } from "./transport.js";
+import { Deadline, type Fetch, type Reply, Transport } from "./transport.js";
 
 /** Of prompts that can be served meanwhile; a further one is fetched when it is asked for again. */
 const BACKGROUND_MAX = 8;
@@ -104,9 +104,7 @@ export class Reprise {
     if (fetching && entry.snapshot === null && (fallback === undefined || !entry.tried)) {
       await this.#waitFor(fetching, signal);
     }
-    const prompt = this.#cache.prompt(entry, splitKey, fallback);
-    if (prompt === null) throw entry.problem ?? lateAnswer(this.#firstWaitS);
-    return prompt;
+    return this.#cache.serve(entry, splitKey, fallback);
   }
 
   /** Runs a prompt and returns its answer. A request that fails in passing is repeated; it makes one run. */

@@ -52,7 +52,7 @@ export class Deadline {
   }
 }
 
-export function lateAnswer(limitS: number): UnreachableError {
+function lateAnswer(limitS: number): UnreachableError {
   return new UnreachableError(`No answer came within ${limitS} s.`);
 }
 

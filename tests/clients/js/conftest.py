@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,13 +14,15 @@ from reprise_client import __version__
 
 from tests.support.deployment import ROOT
 
+HERE = Path(__file__).parent
 SOURCE = ROOT / "clients" / "js"
 TSC = SOURCE / "node_modules" / ".bin" / "tsc"
 
 
-def run_command(argv: list[str], folder: Path) -> str:
+def run_command(argv: list[str], folder: Path, variables: Mapping[str, str] | None = None) -> str:
     """Return the output of a command in `folder`, which must not fail."""
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    env = {**os.environ, **(variables or {})}
+    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -31,10 +35,15 @@ def needs_node(require: Callable[[str | None], None]) -> None:
 
 
 @pytest.fixture(scope="session")
-def tarball(needs_node: None) -> Path:
-    """The package as `make clients` builds it."""
-    run_command(["make", "clients-js"], ROOT)
-    return ROOT / "build" / "clients" / f"reprise-client-{__version__}.tgz"
+def tarball(needs_node: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as `make clients` builds it; parallel processes of a test run build it one after another."""
+    name, folder = f"reprise-client-{__version__}.tgz", tmp_path_factory.mktemp("tarball")
+    built = ROOT / "build" / "clients" / name
+    built.parent.mkdir(parents=True, exist_ok=True)
+    with (built.parent / "js.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run_command(["make", "clients-js"], ROOT)
+        return Path(shutil.copy(built, folder))
 
 
 @pytest.fixture(scope="session")

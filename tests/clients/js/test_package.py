@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
-import pytest
 from reprise_client import __version__
 
-from tests.clients.js.conftest import SOURCE, run_command
-
-pytestmark = pytest.mark.xdist_group("clients/js")
+from tests.clients.js.conftest import HERE, SOURCE, TSC, run_command
 
 
 def test_its_own_tests_pass(needs_node: None) -> None:
@@ -37,3 +35,11 @@ def test_it_holds_what_was_built_and_no_sources(project: Path) -> None:
 
     assert {path.name for path in folder.iterdir()} == {"README.md", "dist", "package.json"}
     assert {"".join(path.suffixes) for path in files if path.parent.name == "dist"} == {".js", ".d.ts"}
+
+
+def test_its_types_hold_for_a_strict_consumer(project: Path) -> None:
+    shutil.copy(HERE / "consumer.ts", project)
+    # Without the types of Node: an application need not have them.
+    strict = ["--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--lib", "es2022,dom"]
+    options = [*strict, "--types", "", "--noEmit", "--target", "es2022", "--module", "nodenext"]
+    run_command([str(TSC), *options, "consumer.ts"], project)

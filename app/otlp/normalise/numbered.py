@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
@@ -114,11 +114,10 @@ class OpenInference(Convention):
         return None if kind is None else _OPENINFERENCE_KINDS.get(kind.upper(), kind.lower())
 
     def input_messages(self, span: SpanView) -> Messages | None:
-        return (
-            _numbered(span.attributes, "llm.input_messages.", "user")
-            or _prompts(span.attributes)
-            or read_text(span.first("input.value"), "user")
-        )
+        numbered = _numbered(span.attributes, "llm.input_messages.", "user")
+        if any(message.role == "user" and message.responses for message in numbered or ()):
+            return _with_all_results(numbered or (), span)
+        return numbered or _prompts(span.attributes) or read_text(span.first("input.value"), "user")
 
     def output_messages(self, span: SpanView) -> Messages | None:
         numbered = _numbered(span.attributes, "llm.output_messages.", "assistant")
@@ -151,6 +150,16 @@ def _answer(output: Any) -> Any:
 def _numbered(attributes: Mapping[str, Any], prefix: str, role: str) -> Messages | None:
     entries = [entry["message"] for entry in gather(attributes, prefix) if isinstance(entry.get("message"), dict)]
     return read_messages([_message(entry) for entry in entries], role) if entries else None
+
+
+def _with_all_results(numbered: Messages, span: SpanView) -> Messages:
+    """The messages of the request where it was recorded: the numbered ones have room for one result of a tool each.
+
+    Anthropic's client sends all results of a turn in one message of the user. Else each is a message of its tool, as
+    its text is no word of the user.
+    """
+    request = read_messages(span.first("input.value"), memo=span.memo)
+    return request or tuple(replace(one, role="tool") if one.responses else one for one in numbered)
 
 
 def _prompts(attributes: Mapping[str, Any]) -> Messages | None:

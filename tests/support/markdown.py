@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from random import Random
 
 from hypothesis import strategies as st
 
@@ -26,6 +27,20 @@ blocks = st.lists(st.lists(st.sampled_from(BLOCKS), max_size=6).map("".join), ma
 titles = st.lists(st.lists(st.sampled_from(INLINES), max_size=16).map("".join), max_size=4).map(
     lambda titles: "".join(f"# {title}\n" for title in titles) + "\n[a]: x\n[B]: y"
 )
+
+
+def random_texts(count: int, seed: int) -> list[str]:
+    """Return as many texts of lines and of titles, the same for the same seed."""
+    random = Random(seed)
+    kinds = [(BLOCKS, "\n"), (INLINES, "\n\n# "), ([*BLOCKS, *INLINES], "\n"), (CHARACTERS, "\n")]
+    return [_random_text(random, *random.choice(kinds)) for _ in range(count)]
+
+
+def _random_text(random: Random, parts: Sequence[str], between: str) -> str:
+    lines = ["".join(random.choices(parts, k=random.randrange(9))) for _ in range(random.randrange(14))]
+    return between.join([*lines, "\n[a]: x", "[B]: y"])
+
+
 texts = st.one_of(
     blocks,
     titles,

@@ -1,5 +1,6 @@
 /** The instruction that a model receives, made from a prompt's text as the server makes it. Pure: no I/O, no clock. */
 
+import { toXml } from "./markdown/xml.js";
 import type { InstructionFormat, PlaceholderDefinition, PlaceholderValue } from "./records.js";
 
 const PLACEHOLDER = /\{\{([A-Za-z0-9_]{1,64})\}\}/g;
@@ -15,15 +16,19 @@ export interface Rendering {
   readonly undefined: readonly string[];
 }
 
-/** Renders a prompt's text; `selections` maps a placeholder's key to the name of one of its values. */
+/**
+ * Renders a prompt's text; `selections` maps a placeholder's key to the name of one of its values.
+ *
+ * Throws an `InvalidRequestError` for XML of more lines and blocks than the server converts.
+ */
 export function render(
   text: string,
   format: InstructionFormat,
   definitions: readonly PlaceholderDefinition[],
   selections: { readonly [key: string]: string },
 ): Rendering {
-  if (format !== "RAW") throw new Error("Only prompts in the format RAW are rendered here as yet.");
-  return fill(text, definitions, selections);
+  const filled = fill(text, definitions, selections);
+  return format === "XML" ? { ...filled, instruction: toXml(filled.instruction) } : filled;
 }
 
 /** Puts the selected values, else the defaults, in place of `{{key}}`; a value's own braces stay literal. */

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from reprise_client.markdown.xml import STEPS_MAX, TooLongError, to_xml
+from reprise_client.errors import InvalidRequestError
+from reprise_client.markdown.xml import STEPS_MAX, to_xml
 from reprise_client.rendering import render
 
 from app.errors import Invalid
@@ -78,7 +79,7 @@ def test_xml_is_what_the_server_makes(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["\n" * (STEPS_MAX + 1), "> " * (STEPS_MAX + 1), "-\n" * (STEPS_MAX // 2 + 1)])
 def test_a_text_of_too_many_lines_and_blocks_is_refused_in_the_words_of_the_server(text: str) -> None:
-    with pytest.raises(TooLongError) as here:
+    with pytest.raises(InvalidRequestError) as here:
         to_xml(text)
     with pytest.raises(Invalid) as there:
         to_xml_on_server(text)

@@ -56,8 +56,8 @@ def render(
     """Render a prompt's text.
 
     `instruction_format` is "XML" or "RAW", `definitions` are the API's `placeholderDefinitions` as they are in JSON,
-    and `selections` maps a placeholder's key to the name of one of its values. Raises `TooLongError` for XML of more
-    lines and blocks than the server converts.
+    and `selections` maps a placeholder's key to the name of one of its values. Raises `InvalidRequestError` for XML of
+    more lines and blocks than the server converts.
     """
     filled = fill(text, [_definition(each) for each in definitions], selections)
     return replace(filled, instruction=to_xml(filled.instruction)) if instruction_format == "XML" else filled

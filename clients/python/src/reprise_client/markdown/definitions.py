@@ -52,7 +52,9 @@ def _label_end(text: str, start: int) -> int:
             escapes += escaped
             continue
         label = text[start : found.start()]
-        return found.start() if found[0] == "]" and label.strip() and _cost(label, escapes) < _LONGEST_LABEL else -1
+        return (
+            found.start() if found[0] == "]" and label.strip(" \t\n") and _cost(label, escapes) < _LONGEST_LABEL else -1
+        )
     return -1
 
 

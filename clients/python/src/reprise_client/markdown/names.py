@@ -6,7 +6,7 @@ import re
 
 # The fourth edition (2006), appendix B, lists the characters of a name one by one; expat still goes by it.
 # Of BaseChar and Ideographic these are the Unicode letters and letter numbers.
-_LETTERS = """
+LETTERS = """
     61-7A
     C0-D6 D8-F6 F8-131 134-13E 141-148 14A-17E 180-1C3 1CD-1F0 1F4-1F5 1FA-217 250-2A8 2BB-2C1 386 388-38A
     38C 38E-3A1 3A3-3CE 3D0-3D6 3DA 3DC 3DE 3E0 3E2-3F3 401-40C 40E-44F 451-45C 45E-481 490-4C4 4C7-4C8
@@ -25,7 +25,7 @@ _LETTERS = """
     2180-2182 3007 3021-3029 3041-3094 30A1-30FA 3105-312C 4E00-9FA5 AC00-D7A3
 """
 # Of Digit and Extender these are the digits and letters: a name can hold them, but not begin with one.
-_DIGITS_AND_EXTENDERS = """
+DIGITS_AND_EXTENDERS = """
     30-39
     2D0-2D1 640 660-669 6F0-6F9 966-96F 9E6-9EF A66-A6F AE6-AEF B66-B6F B83 BE7-BEF C66-C6F CE6-CEF D66-D6F
     E46 E50-E59 EC6 ED0-ED9 F20-F29 F88-F8B 3005 3031-3035 309D-309E 30FC-30FE
@@ -38,8 +38,8 @@ def _character_class(ranges: str) -> str:
     return "".join("-".join(chr(int(end, 16)) for end in pair) for pair in ends)
 
 
-_SEPARATORS = re.compile(f"[^{_character_class(_LETTERS + _DIGITS_AND_EXTENDERS)}]+")
-_CANNOT_BEGIN = re.compile(f"[{_character_class(_DIGITS_AND_EXTENDERS)}]")
+_SEPARATORS = re.compile(f"[^{_character_class(LETTERS + DIGITS_AND_EXTENDERS)}]+")
+_CANNOT_BEGIN = re.compile(f"[{_character_class(DIGITS_AND_EXTENDERS)}]")
 
 
 def element_name(title: str) -> str:

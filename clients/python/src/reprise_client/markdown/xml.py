@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from html import escape
 
+from reprise_client.errors import InvalidRequestError
 from reprise_client.markdown.blocks import FENCED, TooManyBlocks, scan
 from reprise_client.markdown.inline import without_markup
 from reprise_client.markdown.links import normalized_label
@@ -25,21 +26,19 @@ _MARKS_ALONE = re.compile(r"([ \t>]*)(=+|-+|`{3,}|~{3,})([ \t]*)")
 _LAST_MARKS = ("=", "-", "`", "~", " ", "\t")
 
 
-class TooLongError(ValueError):
-    """The text has more lines, list items and quotes than the server converts."""
-
-
 def to_xml(text: str) -> str:
     """Convert a text, placeholders filled in, to `<instructions>…</instructions>`.
 
     The result is well-formed for any text; a character that XML 1.0 forbids becomes U+FFFD. Only LF and CRLF end a
-    line. Takes time linear in the text; raises `TooLongError` for one of more lines and blocks than `STEPS_MAX`.
+    line. Takes time linear in the text; raises `InvalidRequestError` for one of more lines and blocks than `STEPS_MAX`.
     """
     lines = _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text).replace("\r\n", "\n").removesuffix("\n").split("\n")
     try:
         structure = scan([_without_underline(line) for line in lines], STEPS_MAX)
     except TooManyBlocks:
-        raise TooLongError(f"value: XML takes at most {STEPS_MAX} lines, lists and quotes.") from None
+        raise InvalidRequestError(
+            f"value: XML takes at most {STEPS_MAX} lines, lists and quotes.", status=400
+        ) from None
     titles = _Titles(structure.labels)
     return "\n".join([f"<{_ROOT}>", *_elements(lines, structure.kinds, titles), f"</{_ROOT}>"])
 

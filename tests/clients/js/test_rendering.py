@@ -1,0 +1,62 @@
+"""Rendering in JavaScript gives what the server gives."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.rendering.render import STEPS_MAX, to_xml
+from tests.clients.js.conftest import SOURCE
+from tests.support.markdown import HOSTILE, random_texts
+
+pytestmark = pytest.mark.xdist_group("clients/js")
+
+DRIVER = Path(__file__).with_name("render.js")
+
+
+def rendered(project: Path, texts: list[str]) -> list[Any]:
+    """What the installed package makes of texts in the format XML: the instruction, or what the error says."""
+    module = project / "node_modules" / "@reprise" / "client" / "dist" / "rendering.js"
+    arguments = json.dumps([[text, "XML", [], {}] for text in texts])
+    done = subprocess.run(
+        ["node", DRIVER, module.as_uri()], input=arguments, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return [each.get("instruction") or each["error"] for each in json.loads(done.stdout)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_xml_is_what_the_server_makes(project: Path, seed: int) -> None:
+    texts = random_texts(2_000, seed)
+
+    differing = [text for text, made in zip(texts, rendered(project, texts), strict=True) if made != to_xml(text)]
+
+    assert min(differing, key=len, default=None) is None
+
+
+def test_xml_of_texts_made_to_take_long_is_what_the_server_makes(project: Path) -> None:
+    texts = [make(20_000 // len(make(1))) for make in HOSTILE.values()]
+    assert rendered(project, texts) == [to_xml(text) for text in texts]
+
+
+def test_a_text_of_too_many_lines_and_blocks_is_refused(project: Path) -> None:
+    refused, converted = rendered(project, ["-\n" * (STEPS_MAX // 2 + 1), "-\n" * (STEPS_MAX // 2)])
+    assert refused == f"InvalidRequestError: value: XML takes at most {STEPS_MAX} lines, lists and quotes."
+    assert converted == to_xml("-\n" * (STEPS_MAX // 2))
+
+
+def test_every_letter_of_the_basic_plane_makes_the_name_that_the_server_makes(project: Path) -> None:
+    newer = {"\ua7cb", "\ua7dc"}  # capital letters of Unicode 16
+    letters = [char for code in range(0x10000) if (char := chr(code)).isprintable() and char not in newer]
+    texts = [f"# a{char}b *c*{char}" for char in letters]
+    assert rendered(project, texts) == [to_xml(text) for text in texts]
+
+
+def test_its_tables_are_those_of_python() -> None:
+    written = runpy.run_path(str(SOURCE / "tables.py"))
+    assert written["TABLES"].read_text() == written["tables"]()

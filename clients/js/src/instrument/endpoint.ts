@@ -1,0 +1,73 @@
+/** Sends batches to the address of a prompt, and reads what Reprise answers. */
+
+const AWAY = [408, 429, 502, 503, 504];
+const WORDS_MAX = 500;
+
+/** What became of a batch: stored (though not each span), refused for ever, or not taken now. */
+export type Outcome =
+  | { readonly kind: "stored"; readonly rejected: number; readonly words: string }
+  | { readonly kind: "refused"; readonly words: string }
+  | { readonly kind: "away"; readonly words: string; readonly retryAfterMs: number | null; readonly broken: boolean };
+
+/** The address of a prompt's spans and the key that may write to it. */
+export class Endpoint {
+  readonly url: string;
+  readonly #headers: Record<string, string>;
+  readonly #timeoutMs: number;
+
+  constructor(url: string, apiKey: string, timeoutMs: number) {
+    this.url = url;
+    this.#headers = {
+      Authorization: `Bearer ${apiKey}`,
+      "Content-Type": "application/json",
+      "Content-Encoding": "gzip",
+    };
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Sends a compressed batch once, or until `stop` says so. Never rejects. */
+  async send(body: Uint8Array<ArrayBuffer>, stop: AbortSignal): Promise<Outcome> {
+    try {
+      const signal = AbortSignal.any([stop, AbortSignal.timeout(this.#timeoutMs)]);
+      const sent = { method: "POST", headers: this.#headers, body, redirect: "manual", signal } as const;
+      const response = await fetch(this.url, sent);
+      return readAnswer(response.status, response.headers.get("Retry-After"), await response.text());
+    } catch (error) {
+      return away(String((error as Error).cause ?? error));
+    }
+  }
+}
+
+/** Returns what an answer means for the batch that was sent. */
+export function readAnswer(status: number, retryAfter: string | null, text: string): Outcome {
+  const body = parse(text);
+  const words = `${status}: ${short(body["message"] ?? text)}`;
+  if (AWAY.includes(status)) return away(words, milliseconds(retryAfter));
+  if (status >= 500) return away(words, null, true);
+  if (status >= 300) return { kind: "refused", words };
+  const partial = body["partialSuccess"];
+  if (typeof partial !== "object" || partial === null) return away("the answer is not that of Reprise");
+  const { rejectedSpans, errorMessage } = partial as Record<string, unknown>;
+  return { kind: "stored", rejected: Number(rejectedSpans ?? 0) || 0, words: short(errorMessage) };
+}
+
+function away(words: string, retryAfterMs: number | null = null, broken = false): Outcome {
+  return { kind: "away", words, retryAfterMs, broken };
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    const found: unknown = JSON.parse(text);
+    return typeof found === "object" && found !== null ? (found as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function short(text: unknown): string {
+  return String(text ?? "").replaceAll(/\s+/g, " ").trim().slice(0, WORDS_MAX);
+}
+
+function milliseconds(retryAfter: string | null): number | null {
+  return retryAfter !== null && /^\d{1,5}$/.test(retryAfter) ? Number(retryAfter) * 1000 : null;
+}

@@ -1,0 +1,31 @@
+/** What is known of the turn in work: the attributes of its spans, and whether it has recorded model calls. */
+
+import { type Attributes, type Context, context, createContextKey } from "@opentelemetry/api";
+
+// A key of the context, not baggage, which would go out with the requests to the model's vendor.
+const ATTRIBUTES = createContextKey("reprise.attributes");
+const MODEL_CALLS: unknown[] = ["chat", "generate_content", "text_completion"];
+const OTHERS: unknown[] = ["execute_tool", "invoke_agent", "create_agent", "embeddings"];
+const MODEL_KEYS = ["gen_ai.request.model", "llm.request.type", "llm.model_name"];
+
+/** Ids of the traces of turns that are open and have no model call yet. */
+export const silentTurns = new Set<string>();
+
+export function attributesWithin(within: Context): Attributes {
+  return (within.getValue(ATTRIBUTES) as Attributes | undefined) ?? {};
+}
+
+/** Runs `work`, with these attributes on all spans that start within. */
+export function withAttributes<Result>(attributes: Attributes, work: () => Result): Result {
+  const active = context.active();
+  const known = Object.entries(attributes).filter(([, value]) => value !== undefined);
+  const merged = { ...attributesWithin(active), ...Object.fromEntries(known) };
+  return context.with(active.setValue(ATTRIBUTES, merged), work);
+}
+
+/** Returns whether a span of these attributes is a model call, by whichever convention. */
+export function isModelCall(attributes: Attributes): boolean {
+  const operation = attributes["gen_ai.operation.name"];
+  if (MODEL_CALLS.includes(operation) || attributes["openinference.span.kind"] === "LLM") return true;
+  return !OTHERS.includes(operation) && MODEL_KEYS.some((key) => key in attributes);
+}

@@ -16,6 +16,7 @@ from reprise_client.cli.exporting import export
 from reprise_client.cli.gate import gate
 from reprise_client.cli.importing import import_
 from reprise_client.cli.labels import labels
+from reprise_client.cli.mcp import mcp
 from reprise_client.cli.prompts import prompts
 from reprise_client.cli.replay import replay, test_cases
 
@@ -41,7 +42,7 @@ def main() -> None:
     """
 
 
-for _command in (replay, gate, bisect, comment, calibrate, test_cases, prompts, labels, import_, export):
+for _command in (replay, gate, bisect, comment, calibrate, test_cases, prompts, labels, import_, export, mcp):
     main.add_command(_command)
 
 

@@ -41,11 +41,15 @@ class Remote:
         *,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        tries: int = TRIES,
     ) -> None:
         headers = {"Authorization": f"Bearer {api_key}"}
         self._client = httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=30, transport=transport)
-        self._sleep = sleep
+        self._sleep, self._tries = sleep, tries
         self.url = url.rstrip("/")
+
+    def close(self) -> None:
+        self._client.close()
 
     def get(self, path: str, **query: Any) -> Any:
         return _content(self._request("GET", path, params=query))
@@ -109,17 +113,17 @@ class Remote:
     def _request(
         self, method: str, path: str, *, repeatable: bool = False, stream: bool = False, **parts: Any
     ) -> httpx.Response:
-        for attempt in range(1, TRIES + 1):
+        for attempt in range(1, self._tries + 1):
             try:
                 response = self._client.send(self._client.build_request(method, path, **parts), stream=stream)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 # A request that did not arrive, and one that has the same effect twice, may be sent again.
                 lost = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-                if not (repeatable or lost or method in ("GET", "PUT")) or attempt == TRIES:
+                if not (repeatable or lost or method in ("GET", "PUT")) or attempt == self._tries:
                     raise CouldNotRun(f"{self._client.base_url}: {str(error) or type(error).__name__}") from error
                 retry_after = ""
             else:
-                if response.status_code not in RETRIED or attempt == TRIES:
+                if response.status_code not in RETRIED or attempt == self._tries:
                     return response
                 retry_after = response.headers.get("Retry-After", "")
                 response.close()
@@ -141,14 +145,14 @@ def _content(response: httpx.Response) -> Any:
     raise CouldNotRun(f"{request.method} {request.url} answered {status}: {message or '…'}", status)
 
 
-def connect(url: str, api_key: str) -> Remote:
+def connect(url: str, api_key: str, tries: int = TRIES) -> Remote:
     if not url:
         raise CouldNotRun("Set REPRISE_URL to the base URL of the instance.")
     if not api_key:
         raise CouldNotRun("Set REPRISE_API_KEY to a key of the prompt's project.")
     if not url.startswith(("http://", "https://")):
         raise CouldNotRun(f"--url: {url!r} does not begin with http:// or https://.")
-    return Remote(url, api_key)
+    return Remote(url, api_key, tries=tries)
 
 
 UNFINISHED = ("queued", "running")

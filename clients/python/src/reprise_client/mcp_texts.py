@@ -1,0 +1,128 @@
+"""Answers of the API as text for a model: short lines in lists, and whole conversations in pages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+PAGE_CHARACTERS = 40_000
+_PREVIEW = 160
+Json = Mapping[str, Any]
+
+
+def page(text: str, offset: int = 0) -> str:
+    """Return the characters from `offset` on, at most `PAGE_CHARACTERS`, and how to read what is left out."""
+    offset = min(max(offset, 0), len(text))
+    end = offset + PAGE_CHARACTERS
+    rest = len(text) - end
+    note = f"\n\n[{rest} more characters: call again with offset={end}]" if rest > 0 else ""
+    return text[offset:end] + note
+
+
+def lines(found: Iterable[str], nothing: str) -> str:
+    return page("\n".join(found) or nothing)
+
+
+def listed(found: Json, name: str, line: Callable[[Json], str]) -> str:
+    """Return a line for each entry of an answer's list, and the cursor of the next ones."""
+    told = lines(map(line, found[name]), "There are none.")
+    cursor = found.get("nextCursor")
+    return f"{told}\n\n[more: call again with cursor={cursor}]" if cursor else told
+
+
+def prompt_line(prompt: Json) -> str:
+    cases = prompt["_count"]["testCases"]
+    state = "" if prompt["commited"] else ", the draft has uncommitted changes"
+    return f"{prompt['id']}: {_short(prompt['name'])} (test cases: {cases}, changed {prompt['updatedAt']}{state})"
+
+
+def version_line(version: Json) -> str:
+    labels = " ".join(f"[{label}]" for label in version["labels"])
+    return " ".join(filter(None, [version["commitHash"], version["createdAt"], labels, _short(version["message"])]))
+
+
+def session_line(entry: Json) -> str:
+    told = f"{entry['id']}: {entry['lastActivityAt']}, turns: {entry['turns']}, errors: {entry['errors']}"
+    return f"{told}, {_short(entry['preview'] or '')}"
+
+
+def gate_line(experiment: Json) -> str:
+    return f"gate {experiment['id']}: {experiment['createdAt']}, {_short(experiment['reason'] or 'failed')}"
+
+
+def replay_line(replay: Json) -> str:
+    told = f"replay {replay['id']}: {replay['createdAt']}, {replay['status']}, {_short(replay['testCaseName'])}"
+    return f"{told}, {_short(replay['error'])}" if replay["error"] else told
+
+
+def prompt(found: Json, version: str) -> str:
+    """Return a prompt or version: a line for each property, then its text."""
+    model = found["languageModel"]
+    told = {
+        "Prompt": f"{found['id']} {found['name']}" if "name" in found else None,
+        "Version": found.get("commitHash") or version,
+        "Model": model and model["name"],
+        "Format": found["instructionFormat"],
+        "Placeholders": _json(found["placeholderDefinitions"]),
+        "Configuration": _json(found["languageModelConfig"]),
+    }
+    head = "\n".join(f"{name}: {value}" for name, value in told.items() if value is not None)
+    return f"{head}\n\nText:\n{found['value']}"
+
+
+def rendered(found: Json) -> str:
+    placeholders = found["placeholders"]
+    told = [f"{name}: {_json(placeholders[name])}" for name in ("resolved", "ignored", "undefinedKeys")]
+    return "\n".join([*told, "", "Instruction:", found["instruction"]])
+
+
+def session(found: Json) -> str:
+    head = f"Session {found['id']} of prompt {found['promptId']}, conversation {found['conversationId']}"
+    return "\n".join([head, *_turns(found["turns"])])
+
+
+def _turns(turns: Iterable[Json]) -> Iterator[str]:
+    for number, turn in enumerate(turns, 1):
+        yield f"\n# Turn {number}, {turn['startedAt']}\nUser: {turn['user']}"
+        for step in turn["steps"]:
+            yield _step(step)
+        for warning in turn["warnings"]:
+            yield f"Warning: {warning if isinstance(warning, str) else _json(warning)}"
+
+
+def _step(step: Json) -> str:
+    if step["kind"] != "tool_call":
+        return f"Answer: {step['text']}"
+    result = f"error {_json(step['error'])}" if step["error"] is not None else _json(step["result"])
+    return f"Call: {step['name']} {_json(step['arguments'])} -> {result if step['answered'] else 'no result'}"
+
+
+def replay(found: Json) -> str:
+    """Return what was expected and what came at each step; what passed in a line."""
+    head = f"Replay {found['id']} of test case {found['testCaseId']} ({found['testCaseName']}): {found['status']}"
+    told = [head, *(f"{name}: {found[name]}" for name in ("error", "stopReason") if found[name])]
+    for number, turn in enumerate(found["turns"] or (), 1):
+        told += [f"\n# Turn {number}\nUser: {turn['user']}", *map(_verdict, turn["steps"])]
+        told += [f"Unexpected: {_json(extra)}" for extra in turn["extra"]]
+        told += [f"{name}: {turn[name]}" for name in ("error", "stopReason") if turn[name]]
+    return "\n".join(told)
+
+
+def _verdict(step: Json) -> str:
+    told = f"{step['result'].upper()} {step['kind']}"
+    if step.get("reason"):
+        told += f": {step['reason']}"
+    if step["result"] == "passed":
+        return told
+    return f"{told}\n  expected: {_json(step.get('expected'))}\n  came: {_json(step.get('actual'))}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _short(text: str) -> str:
+    """Return a text in one line of bounded length."""
+    text = " ".join(text[: _PREVIEW * 4].split())
+    return text if len(text) <= _PREVIEW else text[: _PREVIEW - 1] + "…"

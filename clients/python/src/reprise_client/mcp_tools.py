@@ -1,0 +1,180 @@
+"""The tools of `reprise mcp`: methods that answer with bounded text, and whose docstrings a model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from reprise_client import mcp_texts as texts
+from reprise_client.cli.gate_run import Watch
+from reprise_client.cli.remote import CouldNotRun, Remote
+from reprise_client.cli.versions import full_hash
+from reprise_client.experiments import report
+from reprise_client.experiments.summary import cases_of
+
+PAGE = 20
+# A client gives up on a call after a minute or so.
+WAIT_MAX_S = 50.0
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools of one project. They raise `CouldNotRun` with the server's words."""
+
+    instance: Remote
+
+    def list_prompts(self, search: str = "", cursor: str = "") -> str:
+        """List the project's prompts with their ids, newest first.
+
+        search: a part of the name. cursor: where the answer before this one ended.
+        """
+        query = {"limit": PAGE, **_given(search=search, cursor=cursor)}
+        return texts.listed(self.instance.get("/api/v1/prompts", **query), "prompts", texts.prompt_line)
+
+    def read_prompt(self, prompt_id: int, version: str = "draft", offset: int = 0) -> str:
+        """Read a prompt: its model, placeholders, tools, and its text at the end.
+
+        version: "draft", "latest", or the first digits of a commit hash.
+        offset: where the answer before this one ended.
+        """
+        return texts.page(texts.prompt(self._prompt(prompt_id, version), version), offset)
+
+    def list_versions(self, prompt_id: int) -> str:
+        """List the newest versions of a prompt: commit hash, time, labels, message."""
+        found = self.instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"]
+        return texts.lines(map(texts.version_line, found[:100]), "The prompt has no version.")
+
+    def render_prompt(
+        self, prompt_id: int, placeholders: dict[str, str] | None = None, version: str = "draft", offset: int = 0
+    ) -> str:
+        """Render a prompt as a model receives it.
+
+        placeholders: the name of the chosen value of each key; a key that is left out has its default.
+        version: "draft", "latest", or the first digits of a commit hash.
+        offset: where the answer before this one ended.
+        """
+        body: dict[str, Any] = {"placeholders": placeholders or {}, "productive": False}
+        if version != "draft":
+            body["commitHash"] = full_hash(self.instance, prompt_id, version)
+        return texts.page(texts.rendered(self.instance.post(f"/api/v1/prompts/{prompt_id}/render", body)), offset)
+
+    def list_sessions(self, prompt_id: int, search: str = "", cursor: str = "") -> str:
+        """List a prompt's recorded conversations with their ids, newest first.
+
+        search: a part of what was said. cursor: where the answer before this one ended.
+        """
+        query = {"type": "otel", "limit": PAGE, **_given(search=search, cursor=cursor)}
+        found = self.instance.get(f"/api/v1/prompts/{prompt_id}/logs", **query)
+        return texts.listed(found, "entries", texts.session_line)
+
+    def read_session(self, session_id: str, offset: int = 0) -> str:
+        """Read a recorded conversation: what the user said, the tool calls with their results, the answers.
+
+        offset: where the answer before this one ended.
+        """
+        found = self.instance.get(f"/api/v1/sessions/{quote(session_id, safe='')}")
+        return texts.page(texts.session(found), offset)
+
+    def list_failures(self, prompt_id: int) -> str:
+        """List what failed last of a prompt: gates, and replays of its test cases, with their ids."""
+        path = f"/api/v1/prompts/{prompt_id}"
+        gates = self.instance.get(f"{path}/experiments", verdict="failed", limit=PAGE)["experiments"]
+        replays = [
+            replay
+            for status in ("failed", "needs_review", "error")
+            for replay in self.instance.get(f"{path}/replays", status=status, limit=PAGE)["replays"]
+        ]
+        found = [*map(texts.gate_line, gates), *map(texts.replay_line, replays)]
+        return texts.lines(found, "Nothing failed.")
+
+    def read_replay(self, replay_id: int, offset: int = 0) -> str:
+        """Read a replay of a test case: for each step what was expected, what came, and why it passed or failed.
+
+        offset: where the answer before this one ended.
+        """
+        return texts.page(texts.replay(self.instance.get(f"/api/v1/replays/{replay_id}")), offset)
+
+    def run_gate(
+        self,
+        prompt_id: int,
+        text: str = "",
+        version: str = "draft",
+        baseline: str = "latest",
+        detect: float | None = None,
+        max_cost: float | None = None,
+        wait_s: float = WAIT_MAX_S,
+    ) -> str:
+        """Replay the prompt's test cases with a candidate and with a baseline, and say in Markdown if it is worse.
+
+        The candidate changes nothing of the prompt. It calls models, which costs money. When it goes on after wait_s
+        seconds (50 at most), read_gate says how it ended.
+        text: the candidate's text; without it the version is played as it is. version: "draft", "latest", or the first
+        digits of a commit hash. baseline: "latest", such digits, or "none". detect: the share of failures that must not
+        slip through (0.5). max_cost: US dollars.
+        """
+        path = f"/api/v1/prompts/{prompt_id}/experiments"
+        body = {
+            "candidate": self._candidate(prompt_id, text, version),
+            "baseline": self._baseline(prompt_id, baseline),
+            **_given(detect=detect, maxCost=max_cost),
+        }
+        return self.read_gate(self.instance.post(path, body)["id"], wait_s)
+
+    def read_gate(self, experiment_id: int, wait_s: float = 0, offset: int = 0) -> str:
+        """Read as Markdown what a gate found, waiting up to wait_s seconds (50 at most) for its end.
+
+        offset: where the answer before this one ended.
+        """
+        watch = Watch(self.instance, min(max(wait_s, 0), WAIT_MAX_S), {"id": experiment_id})
+        try:
+            watch.follow(_ignore)
+        except CouldNotRun:
+            # It has been read, and goes on.
+            if "testCases" not in watch.experiment:
+                raise
+        return texts.page(_gate(watch.experiment), offset)
+
+    def cancel_gate(self, experiment_id: int) -> str:
+        """Cancel a gate that goes on."""
+        self.instance.post(f"/api/v1/experiments/{experiment_id}/cancel")
+        return self.read_gate(experiment_id)
+
+    def _prompt(self, prompt_id: int, version: str) -> Any:
+        if version == "draft":
+            return self.instance.draft(prompt_id)[0]
+        return self.instance.get(f"/api/v1/prompts/{prompt_id}/versions/{full_hash(self.instance, prompt_id, version)}")
+
+    def _candidate(self, prompt_id: int, text: str, version: str) -> Any:
+        base: Any = "draft"
+        if version != "draft":
+            base = {"commitHash": full_hash(self.instance, prompt_id, version)}
+        return {"base": base, "value": text} if text else base
+
+    def _baseline(self, prompt_id: int, name: str) -> Any:
+        if name in ("latest", "none"):
+            return "latest" if name == "latest" else None
+        return {"commitHash": full_hash(self.instance, prompt_id, name)}
+
+
+def _gate(experiment: Json) -> str:
+    """Return the report, with the ids by which it and its failing replays are read."""
+    told = [f"Gate {experiment['id']} of prompt {experiment['promptId']}: {experiment['status']}"]
+    if failing := list(_failing(experiment)):
+        told.append("Failing replays, for read_replay: " + ", ".join(map(str, failing[:PAGE])))
+    return "\n\n".join([*told, report.markdown(dict(experiment))])
+
+
+def _failing(experiment: Json) -> Iterable[int]:
+    for case in cases_of(dict(experiment)):
+        yield from case["candidate"]["failedReplayIds"]
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value not in (None, "")}
+
+
+def _ignore(_experiment: Json) -> None:
+    """Do nothing with how far an experiment is: who calls a tool sees its end."""

@@ -1,0 +1,50 @@
+"""Answers for a model are bounded, in lines, and say how to read on."""
+
+from __future__ import annotations
+
+from reprise_client import mcp_texts as texts
+from reprise_client.mcp_texts import PAGE_CHARACTERS, page
+
+
+def test_a_text_is_read_whole_in_pages() -> None:
+    text = "".join(chr(0x4E00 + number % 1000) for number in range(PAGE_CHARACTERS * 2 + 7))
+
+    first, second, third = (page(text, number * PAGE_CHARACTERS) for number in range(3))
+
+    assert first.endswith(f"[{PAGE_CHARACTERS + 7} more characters: call again with offset={PAGE_CHARACTERS}]")
+    read = first[:PAGE_CHARACTERS] + second[:PAGE_CHARACTERS] + third
+    assert read == text
+
+
+def test_an_offset_outside_of_the_text_is_its_end_or_begin() -> None:
+    assert (page("abc", -5), page("abc", 99), page("", 0)) == ("abc", "", "")
+
+
+def test_a_line_of_a_list_holds_one_short_line_of_what_others_wrote() -> None:
+    entry = {"id": "s", "lastActivityAt": "now", "turns": 1, "errors": 0, "preview": "a\n\nb\u0000 " + "x" * 200_000}
+
+    line = texts.session_line(entry)
+
+    assert "\n" not in line
+    assert len(line) < 300
+
+
+def test_a_list_says_where_the_next_page_begins() -> None:
+    found = {"entries": [], "nextCursor": "c7"}
+
+    assert texts.listed(found, "entries", texts.session_line) == (
+        "There are none.\n\n[more: call again with cursor=c7]"
+    )
+
+
+def test_a_call_without_a_result_and_one_that_failed_say_so() -> None:
+    call = {"kind": "tool_call", "name": "f", "arguments": {}, "result": None, "error": None, "answered": False}
+    turn = {
+        "startedAt": "now",
+        "user": None,
+        "warnings": ["cut"],
+        "steps": [call, {**call, "error": "x", "answered": True}],
+    }
+    told = texts.session({"id": "s", "promptId": 1, "conversationId": None, "turns": [turn]})
+
+    assert told.splitlines()[-3:] == ["Call: f {} -> no result", 'Call: f {} -> error "x"', "Warning: cut"]

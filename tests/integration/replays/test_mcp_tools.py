@@ -1,0 +1,107 @@
+"""The tools of `reprise mcp` against a running server, without the protocol around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from reprise_client.cli.remote import CouldNotRun, connect
+from reprise_client.mcp_texts import PAGE_CHARACTERS
+from reprise_client.mcp_tools import Tools
+
+from tests.support.documents import SHOP, SHOP_TURN, record_session
+from tests.support.http_client import Client
+
+PROMPT = {
+    **SHOP,
+    "value": "Help {{whom}}.",
+    "placeholders": [{"key": "whom", "values": [{"name": "all", "content": "everybody", "isDefault": True}]}],
+    "commit": True,
+}
+
+
+@pytest.fixture
+def client(backend: Any) -> Client:
+    made: Client = backend.client()
+    return made
+
+
+@pytest.fixture
+def tools(client: Client) -> Iterator[Tools]:
+    instance = connect(client.base_url, client.api_key, tries=1)
+    yield Tools(instance)
+    instance.close()
+
+
+@pytest.fixture
+def prompt_id(client: Client) -> int:
+    created: int = client.post("/api/v1/prompts", PROMPT).json()["prompt"]["id"]
+    return created
+
+
+@pytest.fixture
+def session_id(client: Client, prompt_id: int) -> str:
+    return record_session(client, prompt_id, SHOP_TURN)
+
+
+@pytest.fixture
+def test_case_id(client: Client, session_id: str) -> int:
+    made: int = client.post(f"/api/v1/sessions/{session_id}/test-cases", {"name": "Where?"}).json()["id"]
+    return made
+
+
+def test_a_prompt_is_found_read_and_rendered(tools: Tools, client: Client, prompt_id: int) -> None:
+    client.patch(f"/api/v1/prompts/{prompt_id}", {"value": "Be kind to {{whom}}."})
+
+    assert f"{prompt_id}: Shop" in tools.list_prompts("Sho")
+    assert tools.read_prompt(prompt_id).endswith("Text:\nBe kind to {{whom}}.")
+    assert tools.read_prompt(prompt_id, "latest").endswith("Text:\nHelp {{whom}}.")
+    commit = tools.list_versions(prompt_id)[:8]
+    assert "Help everybody." in tools.render_prompt(prompt_id, version=commit)
+    assert "Be kind to everybody." in tools.render_prompt(prompt_id, {"whom": "all"})
+
+
+def test_a_conversation_is_read_with_its_calls(tools: Tools, prompt_id: int, session_id: str) -> None:
+    assert tools.list_sessions(prompt_id).startswith(f"{session_id}: ")
+
+    assert tools.read_session(session_id).splitlines()[2:] == [
+        "# Turn 1, 2025-10-09T08:53:20.000Z",
+        "User: A-1",
+        'Call: find {"order": "A-1"} -> "It is on its way."',
+        "Answer: It is on its way.",
+    ]
+
+
+def test_a_gate_tells_its_verdict_and_its_failing_replays(tools: Tools, prompt_id: int, test_case_id: int) -> None:
+    assert tools.list_failures(prompt_id) == "Nothing failed."
+    assert "**Passed.**" in tools.run_gate(prompt_id, "Help nobody.")
+
+    # Without its tool the model does something else than was recorded.
+    tools.instance.change_draft(prompt_id, {"languageModelConfig": {}}, if_match=tools.instance.draft(prompt_id)[1])
+    failed = tools.run_gate(prompt_id, baseline="none")
+
+    assert "**Failed.**" in failed
+    replay_id = int(failed.partition("for read_replay: ")[2].split("\n")[0].split(",")[0])
+    assert f"replay {replay_id}: " in tools.list_failures(prompt_id)
+    assert "FAILED tool_call" in tools.read_replay(replay_id)
+
+
+@pytest.mark.parametrize("version", ["nothing", ""])
+def test_a_version_that_is_not_there_is_an_error(tools: Tools, prompt_id: int, version: str) -> None:
+    with pytest.raises(CouldNotRun, match="no version"):
+        tools.run_gate(prompt_id, "x", version=version)
+
+
+@pytest.mark.parametrize("session_id", ["", "..", "../prompts", "x" * 3000, "\u0000", "?a=b#c"])
+def test_an_id_leads_to_no_other_address(tools: Tools, session_id: str) -> None:
+    with pytest.raises(CouldNotRun):
+        tools.read_session(session_id)
+
+
+def test_a_long_prompt_is_read_in_pages(tools: Tools, client: Client, prompt_id: int) -> None:
+    text = "😀" * 100_000
+    client.patch(f"/api/v1/prompts/{prompt_id}", {"value": text})
+
+    pages = [tools.read_prompt(prompt_id, offset=number * PAGE_CHARACTERS) for number in range(3)]
+    assert "".join(page[:PAGE_CHARACTERS] for page in pages).partition("Text:\n")[2] == text

@@ -24,19 +24,20 @@ from reprise_client.records import Fallback, Snapshot
 from reprise_client.runs import Follower, Piece, Request, Retries, RunOptions, RunResult, events_request, run_request
 from reprise_client.transport import Transport, Verify
 from reprise_client.wanted import Wanted
+from reprise_client.workers import Workers
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 __all__ = ["AsyncReprise", "Reprise"]
 
-# Of prompts that can be served meanwhile; a further one is fetched when it is asked for again.
-BACKGROUND_MAX = 8
+# Threads that fetch prompts which are served meanwhile.
+BACKGROUND_KEPT = 4
 
 
 @dataclass(frozen=True)
 class _Fetch:
-    """A request for a prompt in a thread of its own; callers wait for it until `wait_until`, in monotonic seconds."""
+    """A request for a prompt in another thread; callers wait for it until `wait_until`, in monotonic seconds."""
 
     wait_until: float
     ended: threading.Event = field(default_factory=threading.Event)
@@ -69,6 +70,7 @@ class Reprise:
         self._transport = self._new_transport()
         self._fetches: dict[Wanted, _Fetch] = {}
         self._lock = threading.Lock()
+        self._workers = self._new_workers()
         _CLIENTS.add(self)
 
     def prompt(
@@ -126,7 +128,8 @@ class Reprise:
         return self._result(events_request(run_id, timeout_s))
 
     def close(self) -> None:
-        """Close the connections. Prompts are still served from memory."""
+        """End the threads and close the connections. Prompts are still served from memory."""
+        self._workers.stop()
         self._transport.close()
 
     def __enter__(self) -> Self:
@@ -141,16 +144,14 @@ class Reprise:
         """Return the request for the prompt, which is begun unless one is under way; None where none can begin."""
         with self._lock:
             fetch = self._fetches.get(entry.wanted)
-            if fetch is None and (entry.snapshot is None or len(self._fetches) < BACKGROUND_MAX):
-                fetch = self._begun(entry)
-            return fetch
+            return self._begun(entry) if fetch is None else fetch
 
     def _begun(self, entry: Entry) -> _Fetch | None:
         fetch = _Fetch(time.monotonic() + self._first_wait_s)
         self._fetches[entry.wanted] = fetch
         try:
-            threading.Thread(target=self._fetch, args=(entry, fetch), name="reprise-fetch", daemon=True).start()
-        except RuntimeError as problem:  # the interpreter ends, or the system has no more threads
+            self._workers.submit(partial(self._fetch, entry, fetch), urgent=entry.snapshot is None)
+        except RuntimeError as problem:  # closed, the interpreter ends, or the system has no more threads
             self._fetches.pop(entry.wanted)
             self._cache.failed(entry, UnreachableError(str(problem)))
             return None
@@ -218,6 +219,13 @@ class Reprise:
         """Do without what stayed in the parent: the threads of its requests, the locks they hold, its connections."""
         self._cache.after_fork()
         self._lock, self._fetches, self._transport = threading.Lock(), {}, self._new_transport()
+        self._workers = self._new_workers()
+
+    def _new_workers(self) -> Workers:
+        """Return threads that end when nobody has the client any more."""
+        workers = Workers(BACKGROUND_KEPT)
+        weakref.finalize(self, workers.stop).atexit = False
+        return workers
 
 
 _CLIENTS: weakref.WeakSet[Reprise] = weakref.WeakSet()

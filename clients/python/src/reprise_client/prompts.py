@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from reprise_client import rendering
 from reprise_client.errors import InvalidRequestError, RepriseError
 from reprise_client.records import InstructionFormat, Record
 
@@ -23,7 +22,7 @@ class Rendered:
     """
 
     instruction: str = field(repr=False)
-    resolved: Mapping[str, str | None]
+    resolved: dict[str, str | None]
     ignored: list[str]
     undefined: list[str]
     version: str | None
@@ -85,6 +84,7 @@ class Prompt:
         for key, name in chosen.items():
             if not isinstance(key, str) or not isinstance(name, str):
                 raise InvalidRequestError(f"placeholders: {key!r} takes the name of one of its values, as a string.")
-        record = self.record
-        made = rendering.render(record.value, record.instruction_format, record.definitions, chosen)
-        return Rendered(made.instruction, made.resolved, made.ignored, made.undefined, record.version, self.state)
+        made = self.record.render(chosen)
+        return Rendered(
+            made.instruction, dict(made.resolved), list(made.ignored), list(made.undefined), self.version, self.state
+        )

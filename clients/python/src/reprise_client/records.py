@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reprise_client.errors import ConfigurationError, UnreachableError
+from reprise_client.rendering import Rendering, render
 from reprise_client.splits import position
 
 InstructionFormat = Literal["XML", "RAW"]
 Fallback = str | Mapping[str, Any]
+
+# Of all renderings of a version together, about.
+REMEMBERED_CHARACTERS = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,7 @@ class Record:
     instruction_format: InstructionFormat
     definitions: Sequence[Mapping[str, Any]] = field(repr=False)
     version: str | None
+    _renderings: dict[tuple[tuple[str, str], ...], Rendering] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def parse(cls, body: str, prompt_id: int) -> Record:
@@ -51,6 +56,17 @@ class Record:
 
     def json(self) -> dict[str, Any]:
         return parse_object(self.body)
+
+    def render(self, selections: Mapping[str, str]) -> Rendering:
+        """Return the rendering, remembered, as a version gives the same each time; callers must not change it."""
+        key = tuple(selections.items())
+        found = self._renderings.get(key)
+        if found is None:
+            found = render(self.value, self.instruction_format, self.definitions, selections)
+            if len(self._renderings) * len(found.instruction) > REMEMBERED_CHARACTERS:
+                self._renderings.clear()
+            self._renderings[key] = found
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """How long a rendering takes in an application while the server is away: `python -m bench.client`.
 
 A thread renders 100 times a second for `--seconds` with the server, for as long without it, and for as long with it
-again. After each rendering the same thread measures a sum that takes it about as long: what that takes longer at times is
-what the machine adds, as it takes the processor away.
+again. After each rendering the same thread measures a sum that takes about as long: when that takes longer, another
+process has the processor.
 """
 
 from __future__ import annotations

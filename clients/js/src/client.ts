@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Choice, type Entry, type Fetching, monotonicS, PromptCache, wantedOf } from "./cache.js";
 import { Connection } from "./connection.js";
 import { DiskCache } from "./disk.js";
-import { RepriseError, ServerError, UnreachableError } from "./errors.js";
+import { ConfigurationError, RepriseError, ServerError, UnreachableError } from "./errors.js";
 import type { Prompt } from "./prompts.js";
 import { read } from "./reading.js";
 import { type Fallback, foreign } from "./records.js";
@@ -82,8 +82,11 @@ export class Reprise {
 
   constructor(options: RepriseOptions = {}) {
     const { freshS = 60, firstWaitS = 2, timeoutS = 10, cacheDir, logger = console } = options;
+    for (const [name, seconds] of Object.entries({ freshS, firstWaitS, timeoutS })) {
+      if (!(seconds >= 0)) throw new ConfigurationError(`${name}: ${seconds} is no number of seconds.`);
+    }
     const connection = Connection.of(options.baseUrl, options.apiKey);
-    const warn = (message: string) => logger.warn(`reprise: ${message}`);
+    const warn = (message: string) => say(logger, message);
     this.#firstWaitS = firstWaitS;
     this.#timeoutS = timeoutS;
     this.#cache = new PromptCache(freshS, warn);
@@ -250,6 +253,15 @@ export class Reprise {
 
   #deadline(request: RunRequest, late: () => Error): Deadline {
     return new Deadline(request.deadline - monotonicS(), [this.#closed.signal, request.signal], late);
+  }
+}
+
+/** Warns; a logger that throws must not break a request that nobody waits for. */
+function say(logger: Logger, message: string): void {
+  try {
+    logger.warn(`reprise: ${message}`);
+  } catch {
+    // There is nowhere else to say it.
   }
 }
 

@@ -228,17 +228,19 @@ export class Follower {
     for (const event of this.#reader.feed(piece)) {
       const found = this.#read(event);
       this.#lastId = event.id || this.#lastId;
-      yield found;
+      if (found) yield found;
     }
   }
 
-  #read({ kind, data, id }: StreamEvent): Piece | RunResult {
+  /** Returns what an event says; null for a kind that later servers may send. */
+  #read({ kind, data, id }: StreamEvent): Piece | RunResult | null {
     if (kind === "done") return resultOf(data, this.#runId, this.#url);
     const found = parseObject(data);
     if (found === null) throw foreign(this.#url);
     if (kind === "error") throw this.#errorOf(found, id);
     if (kind === "tool_call") return { kind, toolCall: found as unknown as ToolCall };
-    return { kind: kind === "reasoning" ? kind : "token", text: isText(found["text"]) ? found["text"] : "" };
+    if (kind !== "token" && kind !== "reasoning") return null;
+    return { kind, text: isText(found["text"]) ? found["text"] : "" };
   }
 
   /** Returns an error of the run, or, without an id, of the stream: then the run goes on. */

@@ -252,6 +252,54 @@ test("a folder that can't be written is said once, and costs no prompt", async (
   assert.match(said[0] ?? "", /cacheDir: prompts are not kept on disk/);
 });
 
+test("a logger that throws breaks nothing", async (t) => {
+  const server = await FakeServer.start(t, refuse);
+  const logger = { warn: () => assert.fail("no log") };
+
+  assert.equal((await server.client(t, { logger }).prompt(17, { fallback: "text" })).value, "text");
+});
+
+test("a prompt of 200 KB with NUL, emoji, markup and deep lists is kept and rendered as it is", async (t) => {
+  const value = `\0 😀 </instructions> {{tone}} ${"- ".repeat(1000)}\n`.repeat(100);
+  const server = await FakeServer.start(t, prompt(value));
+  const cacheDir = await folder(t);
+  await server.client(t, { cacheDir }).prompt(17);
+  server.answer = refuse;
+
+  const found = await server.client(t, { cacheDir }).prompt(17);
+
+  assert.equal(found.render().instruction, value.replaceAll("{{tone}}", "kind"));
+});
+
+test("an answer that nests deeper than any prompt is no prompt", async (t) => {
+  const server = await FakeServer.start(t, (response) => response.end(`{"id": 17, "value": ${"[".repeat(200_000)}`));
+
+  await assert.rejects(server.client(t).prompt(17), /did not answer as Reprise does/);
+});
+
+test("a fall-back that can't be written as JSON is refused", async (t) => {
+  const client = (await FakeServer.start(t, refuse)).client(t);
+  const circle: Record<string, unknown> = { value: "text" };
+  circle["self"] = circle;
+
+  await assert.rejects(client.prompt(17, { fallback: circle as never }), ConfigurationError);
+});
+
+test("of more than a thousand prompts the one that was used longest ago is forgotten", async (t) => {
+  const server = await FakeServer.start(t, (response, request) =>
+    prompt("text", { id: Number(request.url.split("/").at(-1)) })(response, request),
+  );
+  const client = server.client(t);
+  for (const id of [1, 2, 1]) await client.prompt(id);
+  for (let id = 3; id <= 1001; id++) await client.prompt(id);
+  assert.equal(server.requests.length, 1001);
+
+  await client.prompt(1);
+  assert.equal(server.requests.length, 1001);
+  await client.prompt(2);
+  assert.equal(server.requests.length, 1002);
+});
+
 test("an outage is said once, not with every request", async (t) => {
   const server = await FakeServer.start(t, refuse);
   const said: string[] = [];
@@ -303,6 +351,7 @@ test("address and key are those of the environment unless they are given", (t) =
   new Reprise();
   assert.throws(() => new Reprise({ baseUrl: "ftp://host" }), /baseUrl: ftp:\/\/host is not the base URL/);
   assert.throws(() => new Reprise({ apiKey: "rp a" }), /apiKey/);
+  assert.throws(() => new Reprise({ freshS: NaN }), /freshS: NaN is no number of seconds/);
   delete process.env["REPRISE_API_KEY"];
   assert.throws(() => new Reprise(), /set REPRISE_API_KEY/);
   delete process.env["REPRISE_URL"];

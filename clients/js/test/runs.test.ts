@@ -127,6 +127,19 @@ test("a stream yields its pieces, the tool calls and the result, whatever the by
   }
 });
 
+test("an event of a kind that is not known yet is no piece", async (t) => {
+  const server = await FakeServer.start(t, stream(event("image", { url: "x" }, "1-0"), DONE));
+
+  assert.deepEqual(await collected(server.client(t).stream(17, "Where?")), [ANSWER.answer]);
+});
+
+test("an event of many megabytes is read in time that grows with it alone", async (t) => {
+  const text = "ü😀".repeat(1_000_000);
+  const server = await FakeServer.start(t, stream(event("token", { text }, "1-0"), DONE));
+
+  assert.deepEqual(await collected(server.client(t).stream(17, "Where?")), [text, ANSWER.answer]);
+});
+
 test("lines of a stream may end with CR LF", async (t) => {
   const server = await FakeServer.start(t, stream((TOKENS.join("") + DONE).replaceAll("\n", "\r\n")));
 

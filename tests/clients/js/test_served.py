@@ -18,7 +18,6 @@ __all__ = ["backend"]
 NEW = {
     "name": "Support",
     "value": "# Tone\nBe {{tone}} & {{unknown}}. \N{SMILING FACE WITH SMILING EYES}",
-    "instructionFormat": "RAW",
     "placeholders": [{"key": "tone", "values": [{"name": "formal", "content": "formal <&>", "isDefault": True}]}],
 }
 
@@ -94,7 +93,7 @@ def test_the_newest_version_a_label_a_version_and_the_draft_differ(
     found = application.call(*({"call": "render", "id": prompt_id, "options": options} for options in wanted))
 
     assert [one["version"] for one in found] == [second, first, first, None]
-    assert found[-1]["instruction"] == "Draft."
+    assert "Draft." in found[-1]["instruction"]
 
 
 def test_a_split_gives_each_key_the_version_that_the_server_gives(

@@ -13,6 +13,7 @@ from app.otlp.normalise.messages import Memo, first_user_text, last_user_text
 from app.otlp.span import span_count
 from app.otlp.values import json_container, json_or_text
 from app.sessions.asked import read_asked
+from app.sessions.capture import capture_advice
 from app.sessions.facts import version_of
 from app.sessions.spans import Records, StoredSpan, TurnSpan, mark_copies, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
@@ -173,7 +174,7 @@ def warnings_of(
     if cut:
         yield f"JSON is cut off in {span_count(cut)}: raise the SDK's attribute length limit to see all that was said."
     elif chats and user is None and not any(message.text for span in chats for message in span.outputs or ()):
-        yield "No message content was recorded: turn on content capture in the instrumentation."
+        yield f"No message content was recorded: {capture_advice(span.scope for span in chats)}."
     if copies := sum(span.is_copy for span in spans):
         yield f"{span_count(copies)} repeat another instrumentation's span of the same call and are no steps."
     if len(versions) > 1:

@@ -1,0 +1,57 @@
+"""The switches by which instrumentations record what was said, by the names of their scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_OPENTELEMETRY = (
+    "set OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
+)
+_LOG_RECORDS = "set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, and export logs"
+_OPENLLMETRY = "set TRACELOOP_TRACE_CONTENT=true"
+_OPENINFERENCE = "remove OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and other OPENINFERENCE_HIDE_… variables"
+
+# The first that fits: a scope that is, or begins with, one of the names.
+SWITCHES: tuple[tuple[str, str], ...] = (
+    ("gcp.vertex.agent", _OPENTELEMETRY),
+    ("opentelemetry.instrumentation.genai.", _OPENTELEMETRY),
+    ("opentelemetry.util.genai", _OPENTELEMETRY),
+    ("opentelemetry.instrumentation.openai_v2", _OPENTELEMETRY),
+    ("opentelemetry.instrumentation.google_genai", _OPENTELEMETRY),
+    ("opentelemetry.instrumentation.botocore", _LOG_RECORDS),
+    ("@opentelemetry/instrumentation-openai", _LOG_RECORDS),
+    ("opentelemetry.instrumentation.", _OPENLLMETRY),
+    ("@traceloop/", _OPENLLMETRY),
+    ("openinference.instrumentation.", _OPENINFERENCE),
+    ("@arizeai/openinference-", _OPENINFERENCE),
+    ("semantic_kernel.", "set SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true"),
+    (
+        "Microsoft.SemanticKernel",
+        "set the AppContext switch Microsoft.SemanticKernel.Experimental.GenAI.EnableOTelDiagnosticsSensitive",
+    ),
+    (
+        "Experimental.Microsoft.",
+        "set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, or EnableSensitiveData in UseOpenTelemetry",
+    ),
+    ("agent_framework", "set ENABLE_SENSITIVE_DATA=true"),
+    ("pydantic-ai", "use InstrumentationSettings(include_content=True)"),
+    ("ai", "give the call experimental_telemetry with recordInputs: true and recordOutputs: true"),
+    ("gen_ai", "give the call telemetry with recordInputs: true and recordOutputs: true"),
+)
+# Scopes that are one word are no beginnings of others.
+_WHOLE = frozenset({"ai", "gen_ai"})
+_NAMED_MAX = 3
+
+
+def capture_advice(scopes: Iterable[str]) -> str:
+    """What to do so that spans of these scopes have what was said, as the rest of a sentence."""
+    known = {_switch_of(scope): scope for scope in sorted(set(scopes), reverse=True)}
+    found = [f"{switch} ({scope})" for switch, scope in sorted(known.items()) if switch]
+    return "; ".join(found[:_NAMED_MAX]) or "turn on content capture in the instrumentation"
+
+
+def _switch_of(scope: str) -> str:
+    """The switch of a scope, "" for one that is not known."""
+    fits = (switch for name, switch in SWITCHES if scope == name or (name not in _WHOLE and scope.startswith(name)))
+    return next(fits, "")

@@ -1,0 +1,64 @@
+"""A turn without words names the switch of the instrumentation that sent it."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.otlp.decode import decode
+from app.sessions.build import build_session
+from tests.support.exports import export, span
+
+
+def warnings_of(*scopes: str) -> tuple[str, ...]:
+    spans = [
+        stored for number, scope in enumerate(scopes, 1) for stored in decode(export(silent(number), scope=scope)).spans
+    ]
+    (turn,) = build_session([spans])
+    return turn.warnings
+
+
+def silent(number: int) -> dict[str, object]:
+    start, end = 10**18 + 1000 * number, 10**18 + 1000 * number + 1
+    attributes = {"service.prompt.id": 7, "gen_ai.operation.name": "chat", "gen_ai.request.model": f"model {number}"}
+    return span(attributes, spanId=f"{number:016x}", startTimeUnixNano=str(start), endTimeUnixNano=str(end))
+
+
+@pytest.mark.parametrize(
+    ("scope", "switch"),
+    [
+        ("gcp.vertex.agent", "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental"),
+        ("gcp.vertex.agent", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"),
+        ("opentelemetry.instrumentation.openai_v2", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"),
+        ("opentelemetry.instrumentation.genai.openai", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"),
+        ("opentelemetry.util.genai.handler", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"),
+        ("opentelemetry.instrumentation.openai.v1", "TRACELOOP_TRACE_CONTENT=true"),
+        ("opentelemetry.instrumentation.langchain", "TRACELOOP_TRACE_CONTENT=true"),
+        ("@traceloop/instrumentation-openai", "TRACELOOP_TRACE_CONTENT=true"),
+        ("openinference.instrumentation.openai", "OPENINFERENCE_HIDE_INPUTS"),
+        ("@arizeai/openinference-instrumentation-openai", "OPENINFERENCE_HIDE_OUTPUTS"),
+        ("ai", "experimental_telemetry"),
+        ("gen_ai", "recordInputs: true"),
+        (
+            "semantic_kernel.utils.telemetry.model_diagnostics.decorators",
+            "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true",
+        ),
+        ("agent_framework", "ENABLE_SENSITIVE_DATA=true"),
+        ("Experimental.Microsoft.Extensions.AI", "EnableSensitiveData"),
+        ("pydantic-ai", "include_content=True"),
+    ],
+)
+def test_the_switch_of_the_scope_is_named(scope: str, switch: str) -> None:
+    (warning,) = warnings_of(scope)
+    assert warning.startswith("No message content was recorded: ")
+    assert switch in warning
+    assert f"({scope})" in warning
+
+
+@pytest.mark.parametrize("scope", ["", "airline", "my-agent"])
+def test_an_unknown_scope_is_told_to_turn_content_capture_on(scope: str) -> None:
+    assert warnings_of(scope) == ("No message content was recorded: turn on content capture in the instrumentation.",)
+
+
+def test_the_switches_of_several_instrumentations_are_named_each_once() -> None:
+    (warning,) = warnings_of("gcp.vertex.agent", "agent_framework", "gcp.vertex.agent", "unknown")
+    assert warning.count("SPAN_ONLY") == warning.count("ENABLE_SENSITIVE_DATA") == 1

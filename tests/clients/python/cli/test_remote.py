@@ -89,9 +89,9 @@ def test_a_post_that_may_have_arrived_is_not_sent_again() -> None:
 def test_lists_are_read_to_their_end() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         page = int(request.url.params.get("cursor", "0"))
-        return httpx.Response(200, json={"things": [page], "nextCursor": str(page + 1) if page < 2 else None})
+        return httpx.Response(200, json={"things": [{"page": page}], "nextCursor": str(page + 1) if page < 2 else None})
 
-    assert list(remote(answer)[0].pages("/api/v1/things", "things")) == [0, 1, 2]
+    assert list(remote(answer)[0].pages("/api/v1/things", "things")) == [{"page": 0}, {"page": 1}, {"page": 2}]
 
 
 @pytest.mark.parametrize(("url", "key"), [("http://x", ""), ("reprise:8000", "rp_key")])

@@ -44,7 +44,7 @@ def _repeats(_context: click.Context, _option: click.Parameter, value: str | Non
 @click.option("--max-slowdown", type=click.FloatRange(0, min_open=True), help="Most that replays may take, as a ratio.")
 @click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
 @click.option("--model", "models", multiple=True, help="Compare with this model, too; repeatable.")
-@click.option("--judge", help="Model that judges AI checks; the organization's default when left out.")
+@click.option("--judge", help="Model that judges in the place of the candidate's own.")
 @click.option("--no-reuse", is_flag=True, help="Play anew what was played in the last week.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML there.")
 @click.option("--json", "json_file", type=report_file, help="Write the experiment there; - for standard output.")
@@ -67,30 +67,17 @@ def gate(
 
     Exit code 0: passed. 1: failed. 2: could not run. 3: inconclusive. Ctrl+C cancels the experiment.
     """
-    from reprise_client.cli import gate_report, gate_run
+    from reprise_client.cli import gate_report, gate_run, reports
 
     if file and commit:
         raise click.UsageError("Name a candidate with --file or with --commit, not with both.")
     request = gate_run.Request(url, api_key, prompt_id, file, commit, baseline, timeout, options)
     result = gate_run.run(request)
     texts = ((junit, gate_report.junit), (json_file, gate_report.as_json), (markdown, gate_report.markdown))
-    reports = [(target, text(result)) for target, text in texts if target]
-    to_stdout = any(str(target) == "-" for target, _ in reports)
+    wanted = [(target, text(result)) for target, text in texts if target]
+    to_stdout = any(str(target) == "-" for target, _ in wanted)
     for line in gate_report.lines(result):
         click.echo(line, err=to_stdout)
-    for target, content in reports:
-        _write(target, content)
+    for target, content in wanted:
+        reports.write(target, content)
     sys.exit(gate_report.exit_code(result))
-
-
-def _write(target: Path, content: str) -> None:
-    from reprise_client.cli.remote import CouldNotRun
-
-    if str(target) == "-":
-        click.echo(content, nl=False)
-        return
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise CouldNotRun(f"{target}: {error.strerror}.") from error

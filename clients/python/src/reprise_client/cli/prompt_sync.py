@@ -16,7 +16,7 @@ import click
 from msgspec.structs import replace
 
 from reprise_client.cli import git
-from reprise_client.cli.remote import CouldNotRun, Remote
+from reprise_client.cli.remote import Answer, CouldNotRun, Remote
 from reprise_client.prompt_files import file as files
 from reprise_client.prompt_files.file import BadFile, PromptFile, fingerprint
 
@@ -187,7 +187,7 @@ def _fingerprint(content: str) -> str | None:
 
 def _change(
     instance: Remote, prompt_id: int, file: Path, own: PromptFile, current: PromptFile, etag: str
-) -> tuple[dict[str, Any], str]:
+) -> tuple[Answer, str]:
     if own.instruction_format != current.instruction_format:
         raise CouldNotRun(f"{file}: instructionFormat: Prompt {prompt_id} is {current.instruction_format} for good.")
     try:

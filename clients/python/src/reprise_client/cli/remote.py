@@ -31,8 +31,30 @@ class CouldNotRun(click.ClickException):
         self.status = status
 
 
+class Answer(dict[str, Any]):
+    """An object that `source` answered with. To read a field that it lacks raises `CouldNotRun`: it is no Reprise."""
+
+    def __init__(self, source: str, fields: Mapping[str, Any]) -> None:
+        super().__init__(fields)
+        self.source = source
+
+    def __missing__(self, field: str) -> Any:
+        message = f"{self.source} answered JSON without {field!r}: is this the address of a Reprise?"
+        raise CouldNotRun(message, httpx.codes.OK)
+
+    def listed(self, field: str) -> list[Answer]:
+        """Return the objects of a list; raises as for a field that is not there."""
+        found = self[field]
+        if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+            return self.__missing__(field)  # type: ignore[no-any-return]
+        return [Answer(self.source, entry) for entry in found]
+
+
 class Remote:
-    """Repeats requests that a busy (429) or unavailable (503) instance refused, after the seconds of Retry-After."""
+    """Repeats requests that a busy (429) or unavailable (503) instance refused, after the seconds of Retry-After.
+
+    Says on standard error, once, that it waits.
+    """
 
     def __init__(
         self,
@@ -46,19 +68,20 @@ class Remote:
         headers = {"Authorization": f"Bearer {api_key}"}
         self._client = httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=30, transport=transport)
         self._sleep, self._tries = sleep, tries
+        self._waiting_told = False
         self.url = url.rstrip("/")
 
     def close(self) -> None:
         self._client.close()
 
-    def get(self, path: str, **query: Any) -> Any:
+    def get(self, path: str, **query: Any) -> Answer:
         return _content(self._request("GET", path, params=query))
 
-    def post(self, path: str, body: Any = None, *, if_match: str = "") -> Any:
+    def post(self, path: str, body: Any = None, *, if_match: str = "") -> Answer:
         headers = {"If-Match": if_match} if if_match else {}
         return _content(self._request("POST", path, json={} if body is None else body, headers=headers))
 
-    def put(self, path: str, body: Any) -> Any:
+    def put(self, path: str, body: Any) -> Answer:
         return _content(self._request("PUT", path, json=body))
 
     def delete(self, path: str) -> None:
@@ -66,12 +89,12 @@ class Remote:
         if response.status_code != httpx.codes.NO_CONTENT:
             _content(response)
 
-    def draft(self, prompt_id: int) -> tuple[Any, str]:
+    def draft(self, prompt_id: int) -> tuple[Answer, str]:
         """Return a prompt with its draft, and the draft's ETag."""
         response = self._request("GET", f"/api/v1/prompts/{prompt_id}", params={"productive": "false"})
         return _content(response), response.headers.get("ETag", "")
 
-    def change_draft(self, prompt_id: int, change: Any, *, if_match: str) -> tuple[Any, str]:
+    def change_draft(self, prompt_id: int, change: Any, *, if_match: str) -> tuple[Answer, str]:
         """Change the draft that has this ETag; return as `draft` does. The status is 412 if it has another one."""
         headers = {"If-Match": if_match}
         response = self._request("PATCH", f"/api/v1/prompts/{prompt_id}", json=change, headers=headers)
@@ -100,12 +123,12 @@ class Remote:
         finally:
             response.close()
 
-    def pages(self, path: str, name: str) -> Iterator[Any]:
+    def pages(self, path: str, name: str) -> Iterator[Answer]:
         """Yield every entry of the list `name`, page by page."""
         query: dict[str, Any] = {"limit": 100}
         while True:
             page = self.get(path, **query)
-            yield from page[name]
+            yield from page.listed(name)
             if not page["nextCursor"]:
                 return
             query["cursor"] = page["nextCursor"]
@@ -121,28 +144,36 @@ class Remote:
                 lost = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
                 if not (repeatable or lost or method in ("GET", "PUT")) or attempt == self._tries:
                     raise CouldNotRun(f"{self._client.base_url}: {str(error) or type(error).__name__}") from error
-                retry_after = ""
+                problem, retry_after = str(error) or type(error).__name__, ""
             else:
                 if response.status_code not in RETRIED or attempt == self._tries:
                     return response
-                retry_after = response.headers.get("Retry-After", "")
+                problem, retry_after = f"answered {response.status_code}", response.headers.get("Retry-After", "")
                 response.close()
+            self._tell_waiting(problem)
             pause_s = float(retry_after) if retry_after.isdigit() else PAUSE_S * attempt
             self._sleep(min(pause_s, PAUSE_MAX_S))
         raise AssertionError("unreachable")
 
+    def _tell_waiting(self, problem: str) -> None:
+        if not self._waiting_told:
+            self._waiting_told = True
+            click.echo(f"{self.url}: {problem}. Waiting for it, {self._tries} tries in all.", err=True)
 
-def _content(response: httpx.Response) -> Any:
+
+def _content(response: httpx.Response) -> Answer:
     try:
         content = response.json() if response.content else None
     except ValueError:
         content = None
-    if response.is_success and content is not None:
-        return content
-    message = content.get("error") if isinstance(content, dict) else None
-    request = response.request
+    source = f"{response.request.method} {response.request.url}"
     status = response.status_code
-    raise CouldNotRun(f"{request.method} {request.url} answered {status}: {message or '…'}", status)
+    if response.is_success and isinstance(content, dict):
+        return Answer(source, content)
+    if response.is_success:
+        raise CouldNotRun(f"{source} answered {status}, but no JSON object: is this the address of a Reprise?", status)
+    message = content.get("error") if isinstance(content, dict) else None
+    raise CouldNotRun(f"{source} answered {status}: {message or '…'}", status)
 
 
 def connect(url: str, api_key: str, tries: int = TRIES) -> Remote:
@@ -161,9 +192,12 @@ POLL_S = (0.25, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`replay` is the API's resource; None, with the reason as `problem`, when there is none."""
+    """`replay` is the API's resource; None, with the reason as `problem`, when there is none.
 
-    test_case_id: int
+    `test_case_id` is None where it ended before any test case was known.
+    """
+
+    test_case_id: int | None
     name: str
     replay: dict[str, Any] | None
     problem: str | None = None

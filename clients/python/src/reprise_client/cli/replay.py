@@ -30,7 +30,7 @@ prompt_option = click.option("--prompt", "prompt_id", type=int, required=True, h
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML there.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all results there.")
 @click.option("--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Replays at once.")
-@click.option("--judge", help="Model that judges AI checks; the organization's default when left out.")
+@click.option("--judge", help="Model that judges in the place of the draft's own.")
 @click.option("--timeout", type=click.FloatRange(1), default=1800, show_default=True, help="Seconds for one replay.")
 def replay(
     url: str,
@@ -49,16 +49,27 @@ def replay(
     """
     from reprise_client.cli import remote, replay_report
 
-    instance = remote.connect(url, api_key)
-    cases = select_cases(instance, prompt_id, names)
+    try:
+        instance = remote.connect(url, api_key)
+        cases = select_cases(instance, prompt_id, names)
+    except remote.CouldNotRun as problem:
+        _report(prompt_id, [remote.Outcome(None, "reprise replay", None, problem.message)], junit, json_file)
+        raise
     outcomes = _show(remote.Runner(remote=instance, timeout_s=timeout, judge=judge), cases, concurrency)
-    order = {test_case_id: index for index, (test_case_id, _) in enumerate(cases)}
+    order: dict[int | None, int] = {test_case_id: index for index, (test_case_id, _) in enumerate(cases)}
     outcomes.sort(key=lambda outcome: order[outcome.test_case_id])
-    for file, text in ((junit, replay_report.junit), (json_file, replay_report.as_json)):
-        if file is not None:
-            file.write_text(text(prompt_id, outcomes), encoding="utf-8")
+    _report(prompt_id, outcomes, junit, json_file)
     _warn_of_changed_draft(outcomes)
     sys.exit(replay_report.exit_code(outcomes))
+
+
+def _report(prompt_id: int, outcomes: Sequence[Outcome], junit: Path | None, json_file: Path | None) -> None:
+    """Write the files that were asked for."""
+    from reprise_client.cli import replay_report, reports
+
+    for file, text in ((junit, replay_report.junit), (json_file, replay_report.as_json)):
+        if file is not None:
+            reports.write(file, text(prompt_id, outcomes))
 
 
 def select_cases(instance: Remote, prompt_id: int, names: Sequence[str]) -> list[tuple[int, str]]:

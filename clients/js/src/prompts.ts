@@ -2,7 +2,6 @@
 
 import { ConfigurationError, type RepriseError } from "./errors.js";
 import { isObject, type InstructionFormat, type JsonObject, type PromptRecord, parseObject } from "./records.js";
-import { render } from "./rendering.js";
 
 export type State = "fresh" | "stale" | "fallback";
 
@@ -84,9 +83,11 @@ export class Prompt {
 
   /** Returns the instruction as the server renders it. */
   render(selections: Selections = {}): Rendered {
-    const { value, instructionFormat, definitions, version } = this.#record;
-    const made = render(value, instructionFormat, definitions, checked(selections));
-    return { ...made, version, state: this.state };
+    const { instruction, resolved, ignored, undefined: unknown } = this.#record.renderings.of(this.#record, checked(selections));
+    return {
+      instruction, resolved: { ...resolved }, ignored: [...ignored], undefined: [...unknown],
+      version: this.version, state: this.state,
+    };
   }
 }
 

@@ -1,6 +1,7 @@
 /** Prompts as the server answers them, checked so far that rendering them can't fail. */
 
 import { ConfigurationError, UnreachableError } from "./errors.js";
+import { Renderings } from "./renderings.js";
 import { position } from "./splits.js";
 
 export type InstructionFormat = "XML" | "RAW";
@@ -42,6 +43,7 @@ export interface PromptRecord {
   readonly instructionFormat: InstructionFormat;
   readonly definitions: readonly PlaceholderDefinition[];
   readonly version: string | null;
+  readonly renderings: Renderings;
 }
 
 /** A version of a prompt, or the two that a label's split gives: `split` to the keys below `share`. */
@@ -60,7 +62,8 @@ export function parseRecord(body: string, id: number): PromptRecord | null {
   if (typeof value !== "string" || !isFormat(instructionFormat)) return null;
   if (version !== null && typeof version !== "string") return null;
   if (!isListOf(definitions, isDefinition)) return null;
-  return { body, id, name: isText(name) ? name : "", value, instructionFormat, definitions, version };
+  const renderings = new Renderings();
+  return { body, id, name: isText(name) ? name : "", value, instructionFormat, definitions, version, renderings };
 }
 
 /** Returns the record that a fall-back stands for. */

@@ -36,6 +36,27 @@ test("a prompt is fetched once and rendered from memory while it is fresh", asyn
   });
 });
 
+test("what a caller does to a rendering changes no other", async (t) => {
+  const client = (await FakeServer.start(t, prompt(BE))).client(t);
+  const selections = { tone: "formal", size: "big" };
+  const first = (await client.prompt(17)).render(selections);
+  const before = structuredClone(first);
+
+  Object.assign(first.resolved, { tone: "changed" });
+  (first.ignored as string[]).push("changed");
+  (first.undefined as string[]).push("changed");
+
+  assert.deepEqual((await client.prompt(17)).render(selections), before);
+});
+
+test("many renderings of a version are each their own", async (t) => {
+  const found = await (await FakeServer.start(t, prompt(BE))).client(t).prompt(17);
+  for (let round = 0; round < 2; round++) {
+    for (let key = 0; key < 2000; key++) assert.deepEqual(found.render({ [`key${key}`]: "a" }).ignored, [`key${key}`]);
+  }
+  assert.equal(found.render({ tone: "formal" }).instruction, "Be formal to {{whom}}.");
+});
+
 test("many that ask at once share one request", async (t) => {
   const server = await FakeServer.start(t, prompt(BE));
   const client = server.client(t);

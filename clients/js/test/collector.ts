@@ -10,11 +10,15 @@ export interface Reply {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
+  /** Never answers. */
+  readonly hangs?: boolean;
 }
 
 export interface StoredSpan {
   readonly name: string;
   readonly traceId: string;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
   readonly attributes: { readonly key: string; readonly value: Record<string, unknown> }[];
   readonly status: { readonly code: number; readonly message: string };
   readonly events: { readonly name: string }[];
@@ -61,6 +65,7 @@ export class Collector {
       for await (const chunk of request) chunks.push(chunk as Buffer);
       this.requests.push({ url: request.url ?? "", headers: request.headers });
       const reply = this.replies.shift() ?? this.always;
+      if (reply.hangs) return;
       if (reply.status === 200) this.stored.push(...spansOf(JSON.parse(gunzipSync(Buffer.concat(chunks)).toString())));
       response.writeHead(reply.status, { Connection: "close", ...reply.headers });
       response.end(JSON.stringify(reply.body ?? { partialSuccess: {} }));
@@ -72,6 +77,7 @@ export class Collector {
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = null;
+    server?.closeAllConnections();
     if (server) await new Promise<unknown>((resolve) => server.close(resolve));
   }
 }

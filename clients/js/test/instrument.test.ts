@@ -4,11 +4,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { context, trace } from "@opentelemetry/api";
 import { NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
 
-import { STRIKES } from "../src/instrument/delivery.js";
+import { Delivery, STRIKES } from "../src/instrument/delivery.js";
 import {
   conversation,
   instrument,
@@ -19,7 +20,9 @@ import {
   tool,
   turn,
 } from "../src/instrument/index.js";
+import { Endpoint } from "../src/instrument/endpoint.js";
 import { batches, type FinishedSpan, MAX_DEPTH } from "../src/instrument/otlp-json.js";
+import { LIMITS, Spool } from "../src/instrument/spool.js";
 import { Collector, until } from "./collector.js";
 
 const PACE = { firstRetryMs: 5, lastRetryMs: 20, idleMs: 60_000, busyMs: 5 };
@@ -174,6 +177,19 @@ inWorld("rejected spans are told once in the words of Reprise", async (world) =>
   assert.deepEqual(world.warnings, ["Reprise rejected 1 of 1 spans: span 0123456789abcdef has no name"]);
 });
 
+inWorld("once it has settled nothing keeps the process alive until there is more", async (world) => {
+  world.collector.replies.push({ status: 200, hangs: true });
+  const delivery = new Delivery(new Spool(world.folder, LIMITS), new Endpoint(world.collector.url, KEY, 60_000), PACE);
+  await delivery.put({ body: '{"resourceSpans":[]}', spans: 1 });
+
+  assert.equal(await delivery.settle(50), false);
+  await sleep(100);
+
+  assert.equal(world.collector.requests.length, 1);
+  assert(await delivery.flush(60_000));
+  await delivery.shutdown(60_000);
+});
+
 inWorld("the oldest go when more waits than may", async (world) => {
   await world.collector.stop();
   const processor = await world.start({ limits: { maxBatches: 3 } });
@@ -264,6 +280,19 @@ inWorld("a turn without instrumentation is a model call of its question and answ
     "gen_ai.tool.call.result": '{"order":"A-1","state":"shipped"}',
   });
   assert.equal(new Set(world.collector.stored.map((span) => span.traceId)).size, 1);
+});
+
+inWorld("the answer of a turn comes after its tools, however fast they are", async (world) => {
+  const processor = await world.start();
+  for (let number = 0; number < 20; number += 1) {
+    await turn("Where is it?", async (held) => held.answer(await runTool("find", {}, () => "Here.")));
+  }
+  await processor.flush();
+
+  for (const chat of world.collector.stored.filter((span) => span.name === "chat")) {
+    const found = world.collector.stored.find(({ name, traceId }) => name.endsWith("find") && traceId === chat.traceId);
+    assert(BigInt(chat.startTimeUnixNano) > BigInt(found!.endTimeUnixNano));
+  }
 });
 
 for (const attributes of [

@@ -52,6 +52,7 @@ export class Delivery {
   readonly #warnings = new Warnings();
   #stop = new AbortController();
   #stopped = false;
+  #isResting = false;
   #pass: Promise<void> | null = null;
   #again = false;
   #timer: NodeJS.Timeout | undefined;
@@ -79,6 +80,7 @@ export class Delivery {
       if (this.#memory.length > IN_MEMORY) lost = this.#memory.shift()!.spans;
     }
     if (lost > 0) warn(`${lost} spans that Reprise had not taken were dropped, the oldest, to keep to the limits`);
+    this.#wake();
     if (this.#away === null) this.start();
   }
 
@@ -93,6 +95,7 @@ export class Delivery {
   /** Returns whether all was sent in time. Where Reprise is away it returns without waiting for it. */
   async flush(timeoutMs: number): Promise<boolean> {
     const deadline = Date.now() + timeoutMs;
+    this.#wake();
     for (;;) {
       const pass = this.#pass === null ? this.#attempt() : this.#pass.then(() => this.#attempt());
       await Promise.race([pass, sleep(Math.max(deadline - Date.now(), 0), undefined, { ref: false })]);
@@ -102,13 +105,19 @@ export class Delivery {
     }
   }
 
-  /** Flushes, and lets nothing keep the process alive afterwards. */
+  /** Flushes, and sends nothing until there is more, so that nothing keeps the process alive. */
   async settle(timeoutMs: number): Promise<boolean> {
     const sent = await this.flush(timeoutMs);
+    this.#isResting = true;
     this.#stop.abort();
     await this.#pass;
-    this.#stop = new AbortController();
     return sent;
+  }
+
+  #wake(): void {
+    if (!this.#isResting) return;
+    this.#isResting = false;
+    this.#stop = new AbortController();
   }
 
   async shutdown(timeoutMs: number): Promise<void> {
@@ -125,6 +134,7 @@ export class Delivery {
 
   /** Makes one pass at a time. */
   #attempt(): Promise<void> {
+    if (this.#isResting) return Promise.resolve();
     this.#pass ??= context
       .with(SUPPRESSED, () => this.#sendAll())
       .catch((error: unknown) => {

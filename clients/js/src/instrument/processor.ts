@@ -6,11 +6,12 @@ import type { Attributes, Context, Span } from "@opentelemetry/api";
 
 import type { Delivery } from "./delivery.js";
 import { type Batch, batches, type FinishedSpan } from "./otlp-json.js";
-import { attributesWithin, isModelCall, silentTurns } from "./scope.js";
+import { attributesWithin, noteSpan } from "./scope.js";
 import type { Spool } from "./spool.js";
 import { Warnings } from "./warnings.js";
 
 export const FLUSH_MS = 5000;
+/** How long spans stay in memory alone; `OTEL_BSP_SCHEDULE_DELAY` counts where it is set. */
 const SCHEDULE_DELAY_MS = 1000;
 const BATCH_SPANS = 128;
 const QUEUE_MAX = 8192;
@@ -20,6 +21,7 @@ export class RepriseSpanProcessor {
   readonly #delivery: Delivery;
   readonly #spool: Spool;
   readonly #defaults: Attributes;
+  readonly #delayMs = Number(process.env["OTEL_BSP_SCHEDULE_DELAY"]) || SCHEDULE_DELAY_MS;
   readonly #writing = new Set<Batch>();
   readonly #warnings = new Warnings();
   #queue: FinishedSpan[] = [];
@@ -46,7 +48,7 @@ export class RepriseSpanProcessor {
 
   onEnd(span: FinishedSpan): void {
     const { traceId, traceFlags } = span.spanContext();
-    if (isModelCall(span.attributes)) silentTurns.delete(traceId);
+    noteSpan(traceId, span.attributes, span.endTime);
     if ((traceFlags & 1) === 0) return;
     if (this.#queue.length >= QUEUE_MAX) {
       this.#warnings.once("Spans are dropped, as they end faster than they can be written");
@@ -54,7 +56,7 @@ export class RepriseSpanProcessor {
     }
     this.#queue.push(span);
     this.#isSettled = false;
-    const delay = this.#queue.length >= BATCH_SPANS ? 0 : SCHEDULE_DELAY_MS;
+    const delay = this.#queue.length >= BATCH_SPANS ? 0 : this.#delayMs;
     if (this.#timer === undefined || this.#queue.length === BATCH_SPANS) {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => void this.#write(), delay).unref();

@@ -4,9 +4,9 @@
  * Where nothing was set up, these record nothing and cost next to nothing.
  */
 
-import { type Attributes, type Span, SpanStatusCode, trace } from "@opentelemetry/api";
+import { type Attributes, type HrTime, type Span, SpanStatusCode, trace } from "@opentelemetry/api";
 
-import { silentTurns, withAttributes } from "./scope.js";
+import { closeTurn, laterOf, openTurn, withAttributes } from "./scope.js";
 
 /** What a turn says of its prompt: the commit hash of the version, and the values of the placeholders. */
 export interface RenderedPrompt {
@@ -72,7 +72,7 @@ export function turn<Result>(
 async function heldTurn<Result>(question: string, span: Span, work: (turn: Turn) => Result): Promise<Awaited<Result>> {
   const said: Attributes = {};
   const { traceId } = span.spanContext();
-  if (span.isRecording()) silentTurns.add(traceId);
+  if (span.isRecording()) openTurn(traceId);
   let failure: unknown = null;
   try {
     return await work({ answer: (text, options) => void Object.assign(said, answerOf(text, options)) });
@@ -81,14 +81,23 @@ async function heldTurn<Result>(question: string, span: Span, work: (turn: Turn)
     throw error;
   } finally {
     span.setAttributes(said);
-    if (silentTurns.delete(traceId)) recordModelCall({ ...inputOf(question), ...said }, failure);
+    const latestEnd = closeTurn(traceId);
+    if (latestEnd !== null) recordModelCall({ ...inputOf(question), ...said }, after(latestEnd), failure);
   }
 }
 
-function recordModelCall(attributes: Attributes, failure: unknown): void {
-  const span = tracer().startSpan("chat", { attributes: { "gen_ai.operation.name": "chat", ...attributes } });
+/** Returns the time, later than `end`: the clock by which spans start has milliseconds, the one by which they end more. */
+function after([seconds, nanos]: HrTime): HrTime {
+  const now = Date.now();
+  const time: HrTime = [Math.floor(now / 1000), (now % 1000) * 1_000_000];
+  return laterOf(time, nanos < 999_999_999 ? [seconds, nanos + 1] : [seconds + 1, 0]);
+}
+
+function recordModelCall(attributes: Attributes, time: HrTime, failure: unknown): void {
+  const said = { "gen_ai.operation.name": "chat", ...attributes };
+  const span = tracer().startSpan("chat", { attributes: said, startTime: time });
   if (failure !== null) setError(span, failure);
-  span.end();
+  span.end(time);
 }
 
 /** Runs `work` as one call of a tool; what it returns, or throws, is recorded as the call's result, or error. */

@@ -1,6 +1,6 @@
 /** What is known of the turn in work: the attributes of its spans, and whether it has recorded model calls. */
 
-import { type Attributes, type Context, context, createContextKey } from "@opentelemetry/api";
+import { type Attributes, type Context, context, createContextKey, type HrTime } from "@opentelemetry/api";
 
 // A key of the context, not baggage, which would go out with the requests to the model's vendor.
 const ATTRIBUTES = createContextKey("reprise.attributes");
@@ -8,8 +8,31 @@ const MODEL_CALLS: unknown[] = ["chat", "generate_content", "text_completion"];
 const OTHERS: unknown[] = ["execute_tool", "invoke_agent", "create_agent", "embeddings"];
 const MODEL_KEYS = ["gen_ai.request.model", "llm.request.type", "llm.model_name"];
 
-/** Ids of the traces of turns that are open and have no model call yet. */
-export const silentTurns = new Set<string>();
+/** The turns that are open and have no model call yet: the end of the latest span of each, by the id of its trace. */
+const silentTurns = new Map<string, HrTime>();
+
+export function openTurn(traceId: string): void {
+  silentTurns.set(traceId, [0, 0]);
+}
+
+/** Returns when the latest span of the turn ended, or null where an instrumentation has recorded model calls. */
+export function closeTurn(traceId: string): HrTime | null {
+  const end = silentTurns.get(traceId) ?? null;
+  silentTurns.delete(traceId);
+  return end;
+}
+
+/** Notes a span of a turn that has ended. */
+export function noteSpan(traceId: string, attributes: Attributes, end: HrTime): void {
+  const latest = silentTurns.get(traceId);
+  if (latest === undefined) return;
+  if (isModelCall(attributes)) silentTurns.delete(traceId);
+  else silentTurns.set(traceId, laterOf(latest, end));
+}
+
+export function laterOf(one: HrTime, other: HrTime): HrTime {
+  return one[0] > other[0] || (one[0] === other[0] && one[1] > other[1]) ? one : other;
+}
 
 export function attributesWithin(within: Context): Attributes {
   return (within.getValue(ATTRIBUTES) as Attributes | undefined) ?? {};
@@ -24,7 +47,7 @@ export function withAttributes<Result>(attributes: Attributes, work: () => Resul
 }
 
 /** Returns whether a span of these attributes is a model call, by whichever convention. */
-export function isModelCall(attributes: Attributes): boolean {
+function isModelCall(attributes: Attributes): boolean {
   const operation = attributes["gen_ai.operation.name"];
   if (MODEL_CALLS.includes(operation) || attributes["openinference.span.kind"] === "LLM") return true;
   return !OTHERS.includes(operation) && MODEL_KEYS.some((key) => key in attributes);

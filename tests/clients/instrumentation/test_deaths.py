@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from reprise_client.instrumentation.spool import spans_of
 
-from tests.clients.python.instrumentation.conftest import KEY, batches_in
+from tests.clients.instrumentation.conftest import Program, Run
+from tests.clients.python.instrumentation.conftest import batches_in
 from tests.fakes.collector import Collector
-from tests.support.deployment import EmbeddedServer, environment
+from tests.support.deployment import EmbeddedServer
 from tests.support.http_client import Client
 from tests.support.waiting import wait_until
 
 SPANS_OF_TURN = 3  # the turn, the tool, the model call
-HERE = Path(__file__).parent
-Program = subprocess.Popen[str]
-Run = Callable[..., Program]
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
-    """Starts a program of this folder, whose spans wait in `tmp_path`."""
-    started: list[Program] = []
-
-    def run(name: str, argument: str, url: str, key: str = KEY) -> Program:
-        settings = {"REPRISE_URL": url, "REPRISE_API_KEY": key, "XDG_STATE_HOME": str(tmp_path)}
-        env = environment(tmp_path, {**settings, "OTEL_BSP_SCHEDULE_DELAY": "20"})
-        command = [sys.executable, str(HERE / name), argument]
-        program = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        started.append(program)
-        return program
-
-    yield run
-    for program in started:
-        program.kill()
-        program.communicate()
 
 
 def numbers(collector: Collector, name: str) -> list[int]:
@@ -57,13 +33,14 @@ def end(program: Program) -> None:
 
 def test_a_killed_process_loses_nothing_that_was_on_disk(run: Run, collector: Collector, tmp_path: Path) -> None:
     for number in range(5):
-        victim = run("busy.py", f"victim-{number}", collector.url)
+        victim = run("busy", f"victim-{number}", collector.url)
         wait_until(lambda name=f"victim-{number}": numbers(collector, name), "a span")  # type: ignore[misc]
         collector.stop()
         wait_until(lambda: len(batches_in(tmp_path)) > 3, "batches on disk")
         victim.kill()
+        victim.wait()
         collector.start()
-    heir = run("busy.py", "heir", collector.url)
+    heir = run("busy", "heir", collector.url)
 
     wait_until(lambda: numbers(collector, "heir"), "a span of the next process")
     end(heir)
@@ -75,7 +52,7 @@ def test_a_killed_process_loses_nothing_that_was_on_disk(run: Run, collector: Co
 
 
 def test_two_processes_share_a_folder(run: Run, collector: Collector, tmp_path: Path) -> None:
-    both = [run("busy.py", name, collector.url) for name in ("one", "two")]
+    both = [run("busy", name, collector.url) for name in ("one", "two")]
     for _ in range(3):
         seen = len(collector.names)
         wait_until(lambda: len(collector.names) > seen, "spans")  # noqa: B023
@@ -84,7 +61,7 @@ def test_two_processes_share_a_folder(run: Run, collector: Collector, tmp_path: 
         collector.start()
     for program in both:
         end(program)
-    last = run("busy.py", "last", collector.url)
+    last = run("busy", "last", collector.url)
     wait_until(lambda: numbers(collector, "last"), "a span of the next process")
     end(last)
 
@@ -125,7 +102,7 @@ def test_a_session_is_complete_though_the_server_and_the_agent_died_in_it(run: R
     with EmbeddedServer(tmp_path / "server") as server:
         client = server.client()
         prompt_id = client.post("/api/v1/prompts", {"name": "Shop", "value": "Help."}).json()["prompt"]["id"]
-        agent = run("agent.py", str(prompt_id), server.url, client.api_key)
+        agent = run("agent", str(prompt_id), server.url, client.api_key)
         ask(agent, "A-1")
         wait_until(lambda: session(client, prompt_id) == [turn_of("A-1")], "the first turn")
         server.process.kill()
@@ -133,15 +110,30 @@ def test_a_session_is_complete_though_the_server_and_the_agent_died_in_it(run: R
         wait_until(lambda: spans_in(tmp_path) == SPANS_OF_TURN, "the second turn on disk")
         ask(agent, "A-3")
         end(agent)
-        killed = run("agent.py", str(prompt_id), server.url, client.api_key)
+        killed = run("agent", str(prompt_id), server.url, client.api_key)
         ask(killed, "A-4")
         wait_until(lambda: spans_in(tmp_path) == 3 * SPANS_OF_TURN, "three turns on disk")
         killed.kill()
+        killed.wait()
 
         server.process.start()
-        last = run("agent.py", str(prompt_id), server.url, client.api_key)
+        last = run("agent", str(prompt_id), server.url, client.api_key)
         ask(last, "A-5")
         end(last)
 
         assert batches_in(tmp_path / "reprise") == []
         assert session(client, prompt_id) == [turn_of(f"A-{number}") for number in range(1, 6)]
+
+
+@pytest.mark.parametrize("command", ["node"], indirect=True)
+def test_a_node_process_that_exits_at_once_leaves_its_spans_to_the_next(
+    run: Run, collector: Collector, tmp_path: Path
+) -> None:
+    end(run("exit", "one", collector.url))
+    assert spans_in(tmp_path) == 1
+
+    heir = run("busy", "heir", collector.url)
+    wait_until(lambda: numbers(collector, "heir"), "a span of the next process")
+    end(heir)
+
+    assert collector.names[0] == "one"

@@ -9,7 +9,7 @@ JS     := clients/js
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-mysql test-js image-test check check-js clients clients-js audit fuzz bench chaos screenshots lock
+.PHONY: help setup run test test-mysql test-js image-test check check-js clients clients-python clients-js audit fuzz bench chaos screenshots lock
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -54,7 +54,11 @@ check: $(VENV)/test.stamp check-js ## Lint, formatting, types, the direction of 
 check-js: test-js
 	@if [ -d $(JS)/node_modules ]; then cd $(JS) && npm run --silent check; fi
 
-clients: build/clients/bin/python clients-js ## Build the client libraries into build/clients: a wheel and an npm tarball
+clients: clients-python clients-js ## Build the client libraries into build/clients: a wheel and an npm tarball
+
+# Without what an earlier build left: modules that are gone since would be in the wheel.
+clients-python: build/clients/bin/python
+	rm -rf clients/python/build
 	build/clients/bin/python -m build --wheel --outdir build/clients clients/python
 
 clients-js: $(JS)/node_modules/.package-lock.json

@@ -16,6 +16,7 @@ from reprise_client import (
     RateLimitedError,
     UnreachableError,
 )
+from reprise_client.remembered import CHARACTERS_MAX
 
 from tests.clients.python.fakes import OTHER, OWN, FakeReprise
 from tests.support.waiting import free_port, wait_until
@@ -188,6 +189,20 @@ def test_a_split_that_ends_is_followed_without_a_wait(fake: FakeReprise, connect
     fake.split = None
 
     wait_until(lambda: client.prompt(17, label="production", split_key="user").version == OWN, "the label's own")
+
+
+def test_renderings_are_remembered_within_bounds(fake: FakeReprise, connect: Connect) -> None:
+    fake.value = "{{tone}}" * 20_000
+    prompt = connect(fresh_s=NEVER).prompt(17)
+
+    first, again = prompt.render(tone="formal"), prompt.render(tone="formal")
+    first.ignored.append("changed by the application")
+    for number in range(200):
+        assert prompt.render({f"key {number}": "\0" * 10_000}).ignored == [f"key {number}"]
+
+    assert again.instruction is first.instruction
+    assert prompt.render(tone="formal") == again
+    assert prompt.record._renderings._weight <= CHARACTERS_MAX
 
 
 @pytest.mark.parametrize(

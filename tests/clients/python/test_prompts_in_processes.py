@@ -56,7 +56,7 @@ def test_a_forked_worker_fetches_although_its_parent_was_about_to(fake: FakeRepr
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_lock_that_a_thread_held_at_the_fork_blocks_no_worker(url: str) -> None:
-    with Reprise(url, API_KEY) as client, client._lock, client._cache._lock, client._transport._lock:
+    with Reprise(url, API_KEY) as client, client._lock, client._workers._lock, client._transport._lock:
         in_a_fork(lambda: client.prompt(17).state == "fresh")
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from reprise_client.errors import ApiError, RateLimitedError, RepriseError, ServerError, UnreachableError
@@ -40,7 +38,7 @@ class Entry:
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
-        self.used_at = 0.0
+        self.used_at = time.monotonic()
         self._known = _Known()
         self._fallback: tuple[Fallback, Record] | None = None
 
@@ -125,7 +123,6 @@ class PromptCache:
         self.fresh_s = fresh_s
         self.quiet_until = 0.0
         self._entries: dict[Wanted, Entry] = {}
-        self._lock = threading.Lock()
 
     def entry(self, wanted: Wanted) -> Entry:
         entry = self._entries.get(wanted) or self._added(wanted)
@@ -145,13 +142,9 @@ class PromptCache:
             self.quiet_until = max(self.quiet_until, time.monotonic() + (problem.retry_after_s or 0.0))
         entry.fail(problem, self.fresh_s)
 
-    def after_fork(self) -> None:
-        """Replace the lock, which another thread of the parent may hold."""
-        self._lock = threading.Lock()
-
     def _added(self, wanted: Wanted) -> Entry:
-        with self._lock:
-            if wanted not in self._entries and len(self._entries) >= ENTRIES_MAX:
-                oldest: Callable[[Wanted], float] = lambda other: self._entries[other].used_at  # noqa: E731
-                del self._entries[min(self._entries, key=oldest)]
-            return self._entries.setdefault(wanted, Entry(wanted))
+        # Each step is atomic; threads that are here together drop an entry too many.
+        if len(self._entries) >= ENTRIES_MAX:
+            oldest = min(list(self._entries.values()), key=lambda entry: entry.used_at)
+            self._entries.pop(oldest.wanted, None)
+        return self._entries.setdefault(wanted, Entry(wanted))

@@ -217,7 +217,6 @@ class Reprise:
 
     def _after_fork(self) -> None:
         """Do without what stayed in the parent: the threads of its requests, the locks they hold, its connections."""
-        self._cache.after_fork()
         self._lock, self._fetches, self._transport = threading.Lock(), {}, self._new_transport()
         self._workers = self._new_workers()
 

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reprise_client.errors import ConfigurationError, UnreachableError
+from reprise_client.remembered import Renderings
 from reprise_client.rendering import Rendering, render
 from reprise_client.splits import position
 
 InstructionFormat = Literal["XML", "RAW"]
 Fallback = str | Mapping[str, Any]
-
-# Of all renderings of a version together, about.
-REMEMBERED_CHARACTERS = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class Record:
     instruction_format: InstructionFormat
     definitions: Sequence[Mapping[str, Any]] = field(repr=False)
     version: str | None
-    _renderings: dict[tuple[tuple[str, str], ...], Rendering] = field(default_factory=dict, repr=False, compare=False)
+    _renderings: Renderings = field(default_factory=Renderings, repr=False, compare=False)
 
     @classmethod
     def parse(cls, body: str, prompt_id: int) -> Record:
@@ -63,9 +61,7 @@ class Record:
         found = self._renderings.get(key)
         if found is None:
             found = render(self.value, self.instruction_format, self.definitions, selections)
-            if len(self._renderings) * len(found.instruction) > REMEMBERED_CHARACTERS:
-                self._renderings.clear()
-            self._renderings[key] = found
+            self._renderings.put(key, found)
         return found
 
 

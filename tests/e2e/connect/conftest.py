@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import subprocess
@@ -16,9 +17,14 @@ from tests.e2e.connect.sdks import DOCS, NotInstalled, installed
 from tests.fakes.upstream import Upstream
 from tests.support.deployment import EmbeddedServer, environment
 from tests.support.http_client import Client
+from tests.support.waiting import wait_until
 
 PROGRAM_TIMEOUT_S = 60
-AGENT = "set -a && . ./agent.env && set +a\nnode agent.mjs"
+VARIABLES = "set -a && . ./agent.env && set +a\n"
+AGENTS = {
+    "agent.mjs": f"{VARIABLES}node agent.mjs",
+    "agent.py": f"{VARIABLES}opentelemetry-instrument python agent.py",
+}
 """The last lines by which a page runs its agent."""
 TOOLS = [
     {"name": name, "parameters": {"type": "object", "properties": {key: {"type": "string"}}, "required": [key]}}
@@ -28,15 +34,23 @@ TONE = [{"name": "friendly", "content": "warm", "isDefault": True}, {"name": "fo
 
 
 @pytest.fixture(scope="package")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    with EmbeddedServer(tmp_path_factory.mktemp("connect"), {"REPRISE_RATE_LIMIT": "1000000"}) as server:
+def vendor() -> Iterator[Upstream]:
+    """The model's vendor that both the agents and the server ask."""
+    with Upstream() as vendor:
+        yield vendor
+
+
+@pytest.fixture(scope="package")
+def server(vendor: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    model = {"OPENAI_API_KEY": "sk-fake", "OPENAI_BASE_URL": vendor.base_url("OPENAI")}
+    with EmbeddedServer(tmp_path_factory.mktemp("connect"), {"REPRISE_RATE_LIMIT": "1000000", **model}) as server:
         yield server
 
 
 @pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    with Upstream() as upstream:
-        yield upstream
+def upstream(vendor: Upstream) -> Upstream:
+    vendor.reset()
+    return vendor
 
 
 @dataclass(frozen=True)
@@ -53,6 +67,17 @@ class Prompt:
         entries = self.client.get(f"/api/v1/prompts/{self.id}/logs?type=otel").json()["entries"]
         return [self.client.get(f"/api/v1/sessions/{entry['id']}").json() for entry in entries]
 
+    def replayed(self, session: Any) -> Any:
+        """The replay of a test case that is made of the session, by a prompt that has the tools which were offered."""
+        if offered := session["turns"][0]["offeredTools"]:
+            config = {"languageModelConfig": {"tools": offered}}
+            assert self.client.patch(f"/api/v1/prompts/{self.id}", config).status == 200
+        case = self.client.post(f"/api/v1/sessions/{session['id']}/test-cases", {}).json()["id"]
+        replay = self.client.post(f"/api/v1/test-cases/{case}/replays", {}).headers["Location"]
+        running = ("queued", "running")
+        wait_until(lambda: self.client.get(replay).json()["status"] not in running, "the replay", 60)
+        return self.client.get(replay).json()
+
     def rejected(self) -> Any:
         return self.client.get(f"/api/v1/rejected-spans?promptId={self.id}").json()["rejectedSpans"]
 
@@ -64,13 +89,14 @@ def prompt(server: EmbeddedServer) -> Prompt:
         "name": f"Support {secrets.token_hex(4)}",
         "value": "Answer in a {{tone}} tone.",
         "instructionFormat": "RAW",
+        "languageModelName": "gpt-4o-mini",
         "languageModelConfig": {"tools": TOOLS},
         "placeholders": [{"key": "tone", "values": TONE}],
     }
     return Prompt(client, client.post("/api/v1/prompts", new).json()["prompt"]["id"])
 
 
-Run = Callable[[str], "subprocess.CompletedProcess[str]"]
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
@@ -98,6 +124,8 @@ def variables(server: EmbeddedServer, upstream: Upstream, prompt: Prompt, tmp_pa
         "OPENAI_BASE_URL": upstream.base_url("OPENAI"),
         "ANTHROPIC_API_KEY": "sk-fake",
         "ANTHROPIC_BASE_URL": upstream.base_url("ANTHROPIC"),
+        "GOOGLE_API_KEY": "fake",
+        "GOOGLE_GEMINI_BASE_URL": upstream.base_url("GOOGLE"),
         # Otherwise the SDK asks the clouds' addresses for the machine that it runs on.
         "OTEL_NODE_RESOURCE_DETECTORS": "none",
     }
@@ -123,13 +151,17 @@ def run_page(home_of: Callable[[str], Path], variables: dict[str, str], tmp_path
 
 @pytest.fixture
 def run_agent(home_of: Callable[[str], Path], variables: dict[str, str], tmp_path: Path) -> Run:
-    """Runs the agent of a page, which knows nothing of Reprise, with the variables of its `agent.env`."""
+    """Runs the agent of a page, which knows nothing of Reprise, with the variables of its `agent.env` and others."""
 
-    def run(name: str) -> subprocess.CompletedProcess[str]:
-        (tmp_path / "node_modules").symlink_to(home_of(name) / "node_modules")
+    def run(name: str, **others: str) -> subprocess.CompletedProcess[str]:
+        home = home_of(name)
+        if (home / "node_modules").exists():
+            (tmp_path / "node_modules").symlink_to(home / "node_modules")
         for path in DOCS.joinpath(name).glob("*.*"):
             shutil.copy(path, tmp_path)
-        return _run(["bash", "-ec", AGENT], tmp_path, variables)
+        (agent,) = tmp_path.glob("agent.[!e]*")
+        path = f"{home / 'bin'}{os.pathsep}{variables['PATH']}"
+        return _run(["bash", "-ec", AGENTS[agent.name]], tmp_path, variables | {"PATH": path} | others)
 
     return run
 

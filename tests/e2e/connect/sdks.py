@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,8 +21,11 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "repr
 INSTALL_TIMEOUT_S = 240
 # Few retries: where there is no network, ten pages would wait for it one after the other.
 PIP = ["-m", "pip", "--disable-pip-version-check", "--retries", "1"]
-# One installation serves these pages, each of which pins a part of it.
-TOGETHER = ("anthropic-js", "langgraph-js", "openai-agents-js", "openinference-js")
+# One installation serves the pages of a group, each of which pins a part of it.
+TOGETHER = (
+    ("anthropic-js", "langgraph-js", "openai-agents-js", "openinference-js"),
+    ("anthropic", "autogen", "openai", "openai-agents", "semantic-kernel"),
+)
 NPM = ["npm", "install", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund"]
 NPM += ["--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
 
@@ -38,10 +41,10 @@ def pins(page: Path) -> Path:
 def installed(page: Path, cache: Path = CACHE) -> Path:
     """A folder in `cache` with `bin/python` or `node_modules` as `page` pins them. Raises NotInstalled."""
     wanted = pins(page)
-    together = page.parent == DOCS and page.name in TOGETHER
-    content = pinned_together() if together else wanted.read_bytes()
+    group = next((names for names in TOGETHER if page.parent == DOCS and page.name in names), ())
+    content = pinned_together(group) if group else wanted.read_bytes()
     digest = hashlib.sha256(content + sys.version.encode()).hexdigest()[:16]
-    home = cache / f"{'together' if together else page.name}-{digest}"
+    home = cache / f"{'together' if group else page.name}-{digest}"
     cache.mkdir(parents=True, exist_ok=True)
     with _alone(home):
         if not home.exists():
@@ -52,11 +55,14 @@ def installed(page: Path, cache: Path = CACHE) -> Path:
     return home
 
 
-def pinned_together() -> bytes:
-    """The package.json of all the pages `TOGETHER`, which pin the same versions of what they share."""
-    pages = [json.loads((DOCS / name / "package.json").read_text()) for name in TOGETHER]
-    dependencies = {name: version for page in pages for name, version in page["dependencies"].items()}
-    return json.dumps(pages[0] | {"dependencies": dependencies}).encode()
+def pinned_together(group: Iterable[str]) -> bytes:
+    """The requirements.txt or package.json of the pages of a group, which pin the same versions of what they share."""
+    pages = [pins(DOCS / name) for name in group]
+    if pages[0].name == "requirements.txt":
+        return "\n".join(sorted({line for page in pages for line in page.read_text().splitlines()})).encode()
+    read = [json.loads(page.read_text()) for page in pages]
+    dependencies = {name: version for page in read for name, version in page["dependencies"].items()}
+    return json.dumps(read[0] | {"dependencies": dependencies}).encode()
 
 
 @contextmanager
@@ -82,6 +88,10 @@ def _install_python(wanted: Path, home: Path) -> None:
     # The imports that a program does are fewer than the modules it gets: they compile themselves.
     options = ["--python", str(home / "bin" / "python"), "install", "--quiet", "--no-compile"]
     _run([sys.executable, *PIP, *options, "--requirement", str(wanted)])
+    # The commands name the folder that they were installed in, which is moved.
+    for command in home.joinpath("bin").iterdir():
+        if not command.is_symlink() and (content := command.read_bytes()).startswith(b"#!"):
+            command.write_bytes(content.replace(f"#!{home}/bin/python".encode(), b"#!/usr/bin/env python", 1))
 
 
 def _install_node(wanted: Path, home: Path) -> None:

@@ -1,23 +1,32 @@
-"""Agents that know nothing of Reprise, run with environment variables alone, give complete sessions."""
+"""Agents that know nothing of Reprise, run with environment variables alone, give complete sessions that replay."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.e2e.connect.conftest import Prompt, Run
+from tests.e2e.connect.conftest import AGENTS, Prompt, Run
 from tests.e2e.connect.sdks import DOCS
 from tests.e2e.connect.test_programs import REPLIES, TURNS, step
 from tests.fakes.upstream import Upstream
+from tests.fakes.wire import Reply
 
-AGENTS = sorted(path.parent.name for path in DOCS.glob("*/agent.mjs"))
+PAGES = sorted(path.parent.name for agent in AGENTS for path in DOCS.glob(f"*/{agent}"))
 TOOLS = ["get_order", "get_weather"]
 # What an instrumentation does not record, as its page says.
-WITHOUT_DEFINITIONS = {"anthropic-js", "openai-js"}
+WITHOUT_DEFINITIONS = {"anthropic", "anthropic-js", "openai-js"}
+WITHOUT_NAME = {"anthropic", "autogen", "crewai", "llamaindex", "openai", "semantic-kernel"}
+RECORDED_TWICE = {
+    "semantic-kernel": ["2 spans repeat another instrumentation's span of the same call and are no steps."],
+}
+# Each run of a crew is a conversation of its own.
+SESSIONS = {"crewai": 2}
 
 
 @pytest.mark.sdks
-@pytest.mark.parametrize("name", AGENTS)
-def test_a_conversation_with_the_agent_is_one_complete_session(
+@pytest.mark.parametrize("name", PAGES)
+def test_a_conversation_with_the_agent_is_a_complete_session_that_replays(
     run_agent: Run, upstream: Upstream, prompt: Prompt, name: str
 ) -> None:
     upstream.script(*REPLIES)
@@ -27,14 +36,70 @@ def test_a_conversation_with_the_agent_is_one_complete_session(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "It rains in Oslo." in done.stdout
     assert len(upstream.requests) == len(REPLIES)
+    # AutoGen records the making of an agent, too.
+    sessions = [one for one in reversed(prompt.sessions()) if any(turn["steps"] for turn in one["turns"])]
+    assert len(sessions) == SESSIONS.get(name, 1)
+    assert [bool(session["conversationId"]) for session in sessions] == [name not in WITHOUT_NAME] * len(sessions)
+    turns = [turn for session in sessions for turn in session["turns"]]
+    assert [(question(turn), list(map(own_step, turn["steps"]))) for turn in turns] == TURNS
+    for turn in turns:
+        asked = [own(tool["name"]) for tool in turn["offeredTools"] or ()]
+        assert sorted(asked) == ([] if name in WITHOUT_DEFINITIONS else TOOLS)
+        assert turn["usage"]["inputTokens"] > 0
+        assert turn["warnings"] == RECORDED_TWICE.get(name, [])
+    # The words of the answers, as the fake counts them: no call is counted twice.
+    assert [turn["usage"]["outputTokens"] for turn in turns] == [6, 4]
+    assert prompt.rejected() == []
+
+    for session in sessions:
+        upstream.script(*(repeated(one) for turn in session["turns"] for one in turn["steps"]))
+        assert prompt.replayed(session)["status"] == "passed"
+
+
+LANGSMITH = {
+    "LANGSMITH_TRACING": "true",
+    "LANGSMITH_OTEL_ENABLED": "true",
+    "LANGSMITH_OTEL_ONLY": "true",
+    "LANGSMITH_API_KEY": "any",
+    "OTEL_PYTHON_DISABLED_INSTRUMENTATIONS": "langchain",
+}
+
+
+@pytest.mark.sdks
+@pytest.mark.parametrize(
+    "others", [{"OPENINFERENCE_ENABLE_GENAI_SEMCONV": "true"}, LANGSMITH], ids=["dual", "langsmith"]
+)
+def test_langgraph_is_recorded_by_its_other_switches_as_well(
+    run_agent: Run, upstream: Upstream, prompt: Prompt, others: dict[str, str]
+) -> None:
+    upstream.script(*REPLIES)
+
+    done = run_agent("langgraph", **others)
+
+    assert done.returncode == 0, done.stdout + done.stderr
     [session] = prompt.sessions()
     assert session["conversationId"]
     assert [(turn["user"], list(map(step, turn["steps"]))) for turn in session["turns"]] == TURNS
-    for turn in session["turns"]:
-        asked = [tool["name"] for tool in turn["offeredTools"] or ()]
-        assert sorted(asked) == ([] if name in WITHOUT_DEFINITIONS else TOOLS)
-        assert turn["usage"]["inputTokens"] > 0
-        assert turn["warnings"] == []
-    # The words of the answers, as the fake counts them: no call is counted twice.
-    assert [turn["usage"]["outputTokens"] for turn in session["turns"]] == [6, 4]
     assert prompt.rejected() == []
+
+
+def question(turn: Any) -> str:
+    """What the user said, without what a crew writes around it."""
+    lines = turn["user"].strip().splitlines()
+    return str(lines[0]).removeprefix("Current Task: ")
+
+
+def own(tool: str) -> str:
+    """A tool's name without the plugin's, which Semantic Kernel writes before it."""
+    return tool.removeprefix("Shop-")
+
+
+def own_step(shown: Any) -> Any:
+    return step(shown | {"name": own(shown["name"])} if "name" in shown else shown)
+
+
+def repeated(recorded: Any) -> Reply:
+    """The model's part in a step."""
+    if recorded["kind"] == "answer":
+        return Reply(text=recorded["text"])
+    return Reply(tool_calls=[(recorded["name"], recorded["arguments"])])

@@ -1,0 +1,40 @@
+"""A shop's agent of Semantic Kernel. It says nothing of telemetry: the thread keeps the conversation."""
+
+import asyncio
+import json
+import os
+
+from openai import AsyncOpenAI
+from semantic_kernel.agents import ChatCompletionAgent
+from semantic_kernel.connectors.ai.open_ai import OpenAIChatCompletion
+from semantic_kernel.functions import kernel_function
+
+MODEL = os.environ.get("MODEL", "gpt-4o-mini")
+QUESTIONS = ["Where is order 1042?", "What is the weather there?"]
+
+
+class Shop:
+    @kernel_function(description="The state of an order, by its number.")
+    def get_order(self, order_id: str) -> str:
+        return json.dumps({"order_id": order_id, "state": "shipped", "city": "Oslo"})
+
+    @kernel_function(description="The weather that a parcel travels through, by city.")
+    def get_weather(self, city: str) -> str:
+        return json.dumps({"city": city, "celsius": 4, "sky": "rain"})
+
+
+async def main():
+    agent = ChatCompletionAgent(
+        name="support",
+        service=OpenAIChatCompletion(ai_model_id=MODEL, async_client=AsyncOpenAI()),
+        instructions="Answer in a friendly tone.",
+        plugins=[Shop()],
+    )
+    thread = None
+    for question in QUESTIONS:
+        response = await agent.get_response(messages=question, thread=thread)
+        thread = response.thread
+        print(response)
+
+
+asyncio.run(main())

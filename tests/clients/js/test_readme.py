@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.clients.js.conftest import SOURCE, run_command
 from tests.support.deployment import EmbeddedServer
@@ -30,7 +33,7 @@ def labelled_prompt(api: Client) -> tuple[int, str]:
 
 
 def test_the_package_installs_as_the_readme_says(tarball: Path, tmp_path: Path) -> None:
-    (command,) = re.findall(r"^```sh\n(.*?)^```$", README, re.M | re.S)
+    command = re.findall(r"^```sh\n(.*?)^```$", README, re.M | re.S)[0]
     # The copy that no parallel process builds anew meanwhile.
     command = command.replace("./build/clients", str(tarball.parent))
 
@@ -39,17 +42,27 @@ def test_the_package_installs_as_the_readme_says(tarball: Path, tmp_path: Path) 
     assert (tmp_path / "node_modules" / "@reprise" / "client" / "dist" / "index.js").exists()
 
 
-def test_the_program_of_the_readme_runs(project: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def application(project: Path, tmp_path: Path) -> Path:
+    """A project with the package, and with those of OpenTelemetry that its own tests have."""
+    copied = Path(shutil.copytree(project, tmp_path / "application"))
+    (copied / "node_modules" / "@opentelemetry").symlink_to(SOURCE / "node_modules" / "@opentelemetry")
+    return copied
+
+
+def test_the_program_of_the_readme_runs(application: Path, tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as server:
         api = server.client()
         prompt_id, commit_hash = labelled_prompt(api)
         # A block may be copied alone, so each one that needs it imports.
         program = re.sub(r"\b17\b", str(prompt_id), "\n".join(BLOCKS))
-        (project / "readme.mjs").write_text(program + "console.log(instruction, version, state, later.answer);\n")
+        (application / "readme.mjs").write_text(program + "console.log(instruction, version, state, later.answer);\n")
 
-        access = {"REPRISE_URL": api.base_url, "REPRISE_API_KEY": api.api_key}
-        printed = run_command(["node", "readme.mjs"], project, access).splitlines()
+        access = {"REPRISE_URL": api.base_url, "REPRISE_API_KEY": api.api_key, "XDG_STATE_HOME": str(tmp_path)}
+        printed = run_command(["node", "readme.mjs"], application, access).splitlines()
+        logs = api.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
 
+    assert len(logs) == 1
     assert printed[:2] == ["fresh Be formal.", commit_hash]
     assert re.fullmatch(r"Where is order 4711\? \d+", printed[2])
     assert re.fullmatch(r" \d+ ms", printed[4])

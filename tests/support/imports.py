@@ -19,6 +19,7 @@ FILES = {
     "langfuse.observations.json": "langfuse",
     "langfuse.blob.jsonl": "langfuse",
     "langsmith.runs.jsonl": "langsmith",
+    "langsmith.page.json": "langsmith",
     "phoenix.spans.json": "phoenix",
     "phoenix.dataframe.jsonl": "phoenix",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,3 +99,71 @@ def test_original_times_are_kept(world: World) -> None:
 
     (session,) = sessions(world, prompt_id)
     assert session["turns"][0]["startedAt"].startswith("2026-11-22T11:42:38.585")
+
+
+FAILED = {
+    "langsmith": {
+        "id": "r",
+        "run_type": "tool",
+        "name": "find",
+        "inputs": {"order": "A-9"},
+        "error": "ValueError('gone')",
+    },
+    "langfuse": {
+        **{"traceId": "t", "id": "o", "type": "TOOL", "name": "find", "input": {"order": "A-9"}},
+        **{"level": "ERROR", "statusMessage": "ValueError('gone')"},
+    },
+    "phoenix": {
+        **{"context": {"trace_id": "t", "span_id": "s"}, "name": "find", "span_kind": "TOOL", "status_code": "ERROR"},
+        **{"status_message": "ValueError('gone')", "attributes": {"input.value": '{"order": "A-9"}'}},
+    },
+}
+
+
+@pytest.mark.parametrize("tool_name", FAILED)
+def test_a_tool_that_failed_is_a_call_with_its_error(world: World, tmp_path: Path, tool_name: str) -> None:
+    prompt_id, file = prompt(world), tmp_path / "failed.jsonl"
+    file.write_text(json.dumps(FAILED[tool_name]))
+    import_file(world, prompt_id, tool_name, file)
+
+    (session,) = sessions(world, prompt_id)
+    (step,) = session["turns"][0]["steps"]
+    assert (step["name"], step["arguments"], step["error"]) == ("find", {"order": "A-9"}, "ValueError('gone')")
+
+
+@pytest.mark.parametrize(
+    ("tool_name", "record"),
+    [
+        ("langfuse", {"traceId": "t", "id": "o", "type": "GENERATION", "input": "Hello?", "output": "Yes?"}),
+        (
+            "langsmith",
+            {
+                **{"id": "r", "run_type": "llm", "inputs": {"prompts": ["Hello?"]}},
+                **{"outputs": {"generations": [[{"text": "Yes?", "type": "Generation"}]]}},
+            },
+        ),
+        (
+            "phoenix",
+            {
+                **{"context": {"trace_id": "t", "span_id": "s"}, "span_kind": "LLM"},
+                **{"attributes": {"input.value": "Hello?", "output.value": "Yes?"}},
+            },
+        ),
+        (
+            "openai-chat",
+            {
+                "input": {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hello?"}]}]},
+                "preferred_output": [{"role": "assistant", "content": "Yes?"}],
+                "non_preferred_output": [{"role": "assistant", "content": "No."}],
+            },
+        ),
+    ],
+)
+def test_plain_texts_and_preferences_are_a_question_and_an_answer(
+    world: World, tmp_path: Path, tool_name: str, record: dict[str, Any]
+) -> None:
+    prompt_id, file = prompt(world), tmp_path / "plain.jsonl"
+    file.write_text(json.dumps(record))
+    import_file(world, prompt_id, tool_name, file)
+
+    assert [said(session) for session in sessions(world, prompt_id)] == [[("Hello?", ["Yes?"])]]

@@ -56,7 +56,7 @@ def _chat(run: Run) -> dict[str, Any]:
         "gen_ai.request.model": text(metadata.get("ls_model_name") or parameters.get("model") or inputs.get("model")),
         "gen_ai.provider.name": text(metadata.get("ls_provider")),
         "gen_ai.input.messages": text_of(_messages(inputs)),
-        "gen_ai.output.messages": text_of(run["outputs"]),
+        "gen_ai.output.messages": text_of(_answers(run["outputs"])),
         "gen_ai.tool.definitions": text_of(parameters.get("tools") or inputs.get("tools")),
         "gen_ai.usage.input_tokens": _first(run.get("prompt_tokens"), usage, "input_tokens", "prompt_tokens"),
         "gen_ai.usage.output_tokens": _first(run.get("completion_tokens"), usage, "output_tokens", "completion_tokens"),
@@ -80,13 +80,23 @@ def _usage(run: Run) -> Run:
     return direct or object_in(_message(outputs).get("usage_metadata"))
 
 
-def _message(outputs: Run) -> Run:
-    """Return LangChain's first message in `{"generations": [[{"message": {"kwargs": …}}]]}`."""
+def _generation(outputs: Run) -> Run:
+    """Return the first answer that LangChain records, in `{"generations": [[{"text": …, "message": …}]]}`."""
     found = outputs.get("generations")
     for _ in range(2):
         found = found[0] if isinstance(found, list) and found else found
-    message = object_in(object_in(found).get("message"))
+    return object_in(found)
+
+
+def _message(outputs: Run) -> Run:
+    message = object_in(_generation(outputs).get("message"))
     return object_in(message.get("kwargs")) or message
+
+
+def _answers(outputs: Run) -> Any:
+    """Return the outputs; of a model that completes text, its text."""
+    generation = _generation(outputs)
+    return [generation["text"]] if "text" in generation and "message" not in generation else outputs
 
 
 def _tool(run: Run) -> dict[str, Any]:

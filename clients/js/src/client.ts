@@ -1,7 +1,7 @@
 /** The client of one project. */
 
 import { once } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as served, setTimeout as sleep } from "node:timers/promises";
 
 import { type Choice, type Entry, type Fetching, monotonicS, PromptCache, wantedOf } from "./cache.js";
 import { Connection } from "./connection.js";
@@ -175,6 +175,7 @@ export class Reprise {
   async #fetchEntry(entry: Entry): Promise<void> {
     this.#fetches += 1;
     try {
+      await served(); // callers first: to begin a request takes longer than to serve a prompt
       await this.#readEntry(entry);
     } catch (problem) {
       this.#cache.failed(entry, problem instanceof RepriseError ? problem : new UnreachableError(String(problem)));

@@ -70,5 +70,19 @@ def test_the_index_links_to_every_page() -> None:
     assert sorted(set(linked)) == [page.name for page in PAGES]
 
 
+def test_the_index_names_the_switches_that_the_pages_set() -> None:
+    rows = re.findall(r"^\|.*\]\(([\w-]+)/\) \| (`[A-Z].*?) \|", (DOCS / "README.md").read_text(), re.M)
+    named = [(page, switch) for page, cell in rows for switch in re.findall(r"`(\w+=\w+)`", cell)]
+    assert named
+    for page, switch in named:
+        assert switch in (DOCS / page / "agent.env").read_text().splitlines()
+
+
+def test_the_index_marks_the_programs_that_need_a_file_of_reprise() -> None:
+    marked = re.findall(r"\]\(([\w-]+)/\) \*", (DOCS / "README.md").read_text())
+    without = {page.name for page in PAGES if any(page.glob("main.*")) and not any(page.glob("agent.*"))}
+    assert set(marked) == without
+
+
 def test_every_folder_is_a_page() -> None:
     assert [path for path in sorted(DOCS.iterdir()) if path.is_dir()] == PAGES

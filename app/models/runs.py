@@ -39,7 +39,7 @@ class StoredFile(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class StoredRequest(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """The column `request`. `resolved` and `ignored` are those of `app.rendering.render.Rendered`.
+    """The column `request`. `resolved` and `ignored` are those of a `Rendering`.
 
     `text` is the filled prompt, until the run ends. `sealed`: text and question are stored, encrypted, with the files.
     """

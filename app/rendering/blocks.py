@@ -7,42 +7,27 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from itertools import accumulate
 
 import pyromark
 from markdown_it.common.utils import normalizeReference
+from reprise_client.markdown.xml import FENCED
 
 from app.meter import Meter
 
 _MARKS_ALONE = re.compile(r"^([ \t>]*+)(=++|-++|`{3,}+|~{3,}+)([ \t]*+)$", re.MULTILINE)
 
 
-@dataclass(slots=True)
-class Line:
-    """A line of the text. `level` is 1 to 6 where it is a top-level heading, else 0."""
-
-    text: str
-    level: int = 0
-    fenced: bool = False
-
-    @property
-    def title(self) -> str:
-        """A heading's text without its marks and without the optional closing sequence of `#`."""
-        text = self.text.strip(" \t")[self.level :].strip(" \t")
-        unclosed = text.rstrip("#")
-        return unclosed.rstrip(" \t") if not unclosed or unclosed[-1] in " \t" else text
-
-
-def scan(text: str, meter: Meter | None = None) -> list[Line]:
-    """The lines of a text, of which only LF ends one, with what they are in its block structure.
+def scan(text: str, meter: Meter | None = None) -> list[int]:
+    """For each line of a text, of which only LF ends one: 1 to 6 where it is a top-level heading, FENCED, else 0.
 
     Each line, each quote and each item of a list is a step of `meter`, which raises `TooMuch`.
     """
     meter = meter or Meter()
-    lines = [Line(line) for line in text.split("\n")]
+    lines = text.split("\n")
     meter.spend(len(lines))
-    ends = list(accumulate(len(line.text.encode()) + 1 for line in lines))
+    kinds = [0] * len(lines)
+    ends = list(accumulate(len(line.encode()) + 1 for line in lines))
     containers = 0
     for event, span in pyromark.events_with_range(_parsed(text), merge_text=True):
         opened, closed = (event.get("Start"), event.get("End")) if isinstance(event, dict) else (None, None)
@@ -54,11 +39,11 @@ def scan(text: str, meter: Meter | None = None) -> list[Line]:
         elif isinstance(opened, dict):
             first = bisect_right(ends, span["start"])
             if "Heading" in opened and not containers:
-                lines[first].level = int(opened["Heading"]["level"][1])
+                kinds[first] = int(opened["Heading"]["level"][1])
             elif "Fenced" in opened.get("CodeBlock", ()):
-                for line in lines[first : bisect_right(ends, span["end"] - 1) + 1]:
-                    line.fenced = True
-    return lines
+                last = bisect_right(ends, span["end"] - 1)
+                kinds[first : last + 1] = [FENCED] * (last + 1 - first)
+    return kinds
 
 
 def _is_container(block: object) -> bool:

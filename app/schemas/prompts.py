@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 from marshmallow import fields, missing, post_load, validate
+from reprise_client.placeholders import keys_in
 
 from app.models.prompt_versions import VersionHead
 from app.models.prompts import PromptHead, PromptListing
-from app.rendering.render import keys_in
 from app.schemas.answer import Answer, boolean, choice, fields_of, integer, itself, listing, many, one, part, text
 from app.schemas.base import Identifier, QueryBoolean, StrictBoolean, StrictSchema, Text
 from app.schemas.labels import ChosenVersion
@@ -218,7 +218,7 @@ class CreatedPrompt(Answer):
 
 
 class PlaceholdersRendered(PlaceholdersUsed):
-    undefined_keys = many(text())
+    undefined_keys = many(text(), attribute="undefined")
 
 
 class RenderedPrompt(Answer):

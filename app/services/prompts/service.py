@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Required, TypedDict, Unpack
 
+from reprise_client.placeholders import Rendering
 from sqlalchemy import Connection
 
 from app.caches import BoundedCache
@@ -19,7 +20,7 @@ from app.models import prompt_versions, prompts
 from app.models.prompt_versions import VersionRow
 from app.models.prompts import PromptHead, PromptListing, PromptRow
 from app.redis_store.epochs import REMEMBERED_S
-from app.rendering.render import Placeholder, Rendered, render
+from app.rendering.render import Placeholder, render
 from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
 from app.services.prompts.content import PromptContent, Version, content_of, parse_placeholders
@@ -156,7 +157,7 @@ class _KnownHead:
 @dataclass(frozen=True, slots=True)
 class RenderedPrompt:
     content: PromptContent
-    rendered: Rendered
+    rendered: Rendering
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ class PromptService:
         self._monotonic = monotonic
         self._heads: BoundedCache[_KnownHead] = BoundedCache(CACHED_CHARACTERS)
         self._on_lookup = cache_lookups(metrics, "prompt_heads")
-        self._renderings: BoundedCache[Rendered] = BoundedCache(
+        self._renderings: BoundedCache[Rendering] = BoundedCache(
             CACHED_CHARACTERS, on_lookup=cache_lookups(metrics, "renderings")
         )
 
@@ -276,7 +277,7 @@ class PromptService:
         shown = found[:limit]
         return PromptPage(shown, limit=limit, next_before_id=shown[-1].id if len(shown) < len(found) else None)
 
-    def _render(self, content: PromptContent, selections: Mapping[str, str]) -> Rendered:
+    def _render(self, content: PromptContent, selections: Mapping[str, str]) -> Rendering:
         """Render the content; a version's renderings are cached, as only selections make them differ."""
         if content.commit_hash is None:
             return _rendered(content, selections)
@@ -288,10 +289,10 @@ class PromptService:
         return rendered
 
 
-def _rendered(content: PromptContent, selections: Mapping[str, str]) -> Rendered:
+def _rendered(content: PromptContent, selections: Mapping[str, str]) -> Rendering:
     return render(content.value, content.instruction_format, content.placeholders, selections)
 
 
-def _weight(rendered: Rendered, selections: Mapping[str, str]) -> int:
+def _weight(rendered: Rendering, selections: Mapping[str, str]) -> int:
     """Return the approximate number of characters held, with 1,000 for the objects around them."""
     return 1000 + len(rendered.instruction) + 4 * sum(len(key) + len(name) for key, name in selections.items())

@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET
+from reprise_client.placeholders import fill
 
 from app.chat import File, Message
 from app.models.language_models import LanguageModel
 from app.models.runs import StoredFile, StoredRequest
 from app.providers.types import Credential, ModelRef, ModelRequest
-from app.rendering.render import Placeholder, fill, to_xml
+from app.rendering.render import Placeholder, to_xml
 from app.services.prompts.content import PromptContent, parse_config
 from app.services.prompts.drafts import check_filled_length
 from app.services.prompts.splits import ByLabel

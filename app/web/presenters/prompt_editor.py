@@ -205,7 +205,7 @@ def preview_of(
     return Preview(
         choices,
         instruction=rendered.instruction,
-        undefined=rendered.undefined_keys,
+        undefined=rendered.undefined,
         unused=[each.key for each in fields.placeholders if each.key not in rendered.resolved],
         empty=[key for key, name in rendered.resolved.items() if name is None],
     )

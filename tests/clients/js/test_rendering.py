@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reprise_client.markdown.xml import STEPS_MAX
 
-from app.rendering.render import STEPS_MAX, to_xml
+from app.rendering.render import to_xml
 from tests.clients.js.conftest import SOURCE
 from tests.support.markdown import HOSTILE, random_texts
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reprise_client.errors import InvalidRequestError
-from reprise_client.markdown.xml import STEPS_MAX, to_xml
+from reprise_client.markdown.conversion import to_xml
+from reprise_client.markdown.xml import STEPS_MAX
 from reprise_client.rendering import render
 
 from app.errors import Invalid
@@ -64,7 +65,7 @@ def test_what_was_filled_in_and_what_was_not_is_as_the_server_says(text: str, se
     here, there = render(text, "RAW", DEFINITIONS, selections), render_on_server(text, "RAW", ON_SERVER, selections)
     assert here.instruction == there.instruction
     assert list(here.resolved.items()) == list(there.resolved.items())
-    assert (here.ignored, here.undefined) == (there.ignored, there.undefined_keys)
+    assert (here.ignored, here.undefined) == (there.ignored, there.undefined)
 
 
 @settings(max_examples=1_000)

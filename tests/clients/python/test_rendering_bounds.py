@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from reprise_client.markdown.xml import to_xml
+from reprise_client.markdown.conversion import to_xml
 
 from tests.support.markdown import HOSTILE
 from tests.support.operations import calls_of

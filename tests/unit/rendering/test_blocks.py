@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from reprise_client.markdown.xml import FENCED, title_of
 
 from app.rendering.blocks import link_labels, scan
 
@@ -24,11 +25,12 @@ MARKDOWN = MarkdownIt("commonmark", {"maxNesting": 90}).disable(["lheading", "re
 
 
 def headings_of(text: str) -> list[tuple[int, str]]:
-    return [(line.level, line.title) for line in scan(text) if line.level]
+    lines = zip(text.split("\n"), scan(text), strict=True)
+    return [(kind, title_of(line, kind)) for line, kind in lines if kind > 0]
 
 
 def fenced_in(text: str) -> list[str]:
-    return [line.text for line in scan(text) if line.fenced]
+    return [line for line, kind in zip(text.split("\n"), scan(text), strict=True) if kind == FENCED]
 
 
 @settings(max_examples=500)
@@ -46,8 +48,8 @@ def test_headings_and_fences_are_where_markdown_it_sees_them(lines):
 
     scanned = scan("\n".join(lines))
 
-    assert {n: (line.level, line.title) for n, line in enumerate(scanned) if line.level} == headings
-    assert {n for n, line in enumerate(scanned) if line.fenced} == fenced
+    assert {n: (kind, title_of(lines[n], kind)) for n, kind in enumerate(scanned) if kind > 0} == headings
+    assert {n for n, kind in enumerate(scanned) if kind == FENCED} == fenced
 
 
 @pytest.mark.parametrize(

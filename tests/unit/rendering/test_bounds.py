@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from reprise_client.markdown.xml import MARKS_IN_ALL, STEPS_MAX
 
 from app.errors import Invalid
-from app.rendering.render import _MARKS_IN_ALL, STEPS_MAX, to_xml
+from app.rendering.render import to_xml
 from tests.support.markdown import HOSTILE
 from tests.support.operations import calls_of
 
@@ -29,7 +30,7 @@ def test_twice_the_text_takes_at_most_twice_the_work(name: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_text_takes_more_than_some_calls_a_character_and_for_each_mark_that_is_parsed(name: str) -> None:
     text = HOSTILE[name](times(name))
-    bound = 60 * len(text) + 200 * min(len(text), _MARKS_IN_ALL)
+    bound = 60 * len(text) + 200 * min(len(text), MARKS_IN_ALL)
     assert work(text, at_most=bound) <= bound
 
 

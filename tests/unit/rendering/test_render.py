@@ -9,7 +9,7 @@ RULES = Placeholder("rules", (PlaceholderValue("strict", "# Rules\n- a < b", is_
 def test_placeholders_are_filled_before_headings_become_elements():
     rendered = render("{{rules}}\n{{who}}", "XML", [RULES], {"who": "x"})
     assert rendered.instruction == "<instructions>\n<rules>\n- a &lt; b\n{{who}}\n</rules>\n</instructions>"
-    assert (rendered.resolved, rendered.ignored, rendered.undefined_keys) == ({"rules": "strict"}, ["who"], ["who"])
+    assert (rendered.resolved, rendered.ignored, rendered.undefined) == ({"rules": "strict"}, ["who"], ["who"])
 
 
 def test_a_value_that_opens_a_fence_hides_the_headings_after_it():

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reprise_client.errors import ConfigurationError, UnreachableError
+from reprise_client.placeholders import Rendering
 from reprise_client.remembered import Renderings
-from reprise_client.rendering import Rendering, render
+from reprise_client.rendering import render
 from reprise_client.splits import position
 
 InstructionFormat = Literal["XML", "RAW"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reprise_client.rendering import Rendering
+from reprise_client.placeholders import Rendering
 
 Selections = tuple[tuple[str, str], ...]
 

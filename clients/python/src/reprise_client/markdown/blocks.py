@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from reprise_client.markdown import starts
 from reprise_client.markdown.cursor import Cursor
 from reprise_client.markdown.definitions import labels_in
-
-FENCED = -1
+from reprise_client.markdown.xml import FENCED
 
 
 class TooManyBlocks(Exception):

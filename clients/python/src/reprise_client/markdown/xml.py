@@ -1,64 +1,40 @@
-"""The conversion of a prompt's Markdown to XML: each heading becomes an element."""
+"""The elements that a text's headings become, for whatever parser says what is a heading, and what its title's text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
-from reprise_client.errors import InvalidRequestError
-from reprise_client.markdown.blocks import FENCED, TooManyBlocks, scan
-from reprise_client.markdown.inline import without_markup
-from reprise_client.markdown.links import normalized_label
 from reprise_client.markdown.names import element_name
 
-# All of these are the server's: a text beyond them is converted, or refused, as it is there.
+FENCED = -1
+
+# About half a second. A prompt of 500,000 characters in ordinary lines has a tenth of it.
 STEPS_MAX = 200_000
-_LONGEST_PARSED_TITLE = 300
-_MARKS_IN_A_TITLE = 40
-_MARKS_IN_ALL = 5_000
+TOO_MANY_STEPS = f"value: XML takes at most {STEPS_MAX} lines, lists and quotes."
 
 _ROOT = "instructions"
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")  # XML 1.0, production 2
 _MARKUP = re.compile(r"[\\`*_\[<&]")
-_MARKS_ALONE = re.compile(r"([ \t>]*)(=+|-+|`{3,}|~{3,})([ \t]*)")
-_LAST_MARKS = ("=", "-", "`", "~", " ", "\t")
+# Inline parsing takes time quadratic in a title's brackets. What is beyond this is taken as it stands, in which
+# markup, but for addresses, is separators anyway.
+_LONGEST_PARSED_TITLE = 300
+_MARKS_IN_A_TITLE = 40
+MARKS_IN_ALL = 5_000
 
 
-def to_xml(text: str) -> str:
-    """Convert a text, placeholders filled in, to `<instructions>…</instructions>`.
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, of which only LF and CRLF end one; a character that XML 1.0 forbids is U+FFFD there."""
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text).replace("\r\n", "\n").removesuffix("\n").split("\n")
 
-    The result is well-formed for any text; a character that XML 1.0 forbids becomes U+FFFD. Only LF and CRLF end a
-    line. Takes time linear in the text; raises `InvalidRequestError` for one of more lines and blocks than `STEPS_MAX`.
+
+def xml_of(lines: Sequence[str], kinds: Sequence[int], without_markup: Callable[[str], str]) -> str:
+    """The lines in XML, in time linear in them if `without_markup` takes a bounded time for a title.
+
+    `kinds` has for each line 1 to 6 where it is a heading, FENCED in a code fence, else 0.
     """
-    lines = _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text).replace("\r\n", "\n").removesuffix("\n").split("\n")
-    try:
-        structure = scan([_without_underline(line) for line in lines], STEPS_MAX)
-    except TooManyBlocks:
-        raise InvalidRequestError(
-            f"value: XML takes at most {STEPS_MAX} lines, lists and quotes.", status=400
-        ) from None
-    titles = _Titles(structure.labels)
-    return "\n".join([f"<{_ROOT}>", *_elements(lines, structure.kinds, titles), f"</{_ROOT}>"])
-
-
-def _without_underline(line: str) -> str:
-    """The line as the scanner reads it, to which a carriage return by itself is a character like any other.
-
-    A line of marks underlines nothing: it is text, an item of a list or a thematic break, as it would be alone.
-    """
-    line = line.replace("\r", "x")
-    found = _MARKS_ALONE.fullmatch(line) if line[-1:] in _LAST_MARKS else None
-    return _rewritten(*found.groups()) if found else line
-
-
-def _rewritten(indent: str, marks: str, blanks: str) -> str:
-    if marks[0] in "`~":
-        return indent + marks + " " * len(blanks)
-    if marks[0] == "=" or len(marks) == 2:
-        return indent + "x" * len(marks) + blanks
-    return indent + ("+" if marks == "-" else "*" * len(marks)) + blanks
+    return "\n".join([f"<{_ROOT}>", *_elements(lines, kinds, _Titles(without_markup)), f"</{_ROOT}>"])
 
 
 def _elements(lines: Sequence[str], kinds: Sequence[int], titles: _Titles) -> Iterator[str]:
@@ -66,7 +42,7 @@ def _elements(lines: Sequence[str], kinds: Sequence[int], titles: _Titles) -> It
     for line, kind in zip(lines, kinds, strict=True):
         if kind > 0:
             yield from _close(open_elements, kind)
-            name = element_name(titles.without_markup(_title(line, kind)))
+            name = element_name(titles.without_markup(title_of(line, kind)))
             open_elements.append((kind, name))
             yield f"<{name}>"
         elif kind == FENCED or line.strip(" \t") not in ("", "---"):
@@ -80,7 +56,7 @@ def _close(open_elements: list[tuple[int, str]], level: int) -> Iterator[str]:
         yield f"</{open_elements.pop()[1]}>"
 
 
-def _title(line: str, level: int) -> str:
+def title_of(line: str, level: int) -> str:
     """A heading's text without its marks and without the optional closing sequence of `#`."""
     text = line.strip(" \t")[level:].strip(" \t")
     unclosed = text.rstrip("#")
@@ -90,19 +66,15 @@ def _title(line: str, level: int) -> str:
 class _Titles:
     """Strips the markup of the titles of one text, within a budget of marks."""
 
-    def __init__(self, labels: Sequence[str]) -> None:
-        self._labels = labels
-        self._marks_left = _MARKS_IN_ALL
-
-    @cached_property
-    def _references(self) -> frozenset[str]:
-        return frozenset(map(normalized_label, self._labels))
+    def __init__(self, without_markup: Callable[[str], str]) -> None:
+        self._without_markup = without_markup
+        self._marks_left = MARKS_IN_ALL
 
     def without_markup(self, title: str) -> str:
         """A title that is too long, or has too many marks, is taken as it stands."""
         if len(title) > _LONGEST_PARSED_TITLE or not self._parsed(len(_MARKUP.findall(title))):
             return title
-        return without_markup(title, self._references)
+        return self._without_markup(title)
 
     def _parsed(self, marks: int) -> bool:
         """Return whether a title of so many marks is parsed, and take them from the budget."""

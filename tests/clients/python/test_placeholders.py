@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
+from reprise_client.placeholders import fill, keys_in
 
-from app.rendering.render import Placeholder, PlaceholderValue, fill, keys_in
+from app.rendering.render import Placeholder, PlaceholderValue
 
 TONE = Placeholder(
     "tone", (PlaceholderValue("formal", "Be formal."), PlaceholderValue("warm", "Be warm.", is_default=True))
@@ -56,7 +57,7 @@ def test_a_selection_for_a_key_that_is_not_in_the_text_is_ignored():
 def test_a_key_that_nothing_defines_stays_and_is_listed_and_its_selection_ignored():
     filled = fill("{{who}} {{tone}} {{who}}", [TONE], {"who": "x"})
     assert filled.instruction == "{{who}} Be warm. {{who}}"
-    assert (filled.undefined_keys, filled.ignored) == (["who"], ["who"])
+    assert (filled.undefined, filled.ignored) == (["who"], ["who"])
 
 
 def test_ignored_keys_are_in_the_order_sent():
@@ -96,7 +97,7 @@ def test_a_third_brace_is_text():
 @given(pieces, placeholders, st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), names))
 def test_every_key_is_accounted_for_once(text, definitions, selections):
     filled = fill(text, definitions, selections)
-    assert sorted([*filled.resolved, *filled.undefined_keys]) == sorted(keys_in(text))
+    assert sorted([*filled.resolved, *filled.undefined]) == sorted(keys_in(text))
     applied = {key for key, name in selections.items() if filled.resolved.get(key) == name}
     assert [*filled.ignored] == [key for key in selections if key not in applied]
 

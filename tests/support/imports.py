@@ -42,21 +42,12 @@ def import_file(world: World, prompt_id: int, tool: str, file: Path) -> tuple[Im
 
     def send(body: bytes, headers: dict[str, str]) -> Any:
         names = {name.replace("-", "_"): value for name, value in headers.items()}
-        return _Answer(world.send_to(prompt_id, body, **names))
+        return world.send_to(prompt_id, body, **names)
 
     run = Import(CONVERTERS[tool], f"{tool}/{prompt_id}", send, reports.append)
     with file.open("rb") as opened:
         run.run(read(opened), AT_NS)
     return run, reports
-
-
-class _Answer:
-    def __init__(self, result: Any) -> None:
-        self.status_code: int = result.status_code
-        self._content = result.json
-
-    def json(self) -> Any:
-        return self._content
 
 
 def sessions(world: World, prompt_id: int) -> list[dict[str, Any]]:

@@ -66,7 +66,7 @@ def test_a_bad_line_is_named_and_the_others_are_imported(client: Client, prompt_
     done = reprise(client, tmp_path, "import", "openai-chat", str(file), "--prompt", prompt_id)
 
     assert done.returncode == 1
-    assert done.stderr == ("line 1: has no list of messages\nline 3: is no JSON: Expecting value at character 1\n")
+    assert done.stderr == ("line 1: has no list of messages\nline 3: is no JSON: Expecting value (character 1)\n")
     assert done.stdout == "Imported 1 session, 7 spans, 2 records not readable.\n"
 
 

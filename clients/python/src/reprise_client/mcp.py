@@ -84,6 +84,8 @@ def _with(kind: type[Exception], call: Callable[..., str]) -> Callable[..., str]
             return call(*args, **kwargs)
         except CouldNotRun as refusal:
             raise kind(refusal.message) from refusal
+        except (AttributeError, LookupError, TypeError) as error:
+            raise kind("The instance did not answer as Reprise of this version does.") from error
 
     return told
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
@@ -124,3 +124,24 @@ def test_a_deletion_has_no_content() -> None:
     with pytest.raises(CouldNotRun, match="404: No") as refused:
         remote(lambda _: httpx.Response(404, json={"error": "No."}))[0].delete("/api/v1/x")
     assert refused.value.status == 404
+
+
+def test_a_download_is_json_lines_and_says_if_it_was_cut_off() -> None:
+    def cut() -> Iterator[bytes]:
+        yield b"{}\n"
+        raise httpx.RemoteProtocolError("peer closed connection")
+
+    answers = iter(
+        [
+            httpx.Response(200, text="{}\n", headers={"Content-Type": "application/x-ndjson"}),
+            httpx.Response(200, text="<html>"),
+            httpx.Response(404, json={"error": "There is no such prompt."}),
+            httpx.Response(200, content=cut(), headers={"Content-Type": "application/x-ndjson"}),
+        ]
+    )
+    instance, _ = remote(lambda _: next(answers))
+
+    assert list(instance.download("/x")) == [b"{}\n"]
+    for message in ("did not answer as Reprise does", "404: There is no such prompt", "was cut off: peer closed"):
+        with pytest.raises(CouldNotRun, match=message):
+            list(instance.download("/x"))

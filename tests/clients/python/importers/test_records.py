@@ -62,7 +62,7 @@ def test_a_bad_line_is_named_and_passed_over() -> None:
     assert [(record.place, record.value, record.problem) for record in found] == [
         ("line 1", {"a": 1}, ""),
         ("line 2", {}, "is no JSON object"),
-        ("line 3", {}, "is no JSON: Expecting value at character 7"),
+        ("line 3", {}, "is no JSON: Expecting value (character 7)"),
         ("line 5", {}, "is no JSON object"),
         ("line 6", {"c": 3}, ""),
     ]

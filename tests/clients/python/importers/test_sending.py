@@ -88,7 +88,6 @@ def test_a_batch_whose_answer_was_lost_is_sent_again() -> None:
     [
         (200, {"partialSuccess": {"rejectedSpans": "2", "errorMessage": "too long"}}),
         (400, {"error": "too long", "message": "too long", "code": 3}),
-        (413, {"error": "too long", "message": "too long", "code": 3}),
     ],
 )
 def test_what_is_rejected_is_counted_and_told_in_the_servers_words(status: int, body: Any) -> None:
@@ -97,6 +96,21 @@ def test_what_is_rejected_is_counted_and_told_in_the_servers_words(status: int, 
     done = instance.run({"id": "a", "spans": 2})
 
     assert (done.spans, done.rejected, instance.reports) == (0, 2, ["too long"])
+
+
+def test_a_batch_that_is_too_large_for_a_proxy_is_sent_in_halves() -> None:
+    instance = Instance(*[httpx.Response(413, text="<html>Too large</html>")] * 3)
+
+    done = instance.run({"id": "a", "spans": 4})
+
+    assert instance.batches == [4, 2, 1, 1, 2]
+    assert (done.spans, done.rejected, instance.reports) == (3, 1, ["The server answered 413."])
+
+
+@pytest.mark.parametrize("answer", [{"text": "<html>"}, {"json": {"ok": True}}, {"json": 7}])
+def test_a_success_of_another_server_ends_the_import(answer: dict[str, Any]) -> None:
+    with pytest.raises(CouldNotRun):
+        Instance(httpx.Response(200, **answer)).run({"id": "a"})
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 500])

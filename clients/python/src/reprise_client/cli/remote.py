@@ -14,6 +14,7 @@ import httpx
 TRIES = 8
 RETRIED = (429, 503)
 REJECTED = (400, 413)
+NDJSON = "application/x-ndjson"
 PAUSE_S = 1.0
 PAUSE_MAX_S = 60.0
 
@@ -106,17 +107,20 @@ class Remote:
         The answer is that to a batch: taken, or with status 400 or 413 rejected as a whole.
         """
         response = self._request("POST", path, content=content, headers=headers, repeatable=True)
-        if response.status_code not in REJECTED:
-            _content(response)
+        content = {} if response.status_code in REJECTED else _content(response)
+        if response.is_success and not (isinstance(content, dict) and "partialSuccess" in content):
+            raise CouldNotRun(f"{response.url} did not answer as Reprise does.")
         return response
 
     def download(self, path: str, **query: Any) -> Iterator[bytes]:
-        """Yield an answer in pieces as it arrives. Raises `CouldNotRun` if it is cut off."""
+        """Yield JSON lines in pieces as they arrive. Raises `CouldNotRun` if they are cut off."""
         response = self._request("GET", path, params=query, stream=True)
         try:
             if not response.is_success:
                 response.read()
                 _content(response)
+            if response.headers.get("Content-Type") != NDJSON:
+                raise CouldNotRun(f"{response.url} did not answer as Reprise does.")
             yield from response.iter_bytes()
         except httpx.HTTPError as error:
             raise CouldNotRun(f"{response.url}: the answer was cut off: {error}") from error

@@ -195,5 +195,5 @@ def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "is nested too deeply"
     if isinstance(error, json.JSONDecodeError):
-        return f"is no JSON: {error.msg} at character {error.pos + 1}"
+        return f"is no JSON: {error.msg} (character {error.pos + 1})"
     return f"is no JSON: {error}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from reprise_client.importers import Convert
 from reprise_client.importers.records import Record
-from reprise_client.importers.spans import ImportedSpan, Unreadable, to_otlp
+from reprise_client.importers.spans import ImportedSpan, Unreadable, object_in, to_otlp
 
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SPANS = 500
@@ -17,13 +17,15 @@ BATCH_SPANS = 500
 _RECORD_NS = 1_000
 _HEAD = b'{"resourceSpans":[{"scopeSpans":[{"scope":{"name":"reprise-import"},"spans":['
 _TAIL = b"]}]}]}"
+_OK, _TOO_LARGE = 200, 413
 _HEADERS = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
 
 
 class Answer(Protocol):
     @property
     def status_code(self) -> int: ...
-    def json(self) -> Any: ...
+    @property
+    def text(self) -> str: ...
 
 
 Send = Callable[[bytes, "dict[str, str]"], Answer]
@@ -99,14 +101,25 @@ class Import:
                 self._sessions[span.trace] = span.conversation
 
     def _post(self, spans: list[_Encoded]) -> None:
-        answer = self.send(gzip.compress(_HEAD + b",".join(span.body for span in spans) + _TAIL, mtime=0), _HEADERS)
-        content = answer.json()
-        if answer.status_code == 200:
-            partial = content["partialSuccess"]
+        """Send a batch, in halves where it is too large for the server or for a proxy before it."""
+        waiting = [spans]
+        while waiting:
+            part = waiting.pop()
+            answer = self.send(gzip.compress(_HEAD + b",".join(span.body for span in part) + _TAIL, mtime=0), _HEADERS)
+            if answer.status_code == _TOO_LARGE and len(part) > 1:
+                half = len(part) // 2
+                waiting += [part[half:], part[:half]]
+            else:
+                self._note(part, answer)
+
+    def _note(self, spans: list[_Encoded], answer: Answer) -> None:
+        content = object_in(answer.text)
+        if answer.status_code == _OK:
+            partial = object_in(content.get("partialSuccess"))
             rejected, message = int(partial.get("rejectedSpans") or 0), partial.get("errorMessage")
             self._count(spans)
         else:
-            rejected, message = len(spans), content.get("message")
+            rejected, message = len(spans), content.get("message") or f"The server answered {answer.status_code}."
         self.spans += len(spans) - rejected
         self.rejected += rejected
         if message:

@@ -107,8 +107,8 @@ class Remote:
         The answer is that to a batch: taken, or with status 400 or 413 rejected as a whole.
         """
         response = self._request("POST", path, content=content, headers=headers, repeatable=True)
-        content = {} if response.status_code in REJECTED else _content(response)
-        if response.is_success and not (isinstance(content, dict) and "partialSuccess" in content):
+        taken = None if response.status_code in REJECTED else _content(response)
+        if response.is_success and not (isinstance(taken, dict) and "partialSuccess" in taken):
             raise CouldNotRun(f"{response.url} did not answer as Reprise does.")
         return response
 

@@ -22,6 +22,12 @@ export class EventReader {
   #begun: string[] = [];
   #lines: string[] = [];
   #length = 0;
+  readonly #longest: number;
+
+  /** `longest` is the most characters of an event. */
+  constructor(longest = EVENT_MAX) {
+    this.#longest = longest;
+  }
 
   /** Yields each event that ends in this piece, which may begin and end within a character. */
   *feed(piece: Uint8Array): Generator<StreamEvent, void, void> {
@@ -37,7 +43,9 @@ export class EventReader {
   #begin(text: string): void {
     this.#begun.push(text);
     this.#length += text.length;
-    if (this.#length > EVENT_MAX) throw new UnreachableError(`An event of more than ${EVENT_MAX} characters is none of Reprise.`);
+    if (this.#length > this.#longest) {
+      throw new UnreachableError(`An event of more than ${this.#longest} characters is none of Reprise.`);
+    }
   }
 
   /** Returns the event that the line ends, if it is an empty line. */

@@ -18,12 +18,12 @@ export async function read(wanted: Wanted, known: Snapshot | null, send: Send): 
 /** Reads where a label points to, and then those of its versions that are not known: a version never changes. */
 async function readLabel(id: number, label: string, known: Snapshot | null, send: Send): Promise<Snapshot> {
   const reply = (await send({ method: "GET", path: `/api/v1/prompts/${id}/labels/${label}` })).checked();
-  const found = reply.json();
-  const split = isObject(found["split"]) ? found["split"] : {};
-  const { commitHash: splitHash, share = 0 } = split;
-  if (found["label"] !== label || !isText(found["commitHash"]) || typeof share !== "number") throw foreign(reply.url);
-  const record = await readVersion(id, found["commitHash"], known, send);
-  if (!isText(splitHash)) return { record, etag: "", split: null, share: 0 };
+  const { label: name, commitHash, split = null } = reply.json();
+  if (name !== label || !isText(commitHash)) throw foreign(reply.url);
+  const record = await readVersion(id, commitHash, known, send);
+  if (split === null) return { record, etag: "", split, share: 0 };
+  const { commitHash: splitHash, share } = isObject(split) ? split : {};
+  if (!isText(splitHash) || typeof share !== "number") throw foreign(reply.url);
   return { record, etag: "", split: await readVersion(id, splitHash, known, send), share };
 }
 

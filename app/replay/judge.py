@@ -49,18 +49,23 @@ ATTEMPTS = 3  # to find a nonce that the data does not hold
 
 @dataclass(frozen=True, slots=True)
 class ModelJudge:
-    """A `JudgePort` over a model; `nonce()` gives at least 16 characters that can't be guessed."""
+    """A `JudgePort` over a model called `name`; `nonce()` gives at least 16 characters that can't be guessed."""
 
     model: ModelPort
     nonce: Callable[[], str]
+    name: str
 
     def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
         """As `JudgePort.judge`. Raises `ProviderError`."""
         data = {"question": question, "recorded answer": expected, "assertion": assertion, "answer": actual}
-        answer = self._asked(INSTRUCTION, data, "Judge the answer. Reply with the JSON object alone.")
+        try:
+            answer = self._asked(INSTRUCTION, data, "Judge the answer. Reply with the JSON object alone.")
+        except ProviderError as problem:
+            raise ProviderError(f"{self.name}: {problem}") from problem
         if answer is None:
-            return Judgement("needs_review", "the judge could not be asked: the answer holds its delimiters")
-        judgement = parse(answer.text)
+            reason = f"the judge {self.name} could not be asked: the answer holds its delimiters"
+            return Judgement("needs_review", reason)
+        judgement = parse(answer.text, self.name)
         return Judgement(judgement.verdict, judgement.reasoning, answer.tokens)
 
     def simulate(self, call: ToolCall, tool: ToolDefinition | None, examples: Sequence[CheckedCall]) -> Simulation:
@@ -90,8 +95,8 @@ class ModelJudge:
         return self.model.answer(instruction.format(nonce=nonce), [question], ())
 
 
-def parse(text: str) -> Judgement:
-    """Read `{"verdict": "passed"|"failed", "reasoning": text}`, also in a code fence or with more keys.
+def parse(text: str, judge: str) -> Judgement:
+    """Read `{"verdict": "passed"|"failed", "reasoning": text}` of a judge, also in a code fence or with more keys.
 
     Anything else needs review.
     """
@@ -99,17 +104,17 @@ def parse(text: str) -> Judgement:
     try:
         reply = json.loads(fenced[1] if fenced else text, object_pairs_hook=_object)
     except (ValueError, RecursionError):
-        return _unreadable(text)
+        return _unreadable(text, judge)
     if not isinstance(reply, dict) or not {"verdict", "reasoning"} <= reply.keys():
-        return _unreadable(text)
+        return _unreadable(text, judge)
     verdict, reasoning = reply["verdict"], reply["reasoning"]
     if verdict not in ("passed", "failed") or not isinstance(reasoning, str):
-        return _unreadable(text)
+        return _unreadable(text, judge)
     return Judgement(verdict, storable_text(reasoning))
 
 
-def _unreadable(text: str) -> Judgement:
-    return Judgement("needs_review", f"the judge gave no verdict: {text[:300]}")
+def _unreadable(text: str, judge: str) -> Judgement:
+    return Judgement("needs_review", f"the judge {judge} gave no verdict: {text[:300]}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
-from marshmallow import fields, missing, post_load, validate
+from marshmallow import ValidationError, fields, missing, post_load, validate, validates_schema
 from reprise_client.placeholders import keys_in
 
 from app.models.prompt_versions import VersionHead
@@ -27,11 +27,20 @@ FORMATS = ("XML", "RAW")
 
 
 class ContentSchema(StrictSchema):
-    """Fields of new prompts, changes of drafts, and overlays."""
+    """Fields of new prompts, changes of drafts, and overlays; placeholders have the name of answers, too."""
 
     model_name = Text(data_key="languageModelName", minimum=1, maximum=128)
     config = fields.Nested(ModelConfigSchema, data_key="languageModelConfig")
     placeholders = Placeholders()
+    placeholder_definitions = Placeholders()
+
+    @validates_schema
+    def _take_either_name(self, data: dict[str, Any], **_kwargs: Any) -> None:
+        """Validators run before the command is made of `data`, whichever schema makes it."""
+        if "placeholder_definitions" in data:
+            if "placeholders" in data:
+                raise ValidationError("Must not be sent together with placeholders.", "placeholderDefinitions")
+            data["placeholders"] = data.pop("placeholder_definitions")
 
 
 class _PromptSchema(ContentSchema):

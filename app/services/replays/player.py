@@ -139,7 +139,7 @@ class ReplayPlayer:
         if model is None:
             return None
         metered = self._metered(organization_id, model, {"temperature": 0}, progress, budget)
-        return ModelJudge(metered, lambda: token_hex(16))
+        return ModelJudge(metered, lambda: token_hex(16), model.name)
 
     def _metered(
         self, organization_id: int, model: LanguageModel, config: dict[str, Any], progress: Progress, budget: Budget

@@ -64,6 +64,20 @@ def test_placeholders_and_config_are_replaced_as_a_whole(world: World, path: str
     assert "seed" not in answer["languageModelConfig"]
 
 
+def test_placeholders_are_taken_by_the_name_of_answers_too(world: World, path: str) -> None:
+    read = draft(world, path).json["placeholderDefinitions"]
+    made = world.post(PROMPTS, json={"name": "n", "value": "{{tone}}", "placeholderDefinitions": read})
+    assert (made.status_code, made.json["placeholders"]["undefinedKeys"]) == (201, [])
+    assert world.patch(path, json={"placeholderDefinitions": []}).json["placeholderDefinitions"] == []
+    assert world.patch(path, json={"placeholderDefinitions": read}).json["placeholderDefinitions"] == read
+
+    both = world.patch(path, json={"placeholders": [], "placeholderDefinitions": []})
+    assert (both.status_code, both.json["error"]) == (
+        400,
+        "placeholderDefinitions: Must not be sent together with placeholders.",
+    )
+
+
 def test_editing_back_makes_it_commited_again(world: World, path: str) -> None:
     record = draft(world, path).json
     assert world.patch(path, json={"value": "two"}).json["commited"] is False

@@ -170,13 +170,19 @@ def span_of(
     A span that names no prompt belongs to `prompt_id`.
     """
     wire = _wire_span(raw)
+    ids = (id_bytes(wire.traceId, 16), id_bytes(wire.spanId, 8), id_bytes(wire.parentSpanId, 8))
     values = LazyAttributes(_raw_attributes(wire))
     kept = values if latest is None else ForgetfulAttributes(raw, latest)
-    return checked_span(wire, memoryview(raw), scope, values, kept, resource=resource, prompt_id=prompt_id)
+    return checked_span(wire, ids, memoryview(raw), scope, values, kept, resource=resource, prompt_id=prompt_id)
+
+
+Ids = tuple[bytes | None, bytes | None, bytes | None]
+"""Trace id, span id and parent span id, each None where there is none."""
 
 
 def checked_span(
     wire: WireSpan,
+    ids: Ids,
     raw: memoryview,
     scope: str,
     values: Mapping[str, Any],
@@ -189,7 +195,7 @@ def checked_span(
 
     Raises BadSpan for one that lacks what storing needs.
     """
-    trace_id, span_id = id_bytes(wire.traceId, 16), id_bytes(wire.spanId, 8)
+    trace_id, span_id, parent_span_id = ids
     if trace_id is None:
         raise bad_span(wire, "bad_trace_id", "traceId must be 32 hex digits, not all zero")
     if span_id is None:
@@ -203,7 +209,7 @@ def checked_span(
     return Span(
         trace_id,
         span_id,
-        id_bytes(wire.parentSpanId, 8),
+        parent_span_id,
         wire.name,
         scope,
         start_ns,

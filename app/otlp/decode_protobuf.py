@@ -7,6 +7,7 @@ as one with a text that is not UTF-8, is rejected alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
@@ -20,7 +21,7 @@ from app.otlp.decode import (
     bad_span,
     checked_span,
 )
-from app.otlp.keyed import keyed_attributes
+from app.otlp.keyed import KeyedSpan
 from app.otlp.protobuf import (
     ELEMENT_BYTES_MIN,
     ITEM_ELEMENTS_MAX,
@@ -57,8 +58,12 @@ def _scope_name(walk: Walk, scopes: Iterable[memoryview]) -> str:
     return name.decode(errors="replace")[:MAX_SCOPE]
 
 
+KEPT_BYTES = 2 * 1024 * 1024
+"""Bytes of a batch whose spans stay parsed, which takes up to 25 times as much memory; others are parsed again."""
+
+
 class MessageAttributes(LazyAttributes):
-    """Attributes whose AnyValue messages are read when they are asked for."""
+    """Attributes in the table of a KeyedSpan, whose values are read when they are asked for."""
 
     __slots__ = ()
     read = staticmethod(message_value)
@@ -74,17 +79,17 @@ def decode_protobuf(body: Body, prompt_id: int) -> Decoded:
 
     Raises `Invalid` when it is none, and `TooLarge` when it has too many elements.
     """
-    latest = LatestAttributes(keyed_attributes) if len(body) > LARGE else None
-    elements = Elements()
+    latest = LatestAttributes(_attributes)
+    elements, room = Elements(), KEPT_BYTES
     spans: dict[tuple[bytes, bytes], Span] = {}
     rejected: list[Rejection] = []
     for scope, content in items(body):
         try:
             raw = bytes(content)
-            message = _message(raw)
-            if latest or len(content) > ITEM_ELEMENTS_MAX * ELEMENT_BYTES_MIN:
-                _count(message, elements)
-            span = _span_of(message, raw, scope, prompt_id, latest)
+            if len(body) > LARGE or len(raw) > ITEM_ELEMENTS_MAX * ELEMENT_BYTES_MIN:
+                _count(_message(SpanMessage, raw), elements)
+            room -= len(raw)
+            span = _span_of(_message(KeyedSpan, raw), raw, scope, prompt_id, latest if room < 0 else None)
         except BadSpan as error:
             rejected.append(error.rejection)
         else:
@@ -92,11 +97,10 @@ def decode_protobuf(body: Body, prompt_id: int) -> Decoded:
     return Decoded(list(spans.values()), rejected)
 
 
-def _message(content: bytes) -> SpanMessage:
+def _message(kind: Any, content: bytes) -> Any:
     try:
         if is_protobuf(content):
-            message: SpanMessage = SpanMessage.FromString(content)
-            return message
+            return kind.FromString(content)
         reason = "it begins with a group"
     except DecodeError as error:
         reason = str(error)
@@ -113,13 +117,22 @@ def _count(message: SpanMessage, elements: Elements) -> None:
         raise bad_span(_wire_span(message), "too_large", reason) from None
 
 
-def _span_of(message: SpanMessage, content: bytes, scope: str, prompt_id: int, latest: LatestAttributes | None) -> Span:
-    values = MessageAttributes(keyed_attributes(content))
+def _attributes(content: bytes) -> Any:
+    return KeyedSpan.FromString(content).attributes
+
+
+def _span_of(message: Any, content: bytes, scope: str, prompt_id: int, latest: LatestAttributes | None) -> Span:
+    values = MessageAttributes(message.attributes)
     kept = values if latest is None else ForgetfulMessageAttributes(content, latest)
-    return checked_span(_wire_span(message), memoryview(content), scope, values, kept, prompt_id=prompt_id)
+    ids = (_id(message.trace_id, 16), _id(message.span_id, 8), _id(message.parent_span_id, 8))
+    return checked_span(_wire_span(message), ids, memoryview(content), scope, values, kept, prompt_id=prompt_id)
 
 
-def _wire_span(message: SpanMessage) -> WireSpan:
+def _id(content: bytes, size: int) -> bytes | None:
+    return content if len(content) == size and any(content) else None
+
+
+def _wire_span(message: Any) -> WireSpan:
     """The span without its attributes."""
     return WireSpan(
         message.trace_id.hex(),

@@ -1,7 +1,7 @@
-"""The attributes of a span's message by their keys, without a Python object for each.
+"""A span's message whose attributes are a table by their keys, without a Python object for each.
 
-A `map<string, bytes>` is sent as what KeyValue is: a message of a key and of bytes, here those of an AnyValue. So the
-parser makes the table of keys, and only the values that are asked for are read. Of equal keys the last one counts.
+A `map<string, AnyValue>` is sent as what KeyValue is: a message of a key and a value. The parser makes the table,
+and only the values that are asked for become objects. Of equal keys the last one counts.
 """
 
 from __future__ import annotations
@@ -9,36 +9,31 @@ from __future__ import annotations
 from typing import Any
 
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
-from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.descriptor_pool import Default
 from google.protobuf.message_factory import GetMessageClass
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
-
-_ATTRIBUTES = SpanMessage.DESCRIPTOR.fields_by_name["attributes"].number
 
 
 def _keyed_class() -> Any:
+    span_descriptor, value_descriptor = SpanMessage.DESCRIPTOR, AnyValue.DESCRIPTOR
     field = FieldDescriptorProto
     file = FileDescriptorProto(name="reprise/keyed.proto", package="reprise", syntax="proto3")
-    span = file.message_type.add(name="KeyedSpan")
+    file.dependency.extend([span_descriptor.file.name, value_descriptor.file.name])
+    span = file.message_type.add()
+    span_descriptor.CopyToProto(span)
+    del span.nested_type[:], span.enum_type[:], span.reserved_range[:], span.reserved_name[:]
+    span.name = "KeyedSpan"
     entry = span.nested_type.add(name="AttributesEntry")
     entry.options.map_entry = True
     entry.field.add(name="key", number=1, type=field.TYPE_STRING, label=field.LABEL_OPTIONAL)
-    entry.field.add(name="value", number=2, type=field.TYPE_BYTES, label=field.LABEL_OPTIONAL)
-    span.field.add(
-        name="attributes",
-        number=_ATTRIBUTES,
-        type=field.TYPE_MESSAGE,
-        label=field.LABEL_REPEATED,
-        type_name=".reprise.KeyedSpan.AttributesEntry",
-    )
-    pool = DescriptorPool()
+    value_type = f".{value_descriptor.full_name}"
+    optional = field.LABEL_OPTIONAL
+    entry.field.add(name="value", number=2, type=field.TYPE_MESSAGE, label=optional, type_name=value_type)
+    next(one for one in span.field if one.name == "attributes").type_name = ".reprise.KeyedSpan.AttributesEntry"
+    pool = Default()
     pool.AddSerializedFile(file.SerializeToString())
     return GetMessageClass(pool.FindMessageTypeByName("reprise.KeyedSpan"))
 
 
-_KeyedSpan = _keyed_class()
-
-
-def keyed_attributes(content: bytes) -> Any:
-    """A mapping of the attributes of a span that was parsed: the bytes of an AnyValue by each key."""
-    return _KeyedSpan.FromString(content).attributes
+KeyedSpan = _keyed_class()

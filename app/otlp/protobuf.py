@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.message import DecodeError
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 from app.errors import TooLarge
@@ -149,12 +148,11 @@ def _word(number: float) -> str:
     return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
-def message_value(content: bytes) -> Any:
+def message_value(value: Any) -> Any:
     """Return the value of an AnyValue message as `any_value` returns that of its JSON.
 
-    The message is of a span that was parsed before, and whose elements were counted, so that nothing is raised.
+    The elements of the message's span were counted before, so that nothing is raised.
     """
-    value = AnyValue.FromString(content)
     match value.WhichOneof("value"):
         case "string_value":
             return value.string_value

@@ -153,13 +153,20 @@ def _numbered(attributes: Mapping[str, Any], prefix: str, role: str) -> Messages
 
 
 def _with_all_results(numbered: Messages, span: SpanView) -> Messages:
-    """The messages of the request where it was recorded: the numbered ones have room for one result of a tool each.
+    """The messages of the request where it has no fewer calls and results: a numbered one has room for one result.
 
     Anthropic's client sends all results of a turn in one message of the user. Else each is a message of its tool, as
     its text is no word of the user.
     """
-    request = read_messages(span.first("input.value"), memo=span.memo)
-    return request or tuple(replace(one, role="tool") if one.responses else one for one in numbered)
+    request = read_messages(span.first("input.value"), memo=span.memo) or ()
+    if all(had <= has for had, has in zip(_counts(numbered), _counts(request), strict=True)):
+        return request
+    return tuple(replace(one, role="tool") if one.responses else one for one in numbered)
+
+
+def _counts(messages: Messages) -> tuple[int, int]:
+    """The numbers of calls and of results in messages."""
+    return sum(len(one.calls) for one in messages), sum(len(one.responses) for one in messages)
 
 
 def _prompts(attributes: Mapping[str, Any]) -> Messages | None:

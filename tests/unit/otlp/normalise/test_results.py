@@ -36,6 +36,11 @@ def test_the_request_has_the_results_for_which_a_numbered_message_has_no_room() 
     assert answered(NUMBERED | {"input.value": json.dumps(REQUEST)}) == [("c1", "one"), ("c2", "two")]
 
 
-@pytest.mark.parametrize("request_", ["", "__REDACTED__", json.dumps(REQUEST)[:-40], "{}", "[1]"])
+WITHOUT_RESULTS = {"messages": [{"role": "user", "content": "Both?"}, {"role": "user", "content": "ToolResult(two)"}]}
+
+
+@pytest.mark.parametrize(
+    "request_", ["", "__REDACTED__", json.dumps(REQUEST)[:-40], "{}", "[1]", json.dumps(WITHOUT_RESULTS)]
+)
 def test_without_the_request_a_result_is_no_word_of_the_user(request_: str) -> None:
     assert answered(NUMBERED | {"input.value": request_}) == [("c2", "two")]

@@ -136,6 +136,22 @@ def test_without_a_copy_the_error_is_raised_in_the_servers_words(fake: FakeRepri
     wait_until(lambda: _state(client, label="production") == "fresh", "the label that was made meanwhile")
 
 
+def test_each_caller_gets_an_error_of_its_own_that_keeps_nothing_alive(fake: FakeReprise, connect: Connect) -> None:
+    client = connect()
+    fake.refuse(429, "Not now.", Retry_After="3600")
+
+    raised = []
+    for _ in range(3):
+        with pytest.raises(RateLimitedError) as caught:
+            client.prompt(17)
+        raised.append(caught.value)
+    problem = client.prompt(17, fallback="bundled").problem
+
+    assert len(set(map(id, raised))) == 3
+    assert {error.retry_after_s for error in raised} == {3600}
+    assert (problem.__traceback__, problem.__cause__, problem.__context__) == (None, None, None)
+
+
 def test_the_fall_back_is_served_until_the_server_answers(fake: FakeReprise, connect: Connect) -> None:
     client, fake.held = connect(first_wait_s=0.01), threading.Event()
     bundled = {"value": "Stay {{tone}}.", "instructionFormat": "RAW", "placeholderDefinitions": []}

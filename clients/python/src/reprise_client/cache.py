@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
+from copy import copy
 from dataclasses import dataclass, replace
 
 from reprise_client.errors import ApiError, RateLimitedError, RepriseError, ServerError, UnreachableError
@@ -78,7 +79,7 @@ class Entry:
         pause_s = _pause_s(problem, before, fresh_s)
         retry_at = time.monotonic() + pause_s
         # Its frames are of no use to whoever reads the problem, and would be kept with it.
-        problem.__traceback__ = problem.__context__ = None
+        problem.__traceback__ = problem.__context__ = problem.__cause__ = None
         self._known = replace(self._known, retry_at=retry_at, failures=before.failures + 1, problem=problem)
 
     def serve(self, split_key: str | None, fallback: Fallback | None, fresh_s: float) -> Prompt:
@@ -92,7 +93,8 @@ class Entry:
             return Prompt(record, "fresh" if fresh else "stale", known.problem, age_s)
         problem = known.problem or UnreachableError("The server has not answered yet.")
         if fallback_record is None:
-            raise problem.with_traceback(None)
+            # One of its own for each caller, as raising an error changes it.
+            raise copy(problem)
         return Prompt(fallback_record, "fallback", problem)
 
     def _record_of(self, fallback: Fallback) -> Record:

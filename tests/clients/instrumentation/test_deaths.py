@@ -137,3 +137,11 @@ def test_a_node_process_that_exits_at_once_leaves_its_spans_to_the_next(
     end(heir)
 
     assert collector.names[0] == "one"
+
+
+@pytest.mark.parametrize("command", ["python"], indirect=True)
+def test_a_child_that_is_forked_while_the_first_request_is_made_sends_its_spans(run: Run, collector: Collector) -> None:
+    for number in range(3):
+        end(run("fork", f"child {number}", collector.url))
+
+    assert collector.names == ["child 0", "child 1", "child 2"]

@@ -249,6 +249,28 @@ def test_without_a_key_the_application_runs_and_is_told(
     assert "REPRISE_API_KEY" in caplog.text
 
 
+def test_a_key_that_no_request_can_have_stops_no_application(
+    start: Instrument, collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    instrumentation = start(api_key="a key \ud83d")
+    library_span("one")
+
+    assert instrumentation.flush()
+    assert collector.requests == []
+    assert "No spans are sent to Reprise: UnicodeEncodeError" in caplog.text
+
+
+@pytest.mark.parametrize("url", ["reprise.example", "http://", "http://[::1", "http://127.0.0.1:99999"])
+def test_an_address_that_is_none_stops_no_application(
+    start: Instrument, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    instrumentation = start(base_url=url)
+    library_span("one")
+
+    assert not instrumentation.flush()
+    assert caplog.text
+
+
 def test_the_environment_says_where_to(
     start: Instrument, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

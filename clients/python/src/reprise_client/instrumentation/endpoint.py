@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# Imported by the first request of a process, which a thread makes: see `prepare`.
+import encodings.idna  # noqa: F401
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +48,13 @@ class Endpoint:
     url: str
     api_key: str
     timeout_s: float = 10.0
+
+    def prepare(self) -> None:
+        """Import what a client imports when it is made.
+
+        A child that is forked while a thread imports a module waits for that module for ever.
+        """
+        self.open().close()
 
     def open(self) -> httpx.Client:
         """Return a client that is to be used by one thread of one process."""

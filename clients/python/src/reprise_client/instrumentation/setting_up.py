@@ -117,7 +117,7 @@ def _set_up(
     endpoint: Endpoint, spool_dir: str | os.PathLike[str] | None, limits: Limits, defaults: dict[str, Any]
 ) -> Instrumentation:
     provider = _provider()
-    if provider is None:
+    if provider is None or not _is_usable(endpoint):
         return Instrumentation()
     delivery = Delivery(Spool(_folder(spool_dir, endpoint.url), limits), endpoint)
     processor = RepriseSpanProcessor(delivery, defaults)
@@ -126,6 +126,15 @@ def _set_up(
     delivery.start()
     atexit.register(processor.shutdown)
     return Instrumentation(endpoint.url, processor)
+
+
+def _is_usable(endpoint: Endpoint) -> bool:
+    try:
+        endpoint.prepare()
+    except Exception as error:  # noqa: BLE001 - a key, a proxy or a certificate that is wrong stops no application
+        logger.warning("No spans are sent to Reprise: %s: %s", type(error).__name__, error)
+        return False
+    return True
 
 
 def _provider() -> _Provider | None:

@@ -105,3 +105,23 @@ def test_a_long_prompt_is_read_in_pages(tools: Tools, client: Client, prompt_id:
 
     pages = [tools.read_prompt(prompt_id, offset=number * PAGE_CHARACTERS) for number in range(3)]
     assert "".join(page[:PAGE_CHARACTERS] for page in pages).partition("Text:\n")[2] == text
+
+
+def test_an_instance_that_is_away_and_a_gate_that_is_not_there_are_told_as_such(tools: Tools) -> None:
+    away = connect("http://127.0.0.1:1", "rp_key", tries=1)
+    with pytest.raises(CouldNotRun, match="Connection refused"):
+        Tools(away).read_gate(1)
+    away.close()
+    with pytest.raises(CouldNotRun, match="404"):
+        tools.read_gate(9_999_999)
+
+
+def test_a_gate_is_waited_for_later_and_not_cancelled_once_it_ended(
+    tools: Tools, prompt_id: int, test_case_id: int
+) -> None:
+    gate = tools.run_gate(prompt_id, "Help nobody.", wait_s=0)
+    experiment_id = int(gate.split()[1])
+
+    assert f"Gate {experiment_id} of prompt {prompt_id}: finished" in tools.read_gate(experiment_id, wait_s=50)
+    with pytest.raises(CouldNotRun, match="409"):
+        tools.cancel_gate(experiment_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -128,13 +129,11 @@ class Tools:
 
         offset: where the answer before this one ended.
         """
-        watch = Watch(self.instance, min(max(wait_s, 0), WAIT_MAX_S), {"id": experiment_id})
-        try:
+        seen = self.instance.get(f"/api/v1/experiments/{experiment_id}")
+        watch = Watch(self.instance, min(max(wait_s, 0), WAIT_MAX_S), seen)
+        # One that goes on, or whose instance went away meanwhile, is told as it was last seen.
+        with suppress(CouldNotRun):
             watch.follow(_ignore)
-        except CouldNotRun:
-            # It has been read, and goes on.
-            if "testCases" not in watch.experiment:
-                raise
         return texts.page(_gate(watch.experiment), offset)
 
     def cancel_gate(self, experiment_id: int) -> str:

@@ -30,7 +30,7 @@ export function wantedOf(id: number, { label, version, draft = false }: Choice, 
   if ([label !== undefined, version !== undefined, draft].filter(Boolean).length > 1) {
     throw new ConfigurationError("Give a label, a version or draft, and no two of them.");
   }
-  if (label !== undefined && (!LABEL.test(label) || label === "." || label === "..")) {
+  if (label !== undefined && (typeof label !== "string" || !LABEL.test(label) || label === "." || label === "..")) {
     throw new ConfigurationError(`label: ${JSON.stringify(label)} is not the name of a label.`);
   }
   if (version !== undefined && !HASH.test(version)) {

@@ -1,6 +1,6 @@
 /** A prompt as an application gets it, and what it renders to. */
 
-import { ConfigurationError, type RepriseError } from "./errors.js";
+import { InvalidRequestError, type RepriseError } from "./errors.js";
 import { isObject, type InstructionFormat, type JsonObject, type PromptRecord, parseObject } from "./records.js";
 
 export type State = "fresh" | "stale" | "fallback";
@@ -96,9 +96,10 @@ function objectIn(json: JsonObject, name: string): JsonObject {
   return isObject(found) ? found : {};
 }
 
-/** Returns the selections, which a program without types may give anything as. */
+/** Returns the selections, which a program without types may give anything as; what the server refuses is refused. */
 export function checked(selections: Selections): Selections {
   const wrong = Object.entries(selections).find(([, name]) => typeof name !== "string");
-  if (wrong) throw new ConfigurationError(`placeholders: ${wrong[0]} takes the name of one of its values, as a string.`);
-  return selections;
+  if (wrong === undefined) return selections;
+  const message = `placeholders: ${wrong[0]} takes the name of one of its values, as a string.`;
+  throw new InvalidRequestError(message, { status: 400 });
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
-import { AuthenticationError, ConfigurationError, NotFoundError, RateLimitedError, Reprise, UnreachableError } from "../src/index.js";
+import { AuthenticationError, ConfigurationError, InvalidRequestError, NotFoundError, RateLimitedError, Reprise, UnreachableError } from "../src/index.js";
 import { API_KEY, eventually, FakeServer, hang, HASH, json, prompt, refuse, until } from "./fake_server.js";
 
 const NEWER = "b".repeat(64);
@@ -257,6 +257,19 @@ test("a damaged copy, another key's and another server's are no copies", async (
   }
 });
 
+test("many clients may keep their copies in one folder at once", async (t) => {
+  const cacheDir = await folder(t);
+  const server = await FakeServer.start(t, prompt("text ".repeat(10_000)));
+  const clients = Array.from({ length: 20 }, () => server.client(t, { cacheDir, freshS: 0, firstWaitS: 60 }));
+
+  const found = await Promise.all(clients.map((client) => client.prompt(17)));
+
+  assert.ok(found.every(({ state, problem }) => state !== "fallback" && problem === null));
+  assert.equal((await readdir(cacheDir)).length, 1);
+  server.answer = refuse;
+  assert.equal((await server.client(t, { cacheDir }).prompt(17)).value.length, 50_000);
+});
+
 test("a folder that can't be written is said once, and costs no prompt", async (t) => {
   const cacheDir = join(await folder(t), "file");
   await writeFile(cacheDir, "");
@@ -354,14 +367,14 @@ test("arguments that no request can be made of are refused before one is sent", 
   const server = await FakeServer.start(t, prompt("text"));
   const client = server.client(t);
   const wrong = [
-    client.prompt(0), client.prompt(1.5), client.prompt("17" as unknown as number), client.prompt(17, { label: "../x" }),
-    client.prompt(17, { label: "a", version: HASH }), client.prompt(17, { version: "short" }),
-    client.prompt(17, { fallback: {} as never }),
+    () => client.prompt(0), () => client.prompt(1.5), () => client.prompt("17" as unknown as number), () => client.prompt(17, { label: "../x" }),
+    () => client.prompt(17, { label: "a", version: HASH }), () => client.prompt(17, { version: "short" }),
+    () => client.prompt(17, { fallback: {} as never }), () => client.prompt(17, { label: null as never }),
   ];
 
   for (const one of wrong) await assert.rejects(one, ConfigurationError);
   const found = await client.prompt(17);
-  assert.throws(() => found.render({ tone: 5 } as never), ConfigurationError);
+  assert.throws(() => found.render({ tone: 5 } as never), InvalidRequestError);
 });
 
 test("address and key are those of the environment unless they are given", (t) => {

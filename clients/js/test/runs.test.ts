@@ -242,7 +242,7 @@ test("a run that can't be sent is refused", async (t) => {
   const client = (await FakeServer.start(t, hang)).client(t);
 
   await assert.rejects(client.run(17, "Where?", { idempotencyKey: "a\nb" }), ConfigurationError);
-  await assert.rejects(client.run(17, "Where?", { placeholders: { tone: 1 } as never }), ConfigurationError);
+  await assert.rejects(client.run(17, "Where?", { placeholders: { tone: 1 } as never }), InvalidRequestError);
   await assert.rejects(client.run(17, "Where?", { label: "a", draft: true }), ConfigurationError);
   await assert.rejects(client.runResult(0), ConfigurationError);
 });

@@ -1,9 +1,11 @@
-"""A shop's agent on Anthropic's client. It says nothing of telemetry."""
+"""A shop's agent on Anthropic's client. Of telemetry it says only where a turn begins and which conversation it is."""
 
 import json
 import os
+import uuid
 
 from anthropic import Anthropic
+from opentelemetry import trace
 
 MODEL = os.environ.get("MODEL", "claude-sonnet-5")
 QUESTIONS = ["Where is order 1042?", "What is the weather there?"]
@@ -45,7 +47,10 @@ def answer_turn(messages):
         messages.append({"role": "user", "content": [call_tool(call) for call in calls]})
 
 
+tracer = trace.get_tracer("shop")
+conversation = {"session.id": str(uuid.uuid4())}
 messages = []
 for question in QUESTIONS:
     messages.append({"role": "user", "content": question})
-    print(answer_turn(messages))
+    with tracer.start_as_current_span("turn", attributes=conversation):
+        print(answer_turn(messages))

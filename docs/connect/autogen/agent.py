@@ -1,11 +1,13 @@
-"""A shop's agent of AutoGen. It says nothing of telemetry."""
+"""A shop's agent of AutoGen. Of telemetry it says only which conversation it is."""
 
 import asyncio
 import json
 import os
+import uuid
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_ext.models.openai import OpenAIChatCompletionClient
+from opentelemetry import trace
 
 MODEL = os.environ.get("MODEL", "gpt-4o-mini")
 QUESTIONS = ["Where is order 1042?", "What is the weather there?"]
@@ -29,8 +31,11 @@ async def main():
         system_message="Answer in a friendly tone.",
         max_tool_iterations=5,
     )
+    tracer = trace.get_tracer("shop")
+    conversation = {"session.id": str(uuid.uuid4())}
     for question in QUESTIONS:
-        result = await agent.run(task=question)
+        with tracer.start_as_current_span("turn", attributes=conversation):
+            result = await agent.run(task=question)
         print(result.messages[-1].content)
 
 

@@ -1,10 +1,12 @@
-"""A shop's crew of one. It says nothing of telemetry."""
+"""A shop's crew of one. Of telemetry it says only which conversation it is."""
 
 import json
 import os
+import uuid
 
 from crewai import Agent, Crew, Task
 from crewai.tools import tool
+from opentelemetry import trace
 
 MODEL = os.environ.get("MODEL", "gpt-4o-mini")
 QUESTIONS = ["Where is order 1042?", "What is the weather there?"]
@@ -30,5 +32,8 @@ support = Agent(
     tools=[get_order, get_weather],
 )
 crew = Crew(agents=[support], tasks=[Task(description="{question}", expected_output="An answer.", agent=support)])
+tracer = trace.get_tracer("shop")
+conversation = {"session.id": str(uuid.uuid4())}
 for question in QUESTIONS:
-    print(crew.kickoff({"question": question}).raw)
+    with tracer.start_as_current_span("turn", attributes=conversation):
+        print(crew.kickoff({"question": question}).raw)

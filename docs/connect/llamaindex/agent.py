@@ -1,11 +1,13 @@
-"""A shop's agent of LlamaIndex. It says nothing of telemetry: the memory keeps the conversation."""
+"""A shop's agent of LlamaIndex. Of telemetry it says only which conversation it is."""
 
 import asyncio
 import os
+import uuid
 
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.memory import Memory
 from llama_index.llms.openai import OpenAI
+from opentelemetry import trace
 
 MODEL = os.environ.get("MODEL", "gpt-4o-mini")
 QUESTIONS = ["Where is order 1042?", "What is the weather there?"]
@@ -26,8 +28,11 @@ async def main():
     model = OpenAI(model=MODEL, api_base=os.environ.get("OPENAI_BASE_URL"), additional_kwargs=options)
     agent = FunctionAgent(tools=[get_order, get_weather], llm=model, system_prompt="Answer in a friendly tone.")
     memory = Memory.from_defaults()
+    tracer = trace.get_tracer("shop")
+    conversation = {"session.id": str(uuid.uuid4())}
     for question in QUESTIONS:
-        print(await agent.run(question, memory=memory))
+        with tracer.start_as_current_span("turn", attributes=conversation):
+            print(await agent.run(question, memory=memory))
 
 
 asyncio.run(main())

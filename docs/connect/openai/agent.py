@@ -1,9 +1,11 @@
-"""A shop's agent on OpenAI's client. It says nothing of telemetry."""
+"""A shop's agent on OpenAI's client. Of telemetry it says only where a turn begins and which conversation it is."""
 
 import json
 import os
+import uuid
 
 from openai import OpenAI
+from opentelemetry import trace
 
 MODEL = os.environ.get("MODEL", "gpt-4o-mini")
 QUESTIONS = ["Where is order 1042?", "What is the weather there?"]
@@ -43,7 +45,10 @@ def answer_turn(messages):
         messages += [call_tool(call) for call in message.tool_calls]
 
 
+tracer = trace.get_tracer("shop")
+conversation = {"session.id": str(uuid.uuid4())}
 messages = [{"role": "system", "content": "Answer in a friendly tone."}]
 for question in QUESTIONS:
     messages.append({"role": "user", "content": question})
-    print(answer_turn(messages))
+    with tracer.start_as_current_span("turn", attributes=conversation):
+        print(answer_turn(messages))

@@ -1,10 +1,12 @@
-"""A shop's agent of Semantic Kernel. It says nothing of telemetry: the thread keeps the conversation."""
+"""A shop's agent of Semantic Kernel. Of telemetry it says only which conversation it is."""
 
 import asyncio
 import json
 import os
+import uuid
 
 from openai import AsyncOpenAI
+from opentelemetry import trace
 from semantic_kernel.agents import ChatCompletionAgent
 from semantic_kernel.connectors.ai.open_ai import OpenAIChatCompletion
 from semantic_kernel.functions import kernel_function
@@ -31,8 +33,11 @@ async def main():
         plugins=[Shop()],
     )
     thread = None
+    tracer = trace.get_tracer("shop")
+    conversation = {"session.id": str(uuid.uuid4())}
     for question in QUESTIONS:
-        response = await agent.get_response(messages=question, thread=thread)
+        with tracer.start_as_current_span("turn", attributes=conversation):
+            response = await agent.get_response(messages=question, thread=thread)
         thread = response.thread
         print(response)
 

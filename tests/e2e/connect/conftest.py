@@ -151,15 +151,19 @@ def run_page(home_of: Callable[[str], Path], variables: dict[str, str], tmp_path
 
 @pytest.fixture
 def run_agent(home_of: Callable[[str], Path], variables: dict[str, str], tmp_path: Path) -> Run:
-    """Runs the agent of a page, which knows nothing of Reprise, with the variables of its `agent.env` and others."""
+    """Runs the agent of a page, which knows nothing of Reprise, with the variables of its `agent.env` and others.
 
-    def run(name: str, **others: str) -> subprocess.CompletedProcess[str]:
+    `change` makes another program of it.
+    """
+
+    def run(name: str, change: Callable[[str], str] = str, **others: str) -> subprocess.CompletedProcess[str]:
         home = home_of(name)
         if (home / "node_modules").exists():
             (tmp_path / "node_modules").symlink_to(home / "node_modules")
         for path in DOCS.joinpath(name).glob("*.*"):
             shutil.copy(path, tmp_path)
         (agent,) = tmp_path.glob("agent.[!e]*")
+        agent.write_text(change(agent.read_text()))
         path = f"{home / 'bin'}{os.pathsep}{variables['PATH']}"
         return _run(["bash", "-ec", AGENTS[agent.name]], tmp_path, variables | {"PATH": path} | others)
 

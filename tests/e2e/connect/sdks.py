@@ -18,7 +18,7 @@ from tests.support.deployment import ROOT
 
 DOCS = ROOT / "docs" / "connect"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reprise-connect"
-INSTALL_TIMEOUT_S = 240
+INSTALL_TIMEOUT_S = 400
 # Few retries: where there is no network, ten pages would wait for it one after the other.
 PIP = ["-m", "pip", "--disable-pip-version-check", "--retries", "1"]
 # One installation serves the pages of a group, each of which pins a part of it.

@@ -13,15 +13,13 @@ from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 
 PAGES = sorted(path.parent.name for agent in AGENTS for path in DOCS.glob(f"*/{agent}"))
+SPAN = 'with tracer.start_as_current_span("turn", attributes=conversation):'
 TOOLS = ["get_order", "get_weather"]
 # What an instrumentation does not record, as its page says.
 WITHOUT_DEFINITIONS = {"anthropic", "anthropic-js", "openai-js"}
-WITHOUT_NAME = {"anthropic", "autogen", "crewai", "llamaindex", "openai", "semantic-kernel"}
 RECORDED_TWICE = {
     "semantic-kernel": ["2 spans repeat another instrumentation's span of the same call and are no steps."],
 }
-# Each run of a crew is a conversation of its own.
-SESSIONS = {"crewai": 2}
 
 
 @pytest.mark.sdks
@@ -37,23 +35,39 @@ def test_a_conversation_with_the_agent_is_a_complete_session_that_replays(
     assert "It rains in Oslo." in done.stdout
     assert len(upstream.requests) == len(REPLIES)
     # AutoGen records the making of an agent, too.
-    sessions = [one for one in reversed(prompt.sessions()) if any(turn["steps"] for turn in one["turns"])]
-    assert len(sessions) == SESSIONS.get(name, 1)
-    assert [bool(session["conversationId"]) for session in sessions] == [name not in WITHOUT_NAME] * len(sessions)
-    turns = [turn for session in sessions for turn in session["turns"]]
-    assert [(question(turn), list(map(own_step, turn["steps"]))) for turn in turns] == TURNS
-    for turn in turns:
+    [session] = [one for one in prompt.sessions() if any(turn["steps"] for turn in one["turns"])]
+    assert session["conversationId"]
+    assert [(question(turn), list(map(own_step, turn["steps"]))) for turn in session["turns"]] == TURNS
+    for turn in session["turns"]:
         asked = [own(tool["name"]) for tool in turn["offeredTools"] or ()]
         assert sorted(asked) == ([] if name in WITHOUT_DEFINITIONS else TOOLS)
         assert turn["usage"]["inputTokens"] > 0
         assert turn["warnings"] == RECORDED_TWICE.get(name, [])
     # The words of the answers, as the fake counts them: no call is counted twice.
-    assert [turn["usage"]["outputTokens"] for turn in turns] == [6, 4]
+    assert [turn["usage"]["outputTokens"] for turn in session["turns"]] == [6, 4]
     assert prompt.rejected() == []
 
-    for session in sessions:
-        upstream.script(*(repeated(one) for turn in session["turns"] for one in turn["steps"]))
-        assert prompt.replayed(session)["status"] == "passed"
+    upstream.script(*(repeated(one) for turn in session["turns"] for one in turn["steps"]))
+    assert prompt.replayed(session)["status"] == "passed"
+
+
+@pytest.mark.sdks
+@pytest.mark.parametrize("name", ["anthropic", "openai"])
+def test_without_a_span_around_them_the_last_model_call_of_a_turn_has_all_of_it(
+    run_agent: Run, upstream: Upstream, prompt: Prompt, name: str
+) -> None:
+    upstream.script(*REPLIES)
+
+    done = run_agent(name, change=lambda program: program.replace(SPAN, "if True:"))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    _, first, _, second = reversed(prompt.sessions())
+    assert [len(session["turns"]) for session in (first, second)] == [1, 1]
+    assert [list(map(step, session["turns"][0]["steps"])) for session in (first, second)] == [
+        steps for _, steps in TURNS
+    ]
+    upstream.script(*map(repeated, first["turns"][0]["steps"]))
+    assert prompt.replayed(first)["status"] == "passed"
 
 
 LANGSMITH = {

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
 from reprise_client.instrumentation import conversation, tool, turn
 
 from tests.clients.python.instrumentation.conftest import Instrument
@@ -237,78 +234,3 @@ def test_nothing_is_recorded_and_nothing_breaks_where_nothing_is_set_up() -> Non
     with conversation("c-1"), turn("Where is it?") as this, tool("find") as call:
         call.result("here")
         this.answer("Here.")
-
-
-def test_without_a_key_the_application_runs_and_is_told(
-    start: Instrument, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    instrumentation = start(api_key=None)
-    library_span("one")
-
-    assert instrumentation.flush()
-    assert "REPRISE_API_KEY" in caplog.text
-
-
-def test_a_key_that_no_request_can_have_stops_no_application(
-    start: Instrument, collector: Collector, caplog: pytest.LogCaptureFixture
-) -> None:
-    instrumentation = start(api_key="a key \ud83d")
-    library_span("one")
-
-    assert instrumentation.flush()
-    assert collector.requests == []
-    assert "No spans are sent to Reprise: UnicodeEncodeError" in caplog.text
-
-
-@pytest.mark.parametrize("url", ["reprise.example", "http://", "http://[::1", "http://127.0.0.1:99999"])
-def test_an_address_that_is_none_stops_no_application(
-    start: Instrument, url: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    instrumentation = start(base_url=url)
-    library_span("one")
-
-    assert not instrumentation.flush()
-    assert caplog.text
-
-
-def test_the_environment_says_where_to(
-    start: Instrument, collector: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("REPRISE_URL", collector.url + "/")
-    monkeypatch.setenv("REPRISE_API_KEY", "rp_env")
-    instrumentation = start(base_url=None, api_key=None, spool_dir=None)
-    library_span("one")
-
-    assert instrumentation.flush()
-    assert collector.requests[0][1]["Authorization"] == "Bearer rp_env"
-
-
-def test_it_says_which_packages_it_needs() -> None:
-    program = "import sys; sys.modules['opentelemetry'] = None; from reprise_client import instrument"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-
-    assert "pip install 'reprise-client[instrument]'" in done.stderr
-
-
-def test_it_joins_the_provider_that_is_there(start: Instrument, collector: Collector) -> None:
-    provider = TracerProvider()
-    trace.set_tracer_provider(provider)
-    instrumentation = start()
-    library_span("one")
-
-    assert trace.get_tracer_provider() is provider
-    assert instrumentation.flush()
-    assert collector.names == ["one"]
-
-
-def test_a_second_call_sends_nothing_twice(
-    start: Instrument, collector: Collector, caplog: pytest.LogCaptureFixture
-) -> None:
-    first = start()
-    assert start() is first
-    assert start(prompt=18) is first
-    library_span("one")
-    first.flush()
-
-    assert collector.names == ["one"]
-    assert "prompt_id=18" in caplog.text

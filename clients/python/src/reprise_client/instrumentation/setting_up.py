@@ -81,14 +81,9 @@ def instrument(
     with _lock:
         if _current is None:
             set_captured(capture_content)
-            defaults = {
-                "gen_ai.conversation.id": conversation,
-                "user.id": user,
-                "service.prompt.version": version,
-            }
+            defaults = {"gen_ai.conversation.id": conversation, "user.id": user, "service.prompt.version": version}
             endpoint = _endpoint(prompt, base_url, api_key, timeout_s)
-            known = {key: value for key, value in defaults.items() if value is not None}
-            _current = _set_up(endpoint, spool_dir, limits or Limits(), known) if endpoint else Instrumentation()
+            _current = _set_up(endpoint, spool_dir, limits or Limits(), defaults) if endpoint else Instrumentation()
         elif _current.url and not _current.url.endswith(_path(prompt)):
             logger.warning(
                 "Spans go to %s already; name another prompt by conversation(prompt_id=%s)", _current.url, prompt
@@ -120,7 +115,7 @@ def _set_up(
     if provider is None or not _is_usable(endpoint):
         return Instrumentation()
     delivery = Delivery(Spool(_folder(spool_dir, endpoint.url), limits), endpoint)
-    processor = RepriseSpanProcessor(delivery, defaults)
+    processor = RepriseSpanProcessor(delivery, {key: value for key, value in defaults.items() if value is not None})
     provider.add_span_processor(processor)
     # What an earlier process left is sent although this one may record nothing for long.
     delivery.start()

@@ -1,0 +1,58 @@
+/** A process of its own for every test, as far as OpenTelemetry knows, whose spans go to a fake of Reprise. */
+
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+
+import { context, trace } from "@opentelemetry/api";
+
+import { instrument, type InstrumentOptions, type RepriseSpanProcessor } from "../src/instrument/index.js";
+import { Collector } from "./collector.js";
+
+export const PACE = { firstRetryMs: 5, lastRetryMs: 20, idleMs: 60_000, busyMs: 5 };
+export const KEY = "rp_test";
+
+export class World {
+  readonly warnings: string[] = [];
+  readonly collector: Collector;
+  readonly folder: string;
+  readonly #test: TestContext;
+
+  constructor(test: TestContext, collector: Collector, folder: string) {
+    this.collector = collector;
+    this.folder = folder;
+    this.#test = test;
+    test.mock.method(process, "emitWarning", (message: string) => void this.warnings.push(message));
+  }
+
+  /** Sets this process up anew, as if it were another. */
+  async start(options: Partial<InstrumentOptions> = {}): Promise<RepriseSpanProcessor> {
+    trace.disable();
+    context.disable();
+    const known = { prompt: 17, baseUrl: this.collector.url, apiKey: KEY, spoolDir: this.folder, pace: PACE };
+    const processor = await instrument({ ...known, ...options });
+    assert(processor);
+    this.#test.after(() => processor.shutdown());
+    return processor;
+  }
+
+  get waiting(): string[] {
+    const names = readdirSync(this.folder, { recursive: true, encoding: "utf8" });
+    return names.filter((name) => name.endsWith(".json.gz")).sort();
+  }
+}
+
+export function inWorld(name: string, run: (world: World) => Promise<void>): void {
+  void test(name, async (test) => {
+    const folder = await mkdtemp(join(tmpdir(), "reprise-"));
+    test.after(() => rm(folder, { recursive: true, force: true }));
+    await run(new World(test, await Collector.start(test), folder));
+  });
+}
+
+export function record(...names: string[]): void {
+  for (const name of names) trace.getTracer("app").startSpan(name).end();
+}

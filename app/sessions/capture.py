@@ -34,6 +34,7 @@ SWITCHES: tuple[tuple[str, str], ...] = (
         "Experimental.Microsoft.",
         "set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, or EnableSensitiveData in UseOpenTelemetry",
     ),
+    ("com.anthropic.sdk.", "set ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE=content"),
     ("agent_framework", "set ENABLE_SENSITIVE_DATA=true"),
     ("pydantic-ai", "use InstrumentationSettings(include_content=True)"),
     ("ai", "give the call experimental_telemetry with recordInputs: true and recordOutputs: true"),

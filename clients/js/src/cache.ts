@@ -1,6 +1,13 @@
 /** The prompts that a client remembers, and when each is asked for again. Does no input and output of its own. */
 
-import { ApiError, ConfigurationError, RateLimitedError, type RepriseError, ServerError, UnreachableError } from "./errors.js";
+import {
+  ApiError,
+  ConfigurationError,
+  RateLimitedError,
+  type RepriseError,
+  ServerError,
+  UnreachableError,
+} from "./errors.js";
 import { Prompt } from "./prompts.js";
 import { type Fallback, type PromptRecord, recordFor, recordOfFallback, type Snapshot } from "./records.js";
 
@@ -132,7 +139,8 @@ export class Entry {
    * to serve, after a second: whoever waits may have mended the cause.
    */
   #pauseS(problem: RepriseError, freshS: number): number {
-    const passing = !(problem instanceof ApiError) || problem instanceof RateLimitedError || problem instanceof ServerError;
+    const passing =
+      !(problem instanceof ApiError) || problem instanceof RateLimitedError || problem instanceof ServerError;
     if (!passing) return this.snapshot ? freshS : PAUSE_S;
     // Not all processes that lost the server at once come back at once.
     const growing = Math.min(PAUSE_S * 2 ** Math.min(this.#failures, 10), PAUSE_MAX_S) * (0.5 + Math.random() / 2);

@@ -20,7 +20,8 @@ export class Connection {
     if (!isHttp(url)) {
       throw new ConfigurationError(`baseUrl: ${url} is not the base URL of an instance, such as http://host:8000.`);
     }
-    if (!key) throw new ConfigurationError("Give apiKey, or set REPRISE_API_KEY, to an API key of the prompt's project.");
+    if (!key)
+      throw new ConfigurationError("Give apiKey, or set REPRISE_API_KEY, to an API key of the prompt's project.");
     if (!/^[!-~]+$/.test(key)) throw new ConfigurationError("apiKey: an API key has only visible ASCII characters.");
     return new Connection(url, key);
   }

@@ -88,7 +88,8 @@ function format({ record, etag, split, share }: Snapshot): string {
 
 function parse(content: string, id: number): { snapshot: Snapshot; ageS: number } | null {
   const { records, etag, share, storedAtMs } = parseObject(content) ?? {};
-  if (!isListOf(records, isText) || !isText(etag) || typeof share !== "number" || typeof storedAtMs !== "number") return null;
+  if (!isListOf(records, isText) || !isText(etag) || typeof share !== "number" || typeof storedAtMs !== "number")
+    return null;
   const [record, split = null] = records.map((body) => parseRecord(body, id));
   if (!record) return null;
   return { snapshot: { record, etag, split, share }, ageS: Math.max(0, (Date.now() - storedAtMs) / 1000) };

@@ -83,10 +83,19 @@ export class Prompt {
 
   /** Returns the instruction as the server renders it. */
   render(selections: Selections = {}): Rendered {
-    const { instruction, resolved, ignored, undefined: unknown } = this.#record.renderings.of(this.#record, checked(selections));
+    const {
+      instruction,
+      resolved,
+      ignored,
+      undefined: unknown,
+    } = this.#record.renderings.of(this.#record, checked(selections));
     return {
-      instruction, resolved: { ...resolved }, ignored: [...ignored], undefined: [...unknown],
-      version: this.version, state: this.state,
+      instruction,
+      resolved: { ...resolved },
+      ignored: [...ignored],
+      undefined: [...unknown],
+      version: this.version,
+      state: this.state,
     };
   }
 }

@@ -58,7 +58,13 @@ export interface Snapshot {
 export function parseRecord(body: string, id: number): PromptRecord | null {
   const found = parseObject(body);
   if (found === null || found["id"] !== id) return null;
-  const { name, value, instructionFormat, commitHash: version = null, placeholderDefinitions: definitions = [] } = found;
+  const {
+    name,
+    value,
+    instructionFormat,
+    commitHash: version = null,
+    placeholderDefinitions: definitions = [],
+  } = found;
   if (typeof value !== "string" || !isFormat(instructionFormat)) return null;
   if (version !== null && typeof version !== "string") return null;
   if (!isListOf(definitions, isDefinition)) return null;

@@ -33,7 +33,9 @@ export function render(
 
 /** Puts the selected values, else the defaults, in place of `{{key}}`; a value's own braces stay literal. */
 function fill(
-  text: string, definitions: readonly PlaceholderDefinition[], selections: { readonly [key: string]: string },
+  text: string,
+  definitions: readonly PlaceholderDefinition[],
+  selections: { readonly [key: string]: string },
 ): Rendering {
   const defined = new Map(definitions.map((definition) => [definition.key, definition]));
   const wanted = new Map(Object.entries(selections));
@@ -46,7 +48,9 @@ function fill(
   }
   const isApplied = ([key, name]: [string, string]) => chosen.get(key)?.name === name;
   return {
-    instruction: text.replace(PLACEHOLDER, (whole, key: string) => (chosen.has(key) ? (chosen.get(key)?.content ?? "") : whole)),
+    instruction: text.replace(PLACEHOLDER, (whole, key: string) =>
+      chosen.has(key) ? (chosen.get(key)?.content ?? "") : whole,
+    ),
     resolved: Object.fromEntries([...chosen].map(([key, value]) => [key, value?.name ?? null])),
     ignored: [...wanted].filter((one) => !isApplied(one)).map(([key]) => key),
     undefined: [...missing],

@@ -15,7 +15,8 @@ export class Renderings {
   /** Returns what the version renders to; callers must not change it. */
   of(version: PromptRecord, selections: { readonly [key: string]: string }): Rendering {
     const key = JSON.stringify(Object.entries(selections));
-    const found = this.#known.get(key) ?? render(version.value, version.instructionFormat, version.definitions, selections);
+    const found =
+      this.#known.get(key) ?? render(version.value, version.instructionFormat, version.definitions, selections);
     if (!this.#known.has(key)) this.#remember(key, found);
     return found;
   }

@@ -98,8 +98,15 @@ export function runRequest(id: number, question: string, options: RunOptions): R
     throw new ConfigurationError("idempotencyKey: a key has 1 to 255 printable ASCII characters.");
   }
   const body = {
-    id, question, placeholders: checked(options.placeholders ?? {}), productive: !draft,
-    label, commitHash: version, splitKey, memoryKey, files: files.map(fileJson),
+    id,
+    question,
+    placeholders: checked(options.placeholders ?? {}),
+    productive: !draft,
+    label,
+    commitHash: version,
+    splitKey,
+    memoryKey,
+    files: files.map(fileJson),
   };
   return {
     method: "POST",
@@ -111,7 +118,8 @@ export function runRequest(id: number, question: string, options: RunOptions): R
 }
 
 export function eventsRequest(runId: number, options: WaitOptions): RunRequest {
-  if (!Number.isSafeInteger(runId) || runId < 1) throw new ConfigurationError(`${String(runId)} is not the id of a run.`);
+  if (!Number.isSafeInteger(runId) || runId < 1)
+    throw new ConfigurationError(`${String(runId)} is not the id of a run.`);
   return { method: "GET", path: `/api/v1/runs/${runId}/events`, headers: {}, ...waited(options) };
 }
 
@@ -121,7 +129,11 @@ function waited({ timeoutS = WAIT_S, signal }: WaitOptions): Pick<RunRequest, "d
 
 function fileJson({ name, content, mediaType }: File): JsonObject {
   const { buffer, byteOffset, byteLength } = content;
-  return { fileName: name, contentType: mediaType, base64: Buffer.from(buffer, byteOffset, byteLength).toString("base64") };
+  return {
+    fileName: name,
+    contentType: mediaType,
+    base64: Buffer.from(buffer, byteOffset, byteLength).toString("base64"),
+  };
 }
 
 /** Returns the result of a run's answer. */

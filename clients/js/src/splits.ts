@@ -5,8 +5,22 @@ const DIGEST = 8;
 
 // RFC 7693, sections 2.6 and 2.7. A word of 64 bits is two numbers, the lower half first.
 const IV = Uint32Array.of(
-  0xf3bcc908, 0x6a09e667, 0x84caa73b, 0xbb67ae85, 0xfe94f82b, 0x3c6ef372, 0x5f1d36f1, 0xa54ff53a,
-  0xade682d1, 0x510e527f, 0x2b3e6c1f, 0x9b05688c, 0xfb41bd6b, 0x1f83d9ab, 0x137e2179, 0x5be0cd19,
+  0xf3bcc908,
+  0x6a09e667,
+  0x84caa73b,
+  0xbb67ae85,
+  0xfe94f82b,
+  0x3c6ef372,
+  0x5f1d36f1,
+  0xa54ff53a,
+  0xade682d1,
+  0x510e527f,
+  0x2b3e6c1f,
+  0x9b05688c,
+  0xfb41bd6b,
+  0x1f83d9ab,
+  0x137e2179,
+  0x5be0cd19,
 );
 const SIGMA = [
   [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
@@ -23,8 +37,14 @@ const SIGMA = [
 const ROUNDS = 12;
 // The words that each of the eight mixings of a round takes: columns, then diagonals.
 const MIXINGS = [
-  [0, 4, 8, 12], [1, 5, 9, 13], [2, 6, 10, 14], [3, 7, 11, 15],
-  [0, 5, 10, 15], [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14],
+  [0, 4, 8, 12],
+  [1, 5, 9, 13],
+  [2, 6, 10, 14],
+  [3, 7, 11, 15],
+  [0, 5, 10, 15],
+  [1, 6, 11, 12],
+  [2, 7, 8, 13],
+  [3, 4, 9, 14],
 ] as const;
 
 /**
@@ -87,7 +107,10 @@ function compress(state: Uint32Array, block: Uint32Array, length: number, isLast
 function mixAll(words: Uint32Array, block: Uint32Array, order: readonly number[]): void {
   for (let index = 0; index < MIXINGS.length; index++) {
     const [a, b, c, d] = MIXINGS[index]!;
-    for (const [offset, first, second] of [[0, 32, 24], [1, 16, 63]] as const) {
+    for (const [offset, first, second] of [
+      [0, 32, 24],
+      [1, 16, 63],
+    ] as const) {
       add(words, a, words, b);
       add(words, a, block, order[2 * index + offset]!);
       xorAndRotate(words, d, a, first);

@@ -27,7 +27,10 @@ export class Deadline {
 
   constructor(limitS: number, signals: Signals, late: () => Error = () => lateAnswer(limitS)) {
     // What is waited for keeps the process alive, and not the clock beside it.
-    this.#timer = setTimeout(() => this.#controller.abort(late()), Math.min(Math.max(0, limitS * 1000), 2 ** 31 - 1)).unref();
+    this.#timer = setTimeout(
+      () => this.#controller.abort(late()),
+      Math.min(Math.max(0, limitS * 1000), 2 ** 31 - 1),
+    ).unref();
     this.#signals = signals.filter((signal) => signal !== undefined);
     for (const signal of this.#signals) {
       if (signal.aborted) this.#controller.abort(signal.reason);
@@ -112,7 +115,12 @@ export class Transport {
 
   /** Returns the answer once its headers are there. Follows no redirection: it would make a GET of a POST. */
   async open({ method, path, headers, body }: Request, { signal }: Deadline): Promise<Response> {
-    const options = { method, headers: { ...this.#connection.headers(), ...headers }, redirect: "manual", signal } as const;
+    const options = {
+      method,
+      headers: { ...this.#connection.headers(), ...headers },
+      redirect: "manual",
+      signal,
+    } as const;
     return this.#reaching(signal, () =>
       this.#fetch(this.#connection.baseUrl + path, body === undefined ? options : { ...options, body }),
     );
@@ -125,7 +133,8 @@ export class Transport {
     let length = 0;
     for await (const piece of this.pieces(response, deadline)) {
       length += piece.length;
-      if (length > ANSWER_MAX) throw new UnreachableError(`An answer of more than ${ANSWER_MAX} bytes is none of Reprise.`);
+      if (length > ANSWER_MAX)
+        throw new UnreachableError(`An answer of more than ${ANSWER_MAX} bytes is none of Reprise.`);
       texts.push(decoder.decode(piece, { stream: true }));
     }
     texts.push(decoder.decode());
@@ -161,6 +170,8 @@ export class Transport {
 /** Returns what is wrong: `fetch` says it in the cause of its error. */
 function messageOf(problem: unknown): string {
   const causes = [problem instanceof Error ? problem.cause : null, problem];
-  const messages = causes.flatMap((cause) => (cause instanceof Error ? [cause.message, (cause as NodeJS.ErrnoException).code] : []));
+  const messages = causes.flatMap((cause) =>
+    cause instanceof Error ? [cause.message, (cause as NodeJS.ErrnoException).code] : [],
+  );
   return messages.find(Boolean) ?? String(problem);
 }

@@ -65,7 +65,10 @@ export class FakeServer {
 }
 
 /** Returns an answer with this JSON. */
-export function json(content: unknown, { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {}): Answer {
+export function json(
+  content: unknown,
+  { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},
+): Answer {
   return (response) => {
     response.writeHead(status, { "Content-Type": "application/json", ...headers });
     response.end(JSON.stringify(content));
@@ -80,7 +83,14 @@ export function prompt(value: string, { hash = HASH, id = 17 }: { hash?: string;
       response.writeHead(304, { ETag: etag }).end();
       return;
     }
-    const found = { id, name: "Support", value, instructionFormat: "RAW", commitHash: hash, placeholderDefinitions: TONE };
+    const found = {
+      id,
+      name: "Support",
+      value,
+      instructionFormat: "RAW",
+      commitHash: hash,
+      placeholderDefinitions: TONE,
+    };
     json(found, { headers: { ETag: etag } })(response, request);
   };
 }
@@ -89,7 +99,13 @@ export const refuse: Answer = (response) => response.destroy();
 export const hang: Answer = () => undefined;
 
 const TONE = [
-  { key: "tone", values: [{ name: "friendly", content: "kind", isDefault: true }, { name: "formal", content: "formal" }] },
+  {
+    key: "tone",
+    values: [
+      { name: "friendly", content: "kind", isDefault: true },
+      { name: "formal", content: "formal" },
+    ],
+  },
 ];
 
 /** Returns when the condition holds. */

@@ -1,20 +1,13 @@
-import assert from "node:assert/strict";
-import { readdir, readFile, stat, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { test, type TestContext } from "node:test";
+/** What is served of a prompt, and when it is asked for again. */
 
-import { AuthenticationError, ConfigurationError, InvalidRequestError, NotFoundError, RateLimitedError, Reprise, UnreachableError } from "../src/index.js";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { AuthenticationError, NotFoundError, RateLimitedError, UnreachableError } from "../src/index.js";
 import { API_KEY, eventually, FakeServer, hang, HASH, json, prompt, refuse, until } from "./fake_server.js";
 
 const NEWER = "b".repeat(64);
 const BE = "Be {{tone}} to {{whom}}.";
-
-async function folder(t: TestContext): Promise<string> {
-  const made = await mkdtemp(join(tmpdir(), "reprise-"));
-  t.after(() => rm(made, { recursive: true }));
-  return made;
-}
 
 test("a prompt is fetched once and rendered from memory while it is fresh", async (t) => {
   const server = await FakeServer.start(t, prompt(BE));
@@ -86,7 +79,10 @@ test("a prompt that changed is served once it has come", async (t) => {
   server.answer = prompt("new", { hash: NEWER });
 
   assert.equal((await client.prompt(17)).value, "old");
-  const found = await eventually(() => client.prompt(17), ({ value }) => value === "new");
+  const found = await eventually(
+    () => client.prompt(17),
+    ({ value }) => value === "new",
+  );
 
   assert.equal(found.version, NEWER);
 });
@@ -96,8 +92,14 @@ test("a prompt that did not change is fresh again after 304", async (t) => {
   const client = server.client(t, { freshS: 0.05 });
   await client.prompt(17);
 
-  await eventually(() => client.prompt(17), ({ state }) => state === "stale");
-  const found = await eventually(() => client.prompt(17), ({ state }) => state === "fresh");
+  await eventually(
+    () => client.prompt(17),
+    ({ state }) => state === "stale",
+  );
+  const found = await eventually(
+    () => client.prompt(17),
+    ({ state }) => state === "fresh",
+  );
 
   assert.ok(server.requests.length > 1);
   assert.equal(found.value, "same");
@@ -108,7 +110,10 @@ test("while the server is away what is known is served as stale, and it is asked
   const client = server.client(t, { freshS: 0 });
   await client.prompt(17);
   server.answer = refuse;
-  await eventually(() => client.prompt(17), ({ problem }) => problem instanceof UnreachableError);
+  await eventually(
+    () => client.prompt(17),
+    ({ problem }) => problem instanceof UnreachableError,
+  );
 
   const found = await Promise.all(Array.from({ length: 1000 }, () => client.prompt(17)));
 
@@ -125,7 +130,10 @@ test("Retry-After of a rate limit keeps prompts that are known from being asked 
   await client.prompt(1);
   await client.prompt(2);
   server.answer = json({ error: "Too many requests." }, { status: 429, headers: { "Retry-After": "60" } });
-  await eventually(() => client.prompt(1), ({ problem }) => problem instanceof RateLimitedError);
+  await eventually(
+    () => client.prompt(1),
+    ({ problem }) => problem instanceof RateLimitedError,
+  );
   const asked = server.requests.length;
 
   assert.equal((await client.prompt(2)).state, "stale");
@@ -150,7 +158,12 @@ test("a fall-back text is served as it is, and says so, while the server has giv
 
   assert.ok(found.problem instanceof NotFoundError);
   assert.deepEqual(found.render(), {
-    instruction: "Be kind & brief.", resolved: {}, ignored: [], undefined: [], version: null, state: "fallback",
+    instruction: "Be kind & brief.",
+    resolved: {},
+    ignored: [],
+    undefined: [],
+    version: null,
+    state: "fallback",
   });
 });
 
@@ -175,7 +188,10 @@ test("a slow server is waited for no longer than the first wait, and then what c
   assert.equal((await client.prompt(17, { fallback: "text" })).state, "fallback");
   await assert.rejects(client.prompt(17), UnreachableError);
   answer();
-  const found = await eventually(() => client.prompt(17, { fallback: "text" }), ({ state }) => state !== "fallback");
+  const found = await eventually(
+    () => client.prompt(17, { fallback: "text" }),
+    ({ state }) => state !== "fallback",
+  );
 
   assert.equal(found.value, "late");
   assert.equal(server.requests.length, 1);
@@ -206,117 +222,20 @@ test("both versions of a label's split are fetched once, and each key finds its 
   const client = server.client(t);
   const keys = Array.from({ length: 200 }, (_, index) => `user-${index}`);
 
-  const values = await Promise.all(keys.map(async (splitKey) => (await client.prompt(17, { label: "production", splitKey })).value));
+  const values = await Promise.all(
+    keys.map(async (splitKey) => (await client.prompt(17, { label: "production", splitKey })).value),
+  );
 
-  assert.deepEqual(server.requests.map(({ url }) => url), [
-    "/api/v1/prompts/17/labels/production", `/api/v1/prompts/17?commitHash=${HASH}`, `/api/v1/prompts/17?commitHash=${NEWER}`,
-  ]);
+  assert.deepEqual(
+    server.requests.map(({ url }) => url),
+    [
+      "/api/v1/prompts/17/labels/production",
+      `/api/v1/prompts/17?commitHash=${HASH}`,
+      `/api/v1/prompts/17?commitHash=${NEWER}`,
+    ],
+  );
   const share = values.filter((value) => value === "new").length / values.length;
   assert.ok(share > 0.3 && share < 0.7);
-});
-
-test("a copy on disk serves a later process as stale while the server is away", async (t) => {
-  const cacheDir = join(await folder(t), "made");
-  const server = await FakeServer.start(t, prompt("Grüße 😀 \0"));
-  await server.client(t, { cacheDir }).prompt(17);
-  await until(() => server.requests.length === 1);
-  const [name = ""] = await readdir(cacheDir);
-  assert.equal((await stat(join(cacheDir, name))).mode & 0o777, 0o600);
-  server.answer = refuse;
-
-  const found = await server.client(t, { cacheDir }).prompt(17, { fallback: "text" });
-
-  assert.equal(found.value, "Grüße 😀 \0");
-  assert.equal(found.state, "stale");
-});
-
-test("a copy on disk asks with its ETag, and is fresh once the server confirmed it", async (t) => {
-  const cacheDir = await folder(t);
-  const server = await FakeServer.start(t, prompt("text"));
-  await server.client(t, { cacheDir }).prompt(17);
-
-  const found = await server.client(t, { cacheDir }).prompt(17);
-
-  assert.equal(server.requests[1]?.headers["if-none-match"], `"${HASH.slice(0, 8)}"`);
-  assert.equal(found.state, "fresh");
-});
-
-test("a damaged copy, another key's and another server's are no copies", async (t) => {
-  const cacheDir = await folder(t);
-  const server = await FakeServer.start(t, prompt("text"));
-  await server.client(t, { cacheDir }).prompt(17);
-  server.answer = refuse;
-
-  await assert.rejects(server.client(t, { cacheDir, apiKey: "rp_other" }).prompt(17), UnreachableError);
-  await assert.rejects(server.client(t, { cacheDir, baseUrl: `${server.url}/other` }).prompt(17), UnreachableError);
-  const [name = ""] = await readdir(cacheDir);
-  const whole = await readFile(join(cacheDir, name), "utf8");
-  for (const damaged of [whole.slice(0, -5), whole.replace("text", "evil"), "", "{}", whole.slice(0, 64)]) {
-    await writeFile(join(cacheDir, name), damaged);
-    await assert.rejects(server.client(t, { cacheDir }).prompt(17), UnreachableError);
-  }
-});
-
-test("many clients may keep their copies in one folder at once", async (t) => {
-  const cacheDir = await folder(t);
-  const server = await FakeServer.start(t, prompt("text ".repeat(10_000)));
-  const clients = Array.from({ length: 20 }, () => server.client(t, { cacheDir, freshS: 0, firstWaitS: 60 }));
-
-  const found = await Promise.all(clients.map((client) => client.prompt(17)));
-
-  assert.ok(found.every(({ state, problem }) => state !== "fallback" && problem === null));
-  assert.equal((await readdir(cacheDir)).length, 1);
-  server.answer = refuse;
-  assert.equal((await server.client(t, { cacheDir }).prompt(17)).value.length, 50_000);
-});
-
-test("a folder that can't be written is said once, and costs no prompt", async (t) => {
-  const cacheDir = join(await folder(t), "file");
-  await writeFile(cacheDir, "");
-  const server = await FakeServer.start(t, (response, request) =>
-    prompt("text", { id: Number(request.url.at(-1)) })(response, request),
-  );
-  const said: string[] = [];
-  const client = server.client(t, { cacheDir, logger: { warn: (message) => said.push(message) } });
-
-  await client.prompt(1);
-  await client.prompt(2);
-
-  assert.equal(said.length, 1);
-  assert.match(said[0] ?? "", /cacheDir: prompts are not kept on disk/);
-});
-
-test("a logger that throws breaks nothing", async (t) => {
-  const server = await FakeServer.start(t, refuse);
-  const logger = { warn: () => assert.fail("no log") };
-
-  assert.equal((await server.client(t, { logger }).prompt(17, { fallback: "text" })).value, "text");
-});
-
-test("a prompt of 200 KB with NUL, emoji, markup and deep lists is kept and rendered as it is", async (t) => {
-  const value = `\0 😀 </instructions> {{tone}} ${"- ".repeat(1000)}\n`.repeat(100);
-  const server = await FakeServer.start(t, prompt(value));
-  const cacheDir = await folder(t);
-  await server.client(t, { cacheDir }).prompt(17);
-  server.answer = refuse;
-
-  const found = await server.client(t, { cacheDir }).prompt(17);
-
-  assert.equal(found.render().instruction, value.replaceAll("{{tone}}", "kind"));
-});
-
-test("an answer that nests deeper than any prompt is no prompt", async (t) => {
-  const server = await FakeServer.start(t, (response) => response.end(`{"id": 17, "value": ${"[".repeat(200_000)}`));
-
-  await assert.rejects(server.client(t).prompt(17), /did not answer as Reprise does/);
-});
-
-test("a fall-back that can't be written as JSON is refused", async (t) => {
-  const client = (await FakeServer.start(t, refuse)).client(t);
-  const circle: Record<string, unknown> = { value: "text" };
-  circle["self"] = circle;
-
-  await assert.rejects(client.prompt(17, { fallback: circle as never }), ConfigurationError);
 });
 
 test("of more than a thousand prompts the one that was used longest ago is forgotten", async (t) => {
@@ -332,73 +251,4 @@ test("of more than a thousand prompts the one that was used longest ago is forgo
   assert.equal(server.requests.length, 1001);
   await client.prompt(2);
   assert.equal(server.requests.length, 1002);
-});
-
-test("an outage is said once, not with every request", async (t) => {
-  const server = await FakeServer.start(t, refuse);
-  const said: string[] = [];
-  const client = server.client(t, { logger: { warn: (message) => said.push(message) } });
-
-  for (let call = 0; call < 5; call++) await client.prompt(17, { fallback: "text" });
-
-  assert.equal(said.length, 1);
-  assert.match(said[0] ?? "", /^reprise: prompt 17 \(newest\): UnreachableError: /);
-});
-
-for (const [what, content] of Object.entries({
-  "a page": "<html>", "another prompt": JSON.stringify({ id: 18, value: "", instructionFormat: "RAW" }),
-  "a list": "[]", "definitions that are none": JSON.stringify({ id: 17, value: "", instructionFormat: "RAW", placeholderDefinitions: [1] }),
-})) {
-  test(`${what} in place of the prompt is no prompt`, async (t) => {
-    const server = await FakeServer.start(t, (response) => response.end(content));
-
-    await assert.rejects(server.client(t).prompt(17), /did not answer as Reprise does/);
-  });
-}
-
-test("a redirection is not followed with the key", async (t) => {
-  const server = await FakeServer.start(t, (response) => response.writeHead(302, { Location: "/elsewhere" }).end());
-
-  await assert.rejects(server.client(t).prompt(17), /answered 302/);
-  assert.equal(server.requests.length, 1);
-});
-
-test("arguments that no request can be made of are refused before one is sent", async (t) => {
-  const server = await FakeServer.start(t, prompt("text"));
-  const client = server.client(t);
-  const wrong = [
-    () => client.prompt(0), () => client.prompt(1.5), () => client.prompt("17" as unknown as number), () => client.prompt(17, { label: "../x" }),
-    () => client.prompt(17, { label: "a", version: HASH }), () => client.prompt(17, { version: "short" }),
-    () => client.prompt(17, { fallback: {} as never }), () => client.prompt(17, { label: null as never }),
-  ];
-
-  for (const one of wrong) await assert.rejects(one, ConfigurationError);
-  const found = await client.prompt(17);
-  assert.throws(() => found.render({ tone: 5 } as never), InvalidRequestError);
-});
-
-test("address and key are those of the environment unless they are given", (t) => {
-  const before = { ...process.env };
-  t.after(() => (process.env = before));
-  process.env = { ...before, REPRISE_URL: "http://127.0.0.1:1/", REPRISE_API_KEY: "rp_environment" };
-
-  new Reprise();
-  assert.throws(() => new Reprise({ baseUrl: "ftp://host" }), /baseUrl: ftp:\/\/host is not the base URL/);
-  assert.throws(() => new Reprise({ apiKey: "rp a" }), /apiKey/);
-  assert.throws(() => new Reprise({ freshS: NaN }), /freshS: NaN is no number of seconds/);
-  delete process.env["REPRISE_API_KEY"];
-  assert.throws(() => new Reprise(), /set REPRISE_API_KEY/);
-  delete process.env["REPRISE_URL"];
-  assert.throws(() => new Reprise(), /set REPRISE_URL/);
-});
-
-test("a closed client serves what it knows", async (t) => {
-  const server = await FakeServer.start(t, prompt("text"));
-  const client = server.client(t, { freshS: 0 });
-  await client.prompt(17);
-
-  client.close();
-
-  assert.equal((await client.prompt(17)).value, "text");
-  await assert.rejects(client.prompt(18), /closed/);
 });

@@ -14,7 +14,10 @@ async function trickling(t: TestContext, head: string, piece: string): Promise<s
   const server = createServer((socket) => {
     socket.write(head, "latin1");
     const timer = setInterval(() => socket.write(piece), 5);
-    socket.on("close", () => clearInterval(timer)).on("error", () => undefined).resume();
+    socket
+      .on("close", () => clearInterval(timer))
+      .on("error", () => undefined)
+      .resume();
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.after(() => server.close());
@@ -43,9 +46,14 @@ test("what is no HTTP is said so", async (t) => {
 
 test("an answer that inflates beyond all bounds is given up", async (t) => {
   const bomb = gzipSync(Buffer.alloc(80_000_000, " "));
-  const server = await FakeServer.start(t, (response) => response.writeHead(200, { "Content-Encoding": "gzip" }).end(bomb));
+  const server = await FakeServer.start(t, (response) =>
+    response.writeHead(200, { "Content-Encoding": "gzip" }).end(bomb),
+  );
 
-  await assert.rejects(server.client(t, { firstWaitS: 60, timeoutS: 60 }).prompt(17), /An answer of more than 64000000 bytes/);
+  await assert.rejects(
+    server.client(t, { firstWaitS: 60, timeoutS: 60 }).prompt(17),
+    /An answer of more than 64000000 bytes/,
+  );
 });
 
 test("an event without an end is given up, and not an endless stream of short ones", () => {
@@ -78,7 +86,10 @@ test("words without an end are cut", async (t) => {
 
 for (const after of ["soon", "-1", "1e9", "9".repeat(400), "Wed, 21 Oct 2015 07:28:00 GMT", "\xff"]) {
   test(`a strange Retry-After (${after.slice(0, 9)}) breaks nothing`, async (t) => {
-    const server = await FakeServer.start(t, json({ error: "Not now." }, { status: 429, headers: { "Retry-After": after } }));
+    const server = await FakeServer.start(
+      t,
+      json({ error: "Not now." }, { status: 429, headers: { "Retry-After": after } }),
+    );
 
     await assert.rejects(server.client(t).prompt(17), (error) => {
       assert.ok(error instanceof ApiError);
@@ -101,6 +112,40 @@ for (const label of [
       (request.url.includes("/labels/") ? json(label) : prompt("text"))(response, request),
     );
 
-    await assert.rejects(server.client(t).prompt(17, { label: "live", splitKey: "user" }), /did not answer as Reprise does/);
+    await assert.rejects(
+      server.client(t).prompt(17, { label: "live", splitKey: "user" }),
+      /did not answer as Reprise does/,
+    );
   });
 }
+
+test("an answer that nests deeper than any prompt is no prompt", async (t) => {
+  const server = await FakeServer.start(t, (response) => response.end(`{"id": 17, "value": ${"[".repeat(200_000)}`));
+
+  await assert.rejects(server.client(t).prompt(17), /did not answer as Reprise does/);
+});
+
+for (const [what, content] of Object.entries({
+  "a page": "<html>",
+  "another prompt": JSON.stringify({ id: 18, value: "", instructionFormat: "RAW" }),
+  "a list": "[]",
+  "definitions that are none": JSON.stringify({
+    id: 17,
+    value: "",
+    instructionFormat: "RAW",
+    placeholderDefinitions: [1],
+  }),
+})) {
+  test(`${what} in place of the prompt is no prompt`, async (t) => {
+    const server = await FakeServer.start(t, (response) => response.end(content));
+
+    await assert.rejects(server.client(t).prompt(17), /did not answer as Reprise does/);
+  });
+}
+
+test("a redirection is not followed with the key", async (t) => {
+  const server = await FakeServer.start(t, (response) => response.writeHead(302, { Location: "/elsewhere" }).end());
+
+  await assert.rejects(server.client(t).prompt(17), /answered 302/);
+  assert.equal(server.requests.length, 1);
+});

@@ -8,7 +8,10 @@ const state: State = rendered.state;
 const version: string | null = rendered.version;
 const resolved: string | null | undefined = rendered.resolved["tone"];
 
-const result: RunResult = await client.run(17, "Where?", { placeholders: { tone: "formal" }, signal: new AbortController().signal });
+const result: RunResult = await client.run(17, "Where?", {
+  placeholders: { tone: "formal" },
+  signal: new AbortController().signal,
+});
 for await (const found of client.stream(17, "Where?")) {
   const shown: Piece | RunResult = found;
   if (shown.kind === "result") shown.answer.trim();

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
-from app.otlp.normalise.messages import Messages, read_messages, read_text, role_of_event
+from app.otlp.normalise.messages import Memo, Messages, read_messages, read_text, role_of_event
 from app.otlp.normalise.toolio import plain_arguments, recorded_arguments, recorded_result, result_in_block
 from app.otlp.values import json_container, json_or_text
 
@@ -14,6 +14,7 @@ _ARGUMENTS = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.too
 _RESULTS = ("gen_ai.tool.call.result", "gen_ai.tool.result", "gen_ai.tool.output", "gen_ai.tool.message")
 OPENINFERENCE = "openinference.span.kind"
 _TOOL_SPAN = "execute_tool "
+_ITEMS_AS_TEXT = "@traceloop/instrumentation-openai"
 # Semantic Kernel's names for what the conventions call chat and text_completion.
 _ALIASES = {"chat.completions": CHAT, "text.completions": "text_completion"}
 
@@ -42,6 +43,13 @@ class GenAI(Convention):
     input_keys = ("gen_ai.input.messages",)
     output_keys = ("gen_ai.output.messages",)
 
+    def input_messages(self, span: SpanView) -> Messages | None:
+        messages = super().input_messages(span)
+        # OpenLLMetry for JavaScript writes the items that a response is asked for as one JSON text of the user.
+        if messages and len(messages) == 1 and span.scope == _ITEMS_AS_TEXT and _is_of_responses(span):
+            return _in_text(messages[0].text, span.memo) or messages
+        return messages
+
     def operation(self, span: SpanView) -> str | None:
         named = span.text("gen_ai.operation.name")
         return None if named is None else _ALIASES.get(named, named)
@@ -64,6 +72,15 @@ class GenAI(Convention):
     def definitions(self, span: SpanView) -> list[Any] | None:
         found = json_container(span.first("gen_ai.tool.definitions", "gen_ai.agent.tools"))
         return found if isinstance(found, list) else None
+
+
+def _is_of_responses(span: SpanView) -> bool:
+    return (span.text("gen_ai.response.id") or "").startswith("resp_")
+
+
+def _in_text(text: str | None, memo: Memo | None) -> Messages | None:
+    found = read_messages(text, memo=memo) if text and text.startswith("[{") else None
+    return found if any(one.text or one.calls or one.responses for one in found or ()) else None
 
 
 class NamedTool(Convention):

@@ -13,14 +13,31 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from reprise_client import AsyncReprise, Reprise, RepriseError
 
 from tests.clients.python.fakes import API_KEY, FakeReprise
-from tests.support.deployment import ROOT
-from tests.support.waiting import wait_until
+from tests.support.deployment import ROOT, environment
+from tests.support.http_client import Client, serves
+from tests.support.process import ChildProcess
+from tests.support.waiting import LOOPBACK, free_port, wait_until
+
+# Answers with the prompt and the worker's process id.
+PRELOADED = """
+import os
+from reprise_client import Reprise
+
+client = Reprise(fresh_s=0.0)
+client.prompt(17)
+
+
+def application(environ, start_response):
+    start_response("200 OK", [])
+    return [f"{client.prompt(17).value} {os.getpid()}".encode()]
+"""
 
 
 def in_a_fork(work: Callable[[], bool]) -> None:
@@ -52,6 +69,31 @@ def test_a_forked_worker_fetches_although_its_parent_was_about_to(fake: FakeRepr
         threading.Timer(0.2, fake.held.set).start()
         in_a_fork(work)
         wait_until(lambda: client.prompt(17).value == "New.", "the new text in the parent")
+
+
+def test_workers_of_gunicorn_share_a_client_that_was_made_before_them(
+    fake: FakeReprise, url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "application.py").write_text(PRELOADED)
+    port, source = free_port(), ROOT / "clients" / "python" / "src"
+    address = f"http://{LOOPBACK}:{port}"
+    with ChildProcess(
+        "gunicorn",
+        [sys.executable, "-m", "gunicorn", "--preload", "--workers=2", f"--bind={LOOPBACK}:{port}", "application"],
+        log=tmp_path / "gunicorn.log",
+        env={**environment(tmp_path, {"REPRISE_URL": url, "REPRISE_API_KEY": API_KEY}), "PYTHONPATH": str(source)},
+        cwd=tmp_path,
+        ready=lambda: serves(address, "/"),
+    ):
+        assert len(fake.requests) >= 1
+        fake.value = "New."
+        seen: set[bytes] = set()
+
+        def both_have_it() -> bool:
+            seen.add(Client(address).get("/").body)
+            return len([one for one in seen if one.startswith(b"New.")]) == 2
+
+        wait_until(both_have_it, "the new text in both workers")
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

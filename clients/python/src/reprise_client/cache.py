@@ -98,10 +98,11 @@ class Entry:
         return Prompt(fallback_record, "fallback", problem)
 
     def _record_of(self, fallback: Fallback) -> Record:
-        """Return the record of a fall-back, which is checked with every call and read once."""
-        if self._fallback is None or self._fallback[0] is not fallback:
-            self._fallback = (fallback, Record.of_fallback(fallback, self.wanted.prompt_id))
-        return self._fallback[1]
+        """Return the record of a fall-back, which is read once."""
+        read = self._fallback
+        if read is None or (read[0] is not fallback and read[0] != fallback):
+            read = self._fallback = (fallback, Record.of_fallback(fallback, self.wanted.prompt_id))
+        return read[1]
 
 
 def _pause_s(problem: RepriseError, before: _Known, fresh_s: float) -> float:

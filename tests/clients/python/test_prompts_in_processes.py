@@ -40,6 +40,20 @@ def application(environ, start_response):
 """
 
 
+def run_program(program: str, *arguments: str) -> str:
+    """Return the output of a program that has the client, and that must end well."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python" / "src")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def in_a_fork(work: Callable[[], bool]) -> None:
     """Run `work` in a forked child, which must end well and must have it return True."""
     child = os.fork()
@@ -94,6 +108,19 @@ def test_workers_of_gunicorn_share_a_client_that_was_made_before_them(
             return len([one for one in seen if one.startswith(b"New.")]) == 2
 
         wait_until(both_have_it, "the new text in both workers")
+
+
+def test_a_thread_imports_nothing_that_a_forked_worker_would_wait_for(url: str, tmp_path: Path) -> None:
+    program = """
+        import sys
+        from reprise_client import Reprise
+        client = Reprise(sys.argv[1].replace("127.0.0.1", "localhost"), "rp_key", cache_dir=sys.argv[2])
+        before = set(sys.modules)
+        print(client.prompt(17).state, sorted(set(sys.modules) - before))
+    """
+    printed = run_program(program, url, str(tmp_path))
+
+    assert printed == "fresh []\n"
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -222,17 +249,10 @@ def test_a_program_ends_while_a_prompt_is_fetched(fake: FakeReprise, url: str) -
         print(client.prompt(17, fallback="bundled").state)
         atexit.register(lambda: print(client.prompt(18, fallback="bundled").state))
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), url],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python" / "src")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    printed = run_program(program, url)
     fake.held.set()
 
-    assert (done.returncode, done.stdout.split()) == (0, ["fallback", "fallback"]), done.stderr
+    assert printed.split() == ["fallback", "fallback"]
 
 
 def test_what_fails_unexpectedly_reaches_no_caller(

@@ -108,11 +108,11 @@ class Entry:
 def _pause_s(problem: RepriseError, before: _Known, fresh_s: float) -> float:
     """Return the seconds until the next request: few after one failure, up to `PAUSE_MAX_S` after many.
 
-    An answer that asking again does not change, such as 404, is asked for as often as a fresh prompt; without a copy to
-    serve, after a second: whoever waits may have mended the cause.
+    With a copy to serve, an answer that asking again does not change, such as 404, is asked for as often as a fresh
+    prompt.
     """
-    if isinstance(problem, ApiError) and not isinstance(problem, RateLimitedError | ServerError):
-        return fresh_s if before.snapshot else PAUSE_S
+    if before.snapshot and isinstance(problem, ApiError) and not isinstance(problem, RateLimitedError | ServerError):
+        return fresh_s
     # Not all processes that lost the server at once come back at once.
     growing = min(PAUSE_S * 2.0 ** min(before.failures, 10), PAUSE_MAX_S) * random.uniform(0.5, 1.0)  # noqa: S311
     retry_after_s = problem.retry_after_s if isinstance(problem, RateLimitedError | ServerError) else None

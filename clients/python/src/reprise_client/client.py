@@ -68,6 +68,7 @@ class Reprise:
         self._disk = None if cache_dir is None else DiskCache(Path(cache_dir), connection)
         self._new_transport = partial(Transport, connection, verify)
         self._transport = self._new_transport()
+        self._transport.open()
         self._fetches: dict[Wanted, _Fetch] = {}
         self._lock = threading.Lock()
         self._workers = self._new_workers()

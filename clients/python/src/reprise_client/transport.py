@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+
+# Imported by the first request of a process, which a thread makes: see `Transport.open`.
+import encodings.idna  # noqa: F401
 import ssl
 import threading
 import time
@@ -61,7 +64,7 @@ def _head(response: httpx.Response) -> Reply:
 
 
 class Transport:
-    """Sends requests from any thread. It connects when it is first used, after a fork anew."""
+    """Sends requests from any thread, those that share it."""
 
     def __init__(self, connection: Connection, verify: Verify) -> None:
         self._connection, self._verify = connection, verify
@@ -107,14 +110,19 @@ class Transport:
     @contextlib.contextmanager
     def _opened(self, method: str, path: str, **parts: Any) -> Iterator[httpx.Response]:
         try:
-            with self._connected().stream(method, path, **parts) as response:
+            with self.open().stream(method, path, **parts) as response:
                 yield response
         except RepriseError:
             raise
         except _FAILURES as problem:
             raise _unreachable(self._connection, problem) from problem
 
-    def _connected(self) -> httpx.Client:
+    def open(self) -> httpx.Client:
+        """Return the client, which is made when it is first used: a child that sends nothing needs none.
+
+        To make it before the first fork imports what requests need. A child that is forked while a thread imports a
+        module waits for that module for ever.
+        """
         with self._lock:
             if self._client is None:
                 self._client = httpx.Client(**_options(self._connection, self._verify))

@@ -25,7 +25,12 @@ SWITCHES: tuple[tuple[str, str], ...] = (
     ("@traceloop/", _OPENLLMETRY),
     ("openinference.instrumentation.", _OPENINFERENCE),
     ("@arizeai/openinference-", _OPENINFERENCE),
-    ("semantic_kernel.", "set SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true"),
+    # It logs what was said to the model; its spans have the arguments and results of functions alone.
+    (
+        "semantic_kernel.",
+        "set SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true "
+        "and instrument the model's client",
+    ),
     (
         "Microsoft.SemanticKernel",
         "set the AppContext switch Microsoft.SemanticKernel.Experimental.GenAI.EnableOTelDiagnosticsSensitive",

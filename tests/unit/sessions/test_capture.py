@@ -42,6 +42,7 @@ def silent(number: int) -> dict[str, object]:
             "semantic_kernel.utils.telemetry.model_diagnostics.decorators",
             "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true",
         ),
+        ("semantic_kernel.utils.telemetry", "instrument the model's client"),
         ("com.anthropic.sdk.python", "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE=content"),
         ("agent_framework", "ENABLE_SENSITIVE_DATA=true"),
         ("Experimental.Microsoft.Extensions.AI", "EnableSensitiveData"),

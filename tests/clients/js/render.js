@@ -1,8 +1,9 @@
 // Renders what it reads, a list of the arguments of `render` in JSON, with the module that its argument names.
 
 import { text } from "node:stream/consumers";
+import { pathToFileURL } from "node:url";
 
-const { render } = await import(process.argv[2]);
+const { render } = await import(pathToFileURL(process.argv[2]));
 
 function rendered(args) {
   try {

@@ -17,18 +17,31 @@ from tests.support.markdown import HOSTILE, random_texts
 
 pytestmark = pytest.mark.xdist_group("clients/js")
 
-DRIVER = Path(__file__).with_name("render.js")
+HERE = Path(__file__).parent
+
+# Optimized code, and code that was forgotten for want of use, counts its steps wrongly.
+INTERPRETED = ["--no-opt", "--no-flush-bytecode"]
+
+
+def answer_of(driver: str, project: Path, module: str, given: list[Any]) -> list[Any]:
+    """What a script in this folder makes of a list with a module, or a folder of them, of the installed package."""
+    installed = project / "node_modules" / "@reprise" / "client" / "dist" / module
+    done = subprocess.run(
+        ["node", *INTERPRETED, HERE / driver, installed.resolve()],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return list(json.loads(done.stdout))
 
 
 def rendered(project: Path, texts: list[str]) -> list[Any]:
-    """What the installed package makes of texts in the format XML: the instruction, or what the error says."""
-    module = project / "node_modules" / "@reprise" / "client" / "dist" / "rendering.js"
-    arguments = json.dumps([[text, "XML", [], {}] for text in texts])
-    done = subprocess.run(
-        ["node", DRIVER, module.as_uri()], input=arguments, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return [each.get("instruction") or each["error"] for each in json.loads(done.stdout)]
+    """What texts in the format XML are rendered to: the instruction, or what the error says."""
+    made = answer_of("render.js", project, "rendering.js", [[text, "XML", [], {}] for text in texts])
+    return [each.get("instruction") or each["error"] for each in made]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -61,3 +74,14 @@ def test_every_letter_of_the_basic_plane_makes_the_name_that_the_server_makes(pr
 def test_its_tables_are_those_of_python() -> None:
     written = runpy.run_path(str(SOURCE / "tables.py"))
     assert written["TABLES"].read_text() == written["tables"]()
+
+
+def test_twice_the_text_takes_at_most_twice_the_steps(project: Path) -> None:
+    sizes = {name: 4_000 // len(make(1)) + 1 for name, make in HOSTILE.items()}
+    texts = [make(n * sizes[name]) for name, make in HOSTILE.items() for n in (1, 2)]
+
+    steps = answer_of("steps.js", project, "", texts)
+
+    counted = zip(HOSTILE, steps[::2], steps[1::2], strict=True)
+    assert all(steps)
+    assert {name: (once, twice) for name, once, twice in counted if twice > 2 * once + 200} == {}

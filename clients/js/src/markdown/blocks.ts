@@ -4,6 +4,7 @@
  * It is that of the parser pulldown-cmark, which the server uses, down to where that parser departs from CommonMark.
  */
 
+import { type Container, continues, type Item, itemAt, type Quote } from "./containers.js";
 import { Cursor } from "./cursor.js";
 import { labelsIn } from "./definitions.js";
 import * as starts from "./starts.js";
@@ -19,24 +20,6 @@ export interface Structure {
   /** Those of the link reference definitions, as written. */
   readonly labels: readonly string[];
 }
-
-interface Quote {
-  readonly type: "quote";
-}
-
-/** A list's item; what belongs to it is indented by so many columns. */
-interface Item {
-  readonly type: "item";
-  indent: number;
-}
-
-interface List {
-  readonly type: "list";
-  readonly mark: string;
-  tight: boolean;
-}
-
-type Container = Quote | Item | List;
 
 /** Takes time linear in the text; throws `TooManyBlocks` for more lines, items and quotes than `most`. */
 export function scan(lines: readonly string[], most: number): Structure {
@@ -275,36 +258,4 @@ class Scanner implements Structure {
     while (cursor.skip(4) > 0);
     return cursor.rest;
   }
-}
-
-/** Skips the container's marker or indentation; returns whether the line has it. A list itself has none. */
-function continues(container: Container, cursor: Cursor): boolean {
-  switch (container.type) {
-    case "quote":
-      cursor.skip(3);
-      return cursor.skipQuoteMark();
-    case "item":
-      return cursor.skip(container.indent) === container.indent || cursor.atEnd;
-    case "list":
-      return true;
-  }
-}
-
-/**
- * Skips the mark of an item that is indented by so many columns, and the blanks after the mark.
- *
- * Returns the mark's character, and by how much the item's further lines are indented.
- */
-function itemAt(cursor: Cursor, indent: number, breaks: starts.ThematicBreaks): { mark: string; indent: number } | null {
-  const mark = starts.itemMark(cursor.line, cursor.at);
-  if (!mark || breaks.areAt(cursor.at)) return null;
-  cursor.at += mark.length;
-  cursor.skip(1);
-  const restore = cursor.save();
-  let blanks = cursor.atBlanksAlone ? 4 : cursor.skip(4);
-  if (blanks === 4) {
-    restore();
-    blanks = 0;
-  }
-  return { mark: mark.slice(-1), indent: indent + mark.length + 1 + blanks };
 }

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from reprise_client.markdown import starts
+from reprise_client.markdown.containers import Container, Item, List, Quote, continues, item_at
 from reprise_client.markdown.cursor import Cursor
 from reprise_client.markdown.definitions import labels_in
 from reprise_client.markdown.xml import FENCED
@@ -30,27 +31,6 @@ class Structure:
     labels: list[str] = field(default_factory=list)
 
 
-@dataclass
-class _Quote:
-    pass
-
-
-@dataclass
-class _Item:
-    """A list's item; what belongs to it is indented by so many columns."""
-
-    indent: int
-
-
-@dataclass
-class _List:
-    mark: str
-    tight: bool = True
-
-
-_Container = _Quote | _Item | _List
-
-
 def scan(lines: Sequence[str], most: float) -> Structure:
     """Take time linear in the text; raises `TooManyBlocks` for more lines, items and quotes than `most`."""
     scanner = _Scanner(lines, most)
@@ -68,7 +48,7 @@ class _Scanner:
         self._lines = lines
         self._most = most
         self._steps = 0
-        self._open: list[_Container] = []
+        self._open: list[Container] = []
         self._open_quotes: list[int] = []  # where they are in `_open`
         self._nested = 0  # how many of `_open` are quotes or items
         self._after_empty_item = False
@@ -115,7 +95,7 @@ class _Scanner:
             if cursor.at_end:
                 return self._next_quote(index)
             before = cursor.save()
-            if not _continues(container, cursor):
+            if not continues(container, cursor):
                 cursor.restore(before)
                 return index
         return len(self._open)
@@ -132,16 +112,16 @@ class _Scanner:
 
     def _close(self) -> None:
         container = self._open.pop()
-        if not isinstance(container, _List):
+        if not isinstance(container, List):
             self._nested -= 1
         elif container.tight:
             self._after_empty_item = False
-        if isinstance(container, _Quote):
+        if isinstance(container, Quote):
             self._open_quotes.pop()
 
-    def _push(self, container: _Quote | _Item) -> None:
+    def _push(self, container: Quote | Item) -> None:
         self._spend(1)
-        if isinstance(container, _Quote):
+        if isinstance(container, Quote):
             self._open_quotes.append(len(self._open))
         self._open.append(container)
         self._nested += 1
@@ -155,53 +135,53 @@ class _Scanner:
             if indent == 4:
                 cursor.restore(saved)
                 return False
-            if item := _item_at(cursor, indent, breaks):
+            if item := item_at(cursor, indent, breaks):
                 self._continue_list(item.mark)
-                self._push(_Item(item.indent))
+                self._push(Item(item.indent))
                 if cursor.at_blanks_alone:
                     self._after_empty_item = True
                     return True
             elif cursor.skip_quote_mark():
                 self._finish_list()
-                self._push(_Quote())
+                self._push(Quote())
             else:
                 cursor.restore(saved)
                 return False
 
     def _see_blank_line(self) -> None:
         top = self._open[-1] if self._open else None
-        if isinstance(top, _Quote):
+        if isinstance(top, Quote):
             return
         self._after_blank = True
-        if isinstance(top, _Item) and self._after_empty_item:
+        if isinstance(top, Item) and self._after_empty_item:
             top.indent = 0  # it can hold nothing more, so nothing is indented for it
 
     def _finish_list(self) -> None:
         """Close the list whose items ended: another block begins."""
         self._finish_empty_item()
-        if self._open and isinstance(self._open[-1], _List):
+        if self._open and isinstance(self._open[-1], List):
             self._close()
         if self._after_blank:
             outer = self._open[-2] if len(self._open) > 1 else None
-            if isinstance(outer, _List):
+            if isinstance(outer, List):
                 outer.tight = False
             self._after_blank = False
 
     def _finish_empty_item(self) -> None:
         """Close an item that began with two blank lines."""
-        if self._after_empty_item and self._after_blank and self._open and isinstance(self._open[-1], _Item):
+        if self._after_empty_item and self._after_blank and self._open and isinstance(self._open[-1], Item):
             self._close()
         self._after_empty_item = False
 
     def _continue_list(self, mark: str) -> None:
         self._finish_empty_item()
         top = self._open[-1] if self._open else None
-        if isinstance(top, _List) and top.mark == mark:
+        if isinstance(top, List) and top.mark == mark:
             top.tight = top.tight and not self._after_blank
         else:
             if top:
                 self._finish_list()
-            self._open.append(_List(mark))
+            self._open.append(List(mark))
         self._after_blank = False
 
     # What is in them. Each takes the number of a line and returns that of the line after the block.
@@ -258,34 +238,3 @@ class _Scanner:
         if cursor.skip(4) < 4 and starts.interrupts_a_paragraph(cursor.rest, lazily=lazily):
             return ""
         return cursor.rest.strip(" \t")
-
-
-def _continues(container: _Container, cursor: Cursor) -> bool:
-    """Skip the container's marker or indentation; returns whether the line has it. A list itself has none."""
-    if isinstance(container, _Quote):
-        cursor.skip(3)
-        return cursor.skip_quote_mark()
-    return isinstance(container, _List) or cursor.skip(container.indent) == container.indent or cursor.at_end
-
-
-@dataclass
-class _Mark:
-    """The mark of an item: its character, and by how much the item's further lines are indented."""
-
-    mark: str
-    indent: int
-
-
-def _item_at(cursor: Cursor, indent: int, breaks: starts.ThematicBreaks) -> _Mark | None:
-    """Skip the mark of an item that is indented by so many columns, and the blanks after the mark."""
-    mark = starts.item_mark(cursor.line, cursor.at)
-    if not mark or breaks.are_at(cursor.at):
-        return None
-    cursor.at += len(mark)
-    cursor.skip(1)
-    indent += len(mark) + 1
-    saved = cursor.save()
-    if cursor.at_blanks_alone or (blanks := cursor.skip(4)) == 4:
-        cursor.restore(saved)
-        blanks = 0
-    return _Mark(mark[-1], indent + blanks)

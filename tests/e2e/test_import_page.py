@@ -35,7 +35,7 @@ def test_the_page_imports_from_every_tool(tmp_path: Path) -> None:
         told = run_blocks([first.replace(INSTALL, ""), others], tmp_path, {**access(client), "PROMPT_ID": prompt_id})
 
         assert told.splitlines() == [
-            *["Imported 3 sessions, 11 spans."] * 2,
+            *["Imported 3 sessions, 7 spans."] * 2,
             "Imported 2 sessions, 21 spans.",
             "Imported 1 session, 16 spans.",
             "Imported 1 session, 16 spans.",

@@ -34,7 +34,7 @@ def test_a_file_is_imported_and_told_in_a_line(client: Client, prompt_id: str, t
     done = reprise(client, tmp_path, "import", "openai-chat", str(OPENAI), "--prompt", prompt_id)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "Imported 3 sessions, 11 spans.\n"
+    assert done.stdout == "Imported 3 sessions, 7 spans.\n"
     exported = reprise(client, tmp_path, "export", "sessions", "--prompt", prompt_id)
     assert len(exported.stdout.splitlines()) == 3
 
@@ -56,7 +56,7 @@ def test_several_files_are_one_import_and_may_be_compressed(client: Client, prom
 
     done = reprise(client, tmp_path, "import", "openai-chat", str(packed), str(OPENAI), "--prompt", prompt_id)
 
-    assert done.stdout == "Imported 3 sessions, 18 spans.\n"
+    assert done.stdout == "Imported 3 sessions, 11 spans.\n"
 
 
 def test_a_bad_line_is_named_and_the_others_are_imported(client: Client, prompt_id: str, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_bad_line_is_named_and_the_others_are_imported(client: Client, prompt_
 
     assert done.returncode == 1
     assert done.stderr == ("line 1: has no list of messages\nline 3: is no JSON: Expecting value (character 1)\n")
-    assert done.stdout == "Imported 1 session, 7 spans, 2 records not readable.\n"
+    assert done.stdout == "Imported 1 session, 4 spans, 2 records not readable.\n"
 
 
 def test_strict_stops_at_the_first_bad_line(client: Client, prompt_id: str, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_span_that_the_server_rejects_is_counted_with_the_servers_words(
 
     done = reprise(client, tmp_path, "import", "openai-chat", str(file), "--prompt", prompt_id)
 
-    assert (done.returncode, done.stdout) == (1, "Imported 1 session, 7 spans, 1 span rejected.\n")
+    assert (done.returncode, done.stdout) == (1, "Imported 1 session, 4 spans, 1 span rejected.\n")
     assert "the span is larger than 8388608 bytes" in done.stderr
 
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from reprise_client.importers.spans import ImportedSpan, Unreadable, json_text, object_in, text, text_of
+from reprise_client.importers.spans import ImportedSpan, Unreadable, json_text, object_in, text_of
 
 # Turns are a millisecond apart, and the spans of a turn a microsecond, in the order of the messages.
 _TURN_NS = 1_000_000
 _SPAN_NS = 1_000
-_ANSWERS = ("tool", "function")
 Message = Mapping[str, Any]
 
 
@@ -26,18 +25,19 @@ class _Conversation:
     tools: str | None
     at_ns: int
 
-    def span(self, turn: int, place: int, name: str, attributes: Mapping[str, Any]) -> ImportedSpan:
+    def span(self, turn: int, place: int, attributes: Mapping[str, Any]) -> ImportedSpan:
         at_ns = self.at_ns + turn * _TURN_NS + place * _SPAN_NS
-        shared = {"gen_ai.conversation.id": self.name}
-        return ImportedSpan(f"{self.name}/{turn}", str(place), None, name, at_ns, at_ns, {**shared, **attributes})
+        return ImportedSpan(f"{self.name}/{turn}", str(place), None, "chat", at_ns, at_ns, attributes)
 
 
 def convert(record: Mapping[str, Any], at_ns: int) -> list[ImportedSpan]:
-    """Return the spans of a conversation: a trace for each turn, a span for each answer of the model and each tool."""
+    """Return the spans of a conversation: a trace for each turn, and a span for each answer of the model.
+
+    Calls and their results need no spans: they stand in the messages.
+    """
     asked = object_in(record.get("input")) or record
-    messages = _messages(asked.get("messages"))
     # A file of preferences has the preferred answer beside the messages.
-    messages += _messages(record.get("preferred_output", []))
+    messages = [*_messages(asked.get("messages")), *_messages(record.get("preferred_output", []))]
     if not any(message.get("role") == "assistant" for message in messages):
         raise Unreadable("has no message of the role assistant")
     tools = asked.get("tools") or asked.get("functions")
@@ -64,49 +64,19 @@ def _turns(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
 
 
 def _spans(conversation: _Conversation, turn: int, messages: Sequence[Message]) -> Iterator[ImportedSpan]:
-    """Yield the turn's spans. The input of a model call is what was said since the call before it."""
-    calls: dict[str, Message] = {}
+    """Yield a span for each answer. Its input is what was said since the answer before it, which is a part of it."""
     said = 0
     for place, message in enumerate(messages):
         if message.get("role") == "assistant":
-            yield conversation.span(turn, place, "chat", _chat(conversation, messages[said:place], message))
+            yield conversation.span(turn, place, _chat(conversation, messages[said:place], message))
             said = place
-            calls |= _calls(message)
-        elif message.get("role") in _ANSWERS:
-            call = calls.get(text(message.get("tool_call_id")) or text(message.get("name")) or "", {})
-            yield conversation.span(turn, place, "execute_tool", _tool(call, message))
 
 
 def _chat(conversation: _Conversation, before: Sequence[Message], answer: Message) -> dict[str, Any]:
     return {
+        "gen_ai.conversation.id": conversation.name,
         "gen_ai.operation.name": "chat",
         "gen_ai.input.messages": json_text(before),
         "gen_ai.output.messages": json_text([answer]),
         "gen_ai.tool.definitions": conversation.tools,
     }
-
-
-def _calls(message: Message) -> dict[str, Message]:
-    """Return the calls that a message asks for, by their ids; one of the older form by its name."""
-    listed = message.get("tool_calls")
-    calls = {text(call.get("id")) or "": call for call in listed or () if isinstance(call, dict)}
-    called = object_in(message.get("function_call"))
-    return calls | ({text(called.get("name")) or "": {"function": called}} if called else {})
-
-
-def _tool(call: Message, message: Message) -> dict[str, Any]:
-    function = object_in(call.get("function"))
-    return {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": text(function.get("name")) or text(message.get("name")),
-        "gen_ai.tool.call.id": text(message.get("tool_call_id")),
-        "gen_ai.tool.call.arguments": text_of(function.get("arguments")),
-        "gen_ai.tool.call.result": text_of(_joined(message.get("content"))),
-    }
-
-
-def _joined(content: Any) -> Any:
-    """Return the text of a list of text parts, and every other content as it is."""
-    if isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in content):
-        return "".join(text(part.get("text")) or "" for part in content)
-    return content

@@ -43,6 +43,8 @@ def test_a_file_for_fine_tuning_becomes_a_session_for_each_line(world: World) ->
         "Thanks!": [("Thanks!", ["You are welcome."])],
     }
     assert run.sessions == 3
+    two_turns = next(session for session in sessions(world, prompt_id) if len(session["turns"]) == 2)
+    assert [len(turn["offeredTools"]) for turn in two_turns["turns"]] == [2, 2]
 
 
 def test_a_trace_that_langfuse_wrote_with_its_observations_names_their_session_and_user(world: World) -> None:

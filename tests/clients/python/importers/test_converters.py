@@ -105,9 +105,11 @@ def test_an_error_is_that_of_the_span() -> None:
 def test_a_conversation_of_many_calls_is_as_large_as_its_file() -> None:
     call = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]}
     told = {"role": "tool", "tool_call_id": "c", "content": "x" * 1000}
-    record = {
+    record: dict[str, Any] = {
         "messages": [{"role": "user", "content": "Go."}, *[call, told] * 500, {"role": "assistant", "content": "Done."}]
     }
+
+    record["tools"] = [{"type": "function", "function": {"name": "f", "description": "x" * 100_000}}]
 
     sent = sum(len(to_otlp(span, "x")) for span in CONVERTERS["openai-chat"](record, AT_NS))
 

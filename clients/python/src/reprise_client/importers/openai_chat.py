@@ -64,19 +64,19 @@ def _turns(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
 
 
 def _spans(conversation: _Conversation, turn: int, messages: Sequence[Message]) -> Iterator[ImportedSpan]:
-    """Yield a span for each answer. Its input is what was said since the answer before it, which is a part of it."""
-    said = 0
+    """Yield a span for each answer: its input is what was said since the answer before it, which is a part of it.
+
+    The first one has the tools, so that a long turn is not many times as large as its messages.
+    """
+    said, tools = 0, conversation.tools
     for place, message in enumerate(messages):
         if message.get("role") == "assistant":
-            yield conversation.span(turn, place, _chat(conversation, messages[said:place], message))
-            said = place
-
-
-def _chat(conversation: _Conversation, before: Sequence[Message], answer: Message) -> dict[str, Any]:
-    return {
-        "gen_ai.conversation.id": conversation.name,
-        "gen_ai.operation.name": "chat",
-        "gen_ai.input.messages": json_text(before),
-        "gen_ai.output.messages": json_text([answer]),
-        "gen_ai.tool.definitions": conversation.tools,
-    }
+            told = {
+                "gen_ai.conversation.id": conversation.name,
+                "gen_ai.operation.name": "chat",
+                "gen_ai.input.messages": json_text(messages[said:place]),
+                "gen_ai.output.messages": json_text([message]),
+                "gen_ai.tool.definitions": tools,
+            }
+            yield conversation.span(turn, place, told)
+            said, tools = place, None

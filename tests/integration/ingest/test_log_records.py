@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from sqlalchemy import text
 
 from app.errors import Unavailable
 from app.models.queries import new_batch_id
+from app.models.spans import SpanKey
 from app.services.traces.log_records import WAITS
 from app.services.traces.openings import OpeningService
 from tests.support.exports import export, pairs_of, span, value_of
@@ -122,6 +124,30 @@ def test_a_preview_that_was_not_written_before_its_process_died_is_when_the_batc
     assert previews(world, prompt_id) == [None]
 
     world.log([record(one)], prompt_id)
+    assert previews(world, prompt_id) == ["How warm is it?"]
+
+
+@pytest.mark.parametrize("first", ["span", "record"])
+def test_a_span_and_its_record_that_are_stored_at_once_have_a_preview(
+    world: World, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id, one = world.prompt(), chat()
+    add = OpeningService.add
+    stored = iter([False, True])
+
+    def after_both(service: OpeningService, project_id: int, keys: Collection[SpanKey]) -> None:
+        """The first to be stored waits until the other is, which gives up before it looks for what was said."""
+        if next(stored):
+            return
+        store("record" if first == "span" else "span")
+        add(service, project_id, keys)
+
+    def store(signal: str) -> None:
+        send(world, prompt_id, one) if signal == "span" else world.log([record(one)], prompt_id)
+
+    monkeypatch.setattr(OpeningService, "add", after_both)
+    store(first)
+
     assert previews(world, prompt_id) == ["How warm is it?"]
 
 

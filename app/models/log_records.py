@@ -36,6 +36,10 @@ NewRecord = tuple[int, bytes, bytes, bytes, int | None, int, bytes, int]
 _C = log_records.c
 
 
+def has_any(connection: Connection, *, project_id: int) -> bool:
+    return connection.scalar(select(_C.id).where(_C.project_id == project_id).limit(1)) is not None
+
+
 def insert_new(connection: Connection, rows: Sequence[NewRecord]) -> int:
     """Store those of `rows` that are not stored yet; returns their number."""
     # In key order, as two batches may have the same; the sort keeps the order of a span's own records.

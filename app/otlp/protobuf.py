@@ -144,7 +144,7 @@ def value_fields(value: Any, elements: Elements) -> dict[str, Any]:
 
 
 def _word(number: float) -> str:
-    """What JSON has for a double that is no number there."""
+    """Return the string that OTLP's JSON has for a double which JSON has no number for."""
     return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 

@@ -40,7 +40,7 @@ class _Fetch:
 
 @dataclass(frozen=True)
 class _OfLoop:
-    """What belongs to one event loop: connections, and the requests under way."""
+    """The connections of one event loop, and its requests under way."""
 
     transport: AsyncTransport
     fetches: dict[Wanted, _Fetch] = field(default_factory=dict)

@@ -22,7 +22,7 @@ PAUSE_S, PAUSE_MAX_S = 1.0, 30.0
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of an entry; times are monotonic seconds.
+    """The state of an entry; times are monotonic seconds.
 
     `confirmed_at` is when the server last gave the snapshot or confirmed it, `retry_at` when it is asked again.
     """

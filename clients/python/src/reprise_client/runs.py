@@ -44,7 +44,7 @@ class File:
 
 
 class RunOptions(TypedDict, total=False):
-    """How a prompt is run.
+    """The options of a run.
 
     `placeholders` maps keys to names of their values. The version is that of `label` or `version`, with `draft` the
     draft, else the newest one. At a split of the label `memory_key`, else `split_key`, decides. Requests with the same

@@ -1,4 +1,4 @@
-"""Which version of which prompt a caller wants."""
+"""The prompt, and the version of it, that a caller asks for."""
 
 from __future__ import annotations
 

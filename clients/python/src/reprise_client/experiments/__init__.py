@@ -1,1 +1,1 @@
-"""What people are told of an experiment, from its JSON, and the search for the version that broke a test case. Pure."""
+"""Reports of an experiment from its JSON, and the search for the version that broke a test case. Pure."""

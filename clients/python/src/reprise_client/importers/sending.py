@@ -63,7 +63,7 @@ class Import:
 
     @property
     def sessions(self) -> int:
-        """How many conversations the spans that were taken name, with the traces that name none."""
+        """The number of conversations that the accepted spans name, and of the traces that name none."""
         return len(set(self._sessions.values()))
 
     def run(self, records: Iterable[Record], at_ns: int) -> None:

@@ -1,4 +1,4 @@
-"""Whether what is recorded by hand holds what was said; instrumentations have switches of their own."""
+"""The switch for contents in spans that are recorded by hand; instrumentations have switches of their own."""
 
 from __future__ import annotations
 

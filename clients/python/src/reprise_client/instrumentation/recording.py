@@ -17,7 +17,7 @@ from reprise_client.instrumentation.spans import OPERATION, set_error, tracer
 
 
 class RenderedPrompt(Protocol):
-    """What a turn says of its prompt: the commit hash of the version, and the values of the placeholders."""
+    """The prompt of a turn: the commit hash of its version, and the values of its placeholders."""
 
     @property
     def version(self) -> str | None: ...

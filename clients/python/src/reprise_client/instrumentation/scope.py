@@ -1,4 +1,4 @@
-"""What is known of the turn in work: the attributes of its spans, and whether it has recorded model calls."""
+"""The state of the turn in work: the attributes of its spans, and whether it has recorded model calls."""
 
 from __future__ import annotations
 

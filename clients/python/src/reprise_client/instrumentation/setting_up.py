@@ -35,7 +35,7 @@ class _Provider(Protocol):
 
 @dataclass
 class Instrumentation:
-    """What sends the spans of this process; `url` is where, None where nothing is sent."""
+    """The sender of this process's spans. `url` is the address, None where nothing is sent."""
 
     url: str | None = None
     processor: RepriseSpanProcessor | None = None

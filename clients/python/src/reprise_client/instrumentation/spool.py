@@ -26,7 +26,7 @@ _LOCK = "lock"
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of what could not be sent is kept. Of what is more, the oldest goes."""
+    """Limits of the batches that wait to be sent; beyond them the oldest are removed."""
 
     max_bytes: int = 256 * 1024 * 1024
     max_age_s: float = 7 * 24 * 3600

@@ -232,7 +232,7 @@ class _Scanner:
         return at
 
     def _continuation(self, line: str) -> str:
-        """What a line adds to the paragraph before it; nothing if it does not continue the paragraph."""
+        """Return the text that a line adds to the paragraph before it; "" if it does not continue the paragraph."""
         cursor = Cursor(line)
         lazily = self._continued(cursor) < len(self._open)
         if cursor.skip(4) < 4 and starts.interrupts_a_paragraph(cursor.rest, lazily=lazily):

@@ -60,5 +60,5 @@ class Cursor:
 
     @property
     def at_blanks_alone(self) -> bool:
-        """Whether no more than blanks follow."""
+        """Return whether no more than blanks follow."""
         return self.at >= self._text_end

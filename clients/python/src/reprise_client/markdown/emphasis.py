@@ -42,7 +42,7 @@ def _opener_of(closer: Delimiter, openers: Sequence[Delimiter]) -> int:
 
 
 def _is_odd(opener: Delimiter, closer: Delimiter) -> bool:
-    """Whether the rule of three forbids the pair."""
+    """Return whether the rule of three forbids the pair."""
     lengths = opener.run_length, closer.run_length
     both_ways = opener.closes or closer.opens
     return both_ways and sum(lengths) % 3 == 0 and any(length % 3 for length in lengths)

@@ -244,7 +244,7 @@ def _code_text(code: str) -> str:
 
 
 def _flanks(mark: str, before: str, after: str) -> tuple[bool, bool]:
-    """Whether a run of the mark between these characters can open and can close emphasis."""
+    """Return whether a run of the mark between these characters can open and can close emphasis."""
     punctuation_before, punctuation_after = is_punctuation(before), is_punctuation(after)
     space_before, space_after = is_white_space(before), is_white_space(after)
     left = not space_after and (not punctuation_after or space_before or punctuation_before)

@@ -91,7 +91,7 @@ def _title_end(text: str, at: int, end: int) -> int:
 
 
 def is_allowed(address: str) -> bool:
-    """Whether the server's parser makes a link of this address: of a script, for example, it makes none."""
+    """Return whether the server's parser makes a link of this address; it makes none of a script, for example."""
     return not _REFUSED.match(address.strip().lower())
 
 

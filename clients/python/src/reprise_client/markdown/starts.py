@@ -1,4 +1,4 @@
-"""What a line's text, after its indentation, is the start of."""
+"""Recognizes the blocks that the text of a line, after its indentation, begins."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ThematicBreaks:
         self._begins: dict[str, int] = {}
 
     def are_at(self, at: int) -> bool:
-        """Whether the line is a thematic break from there on."""
+        """Return whether the line is a thematic break from there on."""
         mark = self._line[at]
         if mark not in self._begins:
             self._begins[mark] = len(self._line.rstrip(mark + " \t"))
@@ -79,7 +79,7 @@ def item_mark(line: str, at: int) -> str:
 
 
 def html_end(text: str) -> str:
-    """What ends the block of HTML that the text begins; none if it begins none, or one that a blank line ends."""
+    """Return the end of the HTML block that the text begins; "" if it begins none, or one that a blank line ends."""
     return next((end for start, end in _HTML_UNTIL if start.match(text)), "")
 
 
@@ -88,12 +88,12 @@ def is_html_block(text: str) -> bool:
 
 
 def is_html_tag(text: str) -> bool:
-    """Whether the text is a complete tag, which begins a block that interrupts no paragraph."""
+    """Return whether the text is a complete tag, which begins a block that interrupts no paragraph."""
     return bool(_HTML_TAG.match(text))
 
 
 def interrupts_a_paragraph(text: str, *, lazily: bool) -> bool:
-    """Whether the text begins another block; `lazily` where it lacks markers of the paragraph's containers."""
+    """Return whether the text begins another block; `lazily`: it lacks markers of the paragraph's containers."""
     mark = text[:1]
     if mark.isalpha():
         return False

@@ -34,7 +34,7 @@ def violations_of_turn(
     `pairs` has the turn's steps, by index, with the attempts that they were paired with.
     """
     paired = {attempt: step for step, attempt in pairs.items()}
-    early = _out_of_order(steps, attempts, pairs) if order == "effects" else {}
+    early = _early_writes(steps, attempts, pairs) if order == "effects" else {}
     found = []
     for n, attempt in enumerate(attempts):
         step = steps[paired[n]] if n in paired else None
@@ -86,6 +86,31 @@ def _kind(attempt: Attempt, step: CaseStep | None, index: int | None) -> Violati
     if tool.extra == "fail":
         return "extra_write" if tool.effect == "write" else "extra_read"
     return "unanswered_write" if tool.effect == "write" and attempt.answered_by == "none" else None
+
+
+def _early_writes(steps: Sequence[CaseStep], attempts: Sequence[Attempt], pairs: Mapping[int, int]) -> dict[int, str]:
+    """Return what `_out_of_order` finds, or less where the calls can be paired otherwise.
+
+    Checked steps are paired first, which may exchange calls that the same steps accept.
+    """
+    found = _out_of_order(steps, attempts, pairs)
+    calls = {step for step, n in pairs.items() if steps[step].kind == "tool_call" and attempts[n].accepted >> step & 1}
+    as_they_came = _paired_as_they_came(attempts) if found else {}
+    if found and as_they_came.keys() >= calls:
+        found = min(found, _out_of_order(steps, attempts, as_they_came), key=len)
+    return found
+
+
+def _paired_as_they_came(attempts: Sequence[Attempt]) -> dict[int, int]:
+    """Return pairs in which each attempt has the first step that accepts it and that no earlier attempt has."""
+    pairs: dict[int, int] = {}
+    taken = 0
+    for n, attempt in enumerate(attempts):
+        if free := attempt.accepted & ~taken:
+            step = lowest_bit(free)
+            taken |= 1 << step
+            pairs[step] = n
+    return pairs
 
 
 def _out_of_order(steps: Sequence[CaseStep], attempts: Sequence[Attempt], pairs: Mapping[int, int]) -> dict[int, str]:

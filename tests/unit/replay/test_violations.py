@@ -102,6 +102,14 @@ def test_writes_keep_their_order_unless_one_message_asked_for_them_together() ->
     assert kinds(played(TestCase(turns=(turn("?", *steps),)), *script)) == []
 
 
+def test_writes_that_are_alike_keep_their_order_although_the_checked_one_is_paired_first() -> None:
+    other, unchecked = call("mail", {}), call("refund", {"order": "A-1"}, enabled=False)
+    script = [calls(write()), calls(("mail", {})), calls(write()), says("ok")]
+
+    assert kinds(played(one(unchecked, other, WRITE), *script)) == []
+    assert kinds(played(one(WRITE, WRITE, other), *script)) == [("order", "mail", 0)]
+
+
 def test_a_read_that_never_came_breaks_no_order_but_fails_itself() -> None:
     result = played(one(READ, WRITE), calls(write()), says("ok"))
 

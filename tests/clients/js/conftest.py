@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from reprise_client import __version__
 
+from tests.support.alone import alone
 from tests.support.deployment import ROOT
 
 HERE = Path(__file__).parent
@@ -39,9 +39,7 @@ def tarball(needs_node: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package as `make clients` builds it; parallel processes of a test run build it one after another."""
     name, folder = f"reprise-client-{__version__}.tgz", tmp_path_factory.mktemp("tarball")
     built = ROOT / "build" / "clients" / name
-    built.parent.mkdir(parents=True, exist_ok=True)
-    with (built.parent / "js.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(ROOT / "build" / "clients.lock"):
         run_command(["make", "clients-js"], ROOT)
         return Path(shutil.copy(built, folder))
 

@@ -17,10 +17,11 @@ from reprise_client import __version__
 
 from tests.clients.python.fakes import FakeReprise
 from tests.clients.python.test_readme import README
+from tests.support.alone import alone
 from tests.support.deployment import ROOT
 
 # Builds fetch setuptools, installations httpx.
-pytestmark = [pytest.mark.sdks, pytest.mark.xdist_group("clients/python")]
+pytestmark = pytest.mark.sdks
 
 DISTRIBUTIONS_MAX, BYTES_MAX = 8, 10_000_000
 PROGRAM = """
@@ -76,10 +77,11 @@ def _installed(version: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, in a folder of this test's own."""
-    run_command(["make", "clients-python", f"PYTHON={sys.executable}"], ROOT)
+    """The wheel, in a folder of this test's own; parallel processes of a test run build it one after another."""
     name = f"reprise_client-{__version__}-py3-none-any.whl"
-    return Path(shutil.copy(ROOT / "build" / "clients" / name, tmp_path_factory.mktemp("wheel") / name))
+    with alone(ROOT / "build" / "clients.lock"):
+        run_command(["make", "clients-python", f"PYTHON={sys.executable}"], ROOT)
+        return Path(shutil.copy(ROOT / "build" / "clients" / name, tmp_path_factory.mktemp("wheel") / name))
 
 
 @pytest.fixture(scope="module", params=pythons(), ids=lambda python: python.split("/")[-3])

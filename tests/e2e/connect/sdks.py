@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -10,10 +9,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
+from tests.support.alone import alone
 from tests.support.deployment import ROOT
 
 DOCS = ROOT / "docs" / "connect"
@@ -45,8 +44,7 @@ def installed(page: Path, cache: Path = CACHE) -> Path:
     content = pinned_together(group) if group else wanted.read_bytes()
     digest = hashlib.sha256(content + sys.version.encode()).hexdigest()[:16]
     home = cache / f"{'together' if group else page.name}-{digest}"
-    cache.mkdir(parents=True, exist_ok=True)
-    with _alone(home):
+    with alone(home.with_suffix(".lock")):
         if not home.exists():
             try:
                 _make(wanted.name, content, home)
@@ -63,14 +61,6 @@ def pinned_together(group: Iterable[str]) -> bytes:
     read = [json.loads(page.read_text()) for page in pages]
     dependencies = {name: version for page in read for name, version in page["dependencies"].items()}
     return json.dumps(read[0] | {"dependencies": dependencies}).encode()
-
-
-@contextmanager
-def _alone(home: Path) -> Iterator[None]:
-    """Lets one test process at a time install this, so that the others find it made."""
-    with home.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _make(name: str, content: bytes, home: Path) -> None:

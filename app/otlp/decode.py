@@ -195,11 +195,7 @@ def checked_span(
 
     Raises BadSpan for one that lacks what storing needs.
     """
-    trace_id, span_id, parent_span_id = ids
-    if trace_id is None:
-        raise bad_span(wire, "bad_trace_id", "traceId must be 32 hex digits, not all zero")
-    if span_id is None:
-        raise bad_span(wire, "bad_span_id", "spanId must be 16 hex digits, not all zero")
+    trace_id, span_id = _checked_ids(wire, ids)
     if not wire.name:
         raise bad_span(wire, "no_name", "the span has no name")
     start_ns = time_ns(wire.startTimeUnixNano)
@@ -209,7 +205,7 @@ def checked_span(
     return Span(
         trace_id,
         span_id,
-        parent_span_id,
+        ids[2],
         wire.name,
         scope,
         start_ns,
@@ -221,6 +217,15 @@ def checked_span(
         wire.status is not None and wire.status.code in ERROR_CODES,
         rank,
     )
+
+
+def _checked_ids(wire: WireSpan, ids: Ids) -> tuple[bytes, bytes]:
+    trace_id, span_id, _ = ids
+    if trace_id is None:
+        raise bad_span(wire, "bad_trace_id", "traceId must be 32 hex digits, not all zero")
+    if span_id is None:
+        raise bad_span(wire, "bad_span_id", "spanId must be 16 hex digits, not all zero")
+    return trace_id, span_id
 
 
 def _raw_attributes(wire: WireSpan) -> dict[str, Raw]:

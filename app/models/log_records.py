@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 
 from sqlalchemy import Column, Connection, Index, UniqueConstraint, select
 
 from app.models import queries
 from app.models.base import BigInt, MediumBlob, binary, new_table
-from app.models.spans import SpanKey, rows_by_key
+from app.models.spans import SpanKey
 
 # Without foreign keys, as spans. `prompt_id` is NULL where neither the record nor its address named a prompt;
 # `waiting_since` is that of app/models/waiting.py.
@@ -46,13 +46,11 @@ def insert_new(connection: Connection, rows: Sequence[NewRecord]) -> int:
     return queries.insert_new(connection, "log_records", COLUMNS, sorted(rows, key=itemgetter(1, 2)))
 
 
-def records_by_key(
-    connection: Connection, *, project_id: int, keys: Collection[SpanKey]
-) -> list[tuple[SpanKey, bytes]]:
-    """List the records of spans with the keys of these, in the order of their times."""
+def list_records(connection: Connection, ids: Sequence[int]) -> list[tuple[SpanKey, bytes]]:
+    """List the records of these rows with the keys of their spans, in the order of their times."""
     found: list[tuple[int, int, SpanKey, bytes]] = []
     columns = select(_C.time_ns, _C.id, _C.trace_id, _C.span_id, _C.body)
-    for some in queries.pieces(list(rows_by_key(connection, log_records, project_id=project_id, keys=keys))):
+    for some in queries.pieces(ids):
         for time_ns, id_, trace_id, span_id, body in connection.execute(columns.where(_C.id.in_(some))):
             found.append((time_ns, id_, (trace_id, span_id), bytes(body)))
     return [(key, body) for _, _, key, body in sorted(found)]

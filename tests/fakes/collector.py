@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -27,12 +29,14 @@ class Reply:
 class Collector:
     """The server. It can be started again on its port after `stop`.
 
-    `replies` are the answers to the next requests, in order; `always` is the answer to those that follow.
+    `replies` are the answers to the next requests, in order; `always` is the answer to those that follow. Each answer
+    takes `delay_s` seconds.
     """
 
     port: int = field(default_factory=free_port)
     replies: deque[Reply] = field(default_factory=deque)
     always: Reply = field(default_factory=lambda: Reply(body={"partialSuccess": {}}))
+    delay_s: float = 0
     requests: list[tuple[str, Mapping[str, str], Any]] = field(default_factory=list)
     stored: list[dict[str, Any]] = field(default_factory=list)
     """The spans of the batches that were answered with 200, in the order they came."""
@@ -91,12 +95,14 @@ def _handler(collector: Collector) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             reply = collector.answer(self.path, dict(self.headers), body)
+            time.sleep(collector.delay_s)
             sent = json.dumps({"partialSuccess": {}} if reply.body is None else reply.body).encode()
             self.send_response(reply.status)
             for name, value in {**reply.headers, "Content-Length": str(len(sent))}.items():
                 self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(sent)
+            with suppress(BrokenPipeError):  # the process that asked was killed
+                self.end_headers()
+                self.wfile.write(sent)
 
         def log_message(self, *_: object) -> None:
             pass

@@ -102,6 +102,11 @@ document.addEventListener("keydown", (event) => {
   if (search) { event.preventDefault(); search.focus(); search.select(); }
 });
 
+// What was chosen before this script was there.
+for (const form of document.querySelectorAll("form[data-auto]")) {
+  if ([...form.querySelectorAll("option")].some((option) => option.selected && !option.defaultSelected)) form.requestSubmit();
+}
+
 for (const current of document.querySelectorAll("nav [aria-current]")) {
   current.scrollIntoView({ block: "nearest", inline: "nearest" });
 }

@@ -71,6 +71,21 @@ def test_two_processes_share_a_folder(run: Run, collector: Collector, tmp_path: 
         assert sorted(set(found)) == list(range(max(found) + 1)), "a span is missing"
 
 
+def test_a_process_ends_although_it_could_send_for_long(run: Run, collector: Collector, tmp_path: Path) -> None:
+    collector.stop()
+    earlier = run("busy", "earlier", collector.url)
+    wait_until(lambda: len(batches_in(tmp_path)) > 200, "batches on disk")
+    earlier.kill()
+    collector.delay_s = 0.5
+    collector.start()
+    next_one = run("busy", "next", collector.url)
+    wait_until(lambda: collector.names, "a span of the process that was killed")
+
+    end(next_one)
+
+    assert batches_in(tmp_path) != []
+
+
 def ask(agent: Program, question: str) -> None:
     """Have the agent hold a turn."""
     assert agent.stdin

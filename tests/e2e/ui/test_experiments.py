@@ -99,3 +99,14 @@ def test_progress_never_runs_backwards_when_replays_are_added(site: Site, look: 
         seen = page.evaluate("seen")
         assert seen == sorted(seen)
         assert seen[-1] == 1
+
+
+def test_a_choice_that_is_made_before_the_script_has_come_is_not_lost(site: Site, look: Look) -> None:
+    held: list[Route] = []
+    with look() as visit:
+        visit.page.route(re.compile("/app[.].*js$"), lambda route: held.append(route))
+        with visit.page.expect_request(re.compile("/app[.].*js$")):
+            visit.page.goto(f"{visit.url}{site.base}/prompts/{site.prompt_id}/logs", wait_until="commit")
+        visit.page.get_by_label("Type").select_option("run")
+        held[0].continue_()
+        expect(visit.page).to_have_url(re.compile("type=run"))

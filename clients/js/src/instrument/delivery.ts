@@ -34,6 +34,8 @@ const LONGEST_RETRY_AFTER_MS = 600_000;
 export const STRIKES = 5;
 /** Batches that are kept where there is no disk to write to. */
 const IN_MEMORY = 64;
+/** How long one pass sends. Requests keep a process alive, which has to be able to end however much is left. */
+const PASS_MS = 1000;
 // By this key the instrumentations of HTTP know that a request is not the application's.
 const SUPPRESSED = ROOT_CONTEXT.setValue(Symbol.for("OpenTelemetry SDK Context Key SUPPRESS_TRACING"), true);
 
@@ -156,10 +158,8 @@ export class Delivery {
     if ((await this.#spool.names()).length > 0) {
       if (!(await this.#lock.acquire())) return this.#pace.busyMs;
       try {
-        for (let names = await this.#spool.names(); names.length > 0; names = await this.#spool.names()) {
-          const waitMs = await this.#sendBatches(names);
-          if (waitMs !== null) return waitMs;
-        }
+        const waitMs = await this.#sendBatches();
+        if (waitMs !== null) return waitMs;
       } finally {
         await this.#lock.release();
       }
@@ -173,9 +173,11 @@ export class Delivery {
     return this.#pace.idleMs;
   }
 
-  /** Returns the milliseconds to wait where a batch can't be sent now. */
-  async #sendBatches(names: readonly string[]): Promise<number | null> {
-    for (const name of names) {
+  /** Returns the milliseconds to wait where a batch can't be sent now, 0 where only the time of this pass is over. */
+  async #sendBatches(): Promise<number | null> {
+    const until = Date.now() + PASS_MS;
+    for (const name of await this.#spool.names()) {
+      if (Date.now() >= until) return 0;
       const body = await this.#spool.read(name);
       const waitMs = body && (await this.#send({ body, spans: spansOf(name) }));
       if (waitMs !== null) return waitMs;

@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
 
 from tests.support import mariadb as mariadb_support
 from tests.support import redis_server as redis_support
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
+from tests.support.scheduling import FilesByBackend
 
 # No property fails because the machine is slow.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -79,22 +81,21 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesByBackend:
+    """pytest sorts tests by backend, and groups are handed out in that order, so each process starts a backend once."""
+    return FilesByBackend(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests that ask for a server: `-m "not services"` leaves them out. Groups tests for parallel processes.
+    """Marks tests that ask for a server: `-m "not services"` leaves them out.
 
     Unit tests come first, while no server or worker of other tests is idle beside them: that costs processor time too.
-
-    A process runs a group as a whole: the tests of one file on one backend, which share the fixtures of their module.
-    pytest sorts tests by backend, and groups are handed out in that order, so each process starts a backend once.
     """
     items.sort(key=lambda item: "tests/unit/" not in item.path.as_posix())
     for item in items:
         if NEEDS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.services)
-        if not item.get_closest_marker("xdist_group"):
-            backend = "services" if item.get_closest_marker("services") else "embedded"
-            item.add_marker(pytest.mark.xdist_group(f"{item.path.relative_to(item.config.rootpath)} {backend}"))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

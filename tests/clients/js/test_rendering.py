@@ -15,8 +15,6 @@ from app.rendering.render import to_xml
 from tests.clients.js.conftest import SOURCE
 from tests.support.markdown import HOSTILE, random_texts
 
-pytestmark = pytest.mark.xdist_group("clients/js")
-
 HERE = Path(__file__).parent
 
 # Optimized code, and code that was forgotten for want of use, counts its steps wrongly.

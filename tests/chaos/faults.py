@@ -1,4 +1,4 @@
-"""What can go wrong, each as a block: it is wrong inside, and put right, as an operator or supervisor would, after."""
+"""Faults, each as a block: the fault lasts inside it, and is mended after it as by an operator or supervisor."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ TEMPORARY = {502, 503, 504}
 
 @dataclass
 class Promised:
-    """What was acknowledged, and when: trace ids of batches, ids of runs and of replays."""
+    """The work that was acknowledged, each with its time: trace ids of batches, ids of runs and of replays."""
 
     traces: set[str] = field(default_factory=set)
     runs: set[int] = field(default_factory=set)

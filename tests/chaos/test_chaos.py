@@ -1,4 +1,4 @@
-"""Whatever dies under load, what was acknowledged is kept: the short form of `make chaos`."""
+"""Processes die under load, and all acknowledged work is kept: the short form of `make chaos`."""
 
 from __future__ import annotations
 

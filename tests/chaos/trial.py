@@ -20,7 +20,7 @@ SETTLED_WITHIN_S = 60
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of what was promised in one trial."""
+    """The outcome of one trial: the acknowledged work that was kept, lost or doubled."""
 
     name: str
     batches: int
@@ -90,7 +90,7 @@ def run_trial(
 
 
 def _serves(system: System, load: Load, since: float) -> bool:
-    """Whether a batch was acknowledged since then, and every web process says that nothing is missing."""
+    """Return whether a batch was acknowledged since then, and every web process says that nothing is missing."""
     return load.promised.stored_since(since) and system.ready()
 
 

@@ -51,7 +51,7 @@ def make_run(home: Path, variables: dict[str, str]) -> ChildProcess:
 
 
 def bash(blocks: list[str], home: Path, variables: dict[str, str] | None = None) -> list[str]:
-    """What each block prints, all run by one shell that stops at the first failure, in a folder of its own."""
+    """Return the output of each block, all run by one shell that stops at the first failure, in a folder of its own."""
     script = "set -euo pipefail\n" + f"\necho; echo '{MARK}'\n".join(blocks)
     folder = home / "terminal"
     folder.mkdir(exist_ok=True)
@@ -80,7 +80,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def answers(home: Path) -> list[str]:
-    """What the walk through the embedded default prints, block by block."""
+    """The output of the walk through the embedded default, block by block."""
     assert BLOCKS[0].strip() == SERVE
     with make_run(home, {}) as server:
         outputs = bash(WALK, home)

@@ -30,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]
 
 @pytest.fixture(scope="module")
 def variables(server: EmbeddedServer) -> dict[str, str]:
-    """What the page takes as known: two prompts, a session of the first, and a key."""
+    """The things that the page takes as known: two prompts, a session of the first, and a key."""
     client = server.client()
     body = {"value": "Help.", "languageModelName": "demo-agent", "languageModelConfig": {"tools": [TOOL]}}
     one, other = (

@@ -88,7 +88,7 @@ def _broken(asked: Asked, reply: Reply) -> st.SearchStrategy[bytes]:
 
 
 def _pieces(asked: Asked, reply: Reply) -> list[tuple[bytes, Any]]:
-    """What stands before each JSON value of the answer, and the value; no value where there is none."""
+    """Yield the text before each JSON value of the answer, and the value; None for text without one."""
     if not asked.stream:
         return [(b"", json.loads(wire.body(asked, reply)))]
 

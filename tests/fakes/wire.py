@@ -1,4 +1,4 @@
-"""How each vendor writes requests, answers, streams and errors, as far as chat goes."""
+"""The forms in which each vendor writes requests, answers, streams and errors, as far as chat goes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fakes import anthropic_wire, google_wire, openai_wire, responses_wire
 
 @dataclass(frozen=True)
 class Reply:
-    """What to answer: an answer with these parts, or (`status` not 200) a failure.
+    """The reply: an answer with these parts, or (`status` not 200) a failure.
 
     `signature` is Google's for a tool call; `echo_key` puts the caller's key into the failure's message; `cut`
     ends the connection midway, in a stream after `cut_after` events; with `held` what comes after so many waits until
@@ -48,7 +48,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Asked:
-    """What matters of a request, whatever its format.
+    """The parts of a request that tests read, in any format.
 
     `id` is a part of all ids in the answer, which are unique so. The answer of the Responses API repeats the
     `instructions` and the `tools`.

@@ -27,7 +27,7 @@ Round = tuple[Call, ...]
 
 @dataclass(frozen=True)
 class Said:
-    """What the model does in a turn: rounds of calls, a text beside each, and the answer."""
+    """The model's part in a turn: rounds of calls, a text beside each, and the answer."""
 
     rounds: tuple[Round, ...]
     answer: str

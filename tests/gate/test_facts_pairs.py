@@ -55,7 +55,7 @@ def values(field: str) -> frozenset[str]:
 
 @dataclass
 class Score:
-    """What was found of what should be found: lost and invented values alike."""
+    """Count the expected values, lost or invented, that were found."""
 
     right: int = 0
     wrong: int = 0

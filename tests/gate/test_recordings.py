@@ -1,4 +1,4 @@
-"""What real SDKs exported of the conversations gives turns with every call, whether tools have spans or not."""
+"""The exports of real SDKs give turns with every call, whether tools have spans or not."""
 
 from __future__ import annotations
 

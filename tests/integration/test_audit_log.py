@@ -1,4 +1,4 @@
-"""Who changed what: every change of prompts, test cases and verdicts has its entry, and nothing else has."""
+"""The audit log: every change of prompts, test cases and verdicts has its entry, and nothing else has."""
 
 from __future__ import annotations
 

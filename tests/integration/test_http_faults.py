@@ -1,4 +1,4 @@
-"""What goes wrong below the API's calls: bodies nobody wants, connections that break, what is no HTTP at all."""
+"""Faults below the API's calls: unwanted bodies, broken connections, bytes that are no HTTP."""
 
 import gzip
 import http.client

@@ -1,4 +1,4 @@
-"""What else is the organization's, over the API: projects and their first keys, members, invitations, the audit log."""
+"""The rest of an organization over the API: projects and their first keys, members, invitations, the audit log."""
 
 from __future__ import annotations
 

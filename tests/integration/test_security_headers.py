@@ -1,4 +1,4 @@
-"""What every answer says of how it may be used."""
+"""Every answer has the headers that say how it may be used."""
 
 from __future__ import annotations
 

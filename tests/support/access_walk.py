@@ -106,7 +106,7 @@ def walk(
     other: Statuses = frozenset(),
     methods: Iterable[str] = METHODS,
 ) -> list[Wrong]:
-    """What is answered wrongly. `routes` have their access by path, `targets` are the spellings of a path; `other` are
+    """Return the wrong answers. `routes` have their access by path, `targets` are the spellings of a path; `other` are
     statuses that any of them may get."""
     wrong = []
     for path, access in routes.items():

@@ -74,7 +74,7 @@ def api_routes(app: RoutedApp) -> list[ApiRoute]:
 
 
 def accesses(app: RoutedApp) -> dict[str, Access]:
-    """What each path of the app declares, by template: of all that the router answers, or it fails."""
+    """Return the access that each path of the app declares, by template; fails for a path without any."""
     found = {route.path: route.access for route in app.routes}
     answered = {_PARAMETER.sub(r"{\1}", route.path) for route in falcon.inspect.inspect_routes(app)}
     assert answered == set(found)

@@ -36,7 +36,7 @@ RULES_OF_COLORS = ("color-contrast", "link-in-text-block")
 
 
 def missing() -> str | None:
-    """What a browser test lacks on this machine; None when it can run."""
+    """Return the program that browser tests lack on this machine, or None."""
     return None if CHROMIUM else "chromium is not installed (apt-get install chromium)"
 
 

@@ -33,7 +33,7 @@ class Contract:
     def problems(
         self, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes, sent: Any = None
     ) -> list[str]:
-        """How an exchange breaks the document; [] for one that keeps it, and for operations that it does not have.
+        """Return the ways in which an exchange breaks the document; [] for one that keeps it or that it does not have.
 
         `sent` is the request's JSON, looked at only where the answer says that it was accepted.
         """

@@ -11,6 +11,6 @@ T = TypeVar("T")
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
-    """What the coroutine returns or raises, from an event loop of its own in a thread of its own."""
+    """Return or raise what the coroutine does, from an event loop of its own in a thread of its own."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, coroutine).result()

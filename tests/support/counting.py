@@ -1,4 +1,4 @@
-"""How far counters move while a test does something."""
+"""The differences of counters while a test does something."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def counts(world: World, metric: Metric) -> dict[tuple[str, ...], int]:
 
 
 class Since:
-    """How far counters moved since it was made: other tests count in the same Redis."""
+    """The differences of counters since it was made: other tests count in the same Redis."""
 
     def __init__(self, world: World, metric: Metric) -> None:
         self._world, self._metric = world, metric

@@ -14,7 +14,7 @@ PLACEHOLDER = {"key": "tone", "values": [{"name": "kind", "content": "kind", "is
 
 
 class Answered(Protocol):
-    """What came back, as far as it is looked at here."""
+    """The parts of an answer that are read here."""
 
     @property
     def status_code(self) -> int: ...
@@ -61,7 +61,7 @@ def everything(world: Project) -> dict[str, Any]:
 
 
 def organization(world: Project) -> dict[str, Any]:
-    """What belongs to the project's organization, as `everything`; takes a key with the scope `admin`, and a member."""
+    """Make the things of an organization, as `everything`; takes a key with the scope `admin`, and a member."""
     model = {"name": MARK, "baseUrl": f"http://127.0.0.1:9/{MARK}"}
     return {
         "vendor": "ANTHROPIC",

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back; `headers` are found in any case."""
+    """An answer; `headers` are found in any case."""
 
     status: int
     headers: Message
@@ -78,7 +78,7 @@ class Client:
 
 
 def serves(base_url: str, path: str = "/health/ready") -> bool:
-    """Whether a server answers there and does not say that it is not ready (5xx)."""
+    """Return whether a server answers there with anything but an error of its own (5xx)."""
     try:
         return Client(base_url, timeout_s=5).get(path).status < 500
     except (OSError, http.client.HTTPException):

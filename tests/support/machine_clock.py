@@ -17,7 +17,7 @@ OFFSET = struct.Struct("=q")
 
 
 def missing() -> str | None:
-    """What this machine lacks to move clocks, or None."""
+    """Return what this machine lacks to move clocks, or None."""
     return None if shutil.which("cc") else "a C compiler (cc) is not installed"
 
 

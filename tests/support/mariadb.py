@@ -116,7 +116,7 @@ def program(name: str) -> str:
 
 
 def missing() -> str | None:
-    """What this machine lacks to run MariaDB, or None."""
+    """Return what this machine lacks to run MariaDB, or None."""
     for name in ("mariadbd", "mariadb-install-db"):
         if not Path(program(name)).is_absolute():
             return f"{name} is not installed"

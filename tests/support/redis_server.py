@@ -60,7 +60,7 @@ class RedisServer(ChildProcess):
 
 
 def missing() -> str | None:
-    """What this machine lacks to run Redis, or None."""
+    """Return what this machine lacks to run Redis, or None."""
     return None if shutil.which(BINARY) else f"{BINARY} is not installed"
 
 

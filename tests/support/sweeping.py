@@ -41,6 +41,6 @@ def run_sweeper(world: World, clock: Clock) -> RunSweeper:
 
 
 def sweep_runs(world: World, seconds: float = RunSweeper.stale_s) -> None:
-    """What a clock process of its own does of runs in that time, and a little more."""
+    """Sweep runs as a clock process of its own does in that time, and a little longer."""
     clock = Clock()
     sweep_for(run_sweeper(world, clock), clock, seconds + ROUND_S)

@@ -20,5 +20,5 @@ def about(vector: dict[str, Any]) -> str:
 
 
 def results(vector: dict[str, Any]) -> list[Any]:
-    """What rendering it gives; the keys of `resolved` are in order."""
+    """Return the rendering of a vector; the keys of `resolved` are in order."""
     return [vector["instruction"], list(vector["resolved"].items()), vector["ignored"], vector["undefined"]]

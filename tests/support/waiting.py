@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class NotReady(Exception):
-    """What was waited for did not come within its time."""
+    """The state did not come within its time."""
 
 
 def wait_until(condition: Callable[[], T], what: str, timeout_s: float = 120, interval_s: float = 0.02) -> T:
@@ -42,7 +42,7 @@ def free_port() -> int:
 
 
 def accepts(port: int) -> bool:
-    """Whether somebody accepts connections on `port` of this machine."""
+    """Return whether a server accepts connections on `port` of this machine."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex((LOOPBACK, port)) == 0

@@ -78,7 +78,7 @@ def test_who_comes_meanwhile_is_asked_for_together_and_gets_the_own_answer(pool,
 
 
 def test_nobody_joins_a_question_that_is_under_way(pool, source, double):
-    """What was sent before a commit may be answered with what was before it."""
+    """A request sent before a commit may be answered with the state before it."""
     first = pool.submit(double, 1)
     until_asked(source)
     second = pool.submit(double, 1)

@@ -1,4 +1,4 @@
-"""What makes a process slow to start is imported when it is first used, and the programs beside the app import it."""
+"""Modules that make a process slow to start are imported when they are first used, in programs beside the app too."""
 
 import os
 import subprocess

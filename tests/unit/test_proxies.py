@@ -1,4 +1,4 @@
-"""Whose address a request comes from, with proxies that are trusted and others that are not."""
+"""The address of a request's caller, behind proxies that are trusted and others that are not."""
 
 import pytest
 

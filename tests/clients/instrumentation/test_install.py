@@ -1,4 +1,4 @@
-"""What the READMEs install is all that `instrument` needs."""
+"""`instrument` needs no package but those that the READMEs install."""
 
 from __future__ import annotations
 

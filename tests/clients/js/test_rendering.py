@@ -22,7 +22,7 @@ INTERPRETED = ["--no-opt", "--no-flush-bytecode"]
 
 
 def answer_of(driver: str, project: Path, module: str, given: list[Any]) -> list[Any]:
-    """What a script in this folder makes of a list with a module, or a folder of them, of the installed package."""
+    """Return the output of a script in this folder for a list with a module, or a folder of modules, of the package."""
     installed = project / "node_modules" / "@reprise" / "client" / "dist" / module
     done = subprocess.run(
         ["node", *INTERPRETED, HERE / driver, installed.resolve()],
@@ -37,7 +37,7 @@ def answer_of(driver: str, project: Path, module: str, given: list[Any]) -> list
 
 
 def rendered(project: Path, texts: list[str]) -> list[Any]:
-    """What texts in the format XML are rendered to: the instruction, or what the error says."""
+    """Render texts in the format XML; returns each instruction, or the error's message."""
     made = answer_of("render.js", project, "rendering.js", [[text, "XML", [], {}] for text in texts])
     return [each.get("instruction") or each["error"] for each in made]
 

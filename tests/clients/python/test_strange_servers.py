@@ -1,4 +1,4 @@
-"""Whatever answers at the address costs a client bounded memory and time, and reaches callers as a typed error."""
+"""Any server at the address costs a client bounded memory and time, and reaches callers as a typed error."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_langgraph_is_recorded_by_its_other_switches_as_well(
 
 
 def question(turn: Any) -> str:
-    """What the user said, without what a crew writes around it."""
+    """Return the user's words, without the text that a crew writes around them."""
     lines = turn["user"].strip().splitlines()
     return str(lines[0]).removeprefix("Current Task: ")
 

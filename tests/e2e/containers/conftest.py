@@ -106,7 +106,7 @@ def _write_secrets(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def visitor(compose: Compose) -> Client:
-    """Whoever comes through the proxy, by TLS, without a key; everything is ready."""
+    """A client without a key that comes through the proxy, by TLS; everything is ready."""
     certificate = wait_until(lambda: _root_certificate(compose), "Caddy's certificate", 60, interval_s=1)
     port = compose.env["REPRISE_HTTPS"].rpartition(":")[2]
     visitor = Client(f"https://localhost:{port}", tls=ssl.create_default_context(cadata=certificate))

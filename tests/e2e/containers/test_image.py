@@ -1,4 +1,4 @@
-"""What is in the image, and what it may do."""
+"""The contents of the image, and its rights."""
 
 import shlex
 

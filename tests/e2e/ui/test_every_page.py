@@ -99,7 +99,7 @@ def test_the_sign_in_is_whole_and_open_to_everyone(site: Site, look: Look) -> No
 
 
 def problems(visit: Visit) -> dict[tuple[str, int], list[str]]:
-    """What is wrong with the page by color scheme and width."""
+    """Return the faults of the page by color scheme and width."""
     found = {}
     for scheme, width, rules in SCREENS:
         visit.screen(scheme, width)

@@ -1,4 +1,4 @@
-"""What people do, in a real browser on the embedded server."""
+"""People's work, done in a real browser on the embedded server."""
 
 from __future__ import annotations
 

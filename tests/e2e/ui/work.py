@@ -1,4 +1,4 @@
-"""What people work with, made by the API and full of markup: versions, a run, a test case, a replay."""
+"""The things that people work with, made by the API and full of markup: versions, a run, a test case, a replay."""
 
 from __future__ import annotations
 

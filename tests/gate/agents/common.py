@@ -1,4 +1,4 @@
-"""What the recorded agents share: their script, and tools that answer as it says. Runs beside `reprise.py`."""
+"""The recorded agents' common parts: their script, and tools that answer as it says. Runs beside `reprise.py`."""
 
 import json
 import os

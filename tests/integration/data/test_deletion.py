@@ -1,4 +1,4 @@
-"""What somebody asks to be removed is in no table afterwards, and what is under way does not bring it back."""
+"""Removed data is in no table afterwards, and work under way does not bring it back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project masks reaches no table, and what it keeps is set over the API."""
+"""Masked text reaches no table, and a project's retention is set over the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project keeps goes when its time is over, and nothing else goes with it."""
+"""Rows are removed when their time is over, and no other rows with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was acknowledged is stored exactly once, what was not is stored by the retry: with real processes dying."""
+"""Real processes die: acknowledged spans are stored exactly once, all others by the retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was said in a model call may come as log records: each is joined to its span, whichever comes first."""
+"""The messages of a model call may come as log records: each is joined to its span, whichever comes first."""
 
 from __future__ import annotations
 

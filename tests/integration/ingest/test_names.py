@@ -1,4 +1,4 @@
-"""What spans name beside their prompt: a conversation, a version, a user, by whichever attribute a library has."""
+"""Spans name a conversation, a version and a user, by the attribute of each library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens is counted: requests, batches, spans, runs, caches; and Prometheus can read it."""
+"""Events are counted: requests, batches, spans, runs, caches; and Prometheus can read it."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -57,7 +57,7 @@ class Load:
             thread.join()
 
     def drain(self, url: str) -> None:
-        """What a load balancer does before a server is stopped: sends it nothing more, lets it finish."""
+        """Send a server nothing more and let it finish, as a load balancer does before a server is stopped."""
         with self._lock:
             self.rotation.remove(url)
         wait_until(lambda: self.in_flight[url] == 0, f"{url} to be idle")

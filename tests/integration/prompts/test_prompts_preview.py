@@ -1,4 +1,4 @@
-"""What an editor does before it saves, over the API: how an edit would render, and a prompt that is a draft alone."""
+"""The API behind an editor before it saves: an edit rendered, and a prompt that is a draft alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process remembers of a prompt is as current as the database, whichever process changed it."""
+"""A prompt in a process's cache is as current as the database, whichever process changed it."""
 
 from __future__ import annotations
 

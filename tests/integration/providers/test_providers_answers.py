@@ -1,4 +1,4 @@
-"""What is understood of each vendor's answers, whole or streamed, over real HTTP."""
+"""The answers of each vendor are understood, whole or streamed, over real HTTP."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What goes wrong at the vendors: tried again where that helps, told in their words, never with the key."""
+"""Failures at the vendors are tried again where that helps, and told in their words, never with the key."""
 
 import socket
 import traceback

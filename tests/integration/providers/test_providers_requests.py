@@ -1,4 +1,4 @@
-"""What is sent to each vendor, in its own wire format, over real HTTP."""
+"""The requests to each vendor, in its own wire format, over real HTTP."""
 
 import json
 

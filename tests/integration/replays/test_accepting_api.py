@@ -1,4 +1,4 @@
-"""What the pages offer around replays, over the API: a proposal before a test case is made, and a step accepted."""
+"""The API behind the pages of replays: a proposal before a test case is made, and a step accepted."""
 
 from __future__ import annotations
 

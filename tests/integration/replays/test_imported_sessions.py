@@ -87,7 +87,7 @@ def test_a_test_case_of_an_imported_session_replays(
 
 
 def replies() -> list[Reply]:
-    """What a model says that does all as it was recorded."""
+    """Return the answers of a model that does all as it was recorded."""
     said_again: list[Reply] = []
     for _, steps in CONVERSATION:
         calls: list[Any] = [step[:2] for step in steps if not isinstance(step, str)]

@@ -1,4 +1,4 @@
-"""What decides an answer: its text, its values, a guard, a judge, a person."""
+"""An answer's verdict comes from its text, its values, a guard, a judge or a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What answers a tool call for which the recording has no result."""
+"""Answers to tool calls for which the recording has no result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often drafts and versions passed: what was replayed as a draft counts for the version committed of it."""
+"""The pass rates of drafts and versions: a draft's replays count for the version that is committed of it."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_a_worker_that_is_told_to_end_hands_its_replay_over(
 
 
 def sweep_until_sent(world: World, replay_id: int) -> None:
-    """What the clock does, without waiting for its next round."""
+    """Do the clock's work without waiting for its next round."""
     of, clock = world.container, Clock()
     sweeper = ReplaySweeper(
         database=of.database, now=of.now, metrics=of.metrics, monotonic=clock, resending=Resending(False)

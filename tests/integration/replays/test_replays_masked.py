@@ -1,4 +1,4 @@
-"""What a replay keeps is masked; its verdicts are made of what the draft really said."""
+"""A replay is stored masked; its verdicts are made of the draft's real words."""
 
 import pytest
 

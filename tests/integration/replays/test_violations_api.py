@@ -1,4 +1,4 @@
-"""What a draft must not do, as a replay over the API tells it."""
+"""Violations of a draft, as a replay over the API tells them."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_the_place_of_a_dead_process_comes_back_while_others_go_on(client):
 
 
 def taken(places, slots, organization_id, **which):
-    """How many places of the model the organization gets, which it keeps."""
+    """Take as many of the model's places as the organization gets; returns their number."""
     count = 0
     while True:
         try:

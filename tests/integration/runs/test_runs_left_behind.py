@@ -1,4 +1,4 @@
-"""Whoever waits for a run that its worker left behind is told of its end at once, and it is counted as what it was."""
+"""The caller of a run that its worker left behind is told of its end at once, and the run is counted as what it was."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a project masks can be read nowhere, before, while and after it is run; who waits gets the model's words."""
+"""Masked text can be read nowhere, before, during and after the run; the waiting caller gets the model's words."""
 
 from base64 import b64encode
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What holds between processes: no reader is behind a commit, and no run depends on its caller's connection."""
+"""Guarantees between processes: no reader is behind a commit, and no run depends on its caller's connection."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""What can be refused is refused before anything is written; what fails later is in the log."""
+"""Bad runs are refused before anything is written; runs that fail later are in the log."""
 
 import base64
 

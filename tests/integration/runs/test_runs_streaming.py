@@ -271,7 +271,7 @@ def test_a_caller_who_hangs_up_does_not_stop_the_run(world, upstream):
 
 
 def tokens_of_newest(world):
-    """How many entries Redis has of the world's newest run."""
+    """Count the entries that Redis has of the world's newest run."""
     with world.container.database.read() as connection:
         newest = connection.scalar(select(func.max(runs.runs.c.id)).where(runs.runs.c.project_id == world.project_id))
     return newest and world.container.redis.commands.xlen(run_events(newest))

@@ -14,7 +14,7 @@ from tests.support.world import World
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    """What is asked of the database meanwhile; other tests share the container, but run at other times."""
+    """Collect the statements that are executed meanwhile; other tests share the container, but run at other times."""
     asked: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:

@@ -81,7 +81,7 @@ def flood(server: Server, upstream: Upstream) -> Iterator[Flood]:
 
 
 def runs_in_work(server: Server) -> int:
-    """How many of one organization's runs are in work while nobody else has any: two processes take runs."""
+    """Count the runs of one organization that are in work while nobody else has any: two processes take runs."""
     return PLACES if isinstance(server, EmbeddedServer) else 2 * PLACES
 
 

@@ -56,7 +56,7 @@ class Browser:
 
     @property
     def text(self) -> str:
-        """What a person reads."""
+        """The text that a person reads."""
         return html.unescape(re.sub(r"<[^>]*>", "", self.page))
 
     def sign_in(self, email: str, password: str = PASSWORD) -> Result:

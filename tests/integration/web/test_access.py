@@ -1,4 +1,4 @@
-"""Who may see and do what: roles, projects, forms from elsewhere."""
+"""Access to pages: roles, projects, forms from elsewhere."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ADMINS_SEND = {f"{PROJECT}/start"}
 
 
 def least(path: str, method: str) -> Role:
-    """Who may use a page: viewers read, members edit and run, admins see settings."""
+    """Each page by role: viewers read, members edit and run, admins see settings."""
     if path.startswith(SETTINGS) or (method == "POST" and path in ADMINS_SEND):
         return Role.ADMIN
     if path in MEMBERS_OPEN or (method == "POST" and path not in VIEWERS_SEND):

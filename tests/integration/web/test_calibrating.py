@@ -1,4 +1,4 @@
-"""What a person sees of a calibration, and what accepting its proposals changes."""
+"""The page of a calibration, and the changes that accepting its proposals makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages show, and how they answer when something is wrong."""
+"""The contents of pages, and their answers when something is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person reads on the page of a replay: violations, what decided each step, what answered each call."""
+"""The page of a replay: violations, the reason for each step's verdict, the source of each call's result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def called(*names: str) -> Reply:
 
 
 def shown(admin: Browser, replay: dict[str, Any]) -> str:
-    """What a person reads on the page of the replay, white space aside."""
+    """The text of the replay's page, white space aside."""
     assert admin.open(f"{admin.base}/replays/{replay['id']}").status_code == 200
     return " ".join(admin.text.split())
 

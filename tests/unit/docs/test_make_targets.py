@@ -1,4 +1,4 @@
-"""Whatever the documents tell to make can be made, and `make help` lists it."""
+"""Every make target that the documents name is there, and `make help` lists it."""
 
 import re
 import subprocess

@@ -22,7 +22,7 @@ WORKFLOWS = ("github-actions.yml", "gitlab-ci.yml")
 
 
 def commands(text: str) -> list[list[str]]:
-    """What follows `reprise` on lines that call it, without what the shell does with its output."""
+    """Return the arguments of `reprise` on lines that call it, without the shell's redirections."""
     lines = re.findall(r"^\s*(?:- |run: )*reprise (.*)$", text, re.M)
     return [shlex.split(re.split(r" >> | \|\| ", line)[0]) for line in lines]
 

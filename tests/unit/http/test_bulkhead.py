@@ -50,7 +50,7 @@ class Streaming:
 
 
 class Owned:
-    """Whose a request is, its header `Organization` says."""
+    """The header `Organization` names the organization of a request."""
 
     def process_resource(self, req, _resp, _resource, _params):
         req.context.key = SimpleNamespace(organization_id=int(req.get_header("Organization") or 1))

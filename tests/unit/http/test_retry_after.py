@@ -1,4 +1,4 @@
-"""Which errors ask the caller to come back, and when: those that passing time mends, and no others."""
+"""Errors that passing time mends ask the caller to come back, and say when; no others do."""
 
 import falcon
 import pytest

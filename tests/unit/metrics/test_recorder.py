@@ -1,4 +1,4 @@
-"""What is counted in any process is read as one, is bounded, and is never in the way."""
+"""The counts of all processes are read as one, are bounded, and are never in the way."""
 
 import threading
 

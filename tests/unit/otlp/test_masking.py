@@ -1,4 +1,4 @@
-"""What a rule names is in no byte of what is stored, and what it does not name stays byte for byte."""
+"""Text that a rule names is in no stored byte; all other text stays byte for byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an error of a vendor's SDK is told as; secrets and Retry-After."""
+"""Errors of a vendor's SDK in words; secrets and Retry-After."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime

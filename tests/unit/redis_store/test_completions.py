@@ -1,4 +1,4 @@
-"""Whoever waits for a run hears of its end, and never waits longer than asked."""
+"""A caller that waits for a run is told of its end, and never waits longer than it asked."""
 
 from concurrent.futures import ThreadPoolExecutor
 

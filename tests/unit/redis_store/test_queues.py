@@ -1,4 +1,4 @@
-"""What waits in a queue, and since when, as Dramatiq keeps it; and what a stopping worker leaves to others."""
+"""The messages in a queue with their age, as Dramatiq keeps them; and those that a stopping worker leaves."""
 
 import threading
 import time

@@ -171,7 +171,7 @@ def test_twice_the_text_takes_at_most_about_twice_the_steps(before, unit):
 
 
 def _steps(text: str) -> int:
-    """How many lines of Python a scan executes."""
+    """Count the lines of Python that a scan executes."""
     count = 0
 
     def trace(_frame, event, _argument):

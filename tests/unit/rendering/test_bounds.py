@@ -16,7 +16,7 @@ def work(text: str, *, at_most: int = 0) -> int:
 
 
 def times(name: str) -> int:
-    """How often the part is there in some thousand characters."""
+    """Return how often the part occurs in some thousand characters."""
     return 4_000 // len(HOSTILE[name](1)) + 1
 
 

@@ -1,4 +1,4 @@
-"""What a replay produced becomes what is expected."""
+"""A replay's steps are accepted as expected steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tools act on the world, and the rules that follow from that."""
+"""Tools that act on the world are found, and the rules for them follow."""
 
 from typing import Any
 

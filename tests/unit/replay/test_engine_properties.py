@@ -1,4 +1,4 @@
-"""What holds for every recording and every model."""
+"""Properties of every recording and every model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values a new text keeps, loses and invents."""
+"""Values that a new text keeps, loses and invents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How matchers compare the arguments of two calls."""
+"""Matchers compare the arguments of two calls."""
 
 from __future__ import annotations
 

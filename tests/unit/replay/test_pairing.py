@@ -32,7 +32,7 @@ def made(name: str, given_arguments: Any = None) -> ProducedStep:
 
 
 def score(steps: list[CaseStep], made_steps: list[ProducedStep], pairs: dict[int, int]) -> tuple[int, int]:
-    """How many pairs of checked steps there are and how many of them pass."""
+    """Count the pairs of checked steps, and those of them that pass."""
     checked = [(steps[left], made_steps[right]) for left, right in pairs.items() if steps[left].checked]
     return len(checked), sum(compare(*each).result == "passed" for each in checked)
 

@@ -1,4 +1,4 @@
-"""Whether two texts say the same of success: as the guard of `meaning` sees it."""
+"""Two texts say the same of success, or not, as the guard of `meaning` sees it."""
 
 from __future__ import annotations
 

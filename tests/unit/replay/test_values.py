@@ -1,4 +1,4 @@
-"""What a text's values are, and which of them mean the same."""
+"""A text's values, and those of them that mean the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a draft must not do, told apart from what it may."""
+"""A draft's violations are told apart from what it may do."""
 
 from typing import Any
 

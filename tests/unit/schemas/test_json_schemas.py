@@ -1,4 +1,4 @@
-"""Which JSON Schemas are taken for a tool's parameters."""
+"""JSON Schemas that are accepted for a tool's parameters."""
 
 from typing import Any
 

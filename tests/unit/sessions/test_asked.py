@@ -317,7 +317,7 @@ def test_whatever_stands_in_messages_a_turn_is_read(inputs: list[Any], outputs: 
 
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[list[list[str]], bool]:
-    """How many calls each model call asks for, by the letters of their arguments; and whether calls have ids."""
+    """Count the calls that each model call asks for, by the letters of their arguments; and say if calls have ids."""
     return draw(st.lists(st.lists(st.sampled_from("xyz"), min_size=1, max_size=3), max_size=4)), draw(st.booleans())
 
 

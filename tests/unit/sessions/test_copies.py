@@ -27,7 +27,7 @@ def call(number: int, scope: str, parent: int | None = None, **attributes: Any) 
 
 
 class Counted:
-    """What a span says, counting how often it is asked whether it is a model call."""
+    """A span that counts how often it is asked whether it is a model call."""
 
     asked = 0
 

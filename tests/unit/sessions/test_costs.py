@@ -1,4 +1,4 @@
-"""What spans say of each other costs no more than the spans measure: twice of them take at most twice the work."""
+"""Joining spans costs no more than their size: twice the spans take at most twice the work."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def python(source: str, tmp_path: Path) -> ChildProcess:
 
 
 def running(pid: int) -> bool:
-    """Whether the process is there and no zombie."""
+    """Return whether the process is there and no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

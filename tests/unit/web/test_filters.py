@@ -1,4 +1,4 @@
-"""How numbers, times and lengths are written."""
+"""The spelling of numbers, times and lengths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands still while it is watched was left behind; a pause of the watcher proves nothing."""
+"""Work that stands still while it is watched was left behind; a pause of the watcher proves nothing."""
 
 from app.work.sweeper import STEP_S, UNSENT_S, Resending, Watch
 from tests.support.sweeping import Clock

@@ -1,4 +1,4 @@
-"""What is at stake waits for a database that is away, but not for ever, and not for a bug."""
+"""Work at stake waits for a database that is away, but not for ever, and not for a bug."""
 
 import pytest
 

@@ -17,7 +17,7 @@ TALLIES = st.lists(st.builds(Tally, st.integers(0, 30), st.integers(0, 30)), min
 
 
 def search(versions: int, fails: Callable[[int], bool], most: int = 150) -> tuple[Found | NoChange | None, int]:
-    """What is found, None when so many replays did not do, and the number of replays."""
+    """Return the version that was found, None if so many replays were too few, and the number of replays."""
     tallies, played = [Tally()] * versions, 0
     while played < most:
         step = next_step(tallies, REPEATS)

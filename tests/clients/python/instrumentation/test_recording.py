@@ -25,7 +25,7 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Sent:
-    """What was sent, once it is asked for."""
+    """Return the spans that were sent, after a flush."""
 
     start: Instrument
     collector: Collector

@@ -1,4 +1,4 @@
-"""Whatever a vendor answers, a run or a replay ends by itself, as an answer or as a failure that anybody can read."""
+"""A run or a replay ends by itself on any answer of a vendor, as an answer or as a failure that anybody can read."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Whatever a span holds, it can be read: no convention breaks on it, and if one did, the others would be asked."""
+"""Every span can be read: no convention breaks on it, and if one did, the others would be asked."""
 
 from __future__ import annotations
 

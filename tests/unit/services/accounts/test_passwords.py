@@ -1,4 +1,4 @@
-"""How many passwords are hashed and compared at once, and how many wait for it."""
+"""Limits of the passwords that are hashed at once, and of those that wait for it."""
 
 from __future__ import annotations
 

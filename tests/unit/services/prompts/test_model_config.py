@@ -1,4 +1,4 @@
-"""What a stored config means for the API and for a call."""
+"""A stored config is read for the API and for a call."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which of two models answers, how much time each gets, and whose words a failure has."""
+"""The choice between two models, the time that each gets, and the message of a failure."""
 
 from dataclasses import replace
 

@@ -42,7 +42,7 @@ def view(config: dict[str, Any], placeholders: tuple[Placeholder, ...]) -> Promp
 
 
 def form_of(fields: PromptFields) -> Form:
-    """What a browser sends for the fields, with the empty rows that the page adds."""
+    """Return the form that a browser sends for the fields, with the empty rows that the page adds."""
     sent = {
         "name": [fields.name],
         "value": [fields.value],

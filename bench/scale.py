@@ -66,6 +66,8 @@ class Bench:
             "log, runs alone": lambda: self.get(f"{log}?type=run&limit=50"),
             "log, a search that finds": lambda: self.get(f"{log}?search=weather&limit=50"),
             "log, a search that finds nothing": lambda: self.get(f"{log}?search=nowhere&limit=50"),
+            "log, what went wrong": lambda: self.get(f"{log}?errors=true&limit=50"),
+            "log, one model's sessions and runs": lambda: self.get(f"{log}?model=gpt-4o&limit=50"),
             "session of 100 turns": lambda: self.get(f"/api/v1/sessions/{self.long_session}"),
             "log, runs of a prompt with few": lambda: self.get(few),
             "usage of 90 days by model": lambda: self.get(f"/api/v1/usage?from={since:%F}&groupBy=model"),

@@ -16,7 +16,8 @@ from app.otlp.answers import JSON, PROTOBUF, logs_stored, traces_stored
 from app.otlp.inflate import ENCODINGS
 from app.schemas import traces as schemas
 from app.services.traces.form import BatchForm, Receipt, Signal
-from app.services.traces.logs import Entry, Session
+from app.services.traces.logs import Session
+from app.services.traces.prompt_log import Entry
 
 ERRORS: dict[str, type[RepriseError]] = {
     "invalid": Invalid,

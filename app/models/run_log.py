@@ -34,13 +34,20 @@ class RunEntry(RunSummary):
 class RunFilter:
     """`since` is included, `until` is not; `search` is a part of the question or the answer, any case.
 
-    `status` is `running` (accepted, not finished), `ok`, `nok` (answered, but not as requested) or `failed`.
+    `status` is `running` (accepted, not finished), `ok`, `nok` (answered, but not as requested) or `failed`. `errors`
+    is true for `nok` and `failed` together, false for `ok`. `version` is a commit hash, or `DRAFT`; `model` is a name.
     """
 
     since: datetime | None = None
     until: datetime | None = None
     search: str | None = None
     status: str | None = None
+    errors: bool | None = None
+    version: str | None = None
+    model: str | None = None
+
+
+DRAFT = "draft"
 
 
 def _of_model(column: ColumnElement[str]) -> ScalarSelect[str]:
@@ -87,6 +94,15 @@ def nth_created_at(
     return connection.scalar(statement.order_by(c.created_at.desc(), c.id.desc()).offset(nth - 1).limit(1))
 
 
+def count_runs(connection: Connection, *, prompt_id: int, filters: RunFilter, most: int) -> int:
+    """Count the prompt's runs between the times of `filters`, whose other conditions are not looked at.
+
+    Counts `most` runs at most.
+    """
+    found = select(runs.c.id).where(runs.c.prompt_id == prompt_id, *_within(filters, None)).limit(most)
+    return int(connection.scalar(select(func.count()).select_from(found.subquery())) or 0)
+
+
 _STATUS: dict[str, ColumnElement[bool]] = {
     "running": runs.c.status.in_(("queued", "running")),
     "ok": and_(runs.c.status == "done", runs.c.nok.is_(None)),
@@ -117,4 +133,11 @@ def _like(filters: RunFilter) -> list[ColumnElement[bool]]:
         conditions.append(or_(*found))
     if filters.status:
         conditions.append(_STATUS[filters.status])
+    if filters.errors is not None:
+        conditions.append(or_(_STATUS["nok"], _STATUS["failed"]) if filters.errors else _STATUS["ok"])
+    if filters.version:
+        conditions.append(c.commit_hash == (None if filters.version == DRAFT else filters.version))
+    if filters.model:
+        named = select(language_models.c.id).where(language_models.c.name == filters.model)
+        conditions.append(c.language_model_id.in_(named))
     return conditions

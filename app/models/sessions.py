@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from sqlalchemy import Connection, Index, Select, UniqueConstraint, and_, delete, literal, or_, select
+from sqlalchemy import Connection, Index, Select, UniqueConstraint, and_, delete, func, literal, or_, select
 
 from app.models import queries
 from app.models.base import BigInt, binary, exact, new_table
@@ -102,6 +102,12 @@ def list_sessions(
         found = select(literal(1)).where(turns.c.session_key == _C.session_key, opened).limit(1).scalar_subquery()
         statement = statement.where(or_(_C.conversation_id.icontains(search, autoescape=True), found == 1))
     return queries.list_rows(connection, SessionRow, statement.limit(limit))
+
+
+def count_sessions(connection: Connection, within: SessionRange, *, most: int) -> int:
+    """Count the sessions of the range, `most` of them at most."""
+    found = within.newest_first(select(_C.id)).limit(most)
+    return int(connection.scalar(select(func.count()).select_from(found.subquery())) or 0)
 
 
 def nth_start_ns(connection: Connection, within: SessionRange, *, nth: int) -> int | None:

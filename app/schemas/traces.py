@@ -24,9 +24,10 @@ from app.schemas.answer import (
     text,
     time,
 )
-from app.schemas.base import Identifier, Moment, PageQuerySchema, Text
+from app.schemas.base import Identifier, Moment, PageQuerySchema, QueryBoolean, Text
 from app.schemas.runs import Tokens
 from app.services.traces import logs
+from app.services.traces.prompt_log import LogFilter
 from app.sessions import types
 from app.timestamps import of_unix_ns
 
@@ -154,22 +155,31 @@ class Session(Answer):
 # Characters shown of a text.
 EXCERPT = 300
 STATUSES = ("running", "ok", "nok", "failed")
+# The longest names that are stored.
+VERSION_LENGTH, MODEL_LENGTH = 255, 255
 
 
 class LogQuerySchema(PageQuerySchema):
-    """A page of the entries of a prompt's log; `status` is a run's, so it leaves out sessions."""
+    """A page of the entries of a prompt's log; `status` is a run's, so it leaves out sessions.
+
+    `errors` is true for what went wrong: sessions with errors, runs that failed or were not OK. `version` is a commit
+    hash, or "draft"; `model` is the name of a model.
+    """
 
     type = fields.String(validate=validate.OneOf(["run", "otel"]))
     from_ = Moment(attribute="from_at")
     to = Moment(attribute="to_at")
     search = Text(maximum=200)
     status = fields.String(validate=validate.OneOf(STATUSES))
+    errors = QueryBoolean()
+    version = Text(maximum=VERSION_LENGTH)
+    model = Text(maximum=MODEL_LENGTH)
 
     @post_load
     def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
         """Return the keywords of `LogService.page`."""
         page = {name: data.pop(name) for name in ("limit", "cursor") if name in data}
-        return page | {"filters": logs.LogFilter(**data)}
+        return page | {"filters": LogFilter(**data)}
 
 
 class RejectedQuerySchema(PageQuerySchema):

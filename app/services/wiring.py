@@ -56,7 +56,8 @@ from app.services.runs.service import ACCEPTED_AT_ONCE, TURN_S, RunService
 from app.services.runs.usage import UsageService
 from app.services.traces.ingest import IngestService
 from app.services.traces.log_records import LogRecordService
-from app.services.traces.logs import LogService, SessionService
+from app.services.traces.logs import SessionService
+from app.services.traces.prompt_log import LogService
 from app.services.traces.versions import SessionComparison
 from app.shares import Quota, Turns
 from app.timestamps import Now

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import update
 
 from app.models.runs import runs
-from app.services.traces.logs import EPOCH, SEARCH_S, LogFilter, LogService
+from app.services.traces.prompt_log import EPOCH, SEARCH_S, LogFilter, LogService
 from tests.support.exports import export, span
 from tests.support.world import World
 
@@ -20,6 +20,16 @@ NS_PER_MS = 1_000_000
 # Milliseconds: runs and sessions that start at once among them.
 RUNS = [10, 20, 20, 30]
 SESSIONS = [5, 20, 20, 25]
+VERSION = "1" * 64
+# What some of them have, by their place.
+OF_RUNS: dict[int, dict[str, Any]] = {0: {"nok": "NOK: no"}, 1: {"commit_hash": VERSION}, 2: {"commit_hash": None}}
+FAILED = {"code": 2, "message": "429 Too many requests"}
+OF_SESSIONS: list[tuple[dict[str, str], dict[str, Any]]] = [
+    ({"service.prompt.version": VERSION}, {}),
+    ({}, FAILED),
+    ({"gen_ai.request.model": "gpt-x"}, FAILED),
+    ({"gen_ai.request.model": "gpt-x"}, {}),
+]
 
 
 def new_prompt(world: World) -> int:
@@ -34,17 +44,19 @@ def filled(world: World) -> int:
         question = {"id": prompt_id, "question": f"Question {number}"}
         answer = world.post("/api/v1/prompts/run", json=question)
         changed = update(runs).where(runs.c.id == int(answer.headers["X-Run-Id"]))
+        when = EPOCH + timedelta(milliseconds=start_ms)
         with world.container.database.write() as connection:
-            connection.execute(changed.values(created_at=EPOCH + timedelta(milliseconds=start_ms)))
+            connection.execute(changed.values(created_at=when, **OF_RUNS.get(number, {})))
     for number, start_ms in enumerate(SESSIONS):
         said = json.dumps([{"role": "user", "parts": [{"type": "text", "content": f"Opening {number}"}]}])
         attributes = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat", "gen_ai.input.messages": said}
+        of_session, status = OF_SESSIONS[number]
         # Half a millisecond into it: a session's start is finer than a run's.
         times = {
             "startTimeUnixNano": str(start_ms * NS_PER_MS + number % 2),
             "endTimeUnixNano": str(start_ms * NS_PER_MS + 9),
         }
-        world.send(export(span(attributes, traceId=secrets.token_hex(16), **times)))
+        world.send(export(span(attributes | of_session, traceId=secrets.token_hex(16), status=status, **times)))
     return prompt_id
 
 
@@ -114,8 +126,19 @@ def test_a_run_and_a_session_say_what_they_were(world: World) -> None:
     [
         ({"type": "run"}, 4),
         ({"type": "otel"}, 4),
-        ({"status": "ok"}, 4),
+        ({"status": "ok"}, 3),
         ({"status": "failed"}, 0),
+        ({"errors": "true"}, 3),
+        ({"errors": "false"}, 5),
+        ({"errors": "true", "type": "run"}, 1),
+        ({"errors": "true", "status": "ok"}, 0),
+        ({"version": VERSION}, 2),
+        ({"version": "draft"}, 1),
+        ({"version": "0" * 64}, 0),
+        ({"model": "echo"}, 4),
+        ({"model": "gpt-x"}, 2),
+        ({"model": "gpt-x", "errors": "true"}, 1),
+        ({"model": "gpt"}, 0),
         ({"search": "OPENING 2"}, 1),
         ({"search": "question 1"}, 1),
         ({"search": "%"}, 0),
@@ -135,6 +158,10 @@ def test_filters_pick_entries(world: World, query: dict[str, str], found: int) -
         LogFilter(search="n", type="run"),
         LogFilter(search="n", from_at=EPOCH + timedelta(milliseconds=20), to_at=EPOCH + timedelta(milliseconds=30)),
         LogFilter(status="ok"),
+        LogFilter(errors=True),
+        LogFilter(errors=False),
+        LogFilter(search="n", version=VERSION),
+        LogFilter(model="gpt-x"),
         LogFilter(search="nowhere"),
     ],
     ids=str,

@@ -19,7 +19,8 @@ from app.models.run_log import RunEntry, RunFilter, page_of_runs
 from app.models.runs import RunRow
 from app.models.sessions import SessionRange, SessionRow
 from app.services.replays.cases import CaseView, TestCaseService
-from app.services.traces.logs import Session, SessionService, ns_of
+from app.services.traces.logs import Session, SessionService
+from app.services.traces.prompt_log import ns_of
 
 Row = TypeVar("Row")
 PAGE = 100

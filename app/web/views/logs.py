@@ -11,7 +11,7 @@ import falcon
 from app.errors import NotFound
 from app.http.exports import ExportQuerySchema, records, send_lines
 from app.schemas.base import load
-from app.services.traces.logs import LogFilter
+from app.services.traces.prompt_log import LogFilter
 from app.sessions.types import Usage
 from app.timestamps import iso
 from app.web.forms import checked_choice

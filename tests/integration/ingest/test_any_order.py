@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.models import sessions, turns
 from app.otlp.names import CONVERSATION_KEYS
-from app.services.traces.logs import LogFilter
+from app.services.traces.prompt_log import LogFilter
 from tests.support.exports import export, span
 from tests.support.world import World
 

@@ -12,7 +12,11 @@ from app.services.prompts.service import RenderedPrompt
 
 
 class Prompts(Resource, GET="read", POST="write"):
-    @operation("All prompts of the project, newest first", query=schemas.PageQuery, answers={200: schemas.PromptList})
+    @operation(
+        "All prompts of the project, or the archived ones, newest first",
+        query=schemas.PageQuery,
+        answers={200: schemas.PromptList},
+    )
     def on_get(self, key: ApiKey, command: Command) -> schemas.ListedPrompts:
         page = self.services.prompts.list(project_id=key.project_id, **command)
         return schemas.ListedPrompts(
@@ -60,6 +64,13 @@ class Prompt(Resource, GET="read", PATCH="write", DELETE="write"):
     @operation("Archive the prompt", answers={204: None})
     def on_delete(self, key: ApiKey, prompt_id: int) -> None:
         self.services.prompt_editor.archive(project_id=key.project_id, prompt_id=prompt_id, actor=key.actor)
+
+
+class Unarchive(Resource, POST="write"):
+    @operation("Make an archived prompt usable again", answers={200: schemas.Prompt}, answer_headers=("ETag",))
+    def on_post(self, key: ApiKey, prompt_id: int) -> schemas.Published:
+        view = self.services.prompt_editor.unarchive(project_id=key.project_id, prompt_id=prompt_id, actor=key.actor)
+        return schemas.Published.at(self.container.settings.public_url, view)
 
 
 class Render(Resource, POST="read"):

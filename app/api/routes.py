@@ -43,6 +43,7 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     ("/metrics", health.MetricsResource),
     ("/api/v1/prompts", prompts.Prompts),
     (PROMPT, prompts.Prompt),
+    (f"{PROMPT}/unarchive", prompts.Unarchive),
     (f"{PROMPT}/render", prompts.Render),
     (f"{PROMPT}/preview", prompts.Preview),
     (f"{PROMPT}/commit", prompts.Commit),

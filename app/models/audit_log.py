@@ -61,6 +61,7 @@ class Action(StrEnum):
     PROMPT_CREATED = "prompt.created", "Created the prompt"
     PROMPT_ERASED = "prompt.erased", "Erased the prompt"
     PROMPT_RESTORED = "prompt.restored", "Restored into the draft of"
+    PROMPT_UNARCHIVED = "prompt.unarchived", "Took out of the archive"
     REPLAY_JUDGED = "replay.judged", "Judged a step of the replay"
     SESSION_DELETED = "session.deleted", "Deleted the session"
     SIGN_IN_FAILED = "sign_in.failed", "Failed to sign in as"

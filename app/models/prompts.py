@@ -79,6 +79,7 @@ _C = prompts.c
 # A subquery, not a join: FOR UPDATE locks joined rows too, and all prompts of a project share its row.
 _ORGANIZATION = select(projects.c.organization_id).where(projects.c.id == _C.project_id).scalar_subquery()
 _LIVE = _C.archived_at.is_(None)
+_ARCHIVED = (_C.archived_at.is_not(None), _C.erased_at.is_(None))
 # Built once, since every request that reads a prompt executes one of them.
 _OWN = (_C.id == bindparam("prompt_id"), _C.project_id == bindparam("project_id"), _LIVE)
 _FIND_HEAD = select(*queries.columns_of(PromptHead, prompts, organization_id=_ORGANIZATION)).where(*_OWN)
@@ -136,10 +137,16 @@ def _listing(*row: Any) -> PromptListing:
 
 
 def list_prompts(
-    connection: Connection, *, project_id: int, search: str | None, before_id: int | None, limit: int | None
+    connection: Connection,
+    *,
+    project_id: int,
+    search: str | None,
+    before_id: int | None,
+    limit: int | None,
+    archived: bool = False,
 ) -> list[PromptListing]:
-    """List prompts, newest first; `search` is a part of the name, in any case."""
-    statement = _LISTING.where(_C.project_id == project_id, _LIVE)
+    """List prompts, or the archived ones, newest first; `search` is a part of the name, in any case."""
+    statement = _LISTING.where(_C.project_id == project_id, *(_ARCHIVED if archived else (_LIVE,)))
     if search:
         statement = statement.where(_C.name.icontains(search, autoescape=True))
     newest_first = queries.newest_first(statement, _C.id, before_id=before_id, limit=limit)
@@ -160,3 +167,9 @@ def put_labels(connection: Connection, *, prompt_id: int, labels: Labels) -> Non
 def archive_prompt(connection: Connection, *, project_id: int, prompt_id: int, now: datetime) -> bool:
     statement = update(prompts).where(_C.id == prompt_id, _C.project_id == project_id, _LIVE)
     return queries.changes_row(connection, statement.values(archived_at=now))
+
+
+def unarchive_prompt(connection: Connection, *, project_id: int, prompt_id: int) -> bool:
+    """Make an archived prompt usable again; False for a prompt that is not archived, and for an erased one."""
+    statement = update(prompts).where(_C.id == prompt_id, _C.project_id == project_id, *_ARCHIVED)
+    return queries.changes_row(connection, statement.values(archived_at=None))

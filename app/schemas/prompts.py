@@ -85,6 +85,7 @@ class PageQuery(StrictSchema):
     search = Text(load_default=None)
     limit = Identifier(load_default=None, validate=validate.Range(max=PAGE))
     before_id = Identifier(data_key="cursor", load_default=None)
+    archived = QueryBoolean(load_default=False)
 
 
 class PreviewSchema(StrictSchema):

@@ -29,10 +29,11 @@ LIFETIMES = {
 
 @dataclass(frozen=True, slots=True)
 class Flash:
-    """A message that the next page shows once."""
+    """A message that the next page shows once; `undo` is the address whose form takes the change back, or ""."""
 
     text: str
     kind: Literal["done", "problem"] = "done"
+    undo: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Cookies:
         resp.set_cookie(name, value, max_age=age, path="/", secure=secure, http_only=True, same_site="Lax")
 
     def put_flash(self, req: falcon.Request, resp: falcon.Response, flash: Flash) -> None:
-        packed = base64.urlsafe_b64encode(orjson.dumps([flash.text[:FLASH_LENGTH], flash.kind])).decode().rstrip("=")
+        fields = [flash.text[:FLASH_LENGTH], flash.kind, flash.undo]
+        packed = base64.urlsafe_b64encode(orjson.dumps(fields)).decode().rstrip("=")
         self.put(req, resp, FLASH_COOKIE, packed)
 
     def remove(self, resp: falcon.Response, name: str) -> None:
@@ -63,7 +65,8 @@ def read_flash(req: falcon.Request) -> Flash | None:
     if not packed:
         return None
     try:
-        text, kind = orjson.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
+        text, kind, undo = orjson.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
     except (ValueError, TypeError, binascii.Error):
         return None
-    return Flash(str(text), "problem" if kind == "problem" else "done")
+    own = str(undo) if str(undo).startswith("/projects/") else ""
+    return Flash(str(text), "problem" if kind == "problem" else "done", own)

@@ -26,6 +26,7 @@ plain(f"GET {PROMPT}", f"GET {PROMPT}/versions", name="a big one", ids=BIG)
 plain(f"GET {PROMPT}", name="the draft of a big one", query="productive=false", ids=BIG)
 plain(f"GET {PROMPT}/versions/{{commit_hash}}", name="a big one", ids=BIG | {"commit_hash": "{big_first}"})
 plain(f"POST {PROMPT}/versions/{{commit_hash}}/restore", name="a big one", ids=BIG | {"commit_hash": "{big_first}"})
+plain(f"POST {PROMPT}/unarchive", name="a big one", ids=BIG)
 LABEL = f"{PROMPT}/labels/{{label}}"
 FIRST_LABEL = BIG | {"label": f"{0:064}"}
 plain(f"GET {PROMPT}/labels", name="as many as a prompt may have", ids=BIG)

@@ -26,6 +26,7 @@ FIELDS = 900
 
 plain("GET /", "GET /sign-in", "GET /sign-in/link", "GET /join/{token}", "GET /account", "GET /prompts/{prompt_id}")
 plain(f"GET {PROJECT}", f"GET {PROJECT}/start", f"GET {PROJECT}/prompts", f"GET {PROJECT}/prompts/new")
+plain(f"GET {PROJECT}/prompts/archived")
 plain(
     f"GET {PROMPT}", f"GET {PROMPT}/edit", f"GET {PROMPT}/archive", f"GET {PROMPT}/versions", name="a big one", ids=BIG
 )

@@ -41,6 +41,8 @@ def test_a_prompts_life_is_in_the_log(world: World, prompt_id: int) -> None:
     world.post(f"{path}/versions/{first}/restore")
     world.patch(path, json={"name": "Porter", "assertionType": "MANUAL"})
     world.delete(path)
+    world.post(f"{path}/unarchive")
+    world.post(f"{path}/unarchive")
 
     assert entries(world, "prompt.") == [
         ("prompt.created", "Concierge", {}),
@@ -49,6 +51,7 @@ def test_a_prompts_life_is_in_the_log(world: World, prompt_id: int) -> None:
         ("prompt.restored", "Concierge", {"version": first[:8]}),
         ("prompt.changed", "Porter", {"changed": "name, checks"}),
         ("prompt.archived", "Porter", {}),
+        ("prompt.unarchived", "Porter", {}),
     ]
 
 

@@ -14,6 +14,7 @@ SAME: dict[str, set[str]] = {
     "PromptEditorView": {f"PATCH {PROMPT}", f"POST {PROMPT}/commit", "POST /api/v1/prompts/run"},
     "PromptPreview": {f"POST {PROMPT}/preview"},
     "Archive": {f"DELETE {PROMPT}"},
+    "Unarchive": {f"POST {PROMPT}/unarchive"},
     "Restore": {f"POST {PROMPT}/versions/{{commit_hash}}/restore"},
     "MoveLabel": {f"PUT {PROMPT}/labels/{{label}}"},
     "DeleteLabel": {f"DELETE {PROMPT}/labels/{{label}}"},

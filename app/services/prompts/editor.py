@@ -119,6 +119,17 @@ class PromptEditor:
             audit_log.note(connection, self.now(), actor, Action.PROMPT_ARCHIVED, head.name, project_id=project_id)
         self.epochs.end(project_id)
 
+    def unarchive(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> PromptView:
+        """Make an archived prompt usable again, as it was; one that is not archived stays as it is."""
+        with self.database.write() as connection:
+            changed = prompts.unarchive_prompt(connection, project_id=project_id, prompt_id=prompt_id)
+            prompt, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
+            if changed:
+                action = Action.PROMPT_UNARCHIVED
+                audit_log.note(connection, self.now(), actor, action, prompt.name, project_id=project_id)
+        self.epochs.end(project_id)
+        return PromptView(prompt, draft)
+
 
 def _differences(head: PromptHead, old: PromptContent, new: PromptContent, change: DraftChange) -> list[str]:
     """Return the names, as the editor shows them, of what the change makes different."""

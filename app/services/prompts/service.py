@@ -263,9 +263,15 @@ class PromptService:
         return PromptView(known.head, content) if content else None
 
     def list(
-        self, *, project_id: int, search: str | None = None, before_id: int | None = None, limit: int | None = None
+        self,
+        *,
+        project_id: int,
+        search: str | None = None,
+        before_id: int | None = None,
+        limit: int | None = None,
+        archived: bool = False,
     ) -> PromptPage:
-        """List prompts, newest first: at most `limit` of those created before the prompt `before_id`."""
+        """List prompts, or the archived ones, newest first: at most `limit` created before the prompt `before_id`."""
         with self._database.read() as connection:
             found = prompts.list_prompts(
                 connection,
@@ -273,6 +279,7 @@ class PromptService:
                 search=search,
                 before_id=before_id,
                 limit=None if limit is None else limit + 1,
+                archived=archived,
             )
         shown = found[:limit]
         return PromptPage(shown, limit=limit, next_before_id=shown[-1].id if len(shown) < len(found) else None)

@@ -10,6 +10,7 @@ from app.schemas.base import load
 from app.schemas.prompts import NewPromptSchema
 from app.services.prompts.content import PromptContent, placeholders_json
 from app.web import labels
+from app.web.cookies import Flash
 from app.web.forms import Form
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.diffs import diff_json, diff_rows
@@ -70,15 +71,33 @@ class Archive(PromptPage):
         return confirm(
             visit,
             title=f"Archive {head.name}?",
-            text="Callers that run it get 404 from then on, and it leaves this site with its versions, test cases and "
-            "logs. There is no way back here.",
+            text="Callers that run it get 404 until it is taken out of the archive. Nothing is deleted: its versions, "
+            "test cases and logs come back with it.",
             button="Archive the prompt",
             back=f"{visit.base}/prompts/{prompt_id}/edit",
         )
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
+        name = self.head(visit, prompt_id).name
         self.services.prompt_editor.archive(project_id=visit.project_id, prompt_id=prompt_id, actor=visit.actor)
-        return Redirect(f"{visit.base}/prompts", "The prompt is archived.")
+        undo = f"{visit.base}/prompts/{prompt_id}/unarchive"
+        return Redirect(f"{visit.base}/prompts", Flash(f"{name} is archived.", undo=undo))
+
+
+class ArchivedPrompts(PromptPage):
+    def get(self, visit: Visit) -> Reply:
+        found = self.services.prompts.list(
+            project_id=visit.project_id, before_id=visit.identifier("cursor"), limit=PAGE_SIZE, archived=True
+        )
+        return show("prompts_archived.html", prompts=found.prompts, pages=visit.pages(found.next_before_id))
+
+
+class Unarchive(PromptPage):
+    def post(self, visit: Visit, prompt_id: int) -> Reply:
+        view = self.services.prompt_editor.unarchive(
+            project_id=visit.project_id, prompt_id=prompt_id, actor=visit.actor
+        )
+        return Redirect(f"{visit.base}/prompts/{prompt_id}", f"{view.head.name} is out of the archive.")
 
 
 DRAFT = "draft"

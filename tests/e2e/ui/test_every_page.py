@@ -13,6 +13,7 @@ PAGES = {
     "getting started": "{base}/start",
     "prompts": "{base}/prompts",
     "prompts, nothing found": "{base}/prompts?search=nothing+like+it",
+    "archived prompts": "{base}/prompts/archived",
     "new prompt": "{base}/prompts/new",
     "editor": "{base}/prompts/{prompt}/edit",
     "archiving a prompt": "{base}/prompts/{prompt}/archive",

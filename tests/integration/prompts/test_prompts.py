@@ -160,6 +160,32 @@ def test_an_archived_prompt_is_gone(world: World) -> None:
         assert answer.status_code == 404
 
 
+def test_an_archived_prompt_is_listed_apart_and_comes_back_as_it_was(world: World) -> None:
+    prompt_id = create(world, name="Porter")["prompt"]["id"]
+    stays = create(world, name="Concierge")["prompt"]["id"]
+    path = f"{PROMPTS}/{prompt_id}"
+    before = world.get(path).json
+    world.delete(path)
+
+    def listed(**query: str) -> list[int]:
+        return [item["id"] for item in world.get(PROMPTS, params=query).json["prompts"]]
+
+    assert (listed(), listed(archived="true")) == ([stays], [prompt_id])
+    draft = world.post(f"{path}/unarchive")
+    assert (draft.status_code, draft.json["id"]) == (200, prompt_id)
+    assert (listed(), listed(archived="true")) == ([stays, prompt_id], [])
+    assert world.get(path).json == before
+    assert world.post(f"{path}/unarchive").status_code == 200
+
+
+def test_an_erased_prompt_stays_out_of_the_archive(world: World) -> None:
+    prompt_id = create(world)["prompt"]["id"]
+    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
+
+    assert world.get(PROMPTS, params={"archived": "true"}).json["prompts"] == []
+    assert world.post(f"{PROMPTS}/{prompt_id}/unarchive").status_code == 404
+
+
 def test_a_foreign_prompt_and_none_are_told_apart_by_nothing(world: World) -> None:
     prompt_id = create(world)["prompt"]["id"]
     commit_hash = world.get(f"{PROMPTS}/{prompt_id}").json["commitHash"]

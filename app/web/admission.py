@@ -16,7 +16,7 @@ from app.redis_store.rate import RateLimiter
 from app.services.accounts.projects import ProjectService
 from app.services.accounts.sign_in_attempts import Origin
 from app.services.accounts.sign_ins import SignInService, Viewer
-from app.web.cookies import DEVICE_COOKIE, FORM_COOKIE, SESSION_COOKIE, Cookies, read_flash
+from app.web.cookies import DEVICE_COOKIE, FORM_COOKIE, ONCE_COOKIE, SESSION_COOKIE, Cookies, read_flash
 from app.web.forms import Form, check_csrf, csrf_token, read_form
 from app.web.page import Page
 from app.web.visit import Visit
@@ -65,6 +65,7 @@ class Admission:
             project=_chosen(projects, params.get("project_id")),
             operators=self.projects.operators() if viewer else None,
             flash=read_flash(req),
+            once=req.cookies.get(ONCE_COOKIE, ""),
         )
         req.context.visit = visit
         if isinstance(access, ByRole):

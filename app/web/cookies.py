@@ -1,4 +1,4 @@
-"""The cookies of the pages: the session, the device, the secret of forms, and the message for the next page."""
+"""The cookies of the pages: the session, the device, the secret of forms, and what the next page shows once."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ SESSION_COOKIE = "reprise_session"
 DEVICE_COOKIE = "reprise_device"
 FORM_COOKIE = "reprise_form"
 FLASH_COOKIE = "reprise_flash"
+# A secret that was just made, such as an API key: only the page that shows it gets the cookie.
+ONCE_COOKIE = "reprise_once"
 FLASH_LENGTH = 1000
 # Seconds; None until the browser is closed. Once the device has signed in, its failed tries are counted apart.
 LIFETIMES = {
@@ -24,6 +26,7 @@ LIFETIMES = {
     DEVICE_COOKIE: int(REMEMBERED.total_seconds()),
     FORM_COOKIE: None,
     FLASH_COOKIE: 60,
+    ONCE_COOKIE: 60,
 }
 
 
@@ -45,18 +48,18 @@ class Cookies:
 
     public_url: str
 
-    def put(self, req: falcon.Request, resp: falcon.Response, name: str, value: str) -> None:
+    def put(self, req: falcon.Request, resp: falcon.Response, name: str, value: str, *, path: str = "/") -> None:
         secure = self.public_url.startswith("https:") or req.scheme == "https"
         age = LIFETIMES[name]
-        resp.set_cookie(name, value, max_age=age, path="/", secure=secure, http_only=True, same_site="Lax")
+        resp.set_cookie(name, value, max_age=age, path=path, secure=secure, http_only=True, same_site="Lax")
 
     def put_flash(self, req: falcon.Request, resp: falcon.Response, flash: Flash) -> None:
         fields = [flash.text[:FLASH_LENGTH], flash.kind, flash.undo]
         packed = base64.urlsafe_b64encode(orjson.dumps(fields)).decode().rstrip("=")
         self.put(req, resp, FLASH_COOKIE, packed)
 
-    def remove(self, resp: falcon.Response, name: str) -> None:
-        resp.unset_cookie(name, path="/", same_site="Lax")
+    def remove(self, resp: falcon.Response, name: str, *, path: str = "/") -> None:
+        resp.unset_cookie(name, path=path, same_site="Lax")
 
 
 def read_flash(req: falcon.Request) -> Flash | None:

@@ -17,7 +17,7 @@ from app.http.errors import status_of
 from app.models.organizations import Role
 from app.models.prompts import PromptHead
 from app.services.accounts.sign_ins import Started
-from app.web.cookies import DEVICE_COOKIE, FLASH_COOKIE, SESSION_COOKIE, Cookies, Flash
+from app.web.cookies import DEVICE_COOKIE, FLASH_COOKIE, ONCE_COOKIE, SESSION_COOKIE, Cookies, Flash
 from app.web.visit import Visit
 
 # Where a template marks it with `data-base-url`, the browser's script puts its own address in its place.
@@ -48,6 +48,7 @@ class Shown:
 class Redirect:
     """An answer to a form: go on to `path`, and show `flash` there.
 
+    `once` is a secret that the page at `path`, which `shows_once`, shows this once; a reload does not make it again.
     `started` is a new session of this browser; `ended` ends the one it has.
     """
 
@@ -55,6 +56,7 @@ class Redirect:
     flash: str | Flash = ""
     started: Started | None = None
     ended: bool = False
+    once: str = ""
 
 
 Reply = Shown | Redirect
@@ -64,12 +66,17 @@ def show(template: str, **values: Any) -> Shown:
     return Shown(template, values)
 
 
-def confirm(visit: Visit, *, title: str, text: str, button: str, back: str, **fields: str) -> Shown:
+def confirm(
+    visit: Visit, *, title: str, text: str, button: str, back: str, danger: bool = True, **fields: str | list[str]
+) -> Shown:
     """A page that asks before something is lost: its form goes to the page's own address, with hidden `fields`.
 
-    `text` says what is lost; `back` is the address of the page that asked.
+    `text` says what is lost; `back` is the address of the page that asked. Without `danger` nothing is lost, and the
+    button is no red one.
     """
-    return show("confirm.html", title=title, text=text, button=button, action=visit.path, back=back, fields=fields)
+    hidden = [(name, one) for name, value in fields.items() for one in (value if isinstance(value, list) else [value])]
+    words = {"title": title, "text": text, "button": button, "kind": "danger" if danger else "primary"}
+    return show("confirm.html", **words, action=visit.path, back=back, fields=hidden)
 
 
 class Page:
@@ -77,13 +84,15 @@ class Page:
 
     `reads` and `changes` are the roles that its `get` and `post` take; a page outside projects declares its `access`.
     `section` is the entry of the navigation that is marked. With `multipart` its form may bring files, and thousands
-    of fields. After an error in `refusals` the form is shown again.
+    of fields. With `shows_once` it shows `visit.once`, which then is forgotten. After an error in `refusals` the form
+    is shown again.
     """
 
     access: ClassVar[Access]
     reads: ClassVar[Role] = Role.VIEWER
     changes: ClassVar[Role] = Role.MEMBER
     multipart: ClassVar[bool] = False
+    shows_once: ClassVar[bool] = False
     section: ClassVar[str] = ""
     refusals: ClassVar[tuple[type[RepriseError], ...]] = ()
     get: ClassVar[Callable[..., Reply]]
@@ -127,6 +136,8 @@ class Page:
         visit: Visit = replace(req.context.visit, problem=reply.problem)
         if visit.flash:
             self.site.cookies.remove(resp, FLASH_COOKIE)
+        if visit.once and self.shows_once:
+            self.site.cookies.remove(resp, ONCE_COOKIE, path=visit.path)
         if isinstance(reply.problem, RateLimited):
             resp.set_header("Retry-After", str(reply.problem.retry_after_s))
         resp.status = status_of(reply.problem) if reply.problem else falcon.HTTP_200
@@ -142,6 +153,8 @@ class Page:
             cookies.put(req, resp, DEVICE_COOKIE, reply.started.origin.device)
         if reply.ended:
             cookies.remove(resp, SESSION_COOKIE)
+        if reply.once:
+            cookies.put(req, resp, ONCE_COOKIE, reply.once, path=reply.path)
         if reply.flash:
             cookies.put_flash(req, resp, reply.flash if isinstance(reply.flash, Flash) else Flash(reply.flash))
         resp.status = falcon.HTTP_303

@@ -30,7 +30,7 @@ class Visit:
     `csrf` is the token that forms must carry. `viewer` is None where nobody is signed in. `project` is the one in the
     address; on pages without one it is the viewer's first, or None. `operators` is the organization whose admins
     operate the instance. `query` has the last value of each field. `session` is the browser's session token.
-    `problem` is why the form that was sent is shown again.
+    `once` is a secret that the form before made. `problem` is why the form that was sent is shown again.
     """
 
     csrf: str
@@ -43,6 +43,7 @@ class Visit:
     project: Project | None = None
     operators: int | None = None
     flash: Flash | None = None
+    once: str = ""
     form: Form = field(default_factory=lambda: Form({}))
     problem: RepriseError | None = None
 

@@ -72,9 +72,9 @@ LINKS = {"run": "See the log", "trace": "See the sessions"}
 class GettingStarted(Page):
     changes = Role.ADMIN
     section = "start"
+    shows_once = True
 
-    def get(self, visit: Visit, secret: str | None = None) -> Reply:
-        """`secret` is a new key, shown this once."""
+    def get(self, visit: Visit) -> Reply:
         progress = self.services.overview.progress(project_id=visit.project_id)
         newest = self.services.prompts.list(project_id=visit.project_id, limit=1).prompts
         prompt = newest[0] if newest else None
@@ -92,9 +92,8 @@ class GettingStarted(Page):
             next=next((key for key in done if not done[key]), None),
             prompt=prompt,
             snippets=snippets(self.base_url, prompt.id if prompt else 1),
-            secret=secret,
         )
 
     def post(self, visit: Visit) -> Reply:
         created = self.services.keys.create(project_id=visit.project_id, name=KEY_NAME, actor=visit.actor)
-        return self.get(visit, secret=created.secret)
+        return Redirect(f"{visit.base}/start", once=created.secret)

@@ -183,6 +183,7 @@ class Restore(PromptPage):
             text=f"{lost} The history stays as it is; callers get the version only once you commit it.",
             button="Restore into the draft",
             back=f"{visit.base}/prompts/{prompt_id}/versions",
+            danger=not draft.head.committed,
             etag=draft.etag or "",
         )
 

@@ -35,13 +35,14 @@ SPARE_RULES = 3
 
 class Keys(SettingsPage):
     refusals = (Invalid,)
+    shows_once = True
 
-    def get(self, visit: Visit, secret: str = "") -> Reply:
-        """Keys that work come first, the newest on top; `secret` is a new key, shown this once."""
+    def get(self, visit: Visit) -> Reply:
+        """Keys that work come first, the newest on top."""
         now = self.container.now()
         keys = self.services.keys.list(project_id=visit.project_id)
         ordered = sorted(keys, key=lambda key: (not key.valid_at(now), -key.id))
-        return show("settings_keys.html", rows=ordered, now=now, usual=DEFAULT_SCOPES, expiries=EXPIRIES, secret=secret)
+        return show("settings_keys.html", rows=ordered, now=now, usual=DEFAULT_SCOPES, expiries=EXPIRIES)
 
     def post(self, visit: Visit) -> Reply:
         days = visit.form.choice("expires", dict(EXPIRIES))
@@ -52,7 +53,7 @@ class Keys(SettingsPage):
             expires_at=self.container.now() + timedelta(days=int(days)) if days else None,
             actor=visit.actor,
         )
-        return self.get(visit, created.secret)
+        return Redirect(f"{visit.base}/settings/keys", once=created.secret)
 
 
 class RevokeKey(SettingsPage):
@@ -73,27 +74,27 @@ class RevokeKey(SettingsPage):
 
 class Members(SettingsPage):
     refusals = (Invalid,)
+    shows_once = True
 
-    def get(self, visit: Visit, link: str = "") -> Reply:
-        """`link` is that of a new invitation, shown this once."""
+    def get(self, visit: Visit) -> Reply:
         accounts, organization_id = self.services.accounts, visit.organization_id
         return show(
             "settings_members.html",
             members=accounts.members(organization_id=organization_id),
             invitations=accounts.invitations(organization_id=organization_id),
             roles=ROLES,
-            link=link,
-            link_email=visit.form.text("email"),
         )
 
     def post(self, visit: Visit) -> Reply:
+        email = visit.form.text("email")
         token = self.services.accounts.invite(
             organization_id=visit.organization_id,
-            email=visit.form.text("email"),
+            email=email,
             role=_role(visit),
             actor=visit.actor,
         )
-        return self.get(visit, link=f"{self.base_url}/join/{token}")
+        path, link = f"{visit.base}/settings/members", f"{self.base_url}/join/{token}"
+        return Redirect(path, f"{email} is invited.", once=link)
 
 
 class Member(SettingsPage):
@@ -124,6 +125,18 @@ class RemoveMember(SettingsPage):
 
 
 class WithdrawInvitation(SettingsPage):
+    def get(self, visit: Visit, invitation_id: int) -> Reply:
+        invitation = self.services.accounts.open_invitation(
+            organization_id=visit.organization_id, invitation_id=invitation_id
+        )
+        return confirm(
+            visit,
+            title=f"Withdraw the invitation of {invitation.email}?",
+            text="Its link stops working. To let them in later, make a new link.",
+            button="Withdraw the invitation",
+            back=f"{visit.base}/settings/members",
+        )
+
     def post(self, visit: Visit, invitation_id: int) -> Reply:
         self.services.accounts.withdraw(
             organization_id=visit.organization_id, invitation_id=invitation_id, actor=visit.actor

@@ -68,8 +68,9 @@ class Join(Page):
 
     def post(self, visit: Visit, token: str) -> Reply:
         new = NewUser(visit.form.text("name"), visit.form.text("password"))
+        invitation = self.services.accounts.invitation(token)
         started = self.services.accounts.accept(token, new, visit.origin, replaced=visit.session)
-        return Redirect("/", "Welcome. You are a member now.", started)
+        return Redirect("/", f"Welcome to {invitation.organization}. Your role is {invitation.role}.", started)
 
 
 class Account(Page):

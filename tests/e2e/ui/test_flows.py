@@ -74,6 +74,9 @@ def test_a_key_is_made_shown_once_and_revoked_in_a_dialog(site: Site, look: Look
         page.get_by_label("Name").fill("Checkout")
         page.get_by_role("button", name="Create key").click()
         secret = page.locator("#secret").inner_text()
+        page.reload()
+        expect(page.locator("#secret")).to_have_count(0)
+        expect(page.get_by_role("row", name=re.compile("Checkout"))).to_have_count(1)
         client = site.server.client(secret)
         assert client.get("/api/v1/prompts").status == 200
 
@@ -134,7 +137,7 @@ def test_a_member_is_invited_and_joins(site: Site, look: Look) -> None:
         guest.page.get_by_label("Password").fill("a long password")
         guest.page.get_by_role("button", name="Join").click()
 
-        expect(guest.page.locator(".flash")).to_contain_text("You are a member now")
+        expect(guest.page.locator(".flash")).to_contain_text("Your role is member.")
         expect(guest.page.get_by_role("link", name="Settings")).to_have_count(0)
 
 

@@ -35,9 +35,11 @@ def test_an_invitation_link_and_snippets_never_name_the_host_of_the_request(
         body=f"csrf={admin.csrf}&email={address()}&role=viewer",
         cookies=admin.cookies,
     )
+    cookies = admin.cookies | {"reprise_once": invited.cookies["reprise_once"].value}
+    members = client.simulate_get(invited.headers["location"], headers=headers, cookies=cookies)
     start = client.simulate_get(f"{admin.base}/start", headers=headers, cookies=admin.cookies)
 
     base = public_url.rstrip("/") or "$BASE_URL"
-    assert f"data-base-url>{base}/join/" in invited.text
+    assert f"data-base-url>{base}/join/" in members.text
     assert f"curl {base}/api/v1/prompts/run" in start.text
-    assert EVIL not in invited.text + start.text
+    assert EVIL not in members.text + start.text + str(invited.headers)

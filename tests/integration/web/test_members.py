@@ -19,7 +19,7 @@ from tests.support.world import World
 def invite(admin: Browser, email: str, role: str = "member") -> str:
     """The path of the link that the page shows."""
     admin.open(f"{admin.base}/settings/members")
-    admin.send(f"{admin.base}/settings/members", email=email, role=role)
+    admin.open(admin.send(f"{admin.base}/settings/members", email=email, role=role).headers["location"])
     return re.search(r"/join/[\w-]{43}", admin.page)[0]  # type: ignore[index]
 
 
@@ -33,6 +33,8 @@ def test_an_invited_person_becomes_a_member_with_the_role(world: World, admin: B
     joined = guest.send(link, name="Grace", password=PASSWORD)
 
     assert joined.status_code == 303
+    guest.open(f"{admin.base}/prompts")
+    assert "Your role is viewer." in guest.text
     assert guest.open(f"{admin.base}/prompts").status_code == 200
     assert guest.open(f"{admin.base}/settings/keys").status_code == 403
 
@@ -51,6 +53,8 @@ def test_a_link_works_once_and_is_not_shown_again(world: World, admin: Browser) 
 def test_a_withdrawn_or_expired_link_is_gone(world: World, admin: Browser) -> None:
     withdrawn, expired = invite(admin, address()), invite(admin, address())
     ids = re.findall(r"/settings/invitations/(\d+)/withdraw", admin.page)
+    admin.open(f"{admin.base}/settings/invitations/{ids[-1]}/withdraw")
+    assert "Its link stops working." in admin.text
     admin.send(f"{admin.base}/settings/invitations/{ids[-1]}/withdraw")
     container = world.container
     late = container.now() + INVITATION + timedelta(seconds=1)
@@ -129,7 +133,7 @@ def test_a_changed_role_holds_at_once(world: World, admin: Browser, member_of: C
 def test_the_audit_log_says_who_changed_what(world: World, admin: Browser) -> None:
     email = address()
     invite(admin, email)
-    admin.send(f"{admin.base}/settings/keys", name="Checkout")
+    admin.open(admin.send(f"{admin.base}/settings/keys", name="Checkout").headers["location"])
     key_id = re.findall(r"/settings/keys/(\d+)/revoke", admin.page)[0]
     admin.send(f"{admin.base}/settings/keys/{key_id}/revoke")
     admin.send(f"{admin.base}/settings/project", do="rename", name="Shop")

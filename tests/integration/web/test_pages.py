@@ -22,8 +22,14 @@ HOSTILE = "<script>alert('x')</script> & <b onmouseover=\"x\">{{ 7 * 7 }}</b>"
 
 
 def test_a_key_is_shown_once(world: World, admin: Browser) -> None:
+    before = len(world.container.services.keys.list(project_id=world.project_id))
     admin.open(f"{admin.base}/settings/keys")
-    admin.send(f"{admin.base}/settings/keys", name="Checkout", expires="30")
+    sent = admin.send(f"{admin.base}/settings/keys", name="Checkout", expires="30")
+    cookie = sent.cookies["reprise_once"]
+    assert (cookie.path, cookie.http_only, cookie.same_site) == (f"{admin.base}/settings/keys", True, "Lax")
+    admin.open(f"{admin.base}/prompts")
+    assert "rp_" not in admin.page
+    admin.open(sent.headers["location"])
     secret = re.search(r"rp_[\w-]{43}", admin.page)[0]  # type: ignore[index]
     key = world.container.services.keys.authenticate(f"Bearer {secret}")
 
@@ -32,6 +38,7 @@ def test_a_key_is_shown_once(world: World, admin: Browser) -> None:
     assert (key.name, key.project_id) == ("Checkout", world.project_id)
     assert secret not in admin.page
     assert f"rp_…{secret[-4:]}" in admin.text
+    assert len(world.container.services.keys.list(project_id=world.project_id)) == before + 1
 
 
 @pytest.mark.parametrize(("name", "expires"), [("", ""), (" " * 3, ""), ("x" * 129, ""), ("x", "-1"), ("x", "x")])

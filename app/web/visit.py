@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import urlencode
 
 from app.errors import Forbidden, Invalid, RepriseError, require
 from app.models.audit_log import Actor
@@ -13,14 +12,7 @@ from app.services.accounts.sign_in_attempts import Origin
 from app.services.accounts.sign_ins import Viewer
 from app.web.cookies import Flash
 from app.web.forms import Form
-
-
-@dataclass(frozen=True, slots=True)
-class Pages:
-    """The addresses of a list's next page and of its first, each None where this is the one."""
-
-    next_href: str | None
-    first_href: str | None
+from app.web.lists import Pages, list_query, pages_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +99,19 @@ class Visit:
 
     def pages(self, next_cursor: object) -> Pages:
         """The links below a list, with the filters of this page; `next_cursor` is None on the last page."""
-        filters = {name: value for name, value in self.query.items() if value and name != "cursor"}
-        return Pages(
-            None if next_cursor is None else "?" + urlencode({**filters, "cursor": str(next_cursor)}),
-            "?" + urlencode(filters) if self.query.get("cursor") else None,
-        )
+        return pages_of(self.query, next_cursor)
+
+    @property
+    def to_entry(self) -> str:
+        """What a list adds to the addresses of its entries, so that their pages lead back to the list as it is."""
+        chosen = list_query(self.query)
+        return f"?{chosen}" if chosen else ""
+
+    @property
+    def to_list(self) -> str:
+        """What an entry's page adds to the address of the list that led to it; "" where none did."""
+        chosen = self.query.get("list")
+        return f"?{chosen}" if chosen else ""
 
 
 def project_path(project_id: int) -> str:

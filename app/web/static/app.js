@@ -80,6 +80,9 @@ document.addEventListener("click", (event) => {
   if (closer && plain) { event.preventDefault(); return closer.closest("dialog").close(); }
   const button = event.target.closest("[data-copy]");
   if (button) copy(button);
+  // What has a title lies above the link that covers its row.
+  const row = event.target.closest("tr.linked");
+  if (row && !event.target.closest("a, button, input, label, summary")) row.querySelector("th a").click();
 });
 
 document.addEventListener("change", (event) => {

@@ -2,66 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from urllib.parse import urlencode
 
 import falcon
+from marshmallow import fields, validate
 
 from app.errors import NotFound
 from app.http.exports import ExportQuerySchema, records, send_lines
-from app.schemas.base import load
-from app.services.traces.prompt_log import LogFilter
+from app.models.prompt_versions import VersionHead
+from app.models.run_log import DRAFT, RunEntry
+from app.schemas.base import Day, StrictSchema, Text, load
+from app.schemas.traces import MODEL_LENGTH, VERSION_LENGTH
+from app.services.traces.prompt_log import Entry, LogFilter
 from app.sessions.types import Usage
 from app.timestamps import iso
-from app.web.forms import checked_choice
 from app.web.page import PAGE_SIZE, Page, PromptPage, Reply, show
 from app.web.presenters.session import shown_turns
 from app.web.visit import Visit
 
 TYPES = [("", "Runs and sessions"), ("run", "Runs"), ("otel", "OpenTelemetry sessions")]
 TIMES = [("", "Any time"), ("1h", "Last hour"), ("1d", "Last 24 hours"), ("7d", "Last 7 days"), ("30d", "Last 30 days")]
-STATUSES = [("", "Any status"), ("running", "Running"), ("ok", "OK"), ("nok", "Not OK"), ("failed", "Failed")]
+STATUSES = [("", "Any status"), ("ok", "OK"), ("nok", "Not OK"), ("failed", "Failed runs"), ("running", "Running")]
 PERIODS = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
+# "OK" and "Not OK" are of runs and sessions, the others of runs alone.
+ERRORS = {"ok": False, "nok": True}
+VERSIONS_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery:
+    """The fields of the form above the log; `first` and `last` are days of UTC, both included."""
+
+    search: str = ""
+    type: str = ""
+    since: str = ""
+    status: str = ""
+    version: str = ""
+    model: str = ""
+    first: date | None = None
+    last: date | None = None
+
+    @property
+    def chosen(self) -> bool:
+        return self != LogQuery()
+
+    @property
+    def refined(self) -> bool:
+        """True if a filter is in use that the page folds away."""
+        return bool(self.version or self.model or self.first or self.last)
+
+    def filter(self, now: datetime) -> LogFilter:
+        starts = [now - PERIODS[self.since]] if self.since else []
+        starts += [_midnight(self.first)] if self.first else []
+        return LogFilter(
+            type=self.type or None,
+            from_at=max(starts, default=None),
+            to_at=_midnight(self.last + timedelta(days=1)) if self.last else None,
+            search=self.search or None,
+            status=self.status if self.status and self.status not in ERRORS else None,
+            errors=ERRORS.get(self.status),
+            version=self.version or None,
+            model=self.model or None,
+        )
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _choice(choices: Iterable[tuple[str, str]]) -> fields.String:
+    return fields.String(validate=validate.OneOf([value for value, _ in choices], error="There is no such choice."))
+
+
+class LogQuerySchema(StrictSchema):
+    command = LogQuery
+
+    search = Text(maximum=200)
+    type = _choice(TYPES)
+    since = _choice(TIMES)
+    status = _choice(STATUSES)
+    version = Text(maximum=VERSION_LENGTH)
+    model = Text(maximum=MODEL_LENGTH, trim=True)
+    first = Day(data_key="from")
+    last = Day(data_key="to")
 
 
 class PromptLogs(PromptPage):
     """Runs and recorded sessions in one table."""
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        chosen = log_filter(visit.query, self.container.now())
+        names = {field.data_key or name for name, field in LogQuerySchema().load_fields.items()}
+        query = load(LogQuerySchema(), {name: value for name, value in visit.query.items() if value and name in names})
+        asked = {"project_id": visit.project_id, "prompt_id": prompt_id, "filters": query.filter(self.container.now())}
         head = self.head(visit, prompt_id)
-        found = self.services.logs.page(
-            project_id=visit.project_id,
-            prompt_id=prompt_id,
-            filters=chosen,
-            limit=PAGE_SIZE,
-            cursor=visit.query.get("cursor"),
-        )
+        listed = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
+        versions = [version.head for version in listed]
+        found = self.services.logs.page(**asked, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
+        whole = found.next_cursor is None and not visit.query.get("cursor")
         return show(
             "prompt_logs.html",
             head=head,
+            query=query,
             entries=found.entries,
+            count=len(found.entries) if whole else self.services.logs.count(**asked),
+            counted=not asked["filters"].sparse or whole,
             pages=visit.pages(found.next_cursor),
-            filtered=any(visit.query.get(name) for name in ("search", "type", "since", "status")),
-            exports="?" + urlencode({"since": iso(chosen.from_at)}) if chosen.from_at else "",
+            exports=_export_query(asked["filters"]),
+            hashes={version.commit_hash for version in versions},
+            versions=_version_choices(versions[:VERSIONS_SHOWN], query.version),
+            models=sorted({name for entry in found.entries for name in _models(entry)}),
             types=TYPES,
             times=TIMES,
             statuses=STATUSES,
         )
 
 
-def log_filter(query: Mapping[str, str], now: datetime) -> LogFilter:
-    """The filter that the form asks for; `Invalid` for a choice that the form does not have."""
-    for name, choices in (("type", TYPES), ("since", TIMES), ("status", STATUSES)):
-        checked_choice(name, query.get(name, ""), dict(choices))
-    since = query.get("since")
-    return LogFilter(
-        type=query.get("type") or None,
-        from_at=now - PERIODS[since] if since else None,
-        search=query.get("search") or None,
-        status=query.get("status") or None,
-    )
+def _version_choices(versions: Sequence[VersionHead], chosen: str) -> list[tuple[str, str]]:
+    choices = [(version.commit_hash, f"{version.commit_hash[:8]} {version.message[:40]}") for version in versions]
+    known = {"", DRAFT, *(value for value, _ in choices)}
+    named = [] if chosen in known else [(chosen, chosen[:8])]
+    return [("", "Any version"), (DRAFT, "The draft"), *named, *choices]
+
+
+def _models(entry: Entry) -> Sequence[str]:
+    return [entry.model_name] if isinstance(entry, RunEntry) else entry.models
+
+
+def _export_query(filters: LogFilter) -> str:
+    times = {"since": filters.from_at, "until": filters.to_at}
+    chosen = {name: iso(when) for name, when in times.items() if when}
+    return "?" + urlencode(chosen) if chosen else ""
 
 
 class Export(PromptPage):

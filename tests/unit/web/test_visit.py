@@ -1,4 +1,4 @@
-"""The links below a list, numbers of the query, and the form that is shown again."""
+"""Numbers of the query, and the form that is shown again."""
 
 from __future__ import annotations
 
@@ -8,21 +8,11 @@ import pytest
 
 from app.errors import Invalid
 from app.web.forms import Form
-from app.web.visit import Pages, Visit
+from app.web.visit import Visit
 
 
 def visit(**query: str) -> Visit:
     return Visit("token", query=query)
-
-
-def test_the_links_of_a_list_keep_its_filters() -> None:
-    found = visit(search="a b", type="", cursor="x").pages("y&z")
-
-    assert found == Pages("?search=a+b&cursor=y%26z", "?search=a+b")
-
-
-def test_a_list_of_one_page_has_no_links() -> None:
-    assert visit(search="a").pages(None) == Pages(None, None)
 
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1), (str(2**63 - 1), 2**63 - 1)])

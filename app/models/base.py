@@ -53,6 +53,10 @@ def binary(length: int) -> LargeBinary:
     return LargeBinary(length).with_variant(mysql.BINARY(length), "mysql")
 
 
+# A long text that is compared byte for byte.
+ExactText = Text().with_variant(mysql.MEDIUMTEXT(collation=_BINARY_COLLATION), "mysql")
+
+
 def exact(length: int) -> String:
     """A string that is compared byte for byte."""
     return String(length).with_variant(mysql.VARCHAR(length, collation=_BINARY_COLLATION), "mysql")

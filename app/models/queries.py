@@ -121,10 +121,26 @@ STATEMENT_BYTES = 4 * 1024 * 1024
 KEYS_PER_STATEMENT = 500
 
 Key = TypeVar("Key")
-Rule = Literal["new", "least", "greatest"]
+Rule = Literal["new", "least", "greatest", "plus", "first", "extent"]
 Values = tuple[Any, ...]
-_SQLITE = {"new": "excluded.{c}", "least": "min({c}, excluded.{c})", "greatest": "max({c}, excluded.{c})"}
-_MYSQL = {"new": "VALUES({c})", "least": "LEAST({c}, VALUES({c}))", "greatest": "GREATEST({c}, VALUES({c}))"}
+# "first" keeps what is not NULL. "extent" is the time from the earliest start to the latest end: it stands before the
+# rules of these two columns, because MySQL reads a column that was assigned before as it is then.
+_SQLITE = {
+    "new": "excluded.{c}",
+    "least": "min({c}, excluded.{c})",
+    "greatest": "max({c}, excluded.{c})",
+    "plus": "{c} + excluded.{c}",
+    "first": "coalesce({c}, excluded.{c})",
+    "extent": "max(last_ns, excluded.last_ns) - min(start_ns, excluded.start_ns)",
+}
+_MYSQL = {
+    "new": "VALUES({c})",
+    "least": "LEAST({c}, VALUES({c}))",
+    "greatest": "GREATEST({c}, VALUES({c}))",
+    "plus": "{c} + VALUES({c})",
+    "first": "COALESCE({c}, VALUES({c}))",
+    "extent": "GREATEST(last_ns, VALUES(last_ns)) - LEAST(start_ns, VALUES(start_ns))",
+}
 
 
 def pieces(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:

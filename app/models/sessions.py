@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from sqlalchemy import Connection, Index, Select, UniqueConstraint, and_, delete, func, literal, or_, select
+from sqlalchemy import (
+    Connection,
+    DefaultClause,
+    Index,
+    Integer,
+    Select,
+    UniqueConstraint,
+    and_,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+)
 
 from app.models import queries
-from app.models.base import BigInt, binary, exact, new_table
-from app.models.turns import extents, turns
+from app.models.base import BigInt, ExactText, binary, exact, new_table
+from app.models.turns import Extent, extents, list_turns, turns, turns_in_pieces
+from app.sessions.facts import TurnFacts, load
+from app.sessions.sums import SessionSums, names_of, with_names
+
+TURNS_AT_ONCE = 2_000
+"""Turns whose facts are in memory at once."""
+
+
+# What an earlier release stores while it still runs.
+_ZERO = DefaultClause("0")
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """`conversation_id` is None for a turn that is a session of its own."""
+    """`conversation_id` is None for a turn that is a session of its own.
+
+    The fields from `turns` on are what its turns add up to: see app/sessions/sums.py. `errors` is None until all of
+    them were added, `names` are those that `with_names` writes.
+    """
 
     session_key: Annotated[bytes, binary(16)]
     project_id: Annotated[int, BigInt]
@@ -23,7 +50,35 @@ class SessionRow:
     conversation_id: Annotated[str | None, exact(512)]
     start_ns: Annotated[int, BigInt]
     last_ns: Annotated[int, BigInt]
+    turns: Annotated[int, Integer, _ZERO] = 0
+    errors: Annotated[int | None, Integer] = None
+    tool_calls: Annotated[int, Integer, _ZERO] = 0
+    tool_errors: Annotated[int, Integer, _ZERO] = 0
+    input_tokens: Annotated[int, BigInt, _ZERO] = 0
+    output_tokens: Annotated[int, BigInt, _ZERO] = 0
+    duration_ns: Annotated[int, BigInt, _ZERO] = 0
+    user_id: Annotated[str | None, exact(255)] = None
+    names: Annotated[str | None, ExactText] = None
     id: int = 0
+
+    @property
+    def sums(self) -> SessionSums:
+        return SessionSums(
+            self.turns, self.errors, self.tool_calls, self.tool_errors, self.input_tokens, self.output_tokens
+        )
+
+    def plus(self, other: SessionRow) -> SessionRow:
+        """This session with more turns."""
+        start_ns, last_ns = min(self.start_ns, other.start_ns), max(self.last_ns, other.last_ns)
+        return replace(
+            self,
+            start_ns=start_ns,
+            last_ns=last_ns,
+            **self.sums.plus(other.sums)._asdict(),
+            duration_ns=last_ns - start_ns,
+            user_id=self.user_id or other.user_id,
+            names=with_names(self.names or "", other.names or "") or None,
+        )
 
 
 sessions = new_table(
@@ -31,6 +86,11 @@ sessions = new_table(
     SessionRow,
     UniqueConstraint("session_key"),
     Index("ix_sessions_prompt_id_start_ns_id", "prompt_id", "start_ns", "id"),
+    # The orders of a project's sessions.
+    Index("ix_sessions_project_id_start_ns_id", "project_id", "start_ns", "id"),
+    Index("ix_sessions_project_id_duration_ns_id", "project_id", "duration_ns", "id"),
+    Index("ix_sessions_project_id_errors_id", "project_id", "errors", "id"),
+    Index("ix_sessions_project_id_user_id_start_ns", "project_id", "user_id", "start_ns"),
 )
 
 
@@ -60,30 +120,99 @@ COLUMNS = tuple(name for name in SessionRow.__dataclass_fields__ if name != "id"
 _SELECT = select(*queries.columns_of(SessionRow, sessions))
 
 
+_SUMS = ("turns", "errors", "tool_calls", "tool_errors", "input_tokens", "output_tokens")
+_ADD: dict[str, queries.Rule] = {
+    "duration_ns": "extent",
+    "start_ns": "least",
+    "last_ns": "greatest",
+    **dict.fromkeys(_SUMS, "plus"),
+    "user_id": "first",
+}
+_PUT: dict[str, queries.Rule] = dict.fromkeys(("duration_ns", "start_ns", "last_ns", *_SUMS, "user_id", "names"), "new")
+
+
 def put(connection: Connection, rows: Sequence[SessionRow]) -> None:
-    """Insert sessions (in key order), or extend stored ones to the times of these."""
-    _upsert(connection, rows, {"start_ns": "least", "last_ns": "greatest"})
+    """Insert sessions (in key order), or add these to stored ones."""
+    _upsert(connection, rows, _ADD)
+    fresh = {row.session_key: row.names for row in rows if row.names}
+    for keys in queries.pieces(list(fresh)):
+        # These rows are locked by now.
+        stored = connection.execute(select(_C.session_key, _C.names).where(_C.session_key.in_(keys))).all()
+        for key, names in stored:
+            if names != fresh[key] and (both := with_names(names or "", fresh[key])) != names:
+                queries.update_rows(connection, sessions, {"session_key": key}, names=both)
 
 
-def _upsert(connection: Connection, rows: Sequence[SessionRow], update: dict[str, queries.Rule]) -> None:
+def _upsert(connection: Connection, rows: Sequence[SessionRow], update: Mapping[str, queries.Rule]) -> None:
     values = [tuple(getattr(row, name) for name in COLUMNS) for row in rows]
     queries.upsert(connection, "sessions", COLUMNS, values, key=("session_key",), update=update)
 
 
 def settle(connection: Connection, *, session_keys: Collection[bytes]) -> None:
-    """Give sessions that turns have left the times of their remaining turns, or remove those without any.
+    """Give sessions that turns have left what their remaining turns add up to, or remove those without any.
 
     The rows are locked before their turns are read: a transaction that adds a turn writes the row after that.
+    Those with too many turns to read here are added up by the clock.
     """
     for keys in queries.pieces(sorted(session_keys)):
         locked = _SELECT.where(_C.session_key.in_(keys)).order_by(_C.session_key).with_for_update()
         rows = queries.list_rows(connection, SessionRow, locked)
-        times = extents(connection, session_keys=[row.session_key for row in rows])
-        if empty := [row.session_key for row in rows if row.session_key not in times]:
+        found = extents(connection, session_keys=[row.session_key for row in rows])
+        if empty := [row.session_key for row in rows if row.session_key not in found]:
             connection.execute(delete(sessions).where(_C.session_key.in_(empty)))
-        kept = [(row, *times[row.session_key]) for row in rows if row.session_key in times]
-        settled = [replace(row, start_ns=start_ns, last_ns=last_ns) for row, start_ns, last_ns in kept]
-        _upsert(connection, settled, {"start_ns": "new", "last_ns": "new"})
+        kept = [row for row in rows if row.session_key in found]
+        facts = _facts_of(connection, found)
+        settled = [_added_up(row, found[row.session_key], facts[row.session_key]) for row in kept]
+        _upsert(connection, settled, _PUT)
+
+
+def _facts_of(connection: Connection, found: Mapping[bytes, Extent]) -> dict[bytes, list[TurnFacts]]:
+    """The facts of the sessions that have the fewest turns, `TURNS_AT_ONCE` at most, by the sessions' keys."""
+    keys, left = [], TURNS_AT_ONCE
+    for key in sorted(found, key=lambda key: found[key].turns):
+        left -= found[key].turns
+        if left >= 0:
+            keys.append(key)
+    facts: dict[bytes, list[TurnFacts]] = defaultdict(list)
+    for turn in list_turns(connection, session_keys=keys):
+        facts[turn.session_key].append(load(turn.facts))
+    return facts
+
+
+def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> SessionRow:
+    """The session with what these turns add up to; it is still to be added up where they are not all that it has."""
+    sums, names, user_id = SessionSums(), "", None
+    for one in facts:
+        sums, names = sums.plus(SessionSums.of(one)), with_names(names, names_of(one))
+        user_id = user_id or (one.user[2] if one.user else None)
+    return SessionRow(
+        row.session_key,
+        row.project_id,
+        row.prompt_id,
+        row.conversation_id,
+        extent.start_ns,
+        extent.end_ns,
+        *(sums if sums.turns == extent.turns else SessionSums(errors=None)),
+        duration_ns=extent.end_ns - extent.start_ns,
+        user_id=user_id,
+        names=names or None,
+    )
+
+
+def add_up(connection: Connection, *, session_key: bytes) -> None:
+    """Do as `settle` for one session with any number of turns."""
+    locked = _SELECT.where(_C.session_key == session_key).with_for_update()
+    row = queries.find_row(connection, SessionRow, locked)
+    extent = extents(connection, session_keys=[session_key]).get(session_key)
+    if row and extent:
+        facts = (load(turn.facts) for some in turns_in_pieces(connection, session_key=session_key) for turn in some)
+        _upsert(connection, [_added_up(row, extent, facts)], _PUT)
+
+
+def not_added_up(connection: Connection, *, project_id: int, after_id: int, limit: int) -> list[SessionRow]:
+    """List a project's sessions that are to be added up and have ids above `after_id`, in the order of their ids."""
+    found = _SELECT.where(_C.project_id == project_id, _C.errors.is_(None), _C.id > after_id)
+    return queries.list_rows(connection, SessionRow, found.order_by(_C.id).limit(limit))
 
 
 def find_session(connection: Connection, *, project_id: int, session_key: bytes) -> SessionRow | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, Index, String, UniqueConstraint, func, select
 
@@ -81,8 +81,26 @@ def list_turns(connection: Connection, *, session_keys: Sequence[bytes]) -> list
     return queries.list_rows(connection, TurnRow, statement.order_by(turns.c.start_ns, turns.c.trace_id))
 
 
-def extents(connection: Connection, *, session_keys: Sequence[bytes]) -> dict[bytes, tuple[int, int]]:
-    """Return {session key: (earliest start, latest end of its turns)} of sessions that have turns."""
+def turns_in_pieces(connection: Connection, *, session_key: bytes, size: int = 500) -> Iterator[list[TurnRow]]:
+    """Yield the turns of a session in the order of `list_turns`, `size` of them at a time."""
     c = turns.c
-    statement = select(c.session_key, func.min(c.start_ns), func.max(c.end_ns)).where(c.session_key.in_(session_keys))
-    return {key: (start_ns, end_ns) for key, start_ns, end_ns in connection.execute(statement.group_by(c.session_key))}
+    ids = list(connection.scalars(select(c.id).where(c.session_key == session_key).order_by(c.start_ns, c.trace_id)))
+    for start in range(0, len(ids), size):
+        some = _SELECT.where(c.id.in_(ids[start : start + size])).order_by(c.start_ns, c.trace_id)
+        yield queries.list_rows(connection, TurnRow, some)
+
+
+class Extent(NamedTuple):
+    """The earliest start and the latest end of a session's turns, and their number."""
+
+    start_ns: int
+    end_ns: int
+    turns: int
+
+
+def extents(connection: Connection, *, session_keys: Sequence[bytes]) -> dict[bytes, Extent]:
+    """Return the extents of those sessions that have turns, by session key."""
+    c = turns.c
+    statement = select(c.session_key, func.min(c.start_ns), func.max(c.end_ns), func.count())
+    of_sessions = statement.where(c.session_key.in_(session_keys)).group_by(c.session_key)
+    return {key: Extent(*extent) for key, *extent in connection.execute(of_sessions)}

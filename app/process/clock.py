@@ -39,6 +39,7 @@ def jobs(container: Container) -> list[PeriodicJob]:
         PeriodicJob("advance_experiments", 5, container.experiment_delivery.sweep),
         PeriodicJob("apply_retention", 10, container.services.retention.apply),
         PeriodicJob("finish_erasures", 30, container.services.deletion.sweep),
+        PeriodicJob("add_up_sessions", 10, container.services.session_sums.sweep),
         PeriodicJob("remove_lone_log_records", 600, container.services.log_records.sweep),
     ]
 

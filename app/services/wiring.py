@@ -58,6 +58,7 @@ from app.services.traces.ingest import IngestService
 from app.services.traces.log_records import LogRecordService
 from app.services.traces.logs import SessionService
 from app.services.traces.prompt_log import LogService
+from app.services.traces.session_sums import SessionSumService
 from app.services.traces.versions import SessionComparison
 from app.shares import Quota, Turns
 from app.timestamps import Now
@@ -125,6 +126,7 @@ class Services:
     retention: RetentionService
     runs: RunService
     session_comparison: SessionComparison
+    session_sums: SessionSumService
     sessions: SessionService
     setup: SetupService
     sign_ins: SignInService

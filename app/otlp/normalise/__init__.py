@@ -93,6 +93,11 @@ class Normalised:
         return messages
 
     @property
+    def tool_name(self) -> str | None:
+        """The name of the tool, without reading its arguments and result where an attribute of its own has it."""
+        return self.span.text("gen_ai.tool.name") or self.tool.name
+
+    @property
     def tool(self) -> ToolUse:
         """Name, id, arguments and result, each from the first convention that has it."""
         uses = [use for convention in self._conventions if (use := self._read(convention, "tool"))]

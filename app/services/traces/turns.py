@@ -17,6 +17,7 @@ from app.models.spans import TurnKey
 from app.models.turns import TurnRow
 from app.otlp.span import Span
 from app.sessions.facts import Opening, TurnFacts, dump, load, merge
+from app.sessions.sums import SessionSums, names_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +54,16 @@ def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: 
     """Add the new spans' facts to their turns, and the turns to their sessions."""
     rows = [_turn_row(project_id, batch_id, turn) for turn in fresh]
     left: set[bytes] = set()
+    before: dict[TurnKey, TurnFacts] = {}
     if turns.insert_new(connection, rows) < len(rows):
         by_key = {(turn.prompt_id, turn.trace_id): turn for turn in fresh}
         stored = turns.lock_existing(connection, keys=list(by_key), batch_id=batch_id)
-        merged = {
-            row.key: replace(by_key[row.key], facts=merge(load(row.facts), by_key[row.key].facts)) for row in stored
-        }
+        before = {row.key: load(row.facts) for row in stored}
+        merged = {key: replace(by_key[key], facts=merge(facts, by_key[key].facts)) for key, facts in before.items()}
         turns.replace(connection, [_turn_row(project_id, batch_id, turn) for turn in merged.values()])
         left = {row.session_key for row in stored if row.session_key != merged[row.key].session_key}
         fresh = list((by_key | merged).values())
-    sessions.put(connection, _session_rows(project_id, fresh))
+    sessions.put(connection, _session_rows(project_id, fresh, before))
     sessions.settle(connection, session_keys=left)
 
 
@@ -76,16 +77,32 @@ def add_openings(connection: Connection, openings: Mapping[TurnKey, Opening]) ->
     turns.replace(connection, changed)
 
 
-def _session_rows(project_id: int, fresh: Sequence[TurnPart]) -> list[SessionRow]:
+def _session_rows(project_id: int, fresh: Sequence[TurnPart], before: Mapping[TurnKey, TurnFacts]) -> list[SessionRow]:
+    """The sessions of turns, each with what they add to it; `before` are the facts that some turns had."""
     rows: dict[bytes, SessionRow] = {}
     for turn in fresh:
-        facts = turn.facts
-        conversation_id = facts.conversation[1] if facts.conversation else None
-        row = SessionRow(turn.session_key, project_id, turn.prompt_id, conversation_id, facts.start_ns, facts.end_ns)
-        if known := rows.get(row.session_key):
-            row = replace(row, start_ns=min(known.start_ns, row.start_ns), last_ns=max(known.last_ns, row.last_ns))
-        rows[row.session_key] = row
+        row = _session_row(project_id, turn, before.get((turn.prompt_id, turn.trace_id)))
+        known = rows.get(row.session_key)
+        rows[row.session_key] = known.plus(row) if known else row
     return [rows[key] for key in sorted(rows)]
+
+
+def _session_row(project_id: int, turn: TurnPart, before: TurnFacts | None) -> SessionRow:
+    facts, key, sums = turn.facts, turn.session_key, SessionSums.of(turn.facts)
+    if before and session_key(turn.prompt_id, turn.trace_id, before) == key:
+        sums = sums.plus(SessionSums.of(before), -1)
+    return SessionRow(
+        key,
+        project_id,
+        turn.prompt_id,
+        facts.conversation[1] if facts.conversation else None,
+        facts.start_ns,
+        facts.end_ns,
+        *sums,
+        duration_ns=facts.end_ns - facts.start_ns,
+        user_id=facts.user[2] if facts.user else None,
+        names=names_of(facts) or None,
+    )
 
 
 def _turn_row(project_id: int, batch_id: int, turn: TurnPart) -> TurnRow:

@@ -6,6 +6,7 @@ import json
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import reduce
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from app.models import sessions, turns
 from app.otlp.names import CONVERSATION_KEYS
 from app.services.traces.prompt_log import LogFilter
+from app.sessions.facts import load
+from app.sessions.sums import SessionSums, names_of, with_names
 from tests.support.exports import export, span
 from tests.support.world import World
 
@@ -37,6 +40,9 @@ def recorded_spans(draw: st.DrawFn) -> list[dict[str, Any]]:
                     "end": start + draw(st.integers(0, 2)),
                     "conversation": draw(st.sampled_from([None, None, "a", "b"])),
                     "named by": draw(st.sampled_from(CONVERSATION_KEYS)),
+                    "failed": draw(st.booleans()),
+                    "tool": draw(st.sampled_from([None, None, "search", "pay"])),
+                    "user": draw(st.sampled_from([None, "ada"])),
                     "said": draw(st.sampled_from([None, "hello", "and then?"])),
                 }
             )
@@ -49,12 +55,16 @@ def wire(recorded: list[dict[str, Any]], prompts: list[int]) -> list[dict[str, A
     return [
         span(
             {"service.prompt.id": prompts[one["prompt"]], "gen_ai.operation.name": "chat"}
+            | {"gen_ai.request.model": "gpt", "gen_ai.usage.input_tokens": place + 1}
+            | ({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": one["tool"]} if one["tool"] else {})
+            | ({"user.id": one["user"]} if one["user"] else {})
             | ({one["named by"]: one["conversation"]} if one["conversation"] else {})
             | ({"gen_ai.input.messages": message(one["said"])} if one["said"] else {}),
             traceId=traces[one["trace"]],
             spanId=f"{place + 1:016x}",
             startTimeUnixNano=str(one["start"] * 1_000_000),
             endTimeUnixNano=str(one["end"] * 1_000_000),
+            status={"code": 2 if one["failed"] else 0},
         )
         for place, one in enumerate(recorded)
     ]
@@ -115,7 +125,7 @@ def by_trace(found: list[Any], spans: list[dict[str, Any]]) -> list[str]:
 
 
 def consistent(world: World, prompts: list[int]) -> None:
-    """Every session has turns, every turn a session, and the times agree."""
+    """Every session has turns, every turn a session, and the times and sums agree."""
     with world.container.database.read() as connection:
         for prompt_id in prompts:
             for row in sessions.list_sessions(connection, sessions.SessionRange(prompt_id), limit=100):
@@ -124,6 +134,11 @@ def consistent(world: World, prompts: list[int]) -> None:
                     min(turn.start_ns for turn in found),
                     max(turn.end_ns for turn in found),
                 )
+                facts = [load(turn.facts) for turn in found]
+                assert row.duration_ns == row.last_ns - row.start_ns
+                assert row.sums == reduce(SessionSums.plus, map(SessionSums.of, facts), SessionSums())
+                assert row.names == (reduce(with_names, map(names_of, facts), "") or None)
+                assert bool(row.user_id) == any(one.user for one in facts)
 
 
 def test_twenty_senders_of_one_batch_store_it_once(world: World) -> None:

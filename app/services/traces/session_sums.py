@@ -1,0 +1,78 @@
+"""Adds up sessions that ingest did not: those of earlier releases, and long ones that lost turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.models import organizations, sessions, spans, turns
+from app.models.sessions import SessionRow
+from app.models.spans import TurnKey
+from app.models.turns import TurnRow
+from app.sessions.facts import EDITION, completed, dump, load
+
+# The time of one call, for which the clock's other jobs wait.
+SWEEP_S = 3.0
+SESSIONS_AT_ONCE = 100
+# Turns whose spans are in memory at once.
+TURNS_AT_ONCE = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSumService:
+    """`monotonic` returns seconds."""
+
+    database: Database
+    monotonic: Callable[[], float] = time.monotonic
+
+    def sweep(self) -> None:
+        """Add up sessions until none are left or the time is used up."""
+        until = self.monotonic() + SWEEP_S
+        with self.database.read() as connection:
+            projects = organizations.list_projects(connection)
+        for project in projects:
+            self._sweep(project.id, until)
+
+    def _sweep(self, project_id: int, until: float) -> None:
+        last = 0
+        while self.monotonic() < until:
+            with self.database.read() as connection:
+                found = sessions.not_added_up(connection, project_id=project_id, after_id=last, limit=SESSIONS_AT_ONCE)
+            if not found:
+                return
+            for row in found:
+                self._add_up(row)
+                if self.monotonic() >= until:
+                    return
+            last = found[-1].id
+
+    def _add_up(self, row: SessionRow) -> None:
+        key, database = row.session_key, self.database.background
+        with database.read() as connection:
+            listed = (turn for some in turns.turns_in_pieces(connection, session_key=key) for turn in some)
+            outdated = [turn.key for turn in listed if _is_outdated(turn)]
+        for start in range(0, len(outdated), TURNS_AT_ONCE):
+            database.retrying(partial(_complete, keys=outdated[start : start + TURNS_AT_ONCE]))
+        database.retrying(partial(sessions.add_up, session_key=key))
+
+
+def _is_outdated(turn: TurnRow) -> bool:
+    return load(turn.facts).edition < EDITION
+
+
+def _complete(connection: Connection, *, keys: Sequence[TurnKey]) -> None:
+    """Read from the spans of turns the facts that they lack."""
+    outdated = [turn for turn in turns.lock_existing(connection, keys=keys) if _is_outdated(turn)]
+    turns.replace(connection, [_completed(connection, turn) for turn in outdated])
+
+
+def _completed(connection: Connection, turn: TurnRow) -> TurnRow:
+    of_turn = spans.spans_of(
+        connection, project_id=turn.project_id, prompt_id=turn.prompt_id, trace_ids=[turn.trace_id]
+    )
+    return replace(turn, facts=dump(completed(load(turn.facts), of_turn)))

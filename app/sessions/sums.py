@@ -1,0 +1,80 @@
+"""What the turns of a session add up to, kept with the session so that lists can filter and sort by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import nsmallest
+from typing import Literal, NamedTuple
+
+from app.sessions.facts import EDITION, MAX_NAME, TurnFacts
+
+Kind = Literal["model", "version", "tool", "failed_tool"]
+NAMES_MAX = 400
+"""Names kept of a session."""
+_MARKS: dict[Kind, str] = {"model": "m", "version": "v", "tool": "t", "failed_tool": "f"}
+
+
+class SessionSums(NamedTuple):
+    """Sums over turns; `errors` is None where the facts of some are of an earlier edition, so that they lack others."""
+
+    turns: int = 0
+    errors: int | None = 0
+    tool_calls: int = 0
+    tool_errors: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    @classmethod
+    def of(cls, facts: TurnFacts) -> SessionSums:
+        errors = facts.errors if facts.edition == EDITION else None
+        tokens = facts.usage
+        return cls(1, errors, facts.tool_calls, facts.tool_errors, tokens.input_tokens, tokens.output_tokens)
+
+    def plus(self, other: SessionSums, times: int = 1) -> SessionSums:
+        """Add the other sums, or subtract them with `times` -1."""
+        known = self.errors is not None and other.errors is not None
+        return SessionSums(
+            self.turns + times * other.turns,
+            (self.errors or 0) + times * (other.errors or 0) if known else None,
+            self.tool_calls + times * other.tool_calls,
+            self.tool_errors + times * other.tool_errors,
+            self.input_tokens + times * other.input_tokens,
+            self.output_tokens + times * other.output_tokens,
+        )
+
+
+def names_of(facts: TurnFacts) -> str:
+    """The names of a turn's models, versions and tools, as `with_names` writes them."""
+    named: tuple[tuple[Kind, Iterable[str]], ...] = (
+        ("model", facts.models),
+        ("version", facts.prompt_versions),
+        ("tool", facts.tools),
+        ("failed_tool", facts.failed_tools),
+    )
+    return _text({_line(kind, name) for kind, names in named for name in names})
+
+
+def with_names(stored: str, fresh: str) -> str:
+    """Both sets of names in one text: a line each, with a line end before the first too, so that each can be found."""
+    known, added = set(stored.split("\n")), set(fresh.split("\n"))
+    return stored if added <= known else _text(known | added)
+
+
+def names_in(text: str, kind: Kind) -> tuple[str, ...]:
+    """The names of a kind, in order."""
+    mark = f"{_MARKS[kind]}:"
+    return tuple(line.removeprefix(mark) for line in text.split("\n") if line.startswith(mark))
+
+
+def part_of_names(kind: Kind, name: str) -> str:
+    """What the text of a session's names has in it if the name is among them."""
+    return f"\n{_line(kind, name)}\n"
+
+
+def _line(kind: Kind, name: str) -> str:
+    return f"{_MARKS[kind]}:{name[:MAX_NAME]}".replace("\n", " ")
+
+
+def _text(lines: Iterable[str]) -> str:
+    kept = sorted(nsmallest(NAMES_MAX, filter(None, lines)))
+    return "\n" + "\n".join(kept) + "\n" if kept else ""

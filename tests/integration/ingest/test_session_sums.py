@@ -1,0 +1,134 @@
+"""What is kept with a session is what its turns add up to, whenever they came and whichever release stored them."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from sqlalchemy import update
+
+from app.models import sessions, turns
+from app.models.sessions import SessionRow
+from app.sessions.sums import SessionSums, names_in
+from tests.support.exports import export, span
+from tests.support.world import World
+
+NOT_ADDED_UP: dict[str, Any] = {
+    **dict.fromkeys(("turns", "tool_calls", "tool_errors", "input_tokens", "output_tokens", "duration_ns"), 0),
+    **dict.fromkeys(("errors", "user_id", "names")),
+}
+LATER = {"tool_calls", "tool_errors", "tools", "failed_tools", "user", "edition"}
+
+
+def chat(prompt_id: int, trace_id: str, **recorded: Any) -> dict[str, Any]:
+    attributes = {
+        "service.prompt.id": prompt_id,
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "gpt-4o",
+        "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 7,
+        "user.id": "ada",
+    }
+    return span(attributes | recorded, traceId=trace_id, spanId=secrets.token_hex(8))
+
+
+def tool(prompt_id: int, trace_id: str, name: str, *, code: int = 0) -> dict[str, Any]:
+    attributes = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+    return span(attributes, traceId=trace_id, spanId=secrets.token_hex(8), status={"code": code})
+
+
+def only_session(world: World, prompt_id: int) -> SessionRow:
+    with world.container.database.read() as connection:
+        [row] = sessions.list_sessions(connection, sessions.SessionRange(prompt_id), limit=10)
+    return row
+
+
+def recorded(world: World) -> int:
+    """A prompt with a session of a turn that called a model and two tools, of which one failed."""
+    prompt_id, trace_id = world.prompt(), secrets.token_hex(16)
+    calls = [tool(prompt_id, trace_id, "search"), tool(prompt_id, trace_id, "pay", code=2)]
+    assert world.send(export(chat(prompt_id, trace_id), *calls)).status_code == 200
+    return prompt_id
+
+
+def test_a_session_keeps_what_its_turn_did(world: World) -> None:
+    row = only_session(world, recorded(world))
+
+    assert row.sums == SessionSums(1, 1, 2, 1, 100, 7)
+    assert (row.duration_ns, row.user_id) == (1_000_000_000, "ada")
+    assert names_in(row.names or "", "tool") == ("pay", "search")
+    assert names_in(row.names or "", "failed_tool") == ("pay",)
+    assert names_in(row.names or "", "model") == ("gpt-4o",)
+
+
+def test_a_turn_that_joins_a_conversation_later_takes_what_it_did_with_it(world: World) -> None:
+    prompt_id, (one, other) = world.prompt(), (secrets.token_hex(16), secrets.token_hex(16))
+    world.send(export(chat(prompt_id, one), tool(prompt_id, other, "pay")))
+
+    for trace_id in (one, other):
+        world.send(export(chat(prompt_id, trace_id, **{"gen_ai.conversation.id": "c"})))
+
+    row = only_session(world, prompt_id)
+    assert row.sums == SessionSums(2, 0, 1, 0, 300, 21)
+    assert names_in(row.names or "", "tool") == ("pay",)
+
+
+def stored_before(world: World, prompt_id: int) -> None:
+    """Make the rows of the prompt those that an earlier release stored."""
+    with world.container.database.write() as connection:
+        connection.execute(
+            update(sessions.sessions).where(sessions.sessions.c.prompt_id == prompt_id).values(NOT_ADDED_UP)
+        )
+        row = only_session(world, prompt_id)
+        for turn in turns.list_turns(connection, session_keys=[row.session_key]):
+            facts = {name: value for name, value in msgspec.json.decode(turn.facts).items() if name not in LATER}
+            turns.replace(connection, [replace(turn, facts=msgspec.json.encode(facts))])
+
+
+def test_the_clock_adds_up_what_an_earlier_release_stored(world: World) -> None:
+    prompt_id = recorded(world)
+    row = only_session(world, prompt_id)
+    stored_before(world, prompt_id)
+    assert only_session(world, prompt_id).sums == SessionSums(0, None)
+
+    world.container.services.session_sums.sweep()
+
+    assert only_session(world, prompt_id) == row
+
+
+def test_an_old_session_that_goes_on_before_it_was_added_up_counts_every_turn_once(world: World) -> None:
+    prompt_id, trace_id = world.prompt(), secrets.token_hex(16)
+    named = {"gen_ai.conversation.id": "c"}
+    world.send(export(chat(prompt_id, trace_id, **named)))
+    stored_before(world, prompt_id)
+
+    world.send(export(chat(prompt_id, secrets.token_hex(16), **named), chat(prompt_id, trace_id, **named)))
+    assert only_session(world, prompt_id).errors is None
+    world.container.services.session_sums.sweep()
+
+    assert only_session(world, prompt_id).sums == SessionSums(2, 0, 0, 0, 300, 21)
+
+
+def test_a_session_too_long_to_be_added_up_at_once_is_added_up_by_the_clock(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "TURNS_AT_ONCE", 2)
+    prompt_id, moving = world.prompt(), secrets.token_hex(16)
+    traces = [moving, *(secrets.token_hex(16) for _ in range(3))]
+    world.send(export(*(chat(prompt_id, trace_id, **{"session.id": "many"}) for trace_id in traces)))
+
+    world.send(export(chat(prompt_id, moving, **{"gen_ai.conversation.id": "alone"})))
+    with world.container.database.read() as connection:
+        listed = sessions.list_sessions(connection, sessions.SessionRange(prompt_id), limit=10)
+    assert {row.conversation_id: row.errors for row in listed} == {"many": None, "alone": 0}
+    world.container.services.session_sums.sweep()
+
+    with world.container.database.read() as connection:
+        listed = sessions.list_sessions(connection, sessions.SessionRange(prompt_id), limit=10)
+    assert {row.conversation_id: (row.turns, row.input_tokens) for row in listed} == {
+        "many": (3, 300),
+        "alone": (1, 200),
+    }

@@ -14,6 +14,7 @@ from app.web.page import Page, Site
 from app.web.views import (
     calibrations,
     cases,
+    design,
     experiments,
     home,
     labels,
@@ -46,6 +47,7 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     ("/sign-out", sign_in.SignOut),
     ("/join/{token}", sign_in.Join),
     ("/account", sign_in.Account),
+    ("/design", design.Design),
     (f"/prompts/{ID % 'prompt_id'}", home.PromptLink),
     (PROJECT, home.ProjectHome),
     (f"{PROJECT}/start", home.GettingStarted),

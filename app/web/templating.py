@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -12,6 +10,7 @@ from app.models.organizations import Role
 from app.timestamps import Now
 from app.web import filters, labels
 from app.web.assets import Assets
+from app.web.charts import bars, chart
 from app.web.visit import Visit
 
 FOLDER = Path(__file__).parent / "templates"
@@ -36,7 +35,9 @@ def environment(*, assets: Assets, now: Now) -> Environment:
         auto_reload=False,
     )
     templates.filters.update(filters.FILTERS, relative=filters.relative_to(now))
-    templates.globals.update(asset=assets.url, bars=bars, share=share, labels=labels, navigation=navigation)
+    templates.globals.update(
+        asset=assets.url, bars=bars, draw_chart=chart, share=share, labels=labels, navigation=navigation
+    )
     return templates
 
 
@@ -46,28 +47,6 @@ def navigation(visit: Visit) -> list[tuple[str, str, str]]:
         (section, label, f"{visit.base}/{path}")
         for section, label, path, role in NAVIGATION
         if visit.may(role) and (section != "operations" or visit.operates)
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    x: float
-    y: float
-    width: float
-    height: float
-    empty: bool
-
-
-def bars(values: Sequence[float], *, width: float = 84, height: float = 22, gap: float = 2) -> list[Bar]:
-    """One bar for each value, in pixels; the largest is as high as the chart, zero leaves a hairline."""
-    if not values:
-        return []
-    step = (width + gap) / len(values)
-    largest = max(values) or 1
-    heights = [max(1.0, value / largest * height) for value in values]
-    return [
-        Bar(round(index * step, 2), round(height - tall, 2), round(step - gap, 2), round(tall, 2), not value)
-        for index, (tall, value) in enumerate(zip(heights, values, strict=True))
     ]
 
 

@@ -63,6 +63,22 @@ async function copy(button) {
   setTimeout(() => { button.textContent = words; }, 1500);
 }
 
+// A message over the page; also what the page came with, as only what is put in later is read out.
+const toasts = document.getElementById("toast")?.parentElement;
+
+function toast(text, kind = "done") {
+  const made = document.getElementById("toast").content.firstElementChild.cloneNode(true);
+  made.classList.replace("done", kind);
+  made.querySelector("p").textContent = text;
+  toasts.querySelectorAll(".flash").forEach((old) => old.remove());
+  showToast(made);
+}
+
+function showToast(message) {
+  message.querySelector("[data-dismiss]").hidden = false;
+  requestAnimationFrame(() => toasts.append(message));
+}
+
 function enhance(root) {
   for (const button of root.querySelectorAll("[data-copy]")) button.hidden = false;
   for (const code of root.querySelectorAll("[data-base-url]")) {
@@ -83,7 +99,16 @@ document.addEventListener("click", (event) => {
   // What has a title lies above the link that covers its row.
   const row = event.target.closest("tr.linked");
   if (row && !event.target.closest("a, button, input, label, summary")) row.querySelector("th a").click();
+  if (event.target.closest("[data-dismiss]")) event.target.closest(".flash").remove();
 });
+
+// A message that all is well leaves when one goes on; a problem, and one with a choice, stay until they are dismissed.
+for (const kind of ["pointerdown", "input"]) {
+  document.addEventListener(kind, (event) => {
+    if (event.target.closest(".toasts")) return;
+    toasts?.querySelectorAll(".flash.done:not(:has(a, form))").forEach((message) => message.remove());
+  });
+}
 
 document.addEventListener("change", (event) => {
   if (event.target.matches("form[data-auto] select")) event.target.form.requestSubmit();
@@ -113,4 +138,5 @@ for (const form of document.querySelectorAll("form[data-auto]")) {
 for (const current of document.querySelectorAll("nav [aria-current]")) {
   current.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
+toasts?.querySelectorAll(".flash").forEach(showToast);
 enhance(document);

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import redis
+from reprise_client.formats import plural
 
 from app.access import ByRole
 from app.errors import Unavailable
@@ -32,6 +35,8 @@ class OperationsView(Page):
         return show(
             "operations.html",
             found=found,
+            spans_by_minute=_by_minute([spans for spans, _ in found.history]),
+            runs_by_minute=_by_minute([runs for _, runs in found.history]),
             queues=[(state, _queue(state)) for state in found.queues],
             spans=[(label, found.spans.get(name, 0), "") for name, label in SPANS.items()],
             runs=_runs(found.runs),
@@ -42,6 +47,11 @@ class OperationsView(Page):
                 ("Calls of models", found.provider),
             ],
         )
+
+
+def _by_minute(counts: Sequence[int]) -> list[tuple[str, int]]:
+    """The points of a chart of whole minutes, oldest first."""
+    return [(f"{plural(len(counts) - place, 'minute')} ago", count) for place, count in enumerate(counts)]
 
 
 def _queue(state: QueueState) -> Badge:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -60,7 +60,8 @@ class UsageView(_Usage):
             query=query,
             by_label=dict(GROUPS)[query.by],
             total=total(by_day),
-            daily=[spent.get(day, Spent(runs=0)) for day in query.days],
+            daily=_daily([(day.isoformat(), spent.get(day, Spent(runs=0))) for day in query.days]),
+            days=[(day, spent[day]) for day in reversed(query.days) if day in spent],
             rows=self._table(visit, query),
             groups=GROUPS,
             periods=PERIODS,
@@ -74,6 +75,15 @@ class UsageView(_Usage):
         rows = self.rows(visit.project_id, query, query.by)
         table = [(*_name(row.group, query.by, names, visit.base), row.spent) for row in rows]
         return sorted(table, key=lambda row: (-row[3].cost_usd, -row[3].runs, row[0]))
+
+
+def _daily(days: Sequence[tuple[str, Spent]]) -> dict[str, list[tuple[str, float]]]:
+    """The points of the charts: `cost` in USD, `tokens` and `runs` of each day."""
+    return {
+        "cost": [(day, spent.cost_usd) for day, spent in days],
+        "tokens": [(day, spent.prompt_tokens + spent.completion_tokens) for day, spent in days],
+        "runs": [(day, spent.runs) for day, spent in days],
+    }
 
 
 def _name(

@@ -55,6 +55,7 @@ PAGES = {
     "project": "{base}/settings/project",
     "audit log": "{base}/settings/audit",
     "account": "/account",
+    "design": "/design",
 }
 # All rules hold each width in light colors. Dark ones change colors alone, so that only rules about these look at them
 # again: tests/unit/web/test_colors.py holds the style sheets to it.

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.web import filters
-from app.web.templating import bars, share
+from app.web.templating import share
 
 NOW = datetime(2026, 3, 12, 12, 0, tzinfo=UTC)
 
@@ -76,15 +76,6 @@ def test_a_size_has_the_unit_that_fits(count: int, words: str) -> None:
 def test_json_is_indented_and_text_stays_as_it_is() -> None:
     assert filters.pretty({"ort": "Köln"}) == '{\n  "ort": "Köln"\n}'
     assert filters.pretty("{not json") == "{not json"
-
-
-@given(st.lists(st.floats(0, 1e9), max_size=50))
-def test_bars_stay_within_their_chart(values: list[float]) -> None:
-    drawn = bars(values, width=84, height=22)
-
-    assert len(drawn) == len(values)
-    assert all(bar.x >= 0 and bar.y >= 0 and bar.height >= 1 and bar.y + bar.height <= 22.01 for bar in drawn)
-    assert all(bar.x + bar.width <= 84.01 for bar in drawn)
 
 
 @given(st.tuples(*[st.integers(0, 2**62)] * 4))

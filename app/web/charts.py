@@ -1,0 +1,64 @@
+"""Bar charts as shapes, scales and words; the macros `chart` and `sparkline` draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, log10
+
+# The upper end of a scale is one of these times a power of ten, so that its half is a short number, too.
+ROUND = (1, 2, 4, 6, 8, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    x: float
+    y: float
+    width: float
+    height: float
+    empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A series drawn on a scale from 0 to `top`; `peak` is the label and the value of the highest bar."""
+
+    bars: Sequence[Bar]
+    top: float
+    total: float
+    peak: tuple[str, float]
+
+    @property
+    def half(self) -> float:
+        return self.top / 2
+
+
+def chart(points: Sequence[tuple[str, float]], *, width: float = 600, height: float = 80) -> Chart:
+    """The chart of one or more pairs of a label and a value, which is 0 or more."""
+    values = [value for _, value in points]
+    top = scale_top(max(values))
+    peak = max(points, key=lambda point: point[1])
+    return Chart(bars(values, width=width, height=height, top=top), top, sum(values), peak)
+
+
+def scale_top(largest: float) -> float:
+    """A round number that is the value or a little more; 1 for 0."""
+    if largest <= 0:
+        return 1
+    power = 10.0 ** floor(log10(largest))
+    return next((step * power for step in ROUND if step * power >= largest * (1 - 1e-9)), largest)
+
+
+def bars(
+    values: Sequence[float], *, width: float = 84, height: float = 22, gap: float = 2, top: float | None = None
+) -> list[Bar]:
+    """One bar for each value, in pixels; `top`, or the largest, is as high as the chart, zero leaves a hairline."""
+    if not values:
+        return []
+    step = (width + gap) / len(values)
+    highest = top or max(values) or 1
+    heights = [max(1.0, value / highest * height) for value in values]
+    return [
+        Bar(round(index * step, 2), round(height - tall, 2), round(step - gap, 2), round(tall, 2), not value)
+        for index, (tall, value) in enumerate(zip(heights, values, strict=True))
+    ]

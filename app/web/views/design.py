@@ -1,0 +1,48 @@
+"""The tokens and the components of the pages, side by side, for those who build pages."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from app.access import SignedIn
+from app.errors import NotFound
+from app.web.assets import FOLDER
+from app.web.cookies import Flash
+from app.web.page import Page, Reply, show
+from app.web.visit import Pages, Visit
+
+_TOKENS = re.compile(r":root {(?P<declared>[^{}]*)}")
+_TOKEN = re.compile(r"--(?P<name>[\w-]+): (?P<value>[^;]+);")
+WEEK = [("Monday", 12.0), ("Tuesday", 31.0), ("Wednesday", 0.0), ("Thursday", 24.0), ("Friday", 43.0)]
+
+
+@cache
+def tokens() -> dict[str, str]:
+    """The tokens of the light scheme with their values, in the order of `app.css`."""
+    declared = _TOKENS.search((FOLDER / "app.css").read_text())
+    return {match["name"]: match["value"] for match in _TOKEN.finditer(declared["declared"])} if declared else {}
+
+
+class Design(Page):
+    """In the embedded mode alone, where people develop; elsewhere there is no such path."""
+
+    access = SignedIn({"GET"})
+
+    def get(self, visit: Visit) -> Reply:
+        if not self.container.settings.embedded:
+            raise NotFound("The components are shown in the embedded mode alone.")
+        found = tokens()
+        return show(
+            "design.html",
+            colors=[name for name, value in found.items() if value.startswith("#")],
+            sizes=[name for name in found if name.startswith("size-")],
+            others={name: value for name, value in found.items() if value[0] != "#" and not name.startswith("size-")},
+            week=WEEK,
+            pages=Pages(next_href="#pages", first_href="#pages"),
+            messages=[
+                Flash("Ticket triage is archived.", undo=visit.path),
+                Flash("The prompt could not be archived.", "problem"),
+            ],
+            now=self.container.now(),
+        )

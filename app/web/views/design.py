@@ -9,8 +9,9 @@ from app.access import SignedIn
 from app.errors import NotFound
 from app.web.assets import FOLDER
 from app.web.cookies import Flash
+from app.web.lists import Pages
 from app.web.page import Page, Reply, show
-from app.web.visit import Pages, Visit
+from app.web.visit import Visit
 
 _TOKENS = re.compile(r":root {(?P<declared>[^{}]*)}")
 _TOKEN = re.compile(r"--(?P<name>[\w-]+): (?P<value>[^;]+);")
@@ -39,7 +40,7 @@ class Design(Page):
             sizes=[name for name in found if name.startswith("size-")],
             others={name: value for name, value in found.items() if value[0] != "#" and not name.startswith("size-")},
             week=WEEK,
-            pages=Pages(next_href="#pages", first_href="#pages"),
+            pages=Pages(next_href="#pager", first_href="#pager", previous_href="#pager"),
             messages=[
                 Flash("Ticket triage is archived.", undo=visit.path),
                 Flash("The prompt could not be archived.", "problem"),

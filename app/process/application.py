@@ -10,6 +10,7 @@ from app.api import routes as api
 from app.api.authentication import Authentication
 from app.container import Container
 from app.http import errors
+from app.http.compression import Compression
 from app.http.exports import AT_ONCE
 from app.http.middleware import Bulkhead, Forwarded, HeadLength, OneSpelling, RequestId, RequestMetrics, SecurityHeaders
 from app.http.route_table import RoutedApp
@@ -28,6 +29,7 @@ def build_app(container: Container) -> RoutedApp:
     app = RoutedApp(
         middleware=[
             HeadLength(),
+            Compression(),
             Forwarded(TrustedProxies(parse_networks(settings.trusted_proxies))),
             RequestMetrics(container.metrics),
             RequestId(),

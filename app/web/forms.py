@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import secrets
 from collections import defaultdict
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from app.errors import Forbidden, Invalid, UnsupportedMediaType
 from app.http.bodies import read_capped
 
 FIELD = "csrf"
+PROOF_BYTES = 32
 FIELDS_MAX = 1000
 # Room for a hundred placeholders with a hundred values each, which have two fields a value.
 PARTS_MAX = 25_000
@@ -111,12 +113,29 @@ def _texts(fields: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def csrf_token(cookie: str) -> str:
-    """The token that forms carry: it can only be made with the cookie's token, and does not reveal it."""
-    return hmac.new(cookie.encode(errors="surrogatepass"), b"csrf", hashlib.sha256).hexdigest()
+    """A token that forms carry: it can only be made with the cookie's token, and does not reveal it.
+
+    Each is another one, masked by random bytes that come with it, so that the length of a compressed page tells nothing
+    about the next.
+    """
+    proof, mask = _proof(cookie), secrets.token_bytes(PROOF_BYTES)
+    return (mask + _xor(mask, proof)).hex()
 
 
 def check_csrf(form: Form, cookie: str) -> None:
     """Raise `Forbidden` unless the form came from a page made for the same browser."""
-    sent = form.text(FIELD).encode()
-    if not cookie or not hmac.compare_digest(sent, csrf_token(cookie).encode()):
+    try:
+        sent = bytes.fromhex(form.text(FIELD))
+    except ValueError:
+        sent = b""
+    proof = _xor(sent[:PROOF_BYTES], sent[PROOF_BYTES:]) if len(sent) == 2 * PROOF_BYTES else b""
+    if not cookie or not hmac.compare_digest(proof, _proof(cookie)):
         raise Forbidden("This form is too old or comes from elsewhere: go back, reload the page and send it again.")
+
+
+def _proof(cookie: str) -> bytes:
+    return hmac.new(cookie.encode(errors="surrogatepass"), b"csrf", hashlib.sha256).digest()
+
+
+def _xor(mask: bytes, masked: bytes) -> bytes:
+    return bytes(left ^ right for left, right in zip(mask, masked, strict=True))

@@ -6,7 +6,11 @@ const html = (text) => new DOMParser().parseFromString(text, "text/html");
 async function fetched(url) {
   const answer = await fetch(url, { headers: { Accept: "text/html" }, credentials: "same-origin" });
   if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
-  return html(await answer.text());
+  const page = html(await answer.text());
+  // Each page has a token of its own; with this page's, equal parts are equal.
+  const token = document.querySelector('[name="csrf"]');
+  for (const input of token ? page.querySelectorAll('[name="csrf"]') : []) input.setAttribute("value", token.value);
+  return page;
 }
 
 // <a data-dialog href="…">: the [data-dialog-body] of that page, in a dialog over this one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ spans = new_table(
 COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
 NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
 """A row in the order of COLUMNS."""
+
+_SPAN_ID = re.compile(r"[0-9a-f]{16}")
 
 SpanKey = tuple[bytes, bytes]
 """Trace id and span id."""
@@ -106,6 +109,22 @@ def spans_of(
     found: list[StoredSpan] = []
     for some in queries.pieces(trace_ids):
         found += queries.list_rows(connection, StoredSpan, of_prompt.where(c.trace_id.in_(some)))
+    return found
+
+
+def traces_with(
+    connection: Connection, *, project_id: int, prompt_id: int, trace_ids: Sequence[bytes], span_id: str
+) -> set[bytes]:
+    """Return those of a prompt's traces that have a span of this id, 16 lower-case hex digits; none for other texts."""
+    c = spans.c
+    if not _SPAN_ID.fullmatch(span_id):
+        return set()
+    statement = select(c.trace_id).where(
+        c.project_id == project_id, c.prompt_id == prompt_id, c.span_id == bytes.fromhex(span_id)
+    )
+    found: set[bytes] = set()
+    for some in queries.pieces(trace_ids):
+        found.update(connection.scalars(statement.where(c.trace_id.in_(some))))
     return found
 
 

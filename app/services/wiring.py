@@ -57,6 +57,7 @@ from app.services.runs.usage import UsageService
 from app.services.traces.ingest import IngestService
 from app.services.traces.log_records import LogRecordService
 from app.services.traces.logs import SessionService
+from app.services.traces.parts import SessionPartService
 from app.services.traces.prompt_log import LogService
 from app.services.traces.session_sums import SessionSumService
 from app.services.traces.versions import SessionComparison
@@ -126,6 +127,7 @@ class Services:
     retention: RetentionService
     runs: RunService
     session_comparison: SessionComparison
+    session_parts: SessionPartService
     session_sums: SessionSumService
     sessions: SessionService
     setup: SetupService

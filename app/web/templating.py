@@ -11,6 +11,7 @@ from app.timestamps import Now
 from app.web import filters, labels
 from app.web.assets import Assets
 from app.web.charts import bars, chart
+from app.web.presenters.texts import block
 from app.web.visit import Visit
 
 FOLDER = Path(__file__).parent / "templates"
@@ -35,9 +36,8 @@ def environment(*, assets: Assets, now: Now) -> Environment:
         auto_reload=False,
     )
     templates.filters.update(filters.FILTERS, relative=filters.relative_to(now))
-    templates.globals.update(
-        asset=assets.url, bars=bars, draw_chart=chart, share=share, labels=labels, navigation=navigation
-    )
+    templates.globals.update(asset=assets.url, bars=bars, draw_chart=chart, share=share, block=block)
+    templates.globals.update(labels=labels, navigation=navigation)
     return templates
 
 

@@ -37,7 +37,13 @@ plain(f"GET {PROMPT}/labels/{{label}}/delete", name="one of many", ids=BIG | {"l
 plain(f"GET {PROMPT}/logs", f"GET {PROMPT}/exports/{{kind}}", name=TURNS, ids=LONG)
 plain(f"GET {PROMPT}/test-cases", f"GET {PROMPT}/test-cases/new", name="a big one", ids=BIG)
 plain(f"GET {SESSION}/test-case", f"GET {SESSION}", name=TURNS, ids=LONG)
-plain(f"GET {SESSION}/spans/{{span_id}}", name=TURNS, ids=LONG | {"span_id": f"{1:016x}"})
+plain(f"GET {SESSION}/turns/{{turn}}/texts/{{text}}", name=TURNS, ids=LONG | {"turn": "1", "text": "user"})
+plain(
+    f"GET {SESSION}/spans/{{span_id}}",
+    f"GET {SESSION}/spans/{{span_id}}/attributes/{{attribute}}",
+    name=TURNS,
+    ids=LONG | {"span_id": f"{1:016x}", "attribute": "0"},
+)
 plain(f"GET {TEST_CASE}", f"GET {TEST_CASE}/delete", f"GET {REPLAY}", f"GET {REPLAY}/steps/{{step}}/accept")
 plain(f"GET {PROJECT}/calibrations/{{calibration_id}}", f"GET {PROJECT}/experiments/{{experiment_id}}")
 plain(f"GET {PROMPT}/experiments", f"GET {PROMPT}/experiments/new", name="a big one", ids=BIG)

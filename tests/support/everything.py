@@ -56,6 +56,9 @@ def everything(world: Project) -> dict[str, Any]:
         "label": _labelled(world, prompt),
         "experiment_id": _experimented(world, prompt_id),
         "step": 0,
+        "turn": 1,
+        "text": "user",
+        "attribute": 0,
         "kind": "sessions",
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -63,18 +63,25 @@ class SessionService:
             known = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
             row = require(known, "There is no such session.")
             found = turns.list_turns(connection, session_keys=[row.session_key])
-            trace_ids = [turn.trace_id for turn in found]
-            stored = spans.spans_of(connection, project_id=project_id, prompt_id=row.prompt_id, trace_ids=trace_ids)
-            logged = log_records.records_of(connection, project_id=project_id, trace_ids=trace_ids)
-            scored = scores.scores_of(connection, project_id=project_id, trace_ids=trace_ids)
-        traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
-        for span in stored:
-            traces[span.trace_id].append(span)
-        named = frozenset[str]().union(*(load(turn.facts).prompt_versions for turn in found))
-        found_turns = build_session(traces.values(), named, events_of(logged))
-        known_spans = {(span.trace_id, span.span_id) for span in stored}
-        of_spans = tuple(score for score in scored if score.key in known_spans)
-        return Session(session_id, row.prompt_id, row.conversation_id, found_turns, of_spans)
+            return built_session(connection, row, found, [load(turn.facts) for turn in found])
+
+
+def built_session(
+    connection: Connection, row: SessionRow, found: Sequence[TurnRow], facts: Iterable[TurnFacts]
+) -> Session:
+    """Return a session with the turns `found` and their scores; `facts` are those of all its turns."""
+    trace_ids = [turn.trace_id for turn in found]
+    stored = spans.spans_of(connection, project_id=row.project_id, prompt_id=row.prompt_id, trace_ids=trace_ids)
+    logged = log_records.records_of(connection, project_id=row.project_id, trace_ids=trace_ids)
+    scored = scores.scores_of(connection, project_id=row.project_id, trace_ids=trace_ids)
+    traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
+    for span in stored:
+        traces[span.trace_id].append(span)
+    named = frozenset[str]().union(*(each.prompt_versions for each in facts))
+    built = build_session(traces.values(), named, events_of(logged))
+    known_spans = {(span.trace_id, span.span_id) for span in stored}
+    of_spans = tuple(score for score in scored if score.key in known_spans)
+    return Session(row.session_key.hex(), row.prompt_id, row.conversation_id, built, of_spans)
 
 
 def session_key_of(session_id: str) -> bytes | None:
@@ -89,10 +96,11 @@ def summarise(connection: Connection, rows: Sequence[SessionRow]) -> list[Sessio
     by_session: dict[bytes, list[TurnRow]] = defaultdict(list)
     for turn in turns.list_turns(connection, session_keys=[row.session_key for row in rows]):
         by_session[turn.session_key].append(turn)
-    return [_summary(row, [load(turn.facts) for turn in by_session[row.session_key]]) for row in rows]
+    return [summary_of(row, [load(turn.facts) for turn in by_session[row.session_key]]) for row in rows]
 
 
-def _summary(row: SessionRow, facts: Sequence[TurnFacts]) -> SessionSummary:
+def summary_of(row: SessionRow, facts: Sequence[TurnFacts]) -> SessionSummary:
+    """Return the summary of a session from the facts of its turns, in their order."""
     opening = next((one.opening for one in facts if one.opening), None)
     return SessionSummary(
         id=row.session_key.hex(),

@@ -1,21 +1,29 @@
-"""A recorded turn as a conversation with its scores, and how its spans are nested."""
+"""A recorded session as a conversation with its scores, and as a timeline of turns and of their spans."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from app.errors import NotFound
 from app.models.scores import ScoreRow
 from app.services.traces.logs import Session
+from app.services.traces.parts import SessionPart
+from app.sessions.facts import TurnFacts
 from app.sessions.types import ShownSpan, Step, Turn
 
 DEPTH_MAX = 4
+MODEL_CALLS = frozenset({"chat", "generate_content", "text_completion"})
+CALLS = MODEL_CALLS | {"execute_tool"}
+# Steps, and spans, that a page shows of one turn; turns that its timeline lists.
+STEPS_MAX, LINES_MAX = 200, 500
 
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """A text of the model that is no step: its reasoning, or text beside its tool calls."""
+    """A text that is no step: the model's reasoning, what it wrote beside its tool calls, or an error."""
 
     title: str
     text: str
@@ -26,13 +34,27 @@ Entries = list[tuple[Step | Aside, ShownSpan | None]]
 Scores = Mapping[int, list[ScoreRow]]
 
 
-def shown_turns(session: Session) -> list[tuple[Turn, Entries, Mapping[str, int], Scores]]:
-    """Each turn with its conversation, the depths of its spans, and its scores by their place."""
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """A turn as the page shows it; `number` counts from 1, `scores` are by the index of their step."""
+
+    number: int
+    turn: Turn
+    entries: Entries
+    scores: Scores
+    depths: Mapping[str, int]
+
+
+def shown_turns(session: Session, start: int = 0) -> list[ShownTurn]:
+    """The turns of a session, or of a part of it that begins at the index `start`."""
     by_trace: dict[str, list[ScoreRow]] = defaultdict(list)
     for score in session.scores:
         by_trace[score.trace_id.hex()].append(score)
     found = ((turn, conversation(turn)) for turn in session.turns)
-    return [(turn, said, depths(turn), _by_place(said, by_trace[turn.trace_id])) for turn, said in found]
+    return [
+        ShownTurn(number, turn, said, _by_place(said, by_trace[turn.trace_id]), depths(turn))
+        for number, (turn, said) in enumerate(found, start + 1)
+    ]
 
 
 def _by_place(entries: Entries, scores: Iterable[ScoreRow]) -> Scores:
@@ -45,14 +67,16 @@ def _by_place(entries: Entries, scores: Iterable[ScoreRow]) -> Scores:
 
 
 def conversation(turn: Turn) -> Entries:
-    """The steps with their spans, and between them what the model wrote besides, in the order of the spans."""
+    """The steps with their spans, and between them what else was written or failed, in the order of the spans."""
     spans = {span.span_id: (index, span) for index, span in enumerate(turn.spans)}
     entries: list[tuple[int, int, Step | Aside, ShownSpan | None]] = [
-        (index, rank, aside, None) for index, span in enumerate(turn.spans) for rank, aside in _asides(span)
+        (index, rank, aside, span) for index, span in enumerate(turn.spans) for rank, aside in _asides(span)
     ]
     for step in turn.steps:
         index, timed = spans.get(step.span_id, (0, None))
         entries.append((index, 2, step, timed))
+    told = {step.span_id for step in turn.steps if step.error}
+    entries += [(spans[span.span_id][0], 3, aside, span) for span, aside in _failures(turn, told)]
     entries.sort(key=lambda entry: entry[:2])
     return [(shown, span) for _, _, shown, span in entries]
 
@@ -62,6 +86,19 @@ def _asides(span: ShownSpan) -> Iterator[tuple[int, Aside]]:
         yield 0, Aside("Reasoning", span.reasoning)
     if span.text_beside_tools:
         yield 1, Aside("Beside the tool calls", span.text_beside_tools)
+
+
+def _failures(turn: Turn, told: set[str]) -> Iterator[tuple[ShownSpan, Aside]]:
+    """The errors of spans that are not `told`; one that only repeats the error of a call within it is left out."""
+    failed = [span for span in turn.spans if span.error]
+    calls = [span for span in failed if span.operation in CALLS]
+    known = {span.error for span in calls} | ({"failed"} if calls else set())
+    within = {span.span_id for span in calls}
+    for span in failed:
+        if span.span_id in told or (span.span_id not in within and span.error in known):
+            continue
+        title = "The model's call failed" if span.operation in MODEL_CALLS else f"{span.name} failed"
+        yield span, Aside(title, span.error or "", "error")
 
 
 def depths(turn: Turn) -> dict[str, int]:
@@ -75,3 +112,51 @@ def depths(turn: Turn) -> dict[str, int]:
         return found
 
     return {span_id: depth(span_id) for span_id in parents}
+
+
+def text_of(turn: Turn, name: str) -> Any:
+    """The text or JSON value that the page of a session calls `name`; `NotFound` for what the turn has not.
+
+    That is "user", or the index of an entry of the conversation and one of its fields, such as "3-arguments".
+    """
+    if name == "user" and turn.user is not None:
+        return turn.user
+    index, _, field = name.partition("-")
+    entries = conversation(turn)
+    if field in ("text", "arguments", "result", "error") and index.isdecimal() and len(index) < 10:
+        shown = next((shown for shown, _ in entries[int(index) : int(index) + 1]), None)
+        if (value := getattr(shown, field, None)) is not None:
+            return value
+    raise NotFound("The turn has no such text.")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A turn in the timeline of its session; `opening` is None where it repeats that of the session's first turn."""
+
+    number: int
+    facts: TurnFacts
+    opening: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Turns of a session around a part of it, at most `LINES_MAX`; the longest of them took `longest_ns`."""
+
+    lines: tuple[Line, ...]
+    longest_ns: int
+
+
+def timeline(part: SessionPart) -> Timeline:
+    first = max(0, min(part.start - LINES_MAX // 2, len(part.facts) - LINES_MAX))
+    shown = part.facts[first : first + LINES_MAX]
+    lines = tuple(
+        Line(number, facts, _own_opening(part, facts, number)) for number, facts in enumerate(shown, first + 1)
+    )
+    return Timeline(lines, max((facts.end_ns - facts.start_ns for facts in shown), default=0))
+
+
+def _own_opening(part: SessionPart, facts: TurnFacts, number: int) -> str | None:
+    """The text that opened a turn; most libraries repeat that of the first turn with each of the later ones."""
+    opening = facts.opening[1] if facts.opening else None
+    return opening if number == 1 or opening != part.summary.preview else None

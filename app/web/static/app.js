@@ -53,12 +53,13 @@ function live(element) {
   again();
 }
 
-// <button data-copy="id">: the text of that element, to the clipboard.
+// <button data-copy="id">: the text of that element, to the clipboard; with data-copy-from all of it, from that page.
 async function copy(button) {
   const source = document.getElementById(button.dataset.copy);
   const words = button.textContent;
   try {
-    await navigator.clipboard.writeText(source.textContent);
+    const whole = button.dataset.copyFrom && (await fetched(button.dataset.copyFrom)).getElementById("whole");
+    await navigator.clipboard.writeText((whole || source).textContent);
     button.textContent = "Copied";
   } catch {
     getSelection().selectAllChildren(source);

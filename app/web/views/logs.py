@@ -1,4 +1,4 @@
-"""The log of a prompt, one run, one recorded session, and the spans that were not stored."""
+"""The log of a prompt, one run, and the spans that were not stored."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ from urllib.parse import urlencode
 import falcon
 from marshmallow import fields, validate
 
-from app.errors import NotFound
 from app.http.exports import ExportQuerySchema, records, send_lines
 from app.models.prompt_versions import VersionHead
 from app.models.run_log import DRAFT, RunEntry
 from app.schemas.base import Day, StrictSchema, Text, load
 from app.schemas.traces import MODEL_LENGTH, VERSION_LENGTH
 from app.services.traces.prompt_log import Entry, LogFilter
-from app.sessions.types import Usage
 from app.timestamps import iso
 from app.web.page import PAGE_SIZE, Page, PromptPage, Reply, show
-from app.web.presenters.session import shown_turns
 from app.web.visit import Visit
 
 TYPES = [("", "Runs and sessions"), ("run", "Runs"), ("otel", "OpenTelemetry sessions")]
@@ -152,32 +149,6 @@ class RunView(PromptPage):
     def get(self, visit: Visit, run_id: int) -> Reply:
         row = self.services.runs.get(project_id=visit.project_id, run_id=run_id)
         return show("run.html", run=row, head=self.head(visit, row.prompt_id))
-
-
-class SessionView(PromptPage):
-    """A session as a conversation, each turn with a timeline of its spans."""
-
-    def get(self, visit: Visit, session_id: str) -> Reply:
-        session = self.services.sessions.get(project_id=visit.project_id, session_id=session_id)
-        return show(
-            "session.html",
-            session=session,
-            head=self.head(visit, session.prompt_id),
-            usage=sum((turn.usage for turn in session.turns), Usage()),
-            started_ns=min((turn.start_ns for turn in session.turns), default=None),
-            turns=shown_turns(session),
-        )
-
-
-class SpanView(PromptPage):
-    """A span with all that it carried."""
-
-    def get(self, visit: Visit, session_id: str, span_id: str) -> Reply:
-        session = self.services.sessions.get(project_id=visit.project_id, session_id=session_id)
-        found = next((span for turn in session.turns for span in turn.spans if span.span_id == span_id), None)
-        if found is None:
-            raise NotFound("The session has no such span.")
-        return show("span.html", span=found, session_id=session.id)
 
 
 class RejectedSpans(Page):

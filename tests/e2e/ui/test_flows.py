@@ -145,8 +145,8 @@ def test_a_span_opens_over_its_session_with_all_that_it_carried(site: Site, look
     with look() as visit:
         visit.open(f"{site.base}/prompts/{site.prompt_id}/logs?type=otel")
         visit.page.locator("tbody th a").first.click()
-        expect(visit.page.get_by_role("heading", name="Session")).to_be_visible()
-        visit.page.locator(".timeline a").last.click()
+        expect(visit.page.get_by_role("heading", name="Timeline")).to_be_visible()
+        visit.page.locator(".outline a[data-dialog]").last.click()
 
         dialog = visit.page.get_by_role("dialog")
         expect(dialog).to_contain_text("gen_ai.tool.call.arguments")
@@ -211,7 +211,7 @@ def test_what_a_rule_masks_is_masked_wherever_it_is_shown(site: Site, look: Look
         assert not visit.says("4711")
         visit.open(f"{site.base}/prompts/{site.prompt_id}/logs?type=otel")
         page.locator("tbody th a").first.click()
-        expect(page.get_by_role("heading", name="Session")).to_be_visible()
+        expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
         assert visit.says("[a card]")
         assert not visit.says("0815")
 

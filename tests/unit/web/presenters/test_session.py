@@ -30,5 +30,5 @@ def test_a_score_stands_at_the_last_step_of_its_span_or_at_its_turn() -> None:
 
     shown = shown_turns(Session("s", 7, None, turns, scores))
 
-    names = [{place: [one.name for one in of_place] for place, of_place in places.items()} for *_, places in shown]
+    names = [{place: [one.name for one in found] for place, found in turn.scores.items()} for turn in shown]
     assert names == [{1: ["first"], 2: ["second"], -1: ["of no step"]}, {-1: ["other"]}]

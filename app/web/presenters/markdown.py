@@ -1,0 +1,84 @@
+"""Markdown of a model as HTML: elements without attributes, everything else is text.
+
+Links and pictures are shown with their addresses and lead nowhere; HTML is shown as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyromark
+from markupsafe import Markup, escape
+
+from app.storable import storable_text
+
+DEPTH_MAX = 24
+_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
+# A page has headings of its own above these.
+_ELEMENTS = {
+    "Paragraph": "p",
+    "BlockQuote": "blockquote",
+    "CodeBlock": "pre",
+    "Item": "li",
+    "Emphasis": "em",
+    "Strong": "strong",
+    "Strikethrough": "s",
+    "Table": "table",
+    "TableHead": "tr",
+    "TableRow": "tr",
+    "TableCell": "td",
+} | {f"H{level}": f"h{min(6, level + 3)}" for level in range(1, 7)}
+_ADDRESSED = ("Link", "Image")
+
+
+def to_html(text: str) -> Markup:
+    """Render a text; containers more than `DEPTH_MAX` deep are shown without their own elements."""
+    events = pyromark.events(storable_text(text), options=_OPTIONS, merge_text=True)
+    return Markup("").join(_pieces(events))
+
+
+def _pieces(events: Any) -> Iterator[Markup]:
+    open_elements: list[tuple[str, str]] = []
+    for event in events:
+        name, value = _named(event)
+        if name == "Start":
+            element, address = _element(value)
+            shown = element if len(open_elements) < DEPTH_MAX else ""
+            open_elements.append((shown, address))
+            yield Markup("<{}>").format(shown) if shown else Markup()
+        elif name == "End":
+            element, address = open_elements.pop()
+            yield escape(f" ({address})" if address else "")
+            yield Markup("</{}>").format(element) if element else Markup()
+        else:
+            yield _leaf(name, value)
+
+
+def _named(event: Any) -> tuple[str, Any]:
+    """Return the name of an event or a tag, and its value if it has one."""
+    return next(iter(event.items())) if isinstance(event, dict) else (event, None)
+
+
+def _element(tag: Any) -> tuple[str, str]:
+    """Return the element of a tag, "" for none, and the address that it shows after its text."""
+    name, value = _named(tag)
+    if name in _ADDRESSED:
+        return "", "" if value["link_type"] in ("Autolink", "Email") else value["dest_url"]
+    if name == "List":
+        return ("ul" if value is None else "ol"), ""
+    return _ELEMENTS.get(value["level"] if name == "Heading" else name, ""), ""
+
+
+def _leaf(name: str, value: Any) -> Markup:
+    match name:
+        case "Code":
+            return Markup("<code>{}</code>").format(value)
+        case "SoftBreak":
+            return Markup("\n")
+        case "HardBreak":
+            return Markup("<br>")
+        case "Rule":
+            return Markup("<hr>")
+        case _:
+            return escape(value if isinstance(value, str) else "")

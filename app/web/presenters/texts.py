@@ -1,0 +1,106 @@
+"""Texts and JSON values as pages show them: JSON in folds, Markdown rendered, what is long cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from markupsafe import Markup
+
+from app.otlp.values import json_container
+from app.storable import storable_text
+from app.web.filters import indented
+from app.web.presenters.markdown import to_html
+
+# Characters shown of a text at once; of what is shown on a page of its own.
+AT_ONCE, WHOLE = 4_000, 250_000
+# A text is cut after as many lines as it would have of so many characters; JSON has many short ones.
+LINE, JSON_LINE = 40, 12
+# Values of JSON with so many lines can be folded; with more they are folded from the start.
+FOLD_LINES, FOLDED_LINES, FOLD_DEPTH = 5, 40, 8
+
+Kind = Literal["text", "markdown", "json"]
+Piece = tuple[Literal["text", "open", "folded", "close"], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A text or JSON value; `source` is what is shown of it, of `length` characters in all."""
+
+    kind: Kind
+    source: str
+    length: int
+
+    @property
+    def cut(self) -> bool:
+        return len(self.source) < self.length
+
+    @property
+    def html(self) -> Markup:
+        """The source, rendered as Markdown."""
+        return to_html(self.source)
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """The source in lines that folds begin and end between; joined they are the source."""
+        return list(folds(self.source))
+
+
+def block(value: Any, limit: int = AT_ONCE, *, markdown: bool = False, parse: bool = False) -> Block:
+    """Cut a text or JSON value after about `limit` characters; with `parse`, a text that holds JSON is its value."""
+    found = json_container(value) if parse and isinstance(value, str) else None
+    shown = value if found is None else found
+    is_text = isinstance(shown, str)
+    whole = storable_text(shown if is_text else indented(shown))
+    kind: Kind = "json" if not is_text else "markdown" if markdown else "text"
+    return Block(kind, excerpt(whole, limit, limit // (LINE if is_text else JSON_LINE)), len(whole))
+
+
+def excerpt(text: str, limit: int, lines_max: int) -> str:
+    """Return the beginning of a text that is longer than `limit` characters or has more lines, up to a blank."""
+    lines = text.split("\n", lines_max)
+    if len(text) <= limit and len(lines) <= lines_max:
+        return text
+    start = "\n".join(lines[:lines_max])[:limit]
+    blank = max(start.rfind(" ", limit - limit // 8), start.rfind("\n", limit - limit // 8))
+    return start[:blank] if blank > 0 and len(start) == limit else start
+
+
+def folds(pretty: str) -> Iterator[Piece]:
+    """Cut indented JSON into pieces; values of many lines inside it are between an `open`, or `folded`, and a `close`.
+
+    It may end anywhere.
+    """
+    lines = pretty.split("\n")
+    opened, closed = _folds_of(lines)
+    plain: list[str] = []
+    for index, line in enumerate(lines):
+        ended = line if index == len(lines) - 1 else line + "\n"
+        size = opened.get(index)
+        if size is None and index not in closed:
+            plain.append(ended)
+            continue
+        yield "text", "".join(plain)
+        plain = [ended]
+        if size is None:
+            yield "close", ""
+        else:
+            yield ("folded" if size > FOLDED_LINES else "open"), plain.pop()
+    yield "text", "".join(plain)
+
+
+def _folds_of(lines: Sequence[str]) -> tuple[Mapping[int, int], set[int]]:
+    """Return the lines inside each fold by the index of the line that opens it, and the lines that folds end before."""
+    opened: dict[int, int] = {}
+    closed: set[int] = set()
+    waiting: list[int] = []
+    for index, line in enumerate(lines):
+        if line.endswith(("{", "[")):
+            waiting.append(index)
+        elif waiting and line.lstrip(" ").startswith(("}", "]")):
+            start = waiting.pop()
+            if waiting and len(waiting) <= FOLD_DEPTH and index - start > FOLD_LINES:
+                opened[start] = index - start - 1
+                closed.add(index)
+    return opened, closed

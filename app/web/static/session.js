@@ -1,0 +1,95 @@
+// Reading a session: more turns when they are looked at, long texts in their places, keys from turn to turn.
+"use strict";
+
+// <button data-copy="id" data-copy-from="…">: all of a text that this page shows the beginning of.
+// <a data-more href="…">: the whole text of that page, in place of its beginning.
+async function showAll(link) {
+  const value = link.closest("[data-value]");
+  const shown = value.querySelector("[id]");
+  link.ariaBusy = "true";
+  let whole;
+  try {
+    whole = (await fetched(link.href)).querySelector("[data-whole] [data-value]");
+  } catch {
+    whole = null;
+  }
+  if (!whole) return location.assign(link.href);
+  const source = whole.querySelector("[id]");
+  source.id = shown.id;
+  for (const rendered of whole.querySelectorAll("[data-rendered]")) rendered.dataset.rendered = shown.id;
+  value.replaceChildren(...document.adoptNode(whole).childNodes);
+  for (const button of document.querySelectorAll(`[data-copy="${shown.id}"]`)) delete button.dataset.copyFrom;
+  source.tabIndex = 0;
+  source.focus({ preventScroll: true });
+}
+
+// <a data-raw="id">: the text as it was written, or rendered again.
+function toggleRaw(link) {
+  const source = document.getElementById(link.dataset.raw);
+  const rendered = document.querySelector(`[data-rendered="${link.dataset.raw}"]`);
+  if (!source || !rendered) return false;
+  source.hidden = !source.hidden;
+  rendered.hidden = !source.hidden;
+  link.textContent = source.hidden ? "Raw" : "Rendered";
+  return true;
+}
+
+document.addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const more = event.target.closest("a[data-more]");
+  if (more) { event.preventDefault(); return showAll(more); }
+  const raw = event.target.closest("a[data-raw]");
+  if (raw && toggleRaw(raw)) event.preventDefault();
+});
+
+// The turns after the last one, when that is almost reached.
+const turns = document.querySelector(".turns");
+async function showLater(place) {
+  let page;
+  try {
+    page = await fetched(place.querySelector("a").href.split("#")[0]);
+  } catch {
+    return;
+  }
+  const found = page.querySelector(".turns");
+  if (!found || !place.isConnected) return;
+  for (const line of page.querySelectorAll(".outline li[data-part]")) {
+    document.getElementById(line.id)?.replaceWith(document.adoptNode(line));
+  }
+  found.querySelector("[data-before]")?.remove();
+  place.replaceWith(...document.adoptNode(found).childNodes);
+  enhance(turns);
+  watch();
+}
+
+const watcher = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (!entry.isIntersecting) continue;
+    watcher.unobserve(entry.target);
+    showLater(entry.target);
+  }
+}, { rootMargin: "1200px" });
+
+function watch() {
+  const place = turns.querySelector("[data-after]");
+  if (place) watcher.observe(place);
+}
+
+// j and k: the next turn and the one before.
+function step(by) {
+  const all = [...turns.querySelectorAll(".turn")];
+  const focused = all.indexOf(document.activeElement.closest(".turn"));
+  const reached = focused >= 0 ? focused : all.findLastIndex((turn) => turn.getBoundingClientRect().top < 40);
+  const next = all[Math.max(0, reached + by)];
+  if (next) { next.scrollIntoView(); next.focus({ preventScroll: true }); }
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  if (!turns || (event.key !== "j" && event.key !== "k")) return;
+  event.preventDefault();
+  step(event.key === "j" ? 1 : -1);
+});
+
+if (turns) watch();

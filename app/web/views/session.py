@@ -1,0 +1,58 @@
+"""One recorded session a part at a time, its spans, and its long texts each on a page of its own."""
+
+from __future__ import annotations
+
+from app.errors import require
+from app.sessions.types import ShownSpan
+from app.web.page import PromptPage, Reply, show
+from app.web.presenters.session import shown_turns, text_of, timeline
+from app.web.presenters.texts import WHOLE, block
+from app.web.visit import Visit
+
+
+class SessionView(PromptPage):
+    """A session as a conversation: the part that the turn in the query is in, and a timeline of all turns."""
+
+    def get(self, visit: Visit, session_id: str) -> Reply:
+        turn = visit.identifier("turn")
+        part = self.services.session_parts.part(
+            project_id=visit.project_id, session_id=session_id, turn=1 if turn is None else turn
+        )
+        return show(
+            "session.html",
+            part=part,
+            summary=part.summary,
+            head=self.head(visit, part.session.prompt_id),
+            turns=shown_turns(part.session, part.start),
+            timeline=timeline(part),
+        )
+
+
+class TurnText(PromptPage):
+    """All of a text that the page of a session shows the beginning of."""
+
+    def get(self, visit: Visit, session_id: str, turn: int, text: str) -> Reply:
+        found = self.services.session_parts.turn(project_id=visit.project_id, session_id=session_id, turn=turn)
+        back = f"{visit.base}/sessions/{session_id}?turn={turn}#turn-{turn}"
+        title = f"Turn {turn}: {'question' if text == 'user' else text.partition('-')[2]}"
+        return show("text.html", title=title, shown=block(text_of(found, text), WHOLE, parse=True), back=back)
+
+
+class SpanView(PromptPage):
+    """A span with all that it carried, long attributes cut."""
+
+    def get(self, visit: Visit, session_id: str, span_id: str) -> Reply:
+        return show("span.html", span=self._span(visit, session_id, span_id), session_id=session_id)
+
+    def _span(self, visit: Visit, session_id: str, span_id: str) -> ShownSpan:
+        return self.services.session_parts.span(project_id=visit.project_id, session_id=session_id, span_id=span_id)
+
+
+class SpanAttribute(SpanView):
+    """All of an attribute of a span, the one of an index among their names in order."""
+
+    def get(self, visit: Visit, session_id: str, span_id: str, attribute: int) -> Reply:  # type: ignore[override]
+        attributes = self._span(visit, session_id, span_id).attributes
+        name = require(next(iter(sorted(attributes)[attribute : attribute + 1]), None), "There is no such attribute.")
+        back = f"{visit.base}/sessions/{session_id}/spans/{span_id}"
+        return show("text.html", title=name, shown=block(attributes[name], WHOLE, parse=True), back=back)

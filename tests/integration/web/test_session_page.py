@@ -1,0 +1,210 @@
+"""The page of a session: what was said and what went wrong, however long it is."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.integration.web.conftest import Browser
+from tests.support.exports import export
+from tests.support.recorded import Turn, call, failure, message, response
+from tests.support.world import World
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def stored(world: World, *turns: Turn) -> str:
+    """Send the turns of one conversation; the path of its session below the project."""
+    assert world.send(export(*(span for turn in turns for span in turn.spans))).status_code == 200
+    entries = world.get(f"/api/v1/prompts/{turns[0].prompt_id}/logs").json["entries"]
+    return f"/sessions/{entries[0]['id']}"
+
+
+def words(browser: Browser) -> str:
+    """What a person reads, with a blank between elements."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", browser.page)).split())
+
+
+def conversation(prompt_id: int, turns: int) -> list[Turn]:
+    """Turns of three spans in which a question is answered after a call."""
+    return [
+        Turn(prompt_id, number)
+        .chat([message("user", f"Question {number + 1}")], [message("assistant", call(f"c{number}", "find", {}))])
+        .tool("find", {"n": number}, {"found": number})
+        .chat([message("user", f"Question {number + 1}")], [message("assistant", f"Answer {number + 1}")])
+        for number in range(turns)
+    ]
+
+
+def test_the_first_question_is_the_heading_and_status_time_and_model_stand_below(world: World, admin: Browser) -> None:
+    path = stored(world, *conversation(world.prompt(), 2))
+
+    admin.open(admin.base + path)
+
+    assert re.search(r"<h1>\s*Question 1\s*</h1>", admin.page)
+    assert "Status OK Started" in words(admin)
+    assert "Time 16 min 43 s" in words(admin)
+    assert "Model demo-agent" in words(admin)
+
+
+def test_a_model_that_failed_says_so_where_it_failed_and_the_agent_around_it_does_not_repeat_it(
+    world: World, admin: Browser
+) -> None:
+    refused = failure("Error code: 429 - Rate limit reached")
+    agent = {"gen_ai.operation.name": "invoke_agent"}
+    turn = Turn(world.prompt()).add(agent, name="invoke_agent", **refused)
+    path = stored(world, turn.chat([message("user", "Where is it?")], **refused))
+
+    admin.open(admin.base + path)
+
+    assert "The model's call failed" in admin.text
+    assert admin.text.count("Error code: 429 - Rate limit reached") == 1
+    assert "invoke_agent failed" not in admin.text
+
+
+def test_an_agent_that_failed_by_itself_says_so(world: World, admin: Browser) -> None:
+    agent = {"gen_ai.operation.name": "invoke_agent"}
+    turn = Turn(world.prompt()).chat([message("user", "Hi")], [message("assistant", "Hello")])
+    path = stored(world, turn.add(agent, name="invoke_agent support", **failure("Too many iterations")))
+
+    admin.open(admin.base + path)
+
+    assert "invoke_agent support failed" in admin.text
+    assert "Too many iterations" in admin.text
+
+
+def test_a_call_that_no_span_recorded_is_in_the_conversation(world: World, admin: Browser) -> None:
+    asked = [message("user", "News?")]
+    called = message("assistant", call("c", "web_search", {"q": "news"}))
+    answered = [*asked, called, message("tool", response("c", {"hits": 3}))]
+    turn = Turn(world.prompt()).chat(asked, [called]).chat(answered, [message("assistant", "Three hits.")])
+    path = stored(world, turn)
+
+    admin.open(admin.base + path)
+
+    assert "Tool web_search from the messages" in words(admin)
+    assert '"hits": 3' in admin.text
+
+
+def test_a_long_session_shows_some_turns_and_lists_all(world: World, admin: Browser) -> None:
+    path = stored(world, *conversation(world.prompt(), 25))
+
+    admin.open(admin.base + path)
+    assert (admin.page.count("<article"), admin.page.count('id="line-')) == (10, 25)
+    assert "Answer 10" in admin.text
+    assert "Answer 11" not in admin.text
+    assert 'rel="prev"' not in admin.page
+    assert 'rel="next" href="?turn=11#turn-11"' in admin.page
+
+    admin.open(f"{admin.base}{path}?turn=24")
+    assert 'id="turn-21"' in admin.page
+    assert "Answer 25" in admin.text
+    assert 'rel="prev" href="?turn=20#turn-20"' in admin.page
+    assert 'rel="next"' not in admin.page
+
+
+@pytest.mark.parametrize("turn", ["26", "x", "0", "9" * 19])
+def test_a_turn_that_is_not_there_is_told(world: World, admin: Browser, turn: str) -> None:
+    path = stored(world, *conversation(world.prompt(), 25))
+
+    assert admin.open(f"{admin.base}{path}?turn={turn}").status_code in (400, 404)
+
+
+def test_parts_show_the_same_turns_as_the_whole_session(world: World) -> None:
+    prompt_id = world.prompt()
+    waiting = Turn(prompt_id, 9).chat(
+        [message("user", "Buy it")], [message("assistant", call("late", "approve", {"sum": 5}))]
+    )
+    approved = [
+        message("user", "Buy it"),
+        message("assistant", call("late", "approve", {"sum": 5})),
+        message("tool", response("late", "approved")),
+        message("user", "Well?"),
+    ]
+    turns = conversation(prompt_id, 24)
+    turns[9] = waiting
+    turns[10] = Turn(prompt_id, 10).chat(approved, [message("assistant", "Bought.")])
+    session_id = stored(world, *turns).rpartition("/")[2]
+    services = world.container.services
+
+    whole = services.sessions.get(project_id=world.project_id, session_id=session_id)
+    parts = [
+        services.session_parts.part(project_id=world.project_id, session_id=session_id, turn=number)
+        for number in (1, 11, 21)
+    ]
+
+    assert [(part.start, part.end) for part in parts] == [(0, 10), (10, 20), (20, 24)]
+    assert tuple(turn for part in parts for turn in part.session.turns) == whole.turns
+    assert whole.turns[9].steps[0].result == "approved"
+
+
+def test_an_argument_of_200_kb_is_cut_and_can_be_read_in_full(world: World, admin: Browser) -> None:
+    order = {"order": "A-1", "text": "lorem ipsum " * 17_000 + "the very end"}
+    turn = Turn(world.prompt()).tool("file", order, {"ok": True})
+    path = stored(world, turn.chat([message("user", "File it")], [message("assistant", "Done.")]))
+
+    admin.open(admin.base + path)
+    assert len(admin.page) < 20_000
+    assert "the very end" not in admin.page
+    (whole,) = re.findall(r'href="([^"]+)" data-more', admin.page)
+
+    assert admin.open(whole).status_code == 200
+    assert "the very end" in admin.page
+
+
+def test_a_span_shows_the_beginning_of_a_long_attribute_and_a_link_to_all_of_it(world: World, admin: Browser) -> None:
+    order = {"order": "A-1", "text": "lorem ipsum " * 17_000 + "the very end"}
+    path = stored(world, Turn(world.prompt()).tool("file", order))
+
+    admin.open(f"{admin.base}{path}/spans/{1:016x}")
+    assert len(admin.page) < 20_000
+    (whole,) = re.findall(r'href="([^"]+)" data-more', admin.page)
+
+    assert admin.open(whole).status_code == 200
+    assert "the very end" in admin.page
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "/spans/nothing",
+        f"/spans/{2**64 - 1:016x}",
+        f"/spans/{1:016x}/attributes/99",
+        "/turns/2/texts/user",
+        "/turns/1/texts/99-text",
+        "/turns/1/texts/0-kind",
+        "/turns/1/texts/-text",
+    ],
+)
+def test_a_part_of_a_session_that_is_not_there_is_told(world: World, admin: Browser, below: str) -> None:
+    path = stored(world, *conversation(world.prompt(), 1))
+
+    assert admin.open(admin.base + path + below).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 50_000, "> " * 50_000, "- " * 50_000, "*a _b " * 20_000, "x\n" * 50_000, "\x00\ud83d 😀", HOSTILE * 1000],
+    ids=["brackets", "quotes", "lists", "marks", "lines", "half an emoji", "markup"],
+)
+def test_a_text_of_any_kind_is_text_and_leaves_the_page_small(world: World, admin: Browser, text: str) -> None:
+    said: Any = [message("assistant", text)]
+    turn = Turn(world.prompt()).chat([message("user", text)], said)
+    path = stored(world, turn.tool("t", {"a": text}, {text[:1000]: [text]}))
+
+    for below in ("", f"/spans/{2:016x}", "/turns/1/texts/user", "/turns/1/texts/1-arguments"):
+        assert admin.open(admin.base + path + below).status_code == 200, below
+        assert "<script>alert" not in admin.page
+        assert len(admin.page) < 1_000_000 if "texts" in below else 60_000
+
+
+def test_json_in_a_text_is_shown_in_lines(world: World, admin: Browser) -> None:
+    path = stored(world, Turn(world.prompt()).tool("find", {"of": {"name": "Ada"}}, json.dumps({"late": True})))
+
+    admin.open(f"{admin.base}{path}/spans/{1:016x}")
+
+    assert '"name": "Ada"' in admin.text

@@ -12,6 +12,7 @@ from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.models.cases import TestCaseRow
 from app.models.organizations import Role
+from app.models.prompts import PromptHead
 from app.models.replays import ReplayFilter
 from app.replay.cases import load_case
 from app.replay.effects import tools_of
@@ -22,6 +23,7 @@ from app.schemas.replays import StartAllSchema
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
 from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, written_body
+from app.web.presenters.session import conversation
 from app.web.visit import Visit
 
 REPLAYS_SHOWN = 6
@@ -98,6 +100,8 @@ class SessionTestCase(PromptPage):
 
     def get(self, visit: Visit, session_id: str) -> Reply:
         proposal = self.services.test_cases.proposed(project_id=visit.project_id, session_id=session_id)
+        if not any(turn.steps for turn in proposal.case.turns):
+            return self._nothing(visit, proposal.head, session_id)
         fields = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
         return show(
             "test_case.html",
@@ -108,6 +112,12 @@ class SessionTestCase(PromptPage):
             replays=[],
             **_form(visit, proposal.case, proposal.tools, fields),
         )
+
+    def _nothing(self, visit: Visit, head: PromptHead, session_id: str) -> Reply:
+        """A page that says why the session makes no test case."""
+        part = self.services.session_parts.part(project_id=visit.project_id, session_id=session_id)
+        failures = [said for turn in part.session.turns for said, _ in conversation(turn) if said.kind == "error"]
+        return show("test_case_none.html", head=head, session_id=session_id, failures=failures)
 
     def post(self, visit: Visit, session_id: str) -> Reply:
         proposal = self.services.test_cases.proposed(project_id=visit.project_id, session_id=session_id)

@@ -208,3 +208,14 @@ def test_json_in_a_text_is_shown_in_lines(world: World, admin: Browser) -> None:
     admin.open(f"{admin.base}{path}/spans/{1:016x}")
 
     assert '"name": "Ada"' in admin.text
+
+
+def test_a_session_without_anything_to_check_says_why_instead_of_showing_the_form(world: World, admin: Browser) -> None:
+    turn = Turn(world.prompt()).chat([message("user", "Where is it?")], **failure("Error code: 429"))
+    path = stored(world, turn)
+
+    admin.open(f"{admin.base}{path}/test-case")
+
+    assert "Nothing in this session can be checked" in admin.text
+    assert "The model's call failed. Error code: 429" in words(admin)
+    assert "<textarea" not in admin.page

@@ -11,8 +11,6 @@ from app.http.middleware import BODILESS
 MEDIA_TYPES = frozenset(
     {"text/html", "text/css", "text/csv", "text/javascript", "application/javascript", "image/svg+xml"}
 )
-    {"text/html", "text/css", "text/csv", "text/javascript", "application/javascript", "image/svg+xml"}
-)
 # Below it, what gzip adds is about what it takes off.
 BYTES_MIN = 1000
 LEVEL = 5

@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, exists, select, update
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, exists, func, select, update
 
 from app.models.base import metadata
 from app.models.experiment_replays import experiment_replays, in_unfinished_experiment
@@ -108,6 +108,18 @@ def remove_old(connection: Connection, table: str, *, project_id: int, before: d
 
     What has not finished stays, and what belongs to an experiment that has not.
     """
+    return _remove(connection, table, *_old(table, project_id=project_id, before=before), limit=limit)
+
+
+def count_old(connection: Connection, table: str, *, project_id: int, before: datetime, limit: int) -> int:
+    """Count what `remove_old` would remove, or the turns that `remove_turns` would, to `limit` at most."""
+    turn_scope = TurnScope(project_id, before=before)
+    conditions = [turn_scope.condition()] if table == "turns" else _old(table, project_id=project_id, before=before)
+    some = select(metadata.tables[table].c.id).where(*conditions).limit(limit).subquery()
+    return int(connection.scalar(select(func.count()).select_from(some)) or 0)
+
+
+def _old(table: str, *, project_id: int, before: datetime) -> list[ColumnElement[bool]]:
     c = metadata.tables[table].c
     conditions = [c.project_id == project_id, (c.received_at if "received_at" in c else c.created_at) < before]
     if "status" in c:
@@ -117,7 +129,7 @@ def remove_old(connection: Connection, table: str, *, project_id: int, before: d
     if table == "calibrations":
         played = replays.c
         conditions.append(~exists().where(played.calibration_id == c.id, played.status.in_(UNFINISHED)))
-    return _remove(connection, table, *conditions, limit=limit)
+    return conditions
 
 
 # The columns that refer to snapshots. An unfinished experiment refers to further ones of its prompt.

@@ -35,6 +35,8 @@ AT_ONCE = 500
 PAUSE_S = 0.02
 # The time of a job of the clock, for which the other jobs wait.
 SWEEP_S = 3.0
+# As far as rows are counted that a policy would remove: a question on a page takes some milliseconds.
+COUNTED = 10_001
 
 
 class Step(Protocol):
@@ -84,6 +86,19 @@ class DataPolicyService:
             audit_log.note(connection, now, actor, action, project.name, asdict(policy), project_id=project_id)
         self.rules.forget(project_id)
 
+    def expired(self, *, project_id: int, policy: DataPolicy) -> dict[str, int]:
+        """Count the rows that would be too old under the policy, by table: to `COUNTED` at most, those with any."""
+        with self.database.read() as connection:
+            now = earlier_now(connection, self.now())
+            counts = {
+                table: removal.count_old(
+                    connection, table, project_id=project_id, before=now - timedelta(days), limit=COUNTED
+                )
+                for table, days in (("turns", policy.spans_days), *_days_of_tables(policy))
+                if days is not None
+            }
+        return {table: count for table, count in counts.items() if count}
+
 
 @dataclass(slots=True, kw_only=True)
 class RetentionService:
@@ -121,18 +136,22 @@ def _steps_of_policy(project_id: int, policy: DataPolicy, now: datetime) -> Iter
         yield partial(removal.remove_turns, scope=TurnScope(project_id, before=before))
         for named in waiting.TABLES:
             yield partial(waiting.settle_waiting, table=named, project_id=project_id, before=before)
-    for table, days in (
-        ("runs", policy.runs_days),
-        ("replays", policy.replays_days),
-        ("calibrations", policy.replays_days),
-        ("experiments", policy.replays_days),
-        ("rejected_spans", policy.rejected_days),
-    ):
+    for table, days in _days_of_tables(policy):
         if days is not None:
             yield partial(removal.remove_old, table=table, project_id=project_id, before=now - timedelta(days))
     if policy.replays_days is not None:
         for table in ("case_snapshots", "draft_snapshots"):
             yield partial(removal.remove_unused_snapshots, table=table, project_id=project_id)
+
+
+def _days_of_tables(policy: DataPolicy) -> tuple[tuple[str, int | None], ...]:
+    return (
+        ("runs", policy.runs_days),
+        ("replays", policy.replays_days),
+        ("calibrations", policy.replays_days),
+        ("experiments", policy.replays_days),
+        ("rejected_spans", policy.rejected_days),
+    )
 
 
 # Tables of a prompt's rows, each before the tables that it refers to.

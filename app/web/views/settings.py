@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from reprise_client.formats import plural
+
 from app.errors import Invalid
 from app.models.data_policies import DataPolicy
 from app.models.organizations import Role
@@ -13,6 +15,7 @@ from app.schemas.base import load
 from app.schemas.organization import DataPolicySchema
 from app.services.accounts.keys import DEFAULT_SCOPES, SCOPES
 from app.services.accounts.projects import checked_name
+from app.services.data.removal import COUNTED
 from app.web.forms import Form
 from app.web.page import PAGE_SIZE, Redirect, Reply, SettingsPage, confirm, show
 from app.web.visit import Visit
@@ -30,6 +33,15 @@ DAYS = (
     ("replays", "replays_days", "Replays"),
     ("rejectedSpans", "rejected_days", "Rejected spans"),
 )
+# What people call the rows of a table.
+LOST = {
+    "turns": "turn",
+    "runs": "run",
+    "replays": "replay",
+    "calibrations": "calibration",
+    "experiments": "experiment",
+    "rejected_spans": "rejected span",
+}
 SPARE_RULES = 3
 
 
@@ -182,12 +194,41 @@ class DataPolicySettings(SettingsPage):
         )
 
     def post(self, visit: Visit) -> Reply:
+        """Save the policy, after asking where that removes what is stored."""
         try:
             policy: DataPolicy = load(DataPolicySchema(), policy_body(visit.form))
+            if not visit.form.text("confirmed") and (lost := self._lost(visit, policy)):
+                return self._ask(visit, lost)
             self.services.data_policies.put(project_id=visit.project_id, policy=policy, actor=visit.actor)
         except Invalid as error:
             raise Invalid(_labelled(str(error))) from error
         return Redirect(f"{visit.base}/settings/data", "Saved.")
+
+    def _lost(self, visit: Visit, policy: DataPolicy) -> list[str]:
+        """What is stored and would be too old, in words; nothing where the policy keeps as long as the one before."""
+        old = self.services.data_policies.get(project_id=visit.project_id)
+        changed = {name: getattr(policy, name) for _, name, _ in DAYS if getattr(policy, name) != getattr(old, name)}
+        counts = self.services.data_policies.expired(project_id=visit.project_id, policy=DataPolicy(**changed))
+        return [_counted(count, LOST[table]) for table, count in counts.items()]
+
+    def _ask(self, visit: Visit, lost: list[str]) -> Reply:
+        form = visit.form
+        sent: dict[str, Any] = {field: form.text(field) for field, _, _ in DAYS}
+        sent |= {name: form.texts(name) for name in ("kind", "value", "replacement")}
+        return confirm(
+            visit,
+            title="Delete what is older?",
+            text=f"These are older than the days that you set, and are deleted soon after you save: {', '.join(lost)}. "
+            "They can't be brought back.",
+            button="Save and delete",
+            back=f"{visit.base}/settings/data",
+            confirmed="yes",
+            **sent,
+        )
+
+
+def _counted(count: int, noun: str) -> str:
+    return plural(count, noun) if count < COUNTED else f"more than {plural(COUNTED - 1, noun)}"
 
 
 def policy_body(form: Form) -> dict[str, Any]:

@@ -83,16 +83,27 @@ def case_by_hand(
     return TestCase(turns=(CaseTurn(user=question, steps=(step,), placeholders=selections),))
 
 
-def accept_step(case: TestCase, turn: int, step: int, actual: Any) -> TestCase:
-    """Return the case which expects of a step what a replay produced: `{name, arguments}`, or a text.
+def is_acceptable(verdict: Mapping[str, Any]) -> bool:
+    """Return True if the verdict, the JSON of a `StepVerdict`, says what the draft did: a call never made counts."""
+    never_called = verdict["kind"] == "tool_call" and verdict["result"] == "failed"
+    return verdict["actual"] is not None or never_called
 
-    An answer is then compared with that text, unless the check says how else. Raises `Invalid` when the case has
-    another step there.
+
+def accept_step(case: TestCase, turn: int, step: int, actual: Any) -> TestCase:
+    """Return the case which expects of a step what a replay produced: `{name, arguments}`, a text, or None.
+
+    An answer is then compared with that text, unless the check says how else; a call that was never made is then not
+    checked. Raises `Invalid` when the case has another step there, and when it would check nothing.
     """
     try:
         recorded = case.turns[turn].steps[step]
     except IndexError:
         recorded = None
+    if isinstance(recorded, CheckedCall) and actual is None:
+        unchecked = replace(recorded, check=replace(recorded.check, enabled=False))
+        case = _with_step(case, turn, step, unchecked)
+        _require_playable(case, "", "step")
+        return case
     if isinstance(recorded, CheckedCall) and isinstance(actual, dict) and recorded.name == actual["name"]:
         return _with_step(case, turn, step, replace(recorded, arguments=actual["arguments"]))
     if isinstance(recorded, CheckedAnswer) and isinstance(actual, str):

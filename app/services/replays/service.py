@@ -18,7 +18,7 @@ from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayFilter, ReplayRow, ReplaySetup
 from app.replay import documents, results
-from app.replay.cases import load_case, needs_judge
+from app.replay.cases import is_acceptable, load_case, needs_judge
 from app.replay.findings import ReplayResult
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
@@ -44,7 +44,10 @@ class ReplayView:
 
 @dataclass(frozen=True, slots=True)
 class ProducedStep:
-    """The step of a draft at the position of a test case's: `{name, arguments}` of a call, or an answer's text."""
+    """The step of a draft at the position of a test case's.
+
+    `actual` is `{name, arguments}` of a call, an answer's text, or None for a call that was checked and never made.
+    """
 
     test_case_id: int
     turn: int
@@ -131,14 +134,15 @@ class ReplayService:
     def produced(self, *, project_id: int, replay_id: int, step: int) -> ProducedStep:
         """Return what the draft produced for a step, counted over all turns from 0; `Invalid` if that is nothing."""
         view = self.get(project_id=project_id, replay_id=replay_id)
-        produced = [
-            ProducedStep(view.row.test_case_id, turn, index, verdict["actual"])
+        verdicts = [
+            (turn, index, verdict)
             for turn, played in enumerate((view.result or {}).get("turns", ()))
             for index, verdict in enumerate(played["steps"])
         ]
-        if not 0 <= step < len(produced) or produced[step].actual is None:
+        if not 0 <= step < len(verdicts) or not is_acceptable(verdicts[step][2]):
             raise Invalid("n: the draft produced nothing for this step")
-        return produced[step]
+        turn, index, verdict = verdicts[step]
+        return ProducedStep(view.row.test_case_id, turn, index, verdict["actual"])
 
     def cancel(self, *, project_id: int, replay_id: int) -> ReplayView:
         """Cancel the replay; its worker notices before the next call of a model. `Conflict` when it has ended."""

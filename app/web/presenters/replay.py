@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
 
+from app.errors import Invalid
+from app.replay.cases import accept_step, is_acceptable
+from app.replay.types import TestCase
 from app.replay.violations import shown_arguments
 from app.web.filters import pretty
 from app.web.presenters.diffs import Budget, DiffRow, diff_json, diff_rows
@@ -20,13 +23,15 @@ class ShownStep:
     """A step, or a call or answer besides; `step` is its JSON.
 
     `number` counts the steps of all turns from 0; it is None for what came besides. `rows` are where the recorded and
-    the produced differ. `violations` are the kinds of those that the step is.
+    the produced differ. `accepted` is True if the test case expects by now what the draft did, and None if that can't
+    be made its expectation. `violations` are the kinds of those that the step is.
     """
 
     anchor: str
     step: Mapping[str, Any]
     number: int | None = None
     rows: list[DiffRow] = field(default_factory=list)
+    accepted: bool | None = None
     violations: list[str] = field(default_factory=list)
 
     @property
@@ -69,13 +74,19 @@ class ShownTurn:
     extra: list[ShownStep]
 
 
-def shown_turns(result: Mapping[str, Any]) -> list[ShownTurn]:
-    """Return the turns of a result, which is the JSON of a `ReplayResult` or empty."""
+def shown_turns(result: Mapping[str, Any], case: TestCase | None = None) -> list[ShownTurn]:
+    """Return the turns of a result, which is the JSON of a `ReplayResult` or empty.
+
+    `case` is the test case as it is now, None where there is none any more.
+    """
     numbers, budget = count(), Budget()
     return [
         ShownTurn(
             turn,
-            [_step(next(numbers), step, budget) for step in turn["steps"]],
+            [
+                _step(next(numbers), step, budget, _accepted(case, index - 1, place, step))
+                for place, step in enumerate(turn["steps"])
+            ],
             [ShownStep(f"turn-{index}-extra-{n}", step) for n, step in enumerate(turn["extra"], 1)],
         )
         for index, turn in enumerate(result.get("turns", ()), 1)
@@ -94,8 +105,18 @@ def placed_violations(result: Mapping[str, Any], turns: list[ShownTurn]) -> list
     return placed
 
 
-def _step(number: int, step: Mapping[str, Any], budget: Budget) -> ShownStep:
-    return ShownStep(f"step-{number}", step, number, _difference(step, budget))
+def _step(number: int, step: Mapping[str, Any], budget: Budget, accepted: bool | None) -> ShownStep:
+    return ShownStep(f"step-{number}", step, number, _difference(step, budget), accepted)
+
+
+def _accepted(case: TestCase | None, turn: int, place: int, step: Mapping[str, Any]) -> bool | None:
+    """Return True if accepting what came of the step would change nothing, None if it can't be accepted."""
+    if case is None or step["result"] not in ("failed", "needs_review") or not is_acceptable(step):
+        return None
+    try:
+        return accept_step(case, turn, place, step["actual"]) == case
+    except Invalid:
+        return None
 
 
 def _difference(step: Mapping[str, Any], budget: Budget) -> list[DiffRow]:

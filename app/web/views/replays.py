@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from app.access import ByRole
 from app.models.organizations import Role
+from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.replays import VerdictSchema
+from app.services.replays.service import ReplayView as ReplayDetails
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.replay import placed_violations, shown_turns
 from app.web.visit import Visit
@@ -19,7 +21,7 @@ class ReplayView(PromptPage):
     def get(self, visit: Visit, replay_id: int) -> Reply:
         replay = self.services.replays.get(project_id=visit.project_id, replay_id=replay_id)
         result = replay.result or {}
-        turns = shown_turns(result)
+        turns = shown_turns(result, self._case(visit, replay))
         return show(
             "replay.html",
             row=replay.row,
@@ -30,6 +32,12 @@ class ReplayView(PromptPage):
             violations=placed_violations(result, turns),
             turns=turns,
         )
+
+    def _case(self, visit: Visit, replay: ReplayDetails) -> TestCase | None:
+        """The test case as it is now; None if it is deleted, or if nothing can be accepted yet."""
+        if replay.test_case_name is None or not replay.row.finished:
+            return None
+        return self.services.test_cases.case(project_id=visit.project_id, test_case_id=replay.row.test_case_id)
 
 
 class CancelReplay(PromptPage):
@@ -59,12 +67,15 @@ class AcceptStep(PromptPage):
     access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
 
     def get(self, visit: Visit, replay_id: int, step: int) -> Reply:
-        self.services.replays.produced(project_id=visit.project_id, replay_id=replay_id, step=step)
+        produced = self.services.replays.produced(project_id=visit.project_id, replay_id=replay_id, step=step)
+        change = "expects what the draft did here. What it expected until now is lost"
+        if produced.actual is None:
+            change = "does not check this call any more, and a draft may make it or not"
         return confirm(
             visit,
             title="Expect this from now on?",
-            text="The test case then expects what the draft did here. What it expected until now is lost; this replay "
-            "keeps its verdict, and the next one is held against the new expectation.",
+            text=f"The test case then {change}; this replay keeps its verdict, and the next one is held against the "
+            "new expectation.",
             button="Accept it as expected",
             back=f"{visit.base}/replays/{replay_id}#step-{step}",
         )
@@ -80,4 +91,4 @@ class AcceptStep(PromptPage):
             actor=visit.actor,
         )
         flash = "The test case expects this from now on. Run it again to see it pass."
-        return Redirect(f"{visit.base}/replays/{replay_id}", flash)
+        return Redirect(f"{visit.base}/replays/{replay_id}#step-{step}", flash)

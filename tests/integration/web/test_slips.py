@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 
+from sqlalchemy import update
+
+from app.models.data_policies import DataPolicy
 from app.models.organizations import Role
+from app.models.runs import runs
+from tests.integration.replays.recording import make_case, prompt, record, replayed
 from tests.integration.web.conftest import Browser
+from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.world import World
 
 MemberOf = Callable[[Role], Browser]
@@ -45,3 +52,55 @@ def test_a_message_undoes_nothing_outside_the_projects(admin: Browser) -> None:
 
     assert "Oh" in admin.text
     assert "elbe.example" not in admin.page
+
+
+def test_a_policy_that_removes_rows_asks_and_says_how_many(world: World, admin: Browser) -> None:
+    path, policies = f"{admin.base}/settings/data", world.container.services.data_policies
+    for question in ("One?", "Two?"):
+        world.post("/api/v1/prompts/run", json={"id": world.prompt(), "question": question, "productive": False})
+    with world.container.database.write() as connection:
+        long_ago = world.container.now() - timedelta(days=40)
+        of_project = runs.c.project_id == world.project_id
+        connection.execute(update(runs).where(of_project).values(created_at=long_ago))
+    rule = {"kind": ["pattern", "pattern"], "value": ["a", "b"], "replacement": ["x", "y"]}
+    admin.open(path)
+
+    asked = admin.send(path, spans="", runs="30", replays="30", rejectedSpans="", **rule)
+
+    assert (asked.status_code, policies.get(project_id=world.project_id)) == (200, DataPolicy())
+    assert "deleted soon after you save: 2 runs." in admin.text
+    sent = dict[str, list[str]]()
+    for name, value in re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', admin.page):
+        sent.setdefault(name, []).append(value)
+    assert admin.send(path, csrf=sent.pop("csrf")[-1], **sent).status_code == 303
+    kept = policies.get(project_id=world.project_id)
+    assert (kept.runs_days, kept.replays_days, [each["value"] for each in kept.masking]) == (30, 30, ["a", "b"])
+
+
+def test_a_policy_that_removes_nothing_new_is_saved_at_once(world: World, admin: Browser) -> None:
+    path = f"{admin.base}/settings/data"
+    admin.open(path)
+    sent = {"spans": "30", "runs": "30", "replays": "", "rejectedSpans": ""}
+
+    assert admin.send(path, **sent).status_code == 303
+
+
+def test_what_was_accepted_is_offered_no_more_and_a_call_never_made_can_be_accepted(
+    world: World, admin: Browser
+) -> None:
+    turn = RecordedTurn("Where is A-1?", "On its way.", (RecordedCall("get_order", {"id": "A-1"}, {"state": "sent"}),))
+    case = make_case(world, record(world, prompt(world, "echo"), [turn]))
+    path = f"{admin.base}/replays/{replayed(world, case['id'])['id']}"
+    admin.open(path)
+    offered = re.findall(r'href="([^"]+/accept)"', admin.page)
+    assert offered == [f"{path}/steps/0/accept", f"{path}/steps/1/accept"]
+
+    admin.open(offered[0])
+    assert "does not check this call any more" in admin.text
+    for number, each in enumerate(offered):
+        assert admin.send(each).headers["location"] == f"{path}#step-{number}"
+
+    admin.open(path)
+    assert admin.text.count("The test case expects this by now.") == 2
+    assert "/accept" not in admin.page
+    assert f"{path}/steps" not in admin.page

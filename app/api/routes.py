@@ -17,6 +17,7 @@ from app.api import (
     prompts,
     replays,
     runs,
+    sessions,
     traces,
 )
 from app.api.openapi import ApiDocsPage, OpenApi
@@ -85,6 +86,8 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{PROMPT}/logs", traces.PromptLogs),
     (f"{PROMPT}/exports/{{kind}}", traces.Exports),
     ("/api/v1/rejected-spans", traces.RejectedSpans),
+    ("/api/v1/sessions", sessions.Sessions),
+    ("/api/v1/exports/sessions", sessions.SessionExport),
     (SESSION, traces.SessionResource),
     ("/api/v1/credentials", language_models.Credentials),
     (CREDENTIAL, language_models.Credential),

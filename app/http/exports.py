@@ -15,10 +15,12 @@ from app.schemas.answer import dumper
 from app.schemas.base import Moment, StrictSchema
 from app.schemas.cases import TestCase
 from app.schemas.runs import Run
+from app.schemas.sessions import session_csv, session_lines
 from app.schemas.traces import Session
 from app.services.data.export import ExportService
+from app.services.traces.session_list import ListedSession
 
-NDJSON = "application/x-ndjson"
+NDJSON, CSV = "application/x-ndjson", "text/csv"
 # Exports of one organization at once, in each web process: a slow reader keeps a thread as long as it reads.
 AT_ONCE = 8
 # A caller that takes no piece for so long is gone. Records are cut, as one may be too long for a slow line.
@@ -66,16 +68,31 @@ def line(record: dict[str, Any]) -> bytes:
 
 def send_lines(req: falcon.Request, resp: falcon.Response, found: Iterable[dict[str, Any]], *, name: str) -> None:
     """Answer with the records as a file called `name`.jsonl, each read when the caller has taken those before it."""
+    send_file(req, resp, map(line, found), media_type=NDJSON, name=f"{name}.jsonl")
+
+
+def send_sessions(req: falcon.Request, resp: falcon.Response, found: Iterable[ListedSession], *, as_csv: bool) -> None:
+    """Answer with a file of sessions, CSV or JSON lines."""
+    if as_csv:
+        media_type = f"{CSV}; charset=utf-8; header=present"
+        send_file(req, resp, session_csv(found), media_type=media_type, name="sessions.csv")
+    else:
+        send_file(req, resp, session_lines(found), media_type=NDJSON, name="sessions.jsonl")
+
+
+def send_file(
+    req: falcon.Request, resp: falcon.Response, lines: Iterable[bytes], *, media_type: str, name: str
+) -> None:
+    """Answer with a file of lines, each made when the caller has taken those before it."""
     caller = req.env.get("gunicorn.socket")
     if isinstance(caller, socket.socket):
         caller.settimeout(STALLED_S)
-    resp.content_type = NDJSON
-    resp.downloadable_as = f"{name}.jsonl"
+    resp.content_type = media_type
+    resp.downloadable_as = name
     resp.set_header("X-Accel-Buffering", "no")  # nginx would keep it in a file
-    resp.stream = _pieces(found)
+    resp.stream = _pieces(lines)
 
 
-def _pieces(found: Iterable[dict[str, Any]]) -> Iterator[bytes]:
-    for record in found:
-        text = line(record)
+def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
+    for text in lines:
         yield from (text[at : at + PIECE] for at in range(0, len(text), PIECE))

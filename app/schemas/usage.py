@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -15,6 +13,7 @@ from app.errors import Invalid
 from app.models.usage import GROUPS, Spent, UsageFilter
 from app.schemas.answer import Answer, dump, fields_of, integer, itself, many, number, one, part, text
 from app.schemas.base import Day, Identifier, StrictSchema
+from app.schemas.csv_lines import csv_lines, flat
 from app.schemas.language_models import ModelName
 from app.services.runs import usage
 
@@ -119,23 +118,6 @@ class Usage(Answer):
 
 def usage_csv(rows: Sequence[usage.UsageRow], group_by: Sequence[str]) -> str:
     """Return the rows as CSV (RFC 4180) with a header; a nested field has its path as the column's name."""
-    flat = [_flat(dump(UsageRow, row)) for row in rows]
-    names = list(flat[0]) if flat else [*group_by, *_flat(dump(UsageSums, Spent(runs=0)))]
-    out = io.StringIO()
-    writer = csv.DictWriter(out, names)
-    writer.writeheader()
-    writer.writerows({name: _harmless(value) for name, value in row.items()} for row in flat)
-    return out.getvalue()
-
-
-def _flat(record: dict[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in record.items():
-        inner = {f"{name}.{part}": each for part, each in value.items()} if isinstance(value, dict) else {name: value}
-        flat |= inner
-    return flat
-
-
-def _harmless(value: Any) -> Any:
-    """Quote texts that spreadsheets would take for formulas: users choose the names of models."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
+    records = [dump(UsageRow, row) for row in rows]
+    names = list(flat(records[0])) if records else [*group_by, *flat(dump(UsageSums, Spent(runs=0)))]
+    return "".join(csv_lines(records, names))

@@ -59,6 +59,7 @@ from app.services.traces.log_records import LogRecordService
 from app.services.traces.logs import SessionService
 from app.services.traces.parts import SessionPartService
 from app.services.traces.prompt_log import LogService
+from app.services.traces.session_list import SessionListService
 from app.services.traces.session_sums import SessionSumService
 from app.services.traces.versions import SessionComparison
 from app.shares import Quota, Turns
@@ -128,6 +129,7 @@ class Services:
     runs: RunService
     session_comparison: SessionComparison
     session_parts: SessionPartService
+    session_list: SessionListService
     session_sums: SessionSumService
     sessions: SessionService
     setup: SetupService

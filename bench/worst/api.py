@@ -54,6 +54,12 @@ LONG = {"prompt_id": "{long_prompt}", "session_id": "{long_session}"}
 plain(f"GET {PROMPT}/logs", name="a session of many turns", query="limit=200", ids=LONG)
 plain(f"GET {PROMPT}/logs", name="a search", query="limit=200&search=" + "%25_" * 60, ids=LONG)
 plain(f"GET {PROMPT}/exports/{{kind}}", name=f"a session of {texts.TURNS:,} turns", ids=LONG)
+plain(
+    "GET /api/v1/sessions",
+    name="a search for nothing that counts",
+    query="limit=200&count=true&sort=duration&minTurns=1&tool=" + "x" * 255,
+)
+plain("GET /api/v1/exports/sessions", name="all of them", query="sort=errors")
 plain("GET /api/v1/sessions/{session_id}", name=f"of {texts.TURNS:,} turns", ids=LONG)
 plain("GET /api/v1/sessions/{session_id}/test-case-proposal", name=f"of {texts.TURNS:,} turns", ids=LONG)
 plain("GET /api/v1/rejected-spans", "GET /api/v1/audit-log", query="limit=200")

@@ -35,7 +35,17 @@ class TurnPart:
 
 def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:
     """Return 16 bytes that the turns of a conversation share; a turn without a conversation has its own."""
-    named = f"c{facts.conversation[1]}".encode() if facts.conversation else b"t" + trace_id
+    return (
+        conversation_key(prompt_id, facts.conversation[1]) if facts.conversation else _key(prompt_id, b"t" + trace_id)
+    )
+
+
+def conversation_key(prompt_id: int, conversation_id: str) -> bytes:
+    """Return the key of the session of a conversation with a prompt."""
+    return _key(prompt_id, f"c{conversation_id}".encode())
+
+
+def _key(prompt_id: int, named: bytes) -> bytes:
     return blake2b(named, key=str(prompt_id).encode(), digest_size=16).digest()
 
 

@@ -1,0 +1,186 @@
+"""The sessions of a whole project: conditions on them, the orders of their lists, and pages after any session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select
+
+from app.models import queries
+from app.models.labels import Labels
+from app.models.prompts import prompts
+from app.models.scores import scores
+from app.models.sessions import SessionRow, sessions
+from app.models.turns import turns
+from app.sessions.sums import Kind, part_of_names
+
+Order = Literal["time", "duration", "errors"]
+"""What comes first: the latest, the longest, or the most errors."""
+
+_C = sessions.c
+_KEYS: Mapping[Order, ColumnElement[int]] = {"time": _C.start_ns, "duration": _C.duration_ns, "errors": _C.errors}
+_TOKENS = _C.input_tokens + _C.output_tokens
+_SELECT = select(*queries.columns_of(SessionRow, sessions))
+
+
+class Range(NamedTuple):
+    """The least and the most of a number, each None for any."""
+
+    least: float | None = None
+    most: float | None = None
+
+    def of(self, column: ColumnElement[Any]) -> Iterator[ColumnElement[bool]]:
+        if self.least is not None:
+            yield column >= self.least
+        if self.most is not None:
+            yield column <= self.most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """Conditions on a project's sessions, each None for all of them.
+
+    `session_keys` are those of a conversation, `versions` the hashes of a label by prompt. A session has a `score` if
+    one of its spans has one of that name within `score_value`. Times are Unix nanoseconds, `to_ns` is not included.
+    """
+
+    project_id: int
+    prompt_id: int | None = None
+    session_keys: Sequence[bytes] | None = None
+    user_id: str | None = None
+    from_ns: int | None = None
+    to_ns: int | None = None
+    version: str | None = None
+    versions: Mapping[int, Sequence[str]] | None = None
+    model: str | None = None
+    tool: str | None = None
+    failed_tool: str | None = None
+    errors: bool | None = None
+    score: str | None = None
+    score_value: Range = Range()
+    tokens: Range = Range()
+    duration_ns: Range = Range()
+    turns: Range = Range()
+
+    def indexed(self, order: Order) -> Iterator[ColumnElement[bool]]:
+        """The conditions that the index of the order serves."""
+        if self.session_keys is not None:
+            yield _C.session_key.in_(self.session_keys)
+        if order != "time":
+            yield _C.project_id == self.project_id
+            if order == "errors":
+                yield _C.errors.is_not(None)
+            return
+        if self.prompt_id is not None:
+            yield _C.prompt_id == self.prompt_id
+        else:
+            yield _C.project_id == self.project_id
+            yield from self._equal(_C.user_id, self.user_id)
+        if self.from_ns is not None:
+            yield _C.start_ns >= self.from_ns
+        if self.to_ns is not None:
+            yield _C.start_ns < self.to_ns
+
+    def other(self, order: Order) -> list[ColumnElement[bool]]:
+        """The conditions that have to be looked for in the rows."""
+        found = [*self._of_names(), *self._of_numbers()]
+        if order != "time":
+            found += self._equal(_C.prompt_id, self.prompt_id)
+            found += Range(self.from_ns, None if self.to_ns is None else self.to_ns - 1).of(_C.start_ns)
+        if order != "time" or self.prompt_id is not None:
+            found += self._equal(_C.user_id, self.user_id)
+        if self.score is not None:
+            found.append(self._scored(self.score))
+        return found
+
+    @staticmethod
+    def _equal(column: ColumnElement[Any], value: object) -> Iterator[ColumnElement[bool]]:
+        if value is not None:
+            yield column == value
+
+    def _of_names(self) -> Iterator[ColumnElement[bool]]:
+        named: tuple[tuple[Kind, str | None], ...] = (
+            ("version", self.version),
+            ("model", self.model),
+            ("tool", self.tool),
+            ("failed_tool", self.failed_tool),
+        )
+        yield from (_has(kind, name) for kind, name in named if name is not None)
+        if self.versions is not None:
+            of_prompts = (
+                and_(_C.prompt_id == prompt_id, or_(*(_has("version", one) for one in hashes)))
+                for prompt_id, hashes in self.versions.items()
+            )
+            yield or_(_C.id < 0, *of_prompts)
+
+    def _of_numbers(self) -> Iterator[ColumnElement[bool]]:
+        if self.errors is not None:
+            yield _C.errors > 0 if self.errors else _C.errors == 0
+        yield from self.tokens.of(_TOKENS)
+        yield from self.duration_ns.of(_C.duration_ns)
+        yield from self.turns.of(_C.turns)
+
+    def _scored(self, name: str) -> ColumnElement[bool]:
+        s = scores.c
+        joined = and_(s.project_id == self.project_id, s.trace_id == turns.c.trace_id)
+        return exists().where(
+            turns.c.session_key == _C.session_key, joined, s.name == name, *self.score_value.of(s.value)
+        )
+
+
+def _has(kind: Kind, name: str) -> ColumnElement[bool]:
+    return func.instr(_C.names, part_of_names(kind, name)) > 0
+
+
+Position = tuple[int, int]
+"""The value by which a list is ordered and the id of a session."""
+
+
+def window(
+    connection: Connection, conditions: Conditions, *, order: Order, after: Position | None, limit: int
+) -> list[Position]:
+    """List the positions of sessions that meet the indexed conditions and come after a position, the highest first."""
+    key = _KEYS[order]
+    statement = select(key, _C.id).where(*conditions.indexed(order))
+    if after is not None:
+        statement = statement.where(or_(key < after[0], and_(key == after[0], _C.id < after[1])))
+    found = connection.execute(statement.order_by(key.desc(), _C.id.desc()).limit(limit))
+    return [(value, id_) for value, id_ in found]
+
+
+def matching(
+    connection: Connection, conditions: Conditions, *, order: Order, positions: Sequence[Position]
+) -> list[SessionRow]:
+    """List the sessions at these positions that meet all conditions, in their order."""
+    rows: dict[int, SessionRow] = {}
+    of_project = _SELECT.where(_C.project_id == conditions.project_id, *conditions.other(order))
+    for some in queries.pieces([id_ for _, id_ in positions]):
+        found = queries.list_rows(connection, SessionRow, of_project.where(_C.id.in_(some)))
+        rows.update((row.id, row) for row in found)
+    return [rows[id_] for _, id_ in positions if id_ in rows]
+
+
+def previews(connection: Connection, session_keys: Sequence[bytes]) -> dict[bytes, str]:
+    """Return the text that opens each session, of those that have one."""
+    c = turns.c
+    opened = select(c.session_key, c.opening).where(c.session_key.in_(session_keys), c.opening.is_not(None))
+    found: dict[bytes, str] = {}
+    for key, opening in connection.execute(opened.order_by(c.session_key, c.start_ns, c.trace_id)):
+        found.setdefault(key, opening)
+    return found
+
+
+def prompt_names(connection: Connection, *, project_id: int, prompt_ids: Sequence[int]) -> dict[int, str]:
+    """Return the names of the prompts that are not erased."""
+    c = prompts.c
+    known = select(c.id, c.name).where(c.project_id == project_id, c.id.in_(prompt_ids), c.erased_at.is_(None))
+    return {row.id: row.name for row in connection.execute(known)}
+
+
+def prompts_with_labels(connection: Connection, *, project_id: int) -> dict[int, Labels]:
+    """Return the labels of each prompt of a project, by its id."""
+    c = prompts.c
+    found = select(c.id, c.labels).where(c.project_id == project_id, c.erased_at.is_(None))
+    return {row.id: row.labels for row in connection.execute(found)}

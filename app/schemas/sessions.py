@@ -32,7 +32,7 @@ def _name(maximum: int = MAX_NAME) -> Text:
     return Text(minimum=1, maximum=maximum)
 
 
-class SessionFilterSchema(StrictSchema):
+class _Filters(StrictSchema):
     """Conditions on sessions. All that are given hold of each session that is listed.
 
     `errors` is true for sessions in which a span has an error, false for those without. `tool` was called, `failedTool`
@@ -63,12 +63,12 @@ class SessionFilterSchema(StrictSchema):
     sort = fields.String(attribute="order", validate=validate.OneOf(get_args(Order)))
 
 
-def with_filters(data: dict[str, Any], *others: str) -> dict[str, Any]:
+def _with_filters(data: dict[str, Any], *others: str) -> dict[str, Any]:
     """Return the other fields as they are, and the rest as `filters`."""
     return {name: data.pop(name) for name in others if name in data} | {"filters": SessionFilter(**data)}
 
 
-class SessionQuerySchema(SessionFilterSchema, PageQuerySchema):
+class SessionQuerySchema(_Filters, PageQuerySchema):
     """A page of the list, which begins with the latest (`sort=time`), the longest or those with the most errors."""
 
     count = QueryBoolean()
@@ -76,16 +76,16 @@ class SessionQuerySchema(SessionFilterSchema, PageQuerySchema):
     @post_load
     def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
         """Return the keywords of `SessionListService.page`, and `count`."""
-        return with_filters(data, "order", "limit", "cursor", "count")
+        return _with_filters(data, "order", "limit", "cursor", "count")
 
 
-class SessionExportSchema(SessionFilterSchema):
+class SessionExportSchema(_Filters):
     """All sessions that match, as the list has them."""
 
     @post_load
     def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
         """Return the keywords of `SessionListService.all`."""
-        return {"order": "time"} | with_filters(data, "order")
+        return {"order": "time"} | _with_filters(data, "order")
 
 
 class ListedSession(Answer):

@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parent / "templates"
 NAVIGATION = (
     ("start", "Getting started", "start", Role.VIEWER),
     ("prompts", "Prompts", "prompts", Role.VIEWER),
+    ("sessions", "Sessions", "sessions", Role.VIEWER),
     ("rejected", "Rejected spans", "rejected-spans", Role.VIEWER),
     ("usage", "Usage", "usage", Role.VIEWER),
     ("operations", "Operations", "operations", Role.ADMIN),

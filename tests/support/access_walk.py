@@ -132,7 +132,10 @@ def in_process(app: Any, *, script_name: str = "") -> Ask:
             "QUERY_STRING": parts.query,
             "SCRIPT_NAME": script_name,
         }
-        body = b"".join(app(environ, said))
+        answer = app(environ, said)
+        body = b"".join(answer)
+        if hasattr(answer, "close"):
+            answer.close()
         return int(str(said.status)[:3]), body
 
     return ask

@@ -15,6 +15,8 @@ PAGES = {
     "prompts, nothing found": "{base}/prompts?search=nothing+like+it",
     "archived prompts": "{base}/prompts/archived",
     "new prompt": "{base}/prompts/new",
+    "sessions": "{base}/sessions?minTurns=1",
+    "sessions, nothing found": "{base}/sessions?tool=nothing+like+it",
     "editor": "{base}/prompts/{prompt}/edit",
     "archiving a prompt": "{base}/prompts/{prompt}/archive",
     "versions": "{base}/prompts/{prompt}/versions",

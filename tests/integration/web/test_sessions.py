@@ -1,0 +1,62 @@
+"""The page of all the project's sessions."""
+
+from __future__ import annotations
+
+import json
+
+from tests.integration.test_session_list import HASH, said, session
+from tests.integration.web.conftest import Browser
+from tests.support.world import World
+
+
+def filled(world: World) -> tuple[int, int]:
+    """Two prompts, the first with a session that went well, the second with one that did not."""
+    one, other = world.prompt(), world.prompt()
+    session(world, one, 100, **{"gen_ai.input.messages": said("All fine?"), "service.prompt.version": HASH})
+    failed = {"gen_ai.input.messages": said("<b>Refund</b> 4711"), "user.id": "ada"}
+    session(world, other, 200, tools={"pay": 2}, **failed)
+    return one, other
+
+
+def test_the_page_lists_the_sessions_of_all_prompts_and_only_exceptions_stand_out(world: World, admin: Browser) -> None:
+    filled(world)
+
+    assert admin.open(f"{admin.base}/sessions").status_code == 200
+
+    assert "2 sessions" in admin.text
+    assert "All fine?" in admin.text
+    assert "<b>Refund</b> 4711" in admin.text
+    assert "pay failed" in admin.text
+    assert admin.page.count('class="badge bad"') == 2
+
+
+def test_filters_stay_in_the_address_and_in_the_files(world: World, admin: Browser) -> None:
+    filled(world)
+
+    admin.open(f"{admin.base}/sessions?errors=true&failedTool=pay&sort=duration")
+
+    assert "All fine?" not in admin.text
+    assert "1 session" in admin.text
+    assert '<option value="true" selected>' in admin.page
+    assert 'value="pay"' in admin.page
+    [lines, sheet] = [
+        world.client.simulate_get(f"{admin.base}/sessions.{kind}?errors=true&failedTool=pay", cookies=admin.cookies)
+        for kind in ("jsonl", "csv")
+    ]
+    assert f'href="{admin.base}/sessions.csv?errors=true&amp;failedTool=pay&amp;sort=duration"' in admin.page
+    assert [json.loads(line)["preview"] for line in lines.text.splitlines()] == ["<b>Refund</b> 4711"]
+    assert sheet.text.count("\r\n") == 2
+
+
+def test_a_list_without_sessions_says_what_to_do(world: World, admin: Browser) -> None:
+    admin.open(f"{admin.base}/sessions")
+    assert "There are no sessions yet" in admin.text
+
+    admin.open(f"{admin.base}/sessions?tool=pay")
+    assert "No session is like this" in admin.text
+
+
+def test_a_filter_that_is_none_is_refused(world: World, admin: Browser) -> None:
+    assert admin.open(f"{admin.base}/sessions?minTurns=many").status_code == 400
+    assert admin.open(f"{admin.base}/sessions?since=soon").status_code == 400
+    assert admin.open(f"{admin.base}/sessions?list=from+elsewhere&since=30d").status_code == 200

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import falcon
 import orjson
 
-from app.api import event_stream
 from app.api.operation import Call, Command, Resource, operation
 from app.cursors import Page
+from app.http import event_stream
 from app.models.api_keys import ApiKey
 from app.models.experiments import ExperimentRow
 from app.schemas import experiments as schemas

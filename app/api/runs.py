@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import falcon
 import orjson
 
-from app.api import event_stream
-from app.api.event_stream import EVENT_STREAM, LAST_ID
 from app.api.operation import Call, Reply, Resource, operation
 from app.errors import Invalid
+from app.http import event_stream
+from app.http.event_stream import EVENT_STREAM, LAST_ID
+from app.http.run_events import last_seen, run_events
 from app.models.api_keys import ApiKey
 from app.models.runs import RunRow
 from app.schemas import runs as schemas
 from app.schemas import usage as usage_schemas
-from app.schemas.answer import dump
 from app.schemas.base import load
 from app.services.runs import Idempotency, Started
-from app.services.runs.following import BEGINNING, Follower, Piece, Seen
+from app.services.runs.following import BEGINNING, Follower
 from app.services.runs.outcome import raise_failure
 
 KEY_MAX = 255
 CSV = "text/csv"
-_ID = re.compile(r"\d{1,19}-\d{1,19}", re.ASCII)
 _REQUEST = schemas.RunRequest()
 
 
@@ -124,14 +121,6 @@ def wants_events(req: falcon.Request) -> bool:
     return req.client_prefers((falcon.MEDIA_JSON, EVENT_STREAM)) == EVENT_STREAM
 
 
-def last_seen(req: falcon.Request) -> str | None:
-    """Return the id of the last event that the caller received; None for a caller that received none."""
-    seen = (req.get_header("Last-Event-ID") or "").strip()
-    if seen and seen != LAST_ID and not _ID.fullmatch(seen):
-        raise Invalid("Last-Event-ID: Must be the id of an event of this run.")
-    return seen or None
-
-
 def send_events(call: Call, key: ApiKey, follower: Follower, started: Started, *, after: str | None) -> None:
     """Answer with the events after `after`; with 204, which stops an EventSource, when there can be none."""
     resp = call.resp
@@ -141,25 +130,7 @@ def send_events(call: Call, key: ApiKey, follower: Follower, started: Started, *
     seen = follower.follow(
         project_id=started.project_id, run_id=started.run_id, after=after or BEGINNING, api_key_id=key.id
     )
-    event_stream.begin(resp, _events(seen, started.run_id, call.req.path))
-
-
-def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
-    """Yield events; an error, for which the headers were sent too early, is an event with the status of the error."""
-    yield f": run {run_id}\nretry: 1000\n\n".encode()
-    finished = False
-    try:
-        for one in seen:
-            if one is None:
-                yield event_stream.comment("still in work")
-            elif isinstance(one, Piece):
-                yield event_stream.event(one.kind, one.data, one.id)
-            else:
-                finished = True
-                raise_failure(one)
-                yield event_stream.event("done", orjson.dumps(dump(schemas.RunAnswer, one)), LAST_ID)
-    except Exception as error:  # noqa: BLE001 - outermost edge: no error handler sees what a stream raises
-        yield event_stream.failure(error, path, LAST_ID if finished else None)
+    event_stream.begin(resp, run_events(seen, started.run_id, call.req.path))
 
 
 class Usage(Resource, tag="Usage", GET="read"):

@@ -75,10 +75,10 @@ def find_version_by_id(connection: Connection, *, version_id: int) -> VersionRow
     return queries.find_row(connection, VersionRow, _VERSION.where(_C.id == version_id))
 
 
-def list_versions(connection: Connection, *, prompt_id: int) -> list[VersionHead]:
-    """List a prompt's versions, newest first."""
+def list_versions(connection: Connection, *, prompt_id: int, limit: int | None = None) -> list[VersionHead]:
+    """List a prompt's versions, newest first, at most `limit`."""
     statement = select(*VERSION_HEAD).where(_C.prompt_id == prompt_id)
-    return queries.list_rows(connection, VersionHead, queries.newest_first(statement, _C.id))
+    return queries.list_rows(connection, VersionHead, queries.newest_first(statement, _C.id, limit=limit))
 
 
 def version_tools(

@@ -38,10 +38,26 @@ class StoredFile(msgspec.Struct, frozen=True, rename="camel"):
     size: int
 
 
+class StoredToolCall(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+    arguments: Any
+
+
+class StoredMessage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A message of the conversation before a run's question; a `Message` without files and vendor state."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str
+    tool_calls: list[StoredToolCall] = []
+    tool_call_id: str | None = None
+
+
 class StoredRequest(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """The column `request`. `resolved` and `ignored` are those of a `Rendering`.
 
     `text` is the filled prompt, until the run ends. `sealed`: text and question are stored, encrypted, with the files.
+    `history` is the conversation that the question goes on with, if there is one.
     """
 
     text: str | UnsetType = UNSET
@@ -53,6 +69,7 @@ class StoredRequest(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     resolved: dict[str, str | None]
     ignored: list[str]
     files: list[StoredFile]
+    history: list[StoredMessage] | UnsetType = UNSET
     sealed: bool | UnsetType = UNSET
 
 
@@ -62,12 +79,6 @@ class StoredCost(msgspec.Struct, frozen=True):
     prompt: float
     completion: float
     total: float
-
-
-class StoredToolCall(msgspec.Struct, frozen=True):
-    id: str
-    name: str
-    arguments: Any
 
 
 class StoredOutcome(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

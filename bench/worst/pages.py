@@ -49,7 +49,12 @@ plain(
 plain(f"GET {TEST_CASE}", f"GET {TEST_CASE}/delete", f"GET {REPLAY}", f"GET {REPLAY}/steps/{{step}}/accept")
 plain(f"GET {PROJECT}/calibrations/{{calibration_id}}", f"GET {PROJECT}/experiments/{{experiment_id}}")
 plain(f"GET {PROMPT}/experiments", f"GET {PROMPT}/experiments/new", name="a big one", ids=BIG)
-plain(f"GET {PROJECT}/runs/{{run_id}}", f"GET {PROJECT}/rejected-spans", f"GET {PROJECT}/operations")
+plain(
+    f"GET {PROJECT}/runs/{{run_id}}",
+    f"GET {PROJECT}/runs/{{run_id}}/events",
+    f"GET {PROJECT}/rejected-spans",
+    f"GET {PROJECT}/operations",
+)
 plain(f"GET {PROJECT}/usage", f"GET {PROJECT}/usage.csv", query="from=2020-01-01&to=2030-01-07")
 plain(f"GET {SETTINGS}/keys", f"GET {SETTINGS}/keys/{{key_id}}/revoke", f"GET {SETTINGS}/members")
 plain(

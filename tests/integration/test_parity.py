@@ -55,6 +55,7 @@ SHOWN: dict[str, set[str]] = {
     "PromptLogs": {f"GET {PROMPT}/logs"},
     "Export": {f"GET {PROMPT}/exports/{{kind}}"},
     "RunView": {"GET /api/v1/runs/{run_id}"},
+    "RunEvents": {"GET /api/v1/runs/{run_id}/events"},
     "RejectedSpans": {"GET /api/v1/rejected-spans"},
     "UsageCsv": {"GET /api/v1/usage"},
     "Members": {"GET /api/v1/members", "GET /api/v1/invitations"},

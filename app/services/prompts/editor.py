@@ -198,11 +198,11 @@ class VersionService:
         self.epochs.end(project_id)
         return self.get(project_id=project_id, prompt_id=prompt_id, commit_hash=commit_hash)
 
-    def list(self, *, project_id: int, prompt_id: int) -> list[ListedVersion]:
-        """Return the versions, newest first."""
+    def list(self, *, project_id: int, prompt_id: int, limit: int | None = None) -> list[ListedVersion]:
+        """Return the versions, newest first, at most `limit`."""
         with self.database.read() as connection:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
-            versions = prompt_versions.list_versions(connection, prompt_id=head.id)
+            versions = prompt_versions.list_versions(connection, prompt_id=head.id, limit=limit)
         names = labels_by_hash(head.labels)
         return [ListedVersion(version, names.get(version.commit_hash, [])) for version in versions]
 

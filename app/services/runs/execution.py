@@ -24,7 +24,7 @@ from app.services.prompts.content import Config
 from app.services.runs.claims import RunClaims, RunEnding
 from app.services.runs.masking import RunMasking, has_contents
 from app.services.runs.outcome import INTERNAL, NOT_STORED, RunEnd, answered, failed, failed_by
-from app.services.runs.request import model_request, render, without_text
+from app.services.runs.request import history_of, model_request, render, without_text
 from app.work.heartbeat import Heartbeat, build_patience
 from app.work.table import Claim
 
@@ -197,7 +197,8 @@ class Executor:
             contents = self.masking.contents(connection, row)
         described = zip(row.request.files, contents, strict=True)
         files = tuple(File(file.file_name, file.content_type, content) for file, content in described)
-        messages = (Message("system", instruction), Message("user", row.question, files=files))
+        question = Message("user", row.question, files=files)
+        messages = (Message("system", instruction), *history_of(row.request), question)
         fallback = self._candidate(row, second) if second else None
         return Call(self._candidate(row, first), fallback, row.request.config, messages, row.organization_id)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 import redis
@@ -19,7 +20,7 @@ from app.chat import File
 from app.db import Database
 from app.errors import RepriseError
 from app.models import runs
-from app.models.runs import RunRow, StoredOutcome, StoredRequest, StoredToolCall
+from app.models.runs import RunRow, StoredMessage, StoredOutcome, StoredRequest, StoredToolCall
 from app.otlp.masking import MASK
 from app.redis_store import keys
 from app.redis_store.runs import TTL_ENDED_S
@@ -130,13 +131,25 @@ def _request(request: StoredRequest, masked: MessageMasking) -> StoredRequest:
     """Masks what the caller sent. The configuration is the prompt's, as in its versions; so is the text, which is
     stored as the instruction.
     """
+    history = [_message(message, masked) for message in request.history or ()]
     return structs.replace(
         request,
         text=UNSET,
         resolved=masked.other(request.resolved),
         ignored=masked.other(request.ignored),
         files=[structs.replace(file, file_name=masked.other(file.file_name)) for file in request.files],
+        history=history or UNSET,
     )
+
+
+def _message(message: StoredMessage, masked: MessageMasking) -> StoredMessage:
+    masks: dict[str, Callable[[str], Any]] = {
+        "user": masked.question,
+        "assistant": masked.answer,
+        "tool": masked.result,
+    }
+    calls = [_call(call, masked) for call in message.tool_calls]
+    return structs.replace(message, text=masks[message.role](message.text), tool_calls=calls)
 
 
 def _masked(end: RunEnd, masked: MessageMasking) -> RunEnd:
@@ -158,11 +171,12 @@ def _outcome(outcome: StoredOutcome, masked: MessageMasking) -> StoredOutcome:
         outcome,
         chain_of_thoughts=masked.answer(outcome.chain_of_thoughts),
         first_error=masked.other(outcome.first_error),
-        tool_calls=[
-            StoredToolCall(masked.other(call.id), masked.other(call.name), masked.arguments(call.arguments))
-            for call in outcome.tool_calls
-        ],
+        tool_calls=[_call(call, masked) for call in outcome.tool_calls],
     )
+
+
+def _call(call: StoredToolCall, masked: MessageMasking) -> StoredToolCall:
+    return StoredToolCall(masked.other(call.id), masked.other(call.name), masked.arguments(call.arguments))
 
 
 def _nok(nok: str, masked: MessageMasking, changed: bool) -> str:

@@ -10,14 +10,19 @@ import msgspec
 from msgspec import UNSET
 from reprise_client.placeholders import fill
 
-from app.chat import File, Message
+from app.chat import File, Message, ToolCall
+from app.errors import Invalid
 from app.models.language_models import LanguageModel
-from app.models.runs import StoredFile, StoredRequest
+from app.models.runs import RunRow, StoredFile, StoredMessage, StoredRequest, StoredToolCall
 from app.providers.types import Credential, ModelRef, ModelRequest
 from app.rendering.render import Placeholder, to_xml
 from app.services.prompts.content import PromptContent, parse_config
 from app.services.prompts.drafts import check_filled_length
 from app.services.prompts.splits import ByLabel
+
+# Bytes of JSON, as many as a question may have.
+HISTORY_MAX = 4_000_000
+NO_RESULT = "This tool was not called: the conversation is a try."
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,7 @@ class RunCommand:
     """`selections` maps a placeholder's key to the name of a value; a label or `commit_hash` beats `productive`.
 
     `stream` has the answer's pieces kept for a while as the model writes them, for whoever follows the run.
+    `history` are the messages before the question. `model_name` is asked in the place of the draft's own model.
     """
 
     prompt_id: int
@@ -35,6 +41,8 @@ class RunCommand:
     commit_hash: str | None = None
     by_label: ByLabel | None = None
     stream: bool = False
+    history: tuple[Message, ...] = ()
+    model_name: str | None = None
 
 
 class Requested(msgspec.Struct, frozen=True):
@@ -58,6 +66,7 @@ def snapshot(content: PromptContent, command: RunCommand) -> Requested:
         resolved=filled.resolved,
         ignored=filled.ignored,
         files=[StoredFile(file.name, file.media_type, len(file.content)) for file in command.files],
+        history=_history(command.history) or UNSET,
     )
     return Requested(command.question, request)
 
@@ -71,6 +80,44 @@ def render(request: StoredRequest) -> str:
     """Return the instruction: exactly what the model receives."""
     text = request.text or ""
     return to_xml(text) if request.format == "XML" else text
+
+
+def _history(messages: Sequence[Message]) -> list[StoredMessage]:
+    """Return the messages as they are stored; `Invalid` for more than `HISTORY_MAX` bytes of them."""
+    stored = [_stored(message) for message in messages]
+    if len(msgspec.json.encode(stored)) > HISTORY_MAX:
+        raise Invalid(f"history: Longer than {HISTORY_MAX} bytes: begin a new conversation.")
+    return stored
+
+
+def _stored(message: Message) -> StoredMessage:
+    calls = [StoredToolCall(call.id, call.name, call.arguments) for call in message.tool_calls]
+    return StoredMessage(message.role, message.text, calls, message.tool_call_id)  # type: ignore[arg-type] # no system
+
+
+def history_of(request: StoredRequest) -> tuple[Message, ...]:
+    """Return the messages before the run's question."""
+    return tuple(
+        Message(each.role, each.text, tool_calls=_calls(each.tool_calls), tool_call_id=each.tool_call_id)
+        for each in request.history or ()
+    )
+
+
+def conversation_after(row: RunRow) -> tuple[Message, ...]:
+    """Return the messages before a question that follows the run; a run without an answer adds none to its own.
+
+    Its calls have no results: the model is told so, as vendors refuse a call that nothing answers.
+    """
+    calls = _calls(row.outcome.tool_calls) if row.outcome else ()
+    if not (row.answer or calls):
+        return history_of(row.request)
+    results = (Message("tool", NO_RESULT, tool_call_id=call.id) for call in calls)
+    asked, answered = Message("user", row.question), Message("assistant", row.answer or "", tool_calls=calls)
+    return (*history_of(row.request), asked, answered, *results)
+
+
+def _calls(stored: Sequence[StoredToolCall]) -> tuple[ToolCall, ...]:
+    return tuple(ToolCall(call.id, call.name, call.arguments) for call in stored)
 
 
 def model_request(

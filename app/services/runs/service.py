@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -21,6 +21,8 @@ from app.models.queries import insert_row
 from app.models.runs import RunRow
 from app.providers.router import Providers
 from app.services.accounts.projects import Owners
+from app.services.prompts.content import PromptContent
+from app.services.prompts.drafts import checked
 from app.services.prompts.service import PromptService
 from app.services.runs.claims import KEY_TTL, RunEnding, RunSweeper
 from app.services.runs.execution import Executor
@@ -156,9 +158,12 @@ class RunService:
             require_committed=True,
             epoch=epoch,
         )
+        if command.model_name is not None:
+            content = self._asking(content, command.model_name, project_id)
         _check_usable(content.model)
-        message, timeout_s = Message("user", command.question, files=command.files), self.executor.caller.timeout_s
-        self.providers.check(model_request(content.model, content.config, (message,), None, timeout_s))
+        messages = (*command.history, Message("user", command.question, files=command.files))
+        timeout_s = self.executor.caller.timeout_s
+        self.providers.check(model_request(content.model, content.config, messages, None, timeout_s))
         kept, contents = self.masking.accepted(project_id, snapshot(content, command), command.files)
         return {
             "project_id": project_id,
@@ -168,6 +173,14 @@ class RunService:
             "question": kept.question,
             "request": kept.request,
         }, contents
+
+    def _asking(self, content: PromptContent, model_name: str, project_id: int) -> PromptContent:
+        """Return the content with another model, which makes it no version; `Invalid` where the model does not fit."""
+        with self.database.read() as connection:
+            organization_id = self.owners.of_project(project_id)
+            model = self.executor.models.named(connection, organization_id=organization_id, name=model_name)
+        fallback = content.fallback if content.fallback and content.fallback.id != model.id else None
+        return checked(replace(content, commit_hash=None, model=model, fallback=fallback))
 
     def _write(
         self, connection: Connection, values: dict[str, Any], contents: list[bytes], idempotency: Idempotency | None

@@ -16,6 +16,7 @@ from app.services.prompts.service import PromptView, RenderedPrompt
 from app.web import labels
 from app.web.filters import pretty
 from app.web.forms import Form
+from app.web.presenters.diffs import DiffRow, diff_rows
 
 NUMBERS = ("temperature", "max_tokens", "top_p", "seed")
 CONFIG = (*NUMBERS, "reasoning_effort", "response_format", "json_schema", "stop", "tools")
@@ -38,6 +39,7 @@ FIELD_LABELS = {
     "assertion_value": "what answers must say",
     "placeholders": "placeholders",
 }
+_SPACED = re.compile(r"\{\{(?!\w{1,64}\}\})[ \t]{0,20}([A-Za-z0-9_]{1,64})[ \t]{0,20}\}\}", re.ASCII)
 _PLACEHOLDER = re.compile(r"placeholder\.(\d{1,4})\.key")
 
 
@@ -72,6 +74,10 @@ class PromptFields:
     assertion_type: str
     assertion_value: str
     placeholders: tuple[PlaceholderFields, ...]
+
+    def with_values(self) -> PromptFields:
+        """Leave out the placeholders without a value, which can't be stored yet."""
+        return replace(self, placeholders=tuple(each for each in self.placeholders if each.values))
 
     def with_blanks(self) -> PromptFields:
         """Add an empty row for one more value of each placeholder, and one for one more placeholder."""
@@ -183,15 +189,23 @@ def _config_value(key: str, text: str) -> Any:
 class Preview:
     """`choices` are (key, options, chosen) of the placeholders that have several values.
 
-    `undefined`, `unused` and `empty` are keys; `problem` says why nothing is rendered.
+    `undefined`, `valueless`, `unused` and `empty` are keys, and so are `spaced`: of slots that have spaces in them, and
+    so are none. `problem` says why nothing is rendered.
     """
 
     choices: Sequence[tuple[str, list[tuple[str, str]], str]]
     instruction: str = ""
     undefined: Sequence[str] = ()
+    valueless: Sequence[str] = ()
     unused: Sequence[str] = ()
     empty: Sequence[str] = ()
+    spaced: Sequence[str] = ()
     problem: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """About as many tokens as a model counts: four bytes of English are one."""
+        return -(-len(self.instruction.encode()) // 4)
 
 
 def preview_of(
@@ -202,12 +216,15 @@ def preview_of(
     if prompt is None:
         return Preview(choices, problem=problem)
     rendered = prompt.rendered
+    valueless = [each.key for each in fields.placeholders if not each.values]
     return Preview(
         choices,
         instruction=rendered.instruction,
-        undefined=rendered.undefined,
-        unused=[each.key for each in fields.placeholders if each.key not in rendered.resolved],
+        undefined=[key for key in rendered.undefined if key not in valueless],
+        valueless=valueless,
+        unused=[each.key for each in fields.placeholders if each.values and each.key not in rendered.resolved],
         empty=[key for key, name in rendered.resolved.items() if name is None],
+        spaced=list(dict.fromkeys(_SPACED.findall(fields.value))),
     )
 
 
@@ -226,6 +243,22 @@ def model_choices(models: Sequence[LanguageModel], current: str) -> list[tuple[s
     """The models that can be used, and the current one before them if it can't."""
     names = [(model.name, labels.model(model.name, model.vendor)) for model in models if model.usable]
     return names if current in {"", *dict(names)} else [(current, f"{current}, not enabled"), *names]
+
+
+def edited(fields: PromptFields, do: str) -> PromptFields:
+    """The fields after a button of the placeholders: `define.<key>` adds one, `remove.<index>` takes one away."""
+    action, _, name = do.partition(".")
+    if action == "define":
+        return replace(fields, placeholders=(*fields.placeholders, PlaceholderFields(key=name, default="0")))
+    if action == "remove":
+        left = tuple(each for index, each in enumerate(fields.placeholders) if str(index) != name)
+        return replace(fields, placeholders=left)
+    return fields
+
+
+def differences(stored: PromptFields, sent: PromptFields) -> tuple[Sequence[DiffRow], list[str]]:
+    """The rows of the two texts side by side, and the names of the other fields that differ."""
+    return diff_rows(stored.value, sent.value), other_changes(stored, sent)
 
 
 def other_changes(stored: PromptFields, sent: PromptFields) -> list[str]:

@@ -1,9 +1,18 @@
-// The prompt editor: the instruction as one types, highlighted placeholders, more rows, and what is not saved.
+// The prompt editor: the instruction as one types, highlighted placeholders, more rows, what is not saved, and sending
+// the form without leaving the place. Every part of it works as a form, too.
 "use strict";
 
 const editor = document.querySelector("[data-editor]");
-const SLOT = /(\{\{[A-Za-z0-9_]{1,64}\}\})/;
+// Slots, and what looks like one but has spaces in it.
+const SLOT = /(\{\{[ \t]{0,20}[A-Za-z0-9_]{1,64}[ \t]{0,20}\}\})/;
 const PAUSE_MS = 250;
+const AGAIN_MS = 1000;
+// Fields that are no part of the draft.
+const BESIDE = ["question", "message", "files", "against", "etag", "run", "beside", "session", "turn"];
+
+const drafted = () => JSON.stringify([...new FormData(editor)].filter(([name, value]) =>
+  !BESIDE.includes(name) && !name.startsWith("use.") && value !== ""));
+const isBeside = (name) => BESIDE.includes(name);
 
 // The text again, behind the transparent one of the textarea, with its placeholders marked.
 function highlight(area) {
@@ -28,6 +37,16 @@ function highlight(area) {
   draw();
 }
 
+// Puts the element with this id of a fresh page in the place of the one here; what is in use or equal stays.
+function adopt(fresh, id) {
+  const [old, made] = [document.getElementById(id), fresh.getElementById(id)];
+  if (!old || !made || old.outerHTML === made.outerHTML || (id === "choices" && old.contains(document.activeElement))) return;
+  const top = old.scrollTop;
+  old.replaceWith(document.adoptNode(made));
+  made.scrollTop = top;
+  enhance(made);
+}
+
 function preview() {
   let timer = 0;
   let latest = 0;
@@ -38,19 +57,12 @@ function preview() {
     try {
       const answer = await fetch(editor.dataset.editor, { method: "POST", body: sent, headers: { Accept: "text/html" } });
       if (!answer.ok || mine !== latest) return;
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-      for (const id of ["choices", "instruction"]) {
-        const [old, made] = [document.getElementById(id), fresh.getElementById(id)];
-        if (!made || old.innerHTML === made.innerHTML || (id === "choices" && old.contains(document.activeElement))) continue;
-        const top = old.querySelector("pre")?.scrollTop || 0;
-        old.replaceChildren(...document.adoptNode(made).childNodes);
-        const pre = old.querySelector("pre");
-        if (pre) pre.scrollTop = top;
-      }
+      const fresh = html(await answer.text());
+      for (const id of ["choices", "instruction"]) adopt(fresh, id);
     } catch { /* The next key tries again. */ }
   };
   editor.addEventListener("input", (event) => {
-    if (["question", "message", "files"].includes(event.target.name)) return;
+    if (isBeside(event.target.name)) return;
     clearTimeout(timer);
     timer = setTimeout(take, PAUSE_MS);
   });
@@ -58,62 +70,186 @@ function preview() {
 
 // The last row is always empty: writing into it makes another one.
 function grow() {
-  const empty = (row) => [...row.querySelectorAll("input:not([type=radio]), textarea")].every((one) => !one.value);
+  const fields = (row) => [...row.querySelectorAll("input:not([type=radio]), textarea")];
   const copy = (row) => {
     const made = row.cloneNode(true);
-    for (const one of made.querySelectorAll("input:not([type=radio]), textarea")) one.value = "";
+    for (const one of fields(made)) one.value = "";
     return made;
   };
-  editor.addEventListener("input", (event) => {
-    const row = event.target.closest(".values li:last-child");
-    if (row && !empty(row)) {
-      const made = copy(row);
-      const place = row.parentElement.children.length;
-      const radio = made.querySelector("[type=radio]");
-      radio.checked = false;
-      radio.value = String(place);
-      for (const one of made.querySelectorAll("[aria-label]")) one.ariaLabel = one.ariaLabel.replace(/\d+/, String(place + 1));
-      row.after(made);
-    }
-    const group = event.target.closest("[data-placeholder].blank");
-    if (!group || !group.querySelector('[name$=".key"]').value) return;
+  const moreValues = (row) => {
+    const made = copy(row);
+    const place = row.parentElement.children.length;
+    const radio = made.querySelector("[type=radio]");
+    radio.checked = false;
+    radio.value = String(place);
+    for (const one of made.querySelectorAll("[aria-label]")) one.ariaLabel = one.ariaLabel.replace(/\d+/, String(place + 1));
+    row.after(made);
+  };
+  const moreGroups = (group) => {
     const made = copy(group);
     const place = editor.querySelectorAll("[data-placeholder]").length;
     made.querySelectorAll(".values li:not(:first-child)").forEach((one) => one.remove());
     for (const one of made.querySelectorAll("[name]")) one.name = one.name.replace(/\.\d+\./, `.${place}.`);
     for (const one of made.querySelectorAll("[id]")) one.id = one.id.replace(/\.\d+\./, `.${place}.`);
     for (const one of made.querySelectorAll("[for]")) one.htmlFor = one.htmlFor.replace(/\.\d+\./, `.${place}.`);
+    for (const one of made.querySelectorAll(".remove")) one.value = `remove.${place}`;
     made.querySelector("[type=radio]").checked = true;
+    made.querySelector("details").open = false;
     group.classList.remove("blank");
+    for (const one of group.querySelectorAll(".remove")) one.hidden = false;
     group.after(made);
+  };
+  editor.addEventListener("input", (event) => {
+    const row = event.target.closest(".values li:last-child");
+    if (row && fields(row).some((one) => one.value)) moreValues(row);
+    const group = event.target.closest("[data-placeholder]");
+    const key = group?.querySelector('[name$=".key"]').value;
+    if (!key) return;
+    if (group.classList.contains("blank")) moreGroups(group);
+    group.querySelector("[data-key]").textContent = `{{${key}}}`;
   });
 }
 
 // What is not saved is said, and asked about before it is left.
+const saved = { draft: "", leaving: false };
+
+function isChanged() {
+  const changed = "unsaved" in editor.dataset || drafted() !== saved.draft;
+  editor.querySelector("[data-unsaved-badge]").hidden = !changed;
+  const commit = editor.querySelector('[name="do"][value="commit"]');
+  const clean = document.getElementById("states").dataset.clean;
+  if (commit) {
+    commit.disabled = Boolean(clean) && !changed;
+    commit.title = commit.disabled ? clean : "";
+  }
+  return changed;
+}
+
 function unsaved() {
-  const badge = editor.querySelector("[data-unsaved-badge]");
-  const commit = editor.querySelector("[data-clean]");
-  const drafted = () => JSON.stringify([...new FormData(editor)].filter(([name]) =>
-    !["question", "message", "files"].includes(name) && !name.startsWith("use.")).filter(([, value]) => value !== ""));
-  const before = drafted();
-  let leaving = false;
-  const show = () => {
-    const changed = "unsaved" in editor.dataset || drafted() !== before;
-    badge.hidden = !changed;
-    if (commit) { commit.disabled = !changed; commit.title = changed ? "" : commit.dataset.clean; }
-    return changed;
+  const canSave = editor.querySelector('[name="do"][value="save"]');
+  saved.draft = drafted();
+  editor.addEventListener("input", isChanged);
+  addEventListener("pageshow", () => { saved.leaving = false; isChanged(); });
+  addEventListener("beforeunload", (event) => { if (canSave && !saved.leaving && isChanged()) event.preventDefault(); });
+  isChanged();
+}
+
+// An answer as the model writes it; at its end the page's own part with all that is known of it.
+function follow(result) {
+  const source = new EventSource(result.dataset.events);
+  const text = document.createElement("p");
+  text.className = "text";
+  result.append(text);
+  const scroller = document.getElementById("conversation");
+  const grown = (piece) => {
+    const atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 80;
+    text.append(piece);
+    if (atEnd) scroller.scrollTop = scroller.scrollHeight;
   };
-  editor.addEventListener("input", show);
-  editor.addEventListener("submit", () => { leaving = true; });
-  addEventListener("pageshow", () => { leaving = false; show(); });
-  const save = editor.querySelector('[name="do"][value="save"]');
-  addEventListener("beforeunload", (event) => { if (save && !leaving && show()) event.preventDefault(); });
-  addEventListener("keydown", (event) => {
-    if (event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
-    event.preventDefault();
-    if (save) editor.requestSubmit(save);
+  source.addEventListener("token", (event) => grown(JSON.parse(event.data).text));
+  source.addEventListener("tool_call", (event) => grown(`\nCalls the tool ${JSON.parse(event.data).name}\n`));
+  const end = async (wait) => {
+    source.close();
+    if (wait) await new Promise((done) => { setTimeout(done, wait); });
+    if (!result.isConnected) return;
+    try {
+      adopt(await fetched(location.href), result.id);
+    } catch { /* Its link shows it. */ }
+    followAll();
+  };
+  source.addEventListener("done", () => end(0));
+  source.addEventListener("error", (event) => {
+    if (event.data || source.readyState === EventSource.CLOSED) end(AGAIN_MS);
   });
-  show();
+}
+
+function followAll() {
+  for (const result of editor.querySelectorAll("[data-events]:not([data-followed])")) {
+    result.dataset.followed = "";
+    follow(result);
+  }
+}
+
+// What the server says about what was sent: its messages, the state of the draft, the conversations.
+function tell(fresh, messages) {
+  document.getElementById("told").replaceChildren(...messages.map((one) => document.adoptNode(one)));
+  if (!fresh) return;
+  for (const done of fresh.querySelectorAll(".toasts > .flash p")) toast(done.textContent);
+  document.title = fresh.title;
+  document.querySelector("h1").textContent = fresh.querySelector("h1").textContent;
+  if (editor.elements.question) editor.elements.question.placeholder = fresh.getElementById("question").placeholder;
+  const { against } = editor.elements;
+  const chosen = against?.value;
+  adopt(fresh, "against");
+  if (against) editor.elements.against.value = chosen;
+  for (const id of ["states", "choices", "instruction", "fresh", "conversation"]) adopt(fresh, id);
+  const scroller = document.getElementById("conversation");
+  scroller.scrollTop = scroller.scrollHeight;
+  followAll();
+}
+
+function failed(words) {
+  const message = document.createElement("p");
+  message.className = "flash problem";
+  message.setAttribute("role", "alert");
+  message.textContent = words;
+  tell(null, [message]);
+}
+
+async function send(button) {
+  if (editor.ariaBusy === "true" || !button) return;
+  editor.ariaBusy = "true";
+  const [action, before] = [button.value, drafted()];
+  try {
+    const answer = await fetch(editor.action, { method: "POST", body: new FormData(editor, button), headers: { Accept: "text/html" } });
+    const fresh = html(await answer.text());
+    if (!fresh.getElementById("editor")) throw new Error(fresh.querySelector("h1")?.textContent || answer.statusText);
+    if (answer.redirected) accepted(action, before, answer.url);
+    tell(fresh, [...fresh.getElementById("told").children]);
+    const of = action.split(".")[0];
+    if (of === "define" || of === "remove") rowsChanged(fresh, of);
+    const lost = document.querySelector(".lost");
+    if (lost) lost.focus();
+  } catch (error) {
+    failed(`Nothing was sent: ${error.message}. What you wrote is still here.`);
+  } finally {
+    editor.ariaBusy = null;
+    isChanged();
+  }
+}
+
+function accepted(action, before, url) {
+  saved.draft = before;
+  delete editor.dataset.unsaved;
+  history.replaceState(null, "", url);
+  if (action === "commit" || action === "enter") editor.elements.message.value = "";
+  if (action === "run") for (const name of ["question", "files"]) editor.elements[name].value = "";
+}
+
+function rowsChanged(fresh, action) {
+  adopt(fresh, "placeholder-rows");
+  const rows = [...editor.querySelectorAll("[data-placeholder]")];
+  const defined = rows.at(-2);
+  if (action === "define" && defined) defined.querySelector(".values input").focus();
+  else rows.at(-1).querySelector("summary").focus();
+  editor.dispatchEvent(new Event("input"));
+}
+
+function sending() {
+  const button = (action) => editor.querySelector(`[name="do"][value="${action}"]`);
+  editor.addEventListener("submit", (event) => {
+    event.preventDefault();
+    // Enter in another field than the message saves.
+    const inMessage = document.activeElement === editor.elements.message;
+    send(event.submitter?.value === "enter" && !inMessage ? button("save") : event.submitter || button("save"));
+  });
+  addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey)) return;
+    const action = { s: "save", Enter: "run" }[event.key];
+    if (!action || !button(action)) return;
+    event.preventDefault();
+    send(button(action));
+  });
 }
 
 if (editor) {
@@ -121,5 +257,8 @@ if (editor) {
   preview();
   grow();
   unsaved();
+  sending();
+  followAll();
+  document.getElementById("conversation").scrollTop = 1e6;
   document.documentElement.classList.add("scripted");
 }

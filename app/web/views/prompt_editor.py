@@ -1,21 +1,21 @@
-"""A prompt's editor: shown, rendered as it stands, saved, committed, tried."""
+"""A prompt's editor: shown, rendered as it stands, saved, committed."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
 
 from app.errors import Conflict, Invalid, StaleDraft
 from app.models.organizations import Role
 from app.models.runs import RunRow
 from app.schemas.base import load
 from app.schemas.prompts import CommitSchema, DraftChangeSchema
-from app.schemas.runs import FILES_MAX, RunRequest
 from app.services.prompts.service import PromptView
-from app.services.runs import RunCommand
-from app.web.forms import Form
 from app.web.page import PromptPage, Redirect, Reply, show
 from app.web.presenters import prompt_editor as editor
-from app.web.presenters.diffs import diff_rows
+from app.web.presenters import tries
+from app.web.presenters.tries import VERSIONS_MAX
+from app.web.views.prompt_tries import Tries
 from app.web.visit import Visit
 
 
@@ -33,7 +33,7 @@ class _Editing(PromptPage):
             rendered = self.services.prompt_editor.preview(
                 project_id=visit.project_id,
                 prompt_id=draft.head.id,
-                change=load(DraftChangeSchema(), editor.change_body(fields, editor.fields_of(draft))),
+                change=load(DraftChangeSchema(), editor.change_body(fields.with_values(), editor.fields_of(draft))),
                 selections=selections,
             )
         except Invalid as error:
@@ -55,14 +55,13 @@ class PromptEditorView(_Editing):
     refusals = (StaleDraft, Conflict, Invalid)
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        """The draft as it is stored, or the form as it was sent; beside it the run in the query."""
-        draft, run_id, sent = self.draft(visit, prompt_id), visit.identifier("run"), bool(visit.form.fields)
-        run = self.services.runs.get(project_id=visit.project_id, run_id=run_id) if run_id else None
+        """The draft as it is stored, or the form as it was sent; beside it the conversations in the address."""
+        draft, sent = self.draft(visit, prompt_id), bool(visit.form.fields)
         stored = editor.fields_of(draft)
-        fields = editor.fields_sent(visit.form) if sent else stored
-        stale = isinstance(visit.problem, StaleDraft)
+        fields = editor.edited(editor.fields_sent(visit.form), visit.form.text("do")) if sent else stored
         newest = self.services.prompts.get(project_id=visit.project_id, prompt_id=prompt_id, productive=True)
         models = self.services.models.list(organization_id=visit.organization_id)
+        tried = self._tried(visit, prompt_id, editor.model_choices(models, fields.model))
         return show(
             "prompt_editor.html",
             head=draft.head,
@@ -74,23 +73,45 @@ class PromptEditorView(_Editing):
             models=editor.model_choices(models, fields.model),
             fallbacks=[("", "None: the run fails"), *editor.model_choices(models, fields.fallback)],
             choices=editor.CHOICES,
-            preview=self.preview(visit, draft, fields, visit.form.selections() if sent else _selections(run)),
-            question=visit.form.text("question") if sent else run.question if run else "",
-            run=run,
-            newer=(diff_rows(stored.value, fields.value), editor.other_changes(stored, fields)) if stale else None,
+            preview=self.preview(visit, draft, fields, tried.pop("selections")),
+            newer=editor.differences(stored, fields) if isinstance(visit.problem, StaleDraft) else None,
+            **tried,
         )
+
+    def _tried(self, visit: Visit, prompt_id: int, models: list[tuple[str, str]]) -> dict[str, Any]:
+        """What the page shows of its conversations: their columns, the question to ask, and the placeholders' values.
+
+        `questioned` says what the empty question asks again.
+        """
+        conversations, sent = Tries(self.container, visit, prompt_id), bool(visit.form.fields)
+        runs, origin = conversations.runs(), conversations.origin()
+        versions = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id, limit=VERSIONS_MAX)
+        last = _selections(runs[0]) if runs else origin.selections or {}
+        return {
+            "runs": runs,
+            "origin": origin,
+            "columns": tries.columns(runs, origin),
+            "opponents": tries.opponents(versions, models),
+            "opponent": visit.form.text("against") if sent else tries.opponent_of(runs[1] if runs[1:] else None),
+            "question": visit.form.text("question") if sent else "" if runs else origin.question,
+            "selections": visit.form.selections() if sent else last,
+        }
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
         path = f"{visit.base}/prompts/{prompt_id}/edit"
-        match visit.form.text("do", "save"):
+        # Enter in a field sends the form by its first button: with a message it commits.
+        do = visit.form.text("do", "enter")
+        match ("commit" if visit.form.text("message").strip() else "save") if do == "enter" else do:
             case "commit":
                 self._commit(visit, prompt_id)
-                return Redirect(path, "Committed.")
+                return Redirect(path + _query(visit), "Committed.")
             case "run":
-                return Redirect(f"{path}?run={self._run(visit, prompt_id)}#try")
+                self._save(visit, prompt_id)
+                ids = Tries(self.container, visit, prompt_id).start()
+                return Redirect(f"{path}?{urlencode(dict(zip(('run', 'beside'), ids, strict=False)))}#try")
             case "save":
                 self._save(visit, prompt_id)
-                return Redirect(path, "The draft is saved.")
+                return Redirect(path + _query(visit), "The draft is saved.")
         return self.get(visit, prompt_id)
 
     def _save(self, visit: Visit, prompt_id: int) -> PromptView:
@@ -118,27 +139,14 @@ class PromptEditorView(_Editing):
             actor=visit.actor,
         )
 
-    def _run(self, visit: Visit, prompt_id: int) -> int:
-        self._save(visit, prompt_id)
-        command = run_command(prompt_id, visit.form)
-        started = self.services.runs.start(command, project_id=visit.project_id, source="ui")
-        self.container.run_delivery.send(started)
-        return started.run_id
+
+def _selections(run: RunRow) -> dict[str, str]:
+    """The values that a run was made with."""
+    return {key: name for key, name in run.request.resolved.items() if name is not None}
 
 
-def run_command(prompt_id: int, form: Form) -> RunCommand:
-    """A run of the draft; `Invalid` without a question or with too many files."""
-    question = form.text("question")
-    if not question.strip():
-        raise Invalid("question: Write what to ask the draft.")
-    if len(form.files) > FILES_MAX:
-        raise Invalid(f"files: At most {FILES_MAX} can go with a question.")
-    body = {"id": prompt_id, "question": question, "placeholders": form.selections(), "productive": False}
-    command: RunCommand = load(RunRequest(), body)
-    return replace(command, files=form.files)
-
-
-def _selections(run: RunRow | None) -> dict[str, str]:
-    """The values that the last run was made with."""
-    resolved: dict[str, str | None] = run.request.resolved if run else {}
-    return {key: name for key, name in resolved.items() if name is not None}
+def _query(visit: Visit) -> str:
+    """The part of the address that names the conversations which the form shows, "" without any."""
+    names = ("run", "beside") if visit.form.text("run") else ("session", "turn")
+    shown = {name: text for name in names if (text := visit.form.text(name))}
+    return f"?{urlencode(shown)}" if shown else ""

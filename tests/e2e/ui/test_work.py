@@ -44,7 +44,8 @@ def test_a_prompt_is_written_seen_rendered_tried_and_committed(site: Site, look:
         expect(page.locator(".behind mark.undefined")).to_have_text("{{reader}}")
         expect(page.get_by_text("No placeholder defines")).to_be_visible()
 
-        page.get_by_label("Key").last.fill("reader")
+        page.get_by_text("Add a placeholder").click()
+        page.get_by_label("Key").first.fill("reader")
         page.get_by_label("Name of value 1").first.fill("child")
         page.get_by_label("Content of value 1").first.fill("a child of <six> & more")
         page.get_by_label("Name of value 2").first.fill("adult")
@@ -57,7 +58,7 @@ def test_a_prompt_is_written_seen_rendered_tried_and_committed(site: Site, look:
         expect(instruction).to_contain_text("Write for grown-ups.")
 
         page.get_by_label("Question").fill("<b>Hello</b>")
-        page.get_by_role("button", name="Save and run the draft").click()
+        page.get_by_role("button", name="Ask", exact=True).click()
         expect(page.locator("#result .answer-text")).to_contain_text("<b>Hello</b>")
         expect(page.locator("#result")).to_contain_text("tokens in")
         expect(page.get_by_label("reader", exact=True)).to_have_value("adult")
@@ -76,7 +77,7 @@ def test_a_run_shows_exactly_what_the_model_received(site: Site, look: Look) -> 
         page = make_prompt(site, visit, "Echoes", "# Role\nBe kind.")
         page.get_by_label("Question").fill("Are you there?")
         page.get_by_label("Files").set_input_files({"name": "note.txt", "mimeType": "text/plain", "buffer": b"a note"})
-        page.get_by_role("button", name="Save and run the draft").click()
+        page.get_by_role("button", name="Ask", exact=True).click()
         page.get_by_role("link", name="Open the run").click()
 
         expect(page.locator("#instruction")).to_have_text("<instructions>\n<role>\nBe kind.\n</role>\n</instructions>")
@@ -89,7 +90,7 @@ def test_a_second_model_is_asked_when_the_first_fails(site: Site, look: Look) ->
         page = make_prompt(site, visit, "Backed up", "Be kind.", model="gpt-4o-mini")
         page.get_by_label("When it fails, ask").select_option("echo")
         page.get_by_label("Question").fill("Are you there?")
-        page.get_by_role("button", name="Save and run the draft").click()
+        page.get_by_role("button", name="Ask", exact=True).click()
 
         expect(page.locator("#result .answer-text")).to_contain_text("Are you there?")
         expect(page.get_by_label("When it fails, ask")).to_have_value("echo")
@@ -107,7 +108,7 @@ def test_of_two_editors_the_second_is_told_and_loses_nothing(site: Site, look: L
         mine.get_by_label("Text").fill("One\nTwo\nThree, mine")
         mine.get_by_role("button", name="Save draft").click()
 
-        expect(mine.get_by_role("heading", name="Somebody else changed this draft")).to_be_visible()
+        expect(mine.get_by_role("heading", name="This draft was changed while you were editing it")).to_be_visible()
         expect(mine.get_by_label("Text")).to_have_value("One\nTwo\nThree, mine")
         expect(mine.locator(".diff")).to_contain_text("Two, theirs")
         expect(mine.locator("[data-unsaved-badge]")).to_be_visible()
@@ -183,6 +184,7 @@ def test_two_versions_are_shown_side_by_side_and_one_is_restored(site: Site, loo
 def test_without_scripts_a_draft_is_rendered_saved_and_run(site: Site, look: Look) -> None:
     with look(java_script_enabled=False) as visit:
         page = make_prompt(site, visit, "Plain", "Say {{word}}.")
+        page.get_by_text("Add a placeholder").click()
         page.get_by_label("Key").last.fill("word")
         page.get_by_label("Name of value 1").last.fill("hi")
         page.get_by_label("Content of value 1").last.fill("hello")
@@ -191,7 +193,7 @@ def test_without_scripts_a_draft_is_rendered_saved_and_run(site: Site, look: Loo
         expect(page.locator(".states")).to_contain_text("unsaved changes")
 
         page.get_by_label("Question").fill("Now")
-        page.get_by_role("button", name="Save and run the draft").click()
+        page.get_by_role("button", name="Ask", exact=True).click()
         while page.get_by_role("link", name="Look again").count():
             page.get_by_role("link", name="Look again").click()
         expect(page.locator("#result .answer-text")).to_contain_text("Now")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.chat import File
+from app.chat import File, Message, ToolCall
 from app.encryption import ContentCipher
 from app.errors import Invalid, Unavailable
 from app.models.data_policies import DataPolicy
@@ -13,6 +13,7 @@ from app.models.runs import run_file_chunks as table
 from app.services.data.masking import MaskingRules
 from app.services.runs import RunCommand
 from app.services.runs.following import Piece
+from app.services.runs.request import history_of
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
@@ -211,6 +212,27 @@ def test_rules_that_are_set_while_a_run_is_queued_hold_for_its_end(world, maskin
 
     assert readable(world, secret) == []
     assert world.get(f"/api/v1/runs/{run_id}").json["answer"] == f"I am {MASK}"
+
+
+@pytest.mark.usefixtures("masked")
+def test_the_conversation_before_a_question_is_masked_and_the_model_gets_it_whole(world, upstream, secret):
+    upstream.script(Reply(text="Yes."))
+    call = ToolCall("1", "look", {"who": secret})
+    history = (
+        Message("user", f"I am {secret}"),
+        Message("assistant", f"Hello {secret}", tool_calls=(call,)),
+        Message("tool", f"Found {secret}", tool_call_id="1"),
+    )
+    command = RunCommand(prompt(world, model="gpt-4o-mini"), "Who am I?", history=history)
+    run_id = world.container.services.runs.start(command, project_id=world.project_id).run_id
+    assert readable(world, secret) == []
+
+    world.container.services.runs.execute(run_id)
+
+    assert readable(world, secret) == []
+    row = world.container.services.runs.get(project_id=world.project_id, run_id=run_id)
+    assert [message.text for message in history_of(row.request)] == [f"I am {MASK}", f"Hello {MASK}", f"Found {MASK}"]
+    assert str(upstream.requests[0].body).count(secret) == 4
 
 
 def test_a_run_that_was_sealed_is_run_although_the_rules_are_gone(world, masking, secret):

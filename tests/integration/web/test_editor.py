@@ -118,7 +118,7 @@ def test_a_lost_update_is_told_and_both_texts_are_shown(world: World, admin: Bro
     answer = edit(admin, prompt_id, etag=stale, do=do, value="Be mine.", question="Hm?")
 
     assert answer.status_code == 412
-    assert "Somebody else changed this draft" in admin.text
+    assert "This draft was changed while you were editing it" in admin.text
     assert "Be theirs." in admin.text
     assert "Be mine.</textarea>" in admin.page
     assert draft(world, prompt_id).content.value == "Be theirs."

@@ -1,0 +1,90 @@
+"""The conversations beside the editor: with the draft and, in a second column, with what it is compared to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reprise_client.formats import short
+
+from app.chat import Message
+from app.models.runs import RunRow
+from app.replay.cases import case_from_turns
+from app.replay.conversation import recorded_past
+from app.services.prompts.editor import ListedVersion
+from app.services.runs.request import history_of
+from app.services.traces.logs import Session
+from app.web import labels
+
+# Of a long conversation the last messages are shown.
+MESSAGES_MAX = 40
+VERSIONS_MAX = 50
+ALONE = ("", "Ask the draft alone")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A conversation: `messages` were said before the question of `run`; `more` counts those that are not shown."""
+
+    title: str
+    messages: Sequence[Message]
+    more: int = 0
+    run: RunRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The part of a recorded session that a conversation goes on with, and what its form needs to name it again.
+
+    `turn` is the number of the turn that is asked again, None for a conversation that follows all of them.
+    """
+
+    session_id: str = ""
+    turn: int | None = None
+    past: tuple[Message, ...] = ()
+    question: str = ""
+    selections: Mapping[str, str] | None = None
+
+
+def origin_of(session: Session, turn: int | None) -> Origin:
+    """Return what a conversation begins with that goes on with the session, or asks its `turn`, from 1, again."""
+    before = session.turns if turn is None else session.turns[: turn - 1]
+    chosen = session.turns[turn - 1 : turn] if turn else session.turns[-1:]
+    question = next((each.user or "" for each in chosen), "") if turn else ""
+    selections = next((each.placeholders for each in chosen), None)
+    return Origin(session.id, turn, recorded_past(case_from_turns(before, "STRICT").turns), question, selections)
+
+
+def columns(runs: Sequence[RunRow], origin: Origin) -> list[Column]:
+    """Return a column for each run, or one of the origin's messages where nothing was asked yet."""
+    if runs:
+        return [_column(_title(run, first=not index), history_of(run.request), run) for index, run in enumerate(runs)]
+    return [_column("", origin.past, None)] if origin.past else []
+
+
+def opponents(versions: Sequence[ListedVersion], models: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the choices for the second column: the newest versions, and the draft with each other model."""
+    of_versions = [(f"version:{each.head.commit_hash}", _version(each)) for each in versions[:VERSIONS_MAX]]
+    return [ALONE, *of_versions, *((f"model:{name}", f"The draft with {label}") for name, label in models if name)]
+
+
+def opponent_of(run: RunRow | None) -> str:
+    """Return the choice that the run of the second column was made with."""
+    if run is None:
+        return ""
+    return f"version:{run.commit_hash}" if run.commit_hash else f"model:{run.model_name}"
+
+
+def _version(version: ListedVersion) -> str:
+    return f"Version {short(version.head.commit_hash)} {version.head.message[:60]}".rstrip()
+
+
+def _column(title: str, past: Sequence[Message], run: RunRow | None) -> Column:
+    shown = past[-MESSAGES_MAX:]
+    return Column(title, shown, len(past) - len(shown), run)
+
+
+def _title(run: RunRow, *, first: bool) -> str:
+    if run.commit_hash:
+        return f"Version {short(run.commit_hash)}"
+    return "Draft" if first else f"Draft with {labels.model(run.model_name, run.vendor)}"

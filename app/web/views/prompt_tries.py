@@ -1,0 +1,111 @@
+"""Tries of a draft from its editor: what they go on with, how they are started, and their events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import falcon
+
+from app.chat import Message
+from app.container import Container
+from app.errors import Invalid
+from app.http import event_stream
+from app.http.run_events import last_seen, run_events
+from app.models.runs import RunRow
+from app.schemas.base import load
+from app.schemas.runs import FILES_MAX, RunRequest
+from app.services.runs import RunCommand
+from app.services.runs.following import BEGINNING
+from app.services.runs.request import conversation_after, history_of
+from app.web.page import PromptPage
+from app.web.presenters.tries import Origin, origin_of
+from app.web.visit import Visit
+
+NO_QUESTION = "question: Write what to ask the draft."
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """The conversations of a visit to an editor: the last runs of both columns, by the form or else by the address."""
+
+    container: Container
+    visit: Visit
+    prompt_id: int
+
+    def runs(self) -> list[RunRow]:
+        """Return the last run of each column; none after "New conversation"."""
+        if self.visit.form.text("do") == "fresh":
+            return []
+        return [self._run(run_id) for name in ("run", "beside") if (run_id := self._identifier(name))]
+
+    def origin(self) -> Origin:
+        """Return the part of a session that the conversation goes on with; an empty one without a session."""
+        session_id = self._text("session")
+        if not session_id or self.visit.form.text("do") == "fresh":
+            return Origin()
+        session = self.container.services.sessions.get(project_id=self.visit.project_id, session_id=session_id)
+        turn = self._identifier("turn")
+        return origin_of(session, min(turn, len(session.turns)) if turn else None)
+
+    def start(self) -> list[int]:
+        """Start a run of the draft and, where one is chosen, one of what it is compared to; return their ids.
+
+        `Invalid` without a question or with too many files.
+        """
+        commands = self._commands()
+        started = [
+            self.container.services.runs.start(each, project_id=self.visit.project_id, source="ui") for each in commands
+        ]
+        for each in started:
+            self.container.run_delivery.send(each)
+        return [each.run_id for each in started]
+
+    def _commands(self) -> list[RunCommand]:
+        """Return the runs to start. Without a question the last one is asked again, of the same conversations."""
+        form, runs = self.visit.form, self.runs()
+        question, last = form.text("question"), runs[0] if runs else None
+        if not question.strip() and last is None:
+            raise Invalid(NO_QUESTION)
+        if len(form.files) > FILES_MAX:
+            raise Invalid(f"files: At most {FILES_MAX} can go with a question.")
+        again = not question.strip()
+        pasts = [history_of(run.request) if again else conversation_after(run) for run in runs] or [self.origin().past]
+        question = last.question if again and last else question
+        draft = self._command(question, pasts[0], productive=False)
+        kind, _, name = form.text("against").partition(":")
+        if kind == "version":
+            return [draft, self._command(question, pasts[-1], productive=True, commitHash=name)]
+        return [draft, replace(draft, history=pasts[-1], model_name=name)] if kind == "model" else [draft]
+
+    def _command(self, question: str, past: Iterable[Message], **version: object) -> RunCommand:
+        body = {"id": self.prompt_id, "question": question, "placeholders": self.visit.form.selections(), **version}
+        command: RunCommand = load(RunRequest(), body)
+        return replace(command, files=self.visit.form.files, history=tuple(past), stream=True)
+
+    def _run(self, run_id: int) -> RunRow:
+        return self.container.services.runs.get(project_id=self.visit.project_id, run_id=run_id)
+
+    def _text(self, name: str) -> str:
+        return self.visit.form.text(name) or self.visit.query.get(name, "")
+
+    def _identifier(self, name: str) -> int | None:
+        """Return a number of the form, or of the address, None without it; `Invalid` for what is none."""
+        text = self._text(name)
+        return replace(self.visit, query={name: text}).identifier(name) if text else None
+
+
+class RunEvents(PromptPage):
+    """The events of a run, for the page that shows it: pieces of the answer while the model writes, then its end."""
+
+    waits = frozenset({"GET"})
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, run_id: int) -> None:
+        """Answer with the events after the last one seen; 204, which stops an EventSource, where there can be none."""
+        after = last_seen(req)
+        if after == event_stream.LAST_ID:
+            resp.status = falcon.HTTP_204
+            return
+        row = self.services.runs.get(project_id=project_id, run_id=run_id)
+        seen = self.container.run_follower.follow(project_id=project_id, run_id=row.id, after=after or BEGINNING)
+        event_stream.begin(resp, run_events(seen, row.id, req.path))

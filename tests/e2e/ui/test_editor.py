@@ -1,0 +1,157 @@
+"""The editor as the daily place: all of it in one view, asked and saved without leaving it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.e2e.ui.conftest import Look, Site
+from tests.e2e.ui.test_work import commit, make_prompt
+from tests.support.browser import Visit
+
+pytestmark = pytest.mark.browser
+LONG = "\n\n".join(f"# Part {number}\n\nA line of the prompt, as long as lines of prompts are." for number in range(60))
+
+
+def opened(site: Site, visit: Visit, name: str, text: str = LONG) -> Page:
+    """The editor of a new prompt, whose script has run."""
+    page = make_prompt(site, visit, name, text)
+    expect(page.locator("html.scripted")).to_be_attached()
+    return page
+
+
+def answer(page: Page, of: str = "result") -> Locator:
+    return page.locator(f"#{of} .answer-text")
+
+
+def in_sight(element: Locator) -> None:
+    """The whole element is inside the window."""
+    expect(element).to_be_in_viewport(ratio=0.99)
+
+
+def test_text_rendering_question_and_answer_are_in_one_view(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = opened(site, visit, "One view")
+        page.get_by_label("Question").fill("Are you there?")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        expect(answer(page)).to_contain_text("Are you there?")
+
+        for element in (page.get_by_label("Text"), answer(page), page.get_by_label("Question")):
+            in_sight(element)
+        in_sight(page.get_by_role("button", name="Commit"))
+        expect(page.get_by_label("The exact instruction")).to_be_in_viewport()
+        assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+        assert visit.accessibility_problems() == []
+
+
+def test_saving_by_its_key_keeps_the_place(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = opened(site, visit, "Place", "First")
+        text = page.get_by_label("Text")
+        text.focus()
+        page.keyboard.press("Control+End")
+        page.keyboard.type(" and last")
+        page.keyboard.press("Control+s")
+        expect(page.locator(".flash")).to_have_text("The draft is saved.")
+        expect(page.locator("[data-unsaved-badge]")).to_be_hidden()
+        expect(text).to_be_focused()
+
+        page.keyboard.type("ing")
+        expect(text).to_have_value("First and lasting")
+        expect(page.locator("[data-unsaved-badge]")).to_be_visible()
+        page.keyboard.press("Control+z")
+        expect(text).not_to_have_value("First and lasting")
+        page.keyboard.press("Control+s")
+        expect(page.locator("[data-unsaved-badge]")).to_be_hidden()
+
+
+def test_several_turns_are_asked_by_keys_and_the_last_one_again(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = opened(site, visit, "Turns")
+        for question in ("One", "Two"):
+            page.get_by_label("Question").fill(question)
+            page.keyboard.press("Control+Enter")
+            expect(answer(page)).to_contain_text(question)
+            expect(page.get_by_label("Question")).to_have_value("")
+        expect(page.locator(".talk .text")).to_have_text(["One", "One", "Two", "Two"])
+
+        page.get_by_label("Text").fill("Another text")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#instruction pre")).to_contain_text("Another text")
+        expect(page.locator("[data-unsaved-badge]")).to_be_hidden()
+        expect(page.locator(".talk .text")).to_have_text(["One", "One", "Two", "Two"])
+
+        page.get_by_role("button", name="New conversation").click()
+        expect(page.locator(".talk")).to_have_count(0)
+        expect(page.get_by_label("Text")).to_have_value("Another text")
+
+
+def test_a_version_answers_beside_the_draft(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = opened(site, visit, "Beside", "One text")
+        commit(page, "The first text")
+        page.get_by_label("Also ask").select_option(index=1)
+        page.get_by_label("Question").fill("Are you there?")
+        page.keyboard.press("Control+Enter")
+
+        for of in ("result", "result-beside"):
+            expect(answer(page, of)).to_contain_text("Are you there?")
+            in_sight(answer(page, of))
+        expect(page.get_by_label("Text")).to_be_in_viewport()
+        assert visit.accessibility_problems() == []
+        assert not visit.wider_than_the_screen()
+
+
+def test_enter_in_the_message_commits_and_in_another_field_saves(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = opened(site, visit, "By Enter", "One text")
+        page.get_by_label("Commit message").fill("The second text")
+        page.get_by_label("Text").fill("Second text")
+        page.get_by_label("Temperature").fill("0.5")
+        page.get_by_label("Temperature").press("Enter")
+        expect(page.locator(".flash")).to_have_text("The draft is saved.")
+        expect(page.locator(".states")).to_contain_text("never committed")
+
+        page.get_by_label("Commit message").press("Enter")
+        expect(page.locator(".flash")).to_have_text("Committed.")
+        expect(page.locator(".states")).not_to_contain_text("never committed")
+        expect(page.get_by_label("Commit message")).to_have_value("")
+        expect(page.get_by_role("button", name="Commit")).to_be_disabled()
+
+
+def test_a_missing_placeholder_is_defined_from_its_warning_and_removed(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = opened(site, visit, "Define", "Speak {{language}} to {{ reader }}.")
+        expect(page.locator(".behind mark.undefined")).to_have_text(["{{language}}", "{{ reader }}"])
+        page.get_by_role("button", name="Define").click()
+        expect(page.get_by_label("Name of value 1").first).to_be_focused()
+        page.keyboard.type("french")
+        page.get_by_label("Content of value 1").first.fill("French")
+
+        expect(page.locator("#instruction pre")).to_contain_text("Speak French")
+        page.get_by_role("button", name="Remove language").click()
+        expect(page.get_by_text("No placeholder defines")).to_be_visible()
+        expect(page.locator("[data-placeholder]")).to_have_count(1)
+
+
+def test_on_a_phone_committing_is_within_reach(site: Site, look: Look) -> None:
+    with look(width=360) as visit:
+        page = opened(site, visit, "Small")
+        in_sight(page.get_by_role("button", name="Commit"))
+        in_sight(page.get_by_label("Commit message"))
+        assert not visit.wider_than_the_screen()
+
+
+def test_what_could_not_be_sent_is_told_and_stays(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = opened(site, visit, "Offline", "One text")
+        page.get_by_label("Text").fill("Mine")
+        page.context.set_offline(True)
+        page.keyboard.press("Control+s")
+        expect(page.get_by_role("alert")).to_contain_text("What you wrote is still here")
+        expect(page.locator("[data-unsaved-badge]")).to_be_visible()
+
+        page.context.set_offline(False)
+        page.keyboard.press("Control+s")
+        expect(page.locator(".flash")).to_have_text("The draft is saved.")
+        visit.wrong[:] = [said for said in visit.wrong if "ERR_INTERNET_DISCONNECTED" not in said]

@@ -7,10 +7,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from sqlalchemy import Column, Connection, ForeignKey, Index, Integer, String, delete, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    delete,
+    func,
+    select,
+    update,
+)
 
 from app.models.base import BigInt, Json, Timestamp, exact, new_table
-from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
+from app.models.queries import changes_row, columns_of, find_row, in_order, insert_row, list_rows, newest_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +88,41 @@ def find_named(connection: Connection, *, prompt_id: int, name: str) -> TestCase
 
 
 def list_test_cases(
-    connection: Connection, *, prompt_id: int, before_id: int | None = None, limit: int | None = None
+    connection: Connection,
+    *,
+    prompt_id: int,
+    before_id: int | None = None,
+    limit: int | None = None,
+    search: str | None = None,
+    order: str = "-created",
 ) -> list[TestCaseRow]:
-    """List the newest first: at most `limit` of those made before `before_id`."""
-    c = test_cases.c
-    statement = newest_first(_ROW.where(c.prompt_id == prompt_id), c.id, before_id=before_id, limit=limit)
+    """List at most `limit` that come after `before_id`; `search` is a part of the name, in any case.
+
+    `order` is `created` or `name`, with a minus in descending order.
+    """
+    statement = in_order(
+        _ROW.where(*_found(prompt_id, search)),
+        _ORDERS[order.removeprefix("-")],
+        test_cases.c.id,
+        descending=order.startswith("-"),
+        last_id=before_id,
+        limit=limit,
+    )
     return list_rows(connection, TestCaseRow, statement)
+
+
+def count_test_cases(connection: Connection, *, prompt_id: int, search: str | None) -> int:
+    statement = select(func.count()).select_from(test_cases).where(*_found(prompt_id, search))
+    return int(connection.scalar(statement) or 0)
+
+
+def _found(prompt_id: int, search: str | None) -> list[ColumnElement[bool]]:
+    c = test_cases.c
+    named = [c.name.icontains(search, autoescape=True)] if search else []
+    return [c.prompt_id == prompt_id, *named]
+
+
+_ORDERS: dict[str, ColumnElement[Any]] = {"created": test_cases.c.id, "name": func.lower(test_cases.c.name)}
 
 
 @dataclass(frozen=True, slots=True)

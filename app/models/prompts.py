@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 from sqlalchemy import (
     Boolean,
     Column,
+    ColumnElement,
     Connection,
     DefaultClause,
     ForeignKey,
@@ -136,6 +137,10 @@ def _listing(*row: Any) -> PromptListing:
     return PromptListing(VersionHead(*newest) if newest[0] is not None else None, *own)
 
 
+# Orders of lists by the columns of the page. Lower case: SQLite tells capital letters apart, MySQL does not.
+_ORDERS: dict[str, ColumnElement[Any]] = {"created": _C.id, "name": func.lower(_C.name), "changed": _C.updated_at}
+
+
 def list_prompts(
     connection: Connection,
     *,
@@ -144,13 +149,32 @@ def list_prompts(
     before_id: int | None,
     limit: int | None,
     archived: bool = False,
+    order: str = "-created",
 ) -> list[PromptListing]:
-    """List prompts, or the archived ones, newest first; `search` is a part of the name, in any case."""
-    statement = _LISTING.where(_C.project_id == project_id, *(_ARCHIVED if archived else (_LIVE,)))
-    if search:
-        statement = statement.where(_C.name.icontains(search, autoescape=True))
-    newest_first = queries.newest_first(statement, _C.id, before_id=before_id, limit=limit)
-    return queries.list_rows(connection, _listing, newest_first)
+    """List prompts, or the archived ones; `search` is a part of the name, in any case.
+
+    `order` is `created`, `name` or `changed`, with a minus in descending order; `before_id` is the last prompt's of the
+    page before.
+    """
+    statement = queries.in_order(
+        _LISTING.where(*_found(project_id, search, archived=archived)),
+        _ORDERS[order.removeprefix("-")],
+        _C.id,
+        descending=order.startswith("-"),
+        last_id=before_id,
+        limit=limit,
+    )
+    return queries.list_rows(connection, _listing, statement)
+
+
+def count_prompts(connection: Connection, *, project_id: int, search: str | None) -> int:
+    statement = select(func.count()).select_from(prompts).where(*_found(project_id, search, archived=False))
+    return int(connection.scalar(statement) or 0)
+
+
+def _found(project_id: int, search: str | None, *, archived: bool) -> list[ColumnElement[bool]]:
+    conditions = [_C.project_id == project_id, *(_ARCHIVED if archived else (_LIVE,))]
+    return [*conditions, _C.name.icontains(search, autoescape=True)] if search else conditions
 
 
 def change_draft(connection: Connection, *, prompt_id: int, values: dict[str, Any], now: datetime) -> None:

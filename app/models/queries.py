@@ -11,7 +11,20 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Executable, Insert, Select, Table, delete, insert, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Insert,
+    Select,
+    Table,
+    and_,
+    delete,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects.mysql import insert as mysql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
@@ -53,6 +66,24 @@ def newest_first(
     """Return the statement in descending order of ids: at most `limit` rows with ids below `before_id`."""
     below = statement if before_id is None else statement.where(id_column < before_id)
     return below.order_by(id_column.desc()).limit(limit)
+
+
+def in_order(
+    statement: Select[Any],
+    key: ColumnElement[Any],
+    id_column: ColumnElement[int],
+    *,
+    descending: bool,
+    last_id: int | None,
+    limit: int | None,
+) -> Select[Any]:
+    """Return the statement in the order of `key`, then of ids: at most `limit` rows after the one with `last_id`."""
+    if last_id is not None:
+        last = select(key).where(id_column == last_id).correlate(None).scalar_subquery()
+        beyond, further = (key < last, id_column < last_id) if descending else (key > last, id_column > last_id)
+        statement = statement.where(or_(beyond, and_(key == last, further)))
+    columns = (key.desc(), id_column.desc()) if descending else (key, id_column)
+    return statement.order_by(*columns).limit(limit)
 
 
 def insert_row(connection: Connection, table: Table, /, **values: Any) -> int:

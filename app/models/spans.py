@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
-from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, delete, insert, select
+from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, delete, func, insert, select
 
 from app.models import queries
 from app.models.base import BigInt, MediumBlob, Timestamp, binary, exact, new_table
@@ -171,12 +171,37 @@ def forget_old(connection: Connection, *, project_id: int) -> None:
 
 
 def list_rejected(
-    connection: Connection, *, project_id: int, prompt_id: int | None, before_id: int | None, limit: int
+    connection: Connection,
+    *,
+    project_id: int,
+    prompt_id: int | None,
+    before_id: int | None,
+    limit: int,
+    code: str | None = None,
 ) -> list[RejectedSpan]:
-    """List a project's rejected spans, newest first; with `prompt_id`, those that named the prompt."""
+    """List a project's rejected spans, newest first; those that named `prompt_id`, or of one cause, where given."""
     c = rejected_spans.c
     statement = select(*_REJECTED).where(c.project_id == project_id)
+    if code is not None:
+        statement = statement.where(c.code == code)
     if prompt_id is not None:
         statement = statement.where(c.prompt_id == prompt_id)
     newest_first = queries.newest_first(statement, c.id, before_id=before_id, limit=limit)
     return queries.list_rows(connection, RejectedSpan, newest_first)
+
+
+@dataclass(frozen=True, slots=True)
+class RejectionCause:
+    """The spans of a project that were rejected for one reason."""
+
+    count: int
+    newest: RejectedSpan
+
+
+def rejection_causes(connection: Connection, *, project_id: int) -> list[RejectionCause]:
+    """Return the causes for which spans that are kept were rejected, in no order."""
+    c = rejected_spans.c
+    causes = select(func.count().label("count"), func.max(c.id).label("newest_id"))
+    counted = causes.where(c.project_id == project_id).group_by(c.code).subquery()
+    statement = select(counted.c.count, *_REJECTED).join(counted, counted.c.newest_id == c.id)
+    return [RejectionCause(row[0], RejectedSpan(*row[1:])) for row in connection.execute(statement)]

@@ -183,7 +183,10 @@ class LogQuerySchema(PageQuerySchema):
 
 
 class RejectedQuerySchema(PageQuerySchema):
+    """A page of rejected spans; `code` is that of their cause."""
+
     prompt_id = Identifier()
+    code = Text(maximum=32)
 
 
 class SessionEntry(Answer):

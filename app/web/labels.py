@@ -120,7 +120,7 @@ REJECTED_SPANS = {
     "bad_attributes": "Send attributes as a list of key and value",
     "missing_prompt_id": "Set the attribute service.prompt.id on every span",
     "prompt_id_on_resource": "Set service.prompt.id on the spans; on the resource alone it is not read",
-    "prompt_id_cut": "Raise the attribute length limit: service.prompt.id was cut off",
+    "prompt_id_cut": "Raise the limit of attributes per span: service.prompt.id was dropped",
     "bad_prompt_id": "Set service.prompt.id to a prompt's number",
     "unknown_prompt": "Use the id of a prompt in the API key's project",
 }

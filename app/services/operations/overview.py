@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from app.db import Database
-from app.models import api_keys, usage
+from app.models import api_keys, cases, prompts, usage
 from app.models.usage import VersionActivity
 from app.timestamps import Now
 
@@ -62,6 +62,16 @@ class OverviewService:
             return Activity(by_day, costs[prompt_id], passed.get(prompt_id, 0))
 
         return {prompt_id: of(prompt_id) for prompt_id in prompt_ids}
+
+    def count_prompts(self, *, project_id: int, search: str | None) -> int:
+        """Count the project's prompts that are not archived; `search` is a part of the name, in any case."""
+        with self.database.read() as connection:
+            return prompts.count_prompts(connection, project_id=project_id, search=search)
+
+    def count_test_cases(self, *, prompt_id: int, search: str | None) -> int:
+        """Count the prompt's test cases with `search` in their name, in any case; the caller checks access."""
+        with self.database.read() as connection:
+            return cases.count_test_cases(connection, prompt_id=prompt_id, search=search)
 
     def versions(self, *, prompt_id: int) -> dict[str | None, VersionActivity]:
         """Sum up the last 30 days of each version by commit hash, None for the draft; the caller checks access."""

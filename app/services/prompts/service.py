@@ -270,8 +270,12 @@ class PromptService:
         before_id: int | None = None,
         limit: int | None = None,
         archived: bool = False,
+        order: str = "-created",
     ) -> PromptPage:
-        """List prompts, or the archived ones, newest first: at most `limit` created before the prompt `before_id`."""
+        """List prompts, or the archived ones: at most `limit` that come after the prompt `before_id`.
+
+        `order` is one of `list_prompts` in app/models/prompts.py; without it the newest come first.
+        """
         with self._database.read() as connection:
             found = prompts.list_prompts(
                 connection,
@@ -280,6 +284,7 @@ class PromptService:
                 before_id=before_id,
                 limit=None if limit is None else limit + 1,
                 archived=archived,
+                order=order,
             )
         shown = found[:limit]
         return PromptPage(shown, limit=limit, next_before_id=shown[-1].id if len(shown) < len(found) else None)

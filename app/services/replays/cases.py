@@ -124,11 +124,20 @@ class TestCaseService:
         case = case_by_hand(written.question, written.expected_answer, assertion, written.placeholders)
         return self._add(head, written.name or _title(written.question, "Test case"), case, None, actor)
 
-    def list(self, *, project_id: int, prompt_id: int, limit: int = 50, cursor: str | None = None) -> Page[TestCaseRow]:
-        """List the prompt's test cases, the newest first."""
+    def list(
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        limit: int = 50,
+        cursor: str | None = None,
+        search: str | None = None,
+        order: str = "-created",
+    ) -> Page[TestCaseRow]:
+        """List the prompt's test cases, the newest first unless `order` is another one of `list_test_cases`."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
-            read = partial(test_cases.list_test_cases, connection, prompt_id=prompt_id)
+            read = partial(test_cases.list_test_cases, connection, prompt_id=prompt_id, search=search, order=order)
             return page_by_id(read, limit=limit, cursor=cursor)
 
     def get(self, *, project_id: int, test_case_id: int) -> TestCaseRow:

@@ -18,7 +18,7 @@ from app.errors import require
 from app.models import prompts, sessions, spans
 from app.models.run_log import RunEntry, RunFilter, count_runs, nth_created_at, page_of_runs
 from app.models.sessions import SessionRange
-from app.models.spans import RejectedSpan
+from app.models.spans import RejectedSpan, RejectionCause
 from app.services.traces.logs import SessionSummary, summarise
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -241,12 +241,24 @@ class LogService:
                 return found, query.after
 
     def rejected(
-        self, *, project_id: int, prompt_id: int | None = None, limit: int = 50, cursor: str | None = None
+        self,
+        *,
+        project_id: int,
+        prompt_id: int | None = None,
+        code: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
     ) -> Page[RejectedSpan]:
-        """Return the spans that were rejected, newest first."""
+        """Return the spans that were rejected, newest first; `code` is that of their cause."""
         with self.database.read() as connection:
-            read = partial(spans.list_rejected, connection, project_id=project_id, prompt_id=prompt_id)
+            read = partial(spans.list_rejected, connection, project_id=project_id, prompt_id=prompt_id, code=code)
             return page_by_id(read, limit=limit, cursor=cursor)
+
+    def rejection_causes(self, *, project_id: int) -> list[RejectionCause]:
+        """Return the causes for which spans were rejected, those of the most spans first."""
+        with self.database.read() as connection:
+            causes = spans.rejection_causes(connection, project_id=project_id)
+        return sorted(causes, key=lambda cause: (-cause.count, cause.newest.code))
 
 
 def _read(connection: Connection, query: _Query, limit: int) -> tuple[list[Entry], _Position | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.cases import CaseChangeSchema, WrittenCaseSchema
 from app.schemas.replays import StartAllSchema
+from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
 from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, written_body
@@ -34,8 +36,14 @@ class TestCases(PromptPage):
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         head = self.head(visit, prompt_id)
+        search, order = visit.query.get("search", ""), order_of(visit.query, ("created", "name"), default="-created")
         found = self.services.test_cases.list(
-            project_id=visit.project_id, prompt_id=prompt_id, limit=PAGE_SIZE, cursor=visit.query.get("cursor")
+            project_id=visit.project_id,
+            prompt_id=prompt_id,
+            limit=PAGE_SIZE,
+            cursor=visit.query.get("cursor"),
+            search=search or None,
+            order=order.value,
         )
         trends = self.services.replay_history.trends(test_case_ids=[row.id for row in found.entries])
         newest = [trend[-1] for trend in trends.values() if trend]
@@ -43,6 +51,10 @@ class TestCases(PromptPage):
             "test_cases.html",
             head=head,
             cases=[(row, _extent(row), trends[row.id]) for row in found.entries],
+            count=self.services.overview.count_test_cases(prompt_id=prompt_id, search=search or None),
+            search=search,
+            order=order,
+            twins=_twins(found.entries),
             running=[outcome for outcome in newest if not outcome.finished],
             violations=self.services.replay_history.violations(
                 replay_ids=[outcome.id for outcome in newest if outcome.status == "failed"]
@@ -60,6 +72,12 @@ class TestCases(PromptPage):
         rows = self.services.replays.start_all(project_id=visit.project_id, prompt_id=prompt_id, **options)
         self.container.replay_delivery.send(row.id for row in rows)
         return Redirect(f"{visit.base}/prompts/{prompt_id}/test-cases")
+
+
+def _twins(rows: Sequence[TestCaseRow]) -> set[int]:
+    """Return the ids of test cases that have the name of another one."""
+    names = Counter(row.name for row in rows)
+    return {row.id for row in rows if names[row.name] > 1}
 
 
 def _extent(row: TestCaseRow) -> str:

@@ -9,7 +9,7 @@ from app.access import SignedIn
 from app.errors import NotFound
 from app.web.assets import FOLDER
 from app.web.cookies import Flash
-from app.web.lists import Pages
+from app.web.lists import Order, Pages
 from app.web.page import Page, Reply, show
 from app.web.visit import Visit
 
@@ -40,6 +40,7 @@ class Design(Page):
             sizes=[name for name in found if name.startswith("size-")],
             others={name: value for name, value in found.items() if value[0] != "#" and not name.startswith("size-")},
             week=WEEK,
+            order=Order("-cost", "-cost", {}),
             pages=Pages(next_href="#pager", first_href="#pager", previous_href="#pager"),
             messages=[
                 Flash("Ticket triage is archived.", undo=visit.path),

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import falcon
 from marshmallow import fields, validate
 
+from app.errors import require
 from app.http.exports import ExportQuerySchema, records, send_lines
 from app.models.prompt_versions import VersionHead
 from app.models.run_log import DRAFT, RunEntry
@@ -152,12 +153,22 @@ class RunView(PromptPage):
 
 
 class RejectedSpans(Page):
-    """Spans that were not stored, each with what to change so that the next one is."""
+    """The causes for which spans were not stored, each with what to change; `code` in the query lists those of one."""
 
     section = "rejected"
 
     def get(self, visit: Visit) -> Reply:
+        causes = self.services.logs.rejection_causes(project_id=visit.project_id)
+        code = visit.query.get("code")
+        if not code:
+            return show("rejected_spans.html", causes=causes)
+        cause = next((cause for cause in causes if cause.newest.code == code), None)
         found = self.services.logs.rejected(
-            project_id=visit.project_id, prompt_id=None, limit=PAGE_SIZE, cursor=visit.query.get("cursor")
+            project_id=visit.project_id, code=code, limit=PAGE_SIZE, cursor=visit.query.get("cursor")
         )
-        return show("rejected_spans.html", spans=found.entries, pages=visit.pages(found.next_cursor))
+        return show(
+            "rejected_spans_of_cause.html",
+            cause=require(cause, "No span was rejected for this cause."),
+            spans=found.entries,
+            pages=visit.pages(found.next_cursor),
+        )

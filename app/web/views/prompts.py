@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from app.errors import Invalid
 from app.models.organizations import Role
+from app.models.prompt_versions import VersionHead
+from app.models.usage import VersionActivity
 from app.schemas.base import load
 from app.schemas.prompts import NewPromptSchema
 from app.services.prompts.content import PromptContent, placeholders_json
+from app.services.prompts.editor import ListedVersion
+from app.services.replays.history import DraftHistory
 from app.web import labels
 from app.web.cookies import Flash
 from app.web.forms import Form
+from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.diffs import diff_json, diff_rows
 from app.web.visit import Visit
@@ -19,14 +26,20 @@ from app.web.visit import Visit
 
 class Prompts(PromptPage):
     def get(self, visit: Visit) -> Reply:
-        search, before_id = visit.query.get("search", ""), visit.identifier("cursor")
+        search, order = visit.query.get("search", ""), order_of(visit.query, ("name", "changed"), default="-changed")
         found = self.services.prompts.list(
-            project_id=visit.project_id, search=search or None, before_id=before_id, limit=PAGE_SIZE
+            project_id=visit.project_id,
+            search=search or None,
+            before_id=visit.identifier("cursor"),
+            limit=PAGE_SIZE,
+            order=order.value,
         )
         models = self.services.models.list(organization_id=visit.organization_id)
         return show(
             "prompts.html",
             search=search,
+            order=order,
+            count=self.services.overview.count_prompts(project_id=visit.project_id, search=search or None),
             prompts=found.prompts,
             activity=self.services.overview.activity([prompt.id for prompt in found.prompts]),
             models={model.id: model.name for model in models},
@@ -106,16 +119,43 @@ DRAFT = "draft"
 class Versions(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         """The versions with how each did, newest first, and before them the draft if it is not committed."""
-        history = self.services.replay_history.of_prompt(project_id=visit.project_id, prompt_id=prompt_id)
+        named = {"project_id": visit.project_id, "prompt_id": prompt_id}
+        replays = {entry.commit_hash: entry for entry in self.services.replay_history.of_prompt(**named)}
+        versions = self.services.versions.list(**named)
+        head, activity = self.head(visit, prompt_id), self.services.overview.versions(prompt_id=prompt_id)
+        keys = sort_keys(activity, replays)
+        order = order_of(visit.query, keys, default="-version")
         return show(
             "versions.html",
-            head=self.head(visit, prompt_id),
-            versions=self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id),
-            labels=self.services.labels.list(project_id=visit.project_id, prompt_id=prompt_id),
-            activity=self.services.overview.versions(prompt_id=prompt_id),
-            sessions=self.services.session_comparison.by_version(project_id=visit.project_id, prompt_id=prompt_id),
-            replays={entry.commit_hash: entry for entry in history},
+            head=head,
+            order=order,
+            newest=versions[0] if versions else None,
+            versions=order.sorted(versions, keys),
+            labels=self.services.labels.list(**named),
+            activity=activity,
+            sessions=self.services.session_comparison.by_version(**named),
+            replays=replays,
         )
+
+
+def sort_keys(
+    activity: Mapping[str | None, VersionActivity], replays: Mapping[str | None, DraftHistory]
+) -> dict[str, Callable[[ListedVersion], float]]:
+    """What each column of the table of versions compares; a version without a value counts as the least."""
+
+    def of(get: Callable[[VersionActivity], float | None]) -> Callable[[ListedVersion], float]:
+        known = {name: value for name, each in activity.items() if (value := get(each)) is not None}
+        return lambda version: known.get(version.head.commit_hash, -1)
+
+    passed = {name: entry.pass_rate for name, entry in replays.items() if entry.pass_rate is not None}
+    return {
+        "version": lambda version: version.head.id,
+        "runs": of(lambda each: each.runs),
+        "cost": of(lambda each: each.cost_usd),
+        "time": of(lambda each: each.average_ms),
+        "failed": of(lambda each: each.failed / each.runs),
+        "passed": lambda version: passed.get(version.head.commit_hash, -1),
+    }
 
 
 class Version(PromptPage):
@@ -128,14 +168,12 @@ class Compare(PromptPage):
     """Two versions, `from` and `to`: hashes, or "draft"; without `to` it is the draft."""
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        left = self._content(visit, prompt_id, visit.query.get("from", DRAFT))
-        right = self._content(visit, prompt_id, visit.query.get("to", DRAFT))
+        one, other = (self._side(visit, prompt_id, visit.query.get(name, DRAFT)) for name in ("from", "to"))
+        left, right = one.content, other.content
         return show(
             "compare.html",
             content=right,
-            keys=[side.commit_hash or DRAFT for side in (left, right)],
-            left=_title(left),
-            right=_title(right),
+            sides=(one, other),
             differences=[
                 ("Text", "The text is the same.", diff_rows(left.value, right.value)),
                 (
@@ -151,17 +189,30 @@ class Compare(PromptPage):
             ],
         )
 
-    def _content(self, visit: Visit, prompt_id: int, which: str) -> PromptContent:
-        return self.services.prompts.content(
-            project_id=visit.project_id,
-            prompt_id=prompt_id,
-            productive=False,
-            commit_hash=None if which == DRAFT else which,
-        )
+    def _side(self, visit: Visit, prompt_id: int, which: str) -> Side:
+        prompts, project_id = self.services.prompts, visit.project_id
+        if which == DRAFT:
+            return Side(prompts.content(project_id=project_id, prompt_id=prompt_id, productive=False, commit_hash=None))
+        view = self.services.versions.get(project_id=project_id, prompt_id=prompt_id, commit_hash=which)
+        return Side(view.content, view.head)
 
 
-def _title(content: PromptContent) -> str:
-    return f"Version {content.commit_hash[:8]}" if content.commit_hash else "The draft"
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a comparison; without a `version` it is the draft."""
+
+    content: PromptContent
+    version: VersionHead | None = None
+
+    @property
+    def key(self) -> str:
+        return self.version.commit_hash if self.version else DRAFT
+
+    @property
+    def title(self) -> str:
+        if self.version is None:
+            return "The draft"
+        return self.version.message or f"Version {self.version.commit_hash[:8]}"
 
 
 def _parameters(content: PromptContent) -> dict[str, object]:

@@ -32,7 +32,8 @@ class Models(SettingsPage):
         """Add a model of the organization's own."""
         model = own_model(visit.form)
         self.services.own_models.put(organization_id=visit.organization_id, model=model, actor=visit.actor)
-        return Redirect(f"{visit.base}/settings/models", f"{model.name} can be used in prompts.")
+        # The form's address ends in #own, where the browser would go on to without another one.
+        return Redirect(f"{visit.base}/settings/models#main", f"{model.name} can be used in prompts.")
 
 
 class Model(SettingsPage):

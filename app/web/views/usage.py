@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -12,6 +12,7 @@ from app.errors import Invalid
 from app.models.usage import Spent, UsageFilter
 from app.schemas.usage import usage_csv
 from app.services.runs.usage import UsageRow, total
+from app.web.lists import Order, order_of
 from app.web.page import Page, Reply, show
 from app.web.visit import Visit
 
@@ -19,6 +20,19 @@ GROUPS = [("prompt", "Prompt"), ("model", "Model"), ("version", "Version"), ("ke
 PERIODS = [("7", "Last 7 days"), ("30", "Last 30 days"), ("90", "Last 90 days"), ("365", "Last year")]
 SOURCES = {"api": "API", "ui": "This site", "replay": "Replays"}
 PROMPTS_NAMED = 500
+
+# (name, details, address or "", sums) of a group.
+Row = tuple[str, str, str, Spent]
+# What the columns of the table compare.
+KEYS: dict[str, Callable[[Row], float | str]] = {
+    "name": lambda row: row[0].lower(),
+    "runs": lambda row: row[3].runs,
+    "failed": lambda row: row[3].failed,
+    "in": lambda row: row[3].prompt_tokens,
+    "out": lambda row: row[3].completion_tokens,
+    "cached": lambda row: row[3].cache_read_tokens,
+    "cost": lambda row: row[3].cost_usd,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +66,7 @@ class _Usage(Page):
 
 class UsageView(_Usage):
     def get(self, visit: Visit) -> Reply:
-        query = self.query(visit.query)
+        query, order = self.query(visit.query), order_of(visit.query, KEYS, default="-cost")
         by_day = self.rows(visit.project_id, query, "day")
         spent = {row.group["day"]: row.spent for row in by_day}
         return show(
@@ -62,19 +76,20 @@ class UsageView(_Usage):
             total=total(by_day),
             daily=_daily([(day.isoformat(), spent.get(day, Spent(runs=0))) for day in query.days]),
             days=[(day, spent[day]) for day in reversed(query.days) if day in spent],
-            rows=self._table(visit, query),
+            rows=self._table(visit, query, order),
+            order=order,
             groups=GROUPS,
             periods=PERIODS,
         )
 
-    def _table(self, visit: Visit, query: UsageQuery) -> list[tuple[str, str, str, Spent]]:
-        """(name, details, address or "", sums) of each group, the most expensive first."""
+    def _table(self, visit: Visit, query: UsageQuery, order: Order) -> list[Row]:
+        """List the groups in this order."""
         prompts = self.services.prompts.list(project_id=visit.project_id, limit=PROMPTS_NAMED).prompts
         keys = self.services.keys.list(project_id=visit.project_id)
         names = {"prompt": {prompt.id: prompt.name for prompt in prompts}, "key": {key.id: key.name for key in keys}}
         rows = self.rows(visit.project_id, query, query.by)
         table = [(*_name(row.group, query.by, names, visit.base), row.spent) for row in rows]
-        return sorted(table, key=lambda row: (-row[3].cost_usd, -row[3].runs, row[0]))
+        return order.sorted(sorted(table, key=lambda row: (-row[3].runs, row[0])), KEYS)
 
 
 def _daily(days: Sequence[tuple[str, Spent]]) -> dict[str, list[tuple[str, float]]]:

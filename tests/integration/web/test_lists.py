@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.web.views import logs
+from app.web.views import cases, logs, prompts
 from tests.integration.web.conftest import Browser
 from tests.support.exports import export, span
 from tests.support.world import World
@@ -131,3 +131,141 @@ def test_a_version_in_the_log_is_a_link_if_the_prompt_has_it(world: World, admin
 
     assert f'href="{admin.base}/prompts/{prompt_id}/versions/{version}"' in admin.page
     assert "versions/.." not in admin.page
+
+
+def named(browser: Browser, start: str) -> list[str]:
+    """The names in the page's rows that begin with `start`, in their order."""
+    return re.findall(rf'<th scope="row"[^>]*><a [^>]*>({start}[^<]*)</a>', browser.page)
+
+
+def pages_in_order(browser: Browser, path: str, start: str) -> list[str]:
+    """The names in the rows of all pages."""
+    browser.open(path)
+    found = named(browser, start)
+    while 'rel="next"' in browser.page:
+        browser.open(path.partition("?")[0] + pager(browser, "next"))
+        found += named(browser, start)
+    return found
+
+
+def test_prompts_are_sorted_by_name_and_by_their_last_change(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompts, "PAGE_SIZE", 2)
+    ids = {}
+    for name in ("Sorted b", "Sorted C", "Sorted a", "Sorted a"):
+        ids[name] = world.post("/api/v1/prompts", json={"name": name, "value": "x"}).json["prompt"]["id"]
+    world.patch(f"/api/v1/prompts/{ids['Sorted C']}", json={"value": "y"})
+    path = f"{admin.base}/prompts?search=Sorted"
+
+    assert pages_in_order(admin, f"{path}&sort=name", "Sorted") == ["Sorted a", "Sorted a", "Sorted b", "Sorted C"]
+    assert pages_in_order(admin, f"{path}&sort=-name", "Sorted")[0] == "Sorted C"
+    assert pages_in_order(admin, path, "Sorted") == ["Sorted C", "Sorted a", "Sorted a", "Sorted b"]
+    assert "4 prompts" in admin.text
+    assert admin.open(f"{path}&sort=password").status_code == 400
+
+
+def test_prompts_show_failing_test_cases_on_every_screen_and_states_only_as_exceptions(
+    world: World, admin: Browser
+) -> None:
+    prompt_id = world.post("/api/v1/prompts", json={"name": "Tested", "value": "x"}).json["prompt"]["id"]
+    world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json={"question": "Hi", "expectedAnswer": "Hello"})
+
+    admin.open(f"{admin.base}/prompts?search=Tested")
+
+    assert re.search(r'<td class="number"><span class="bad"[^>]*>0/1<', admin.page)
+    assert "badge" not in admin.page
+
+
+def test_test_cases_of_one_name_are_told_apart_found_and_sorted(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "PAGE_SIZE", 2)
+    prompt_id = world.prompt()
+    ids = [
+        world.post(
+            f"/api/v1/prompts/{prompt_id}/test-cases", json={"name": name, "question": "Hi", "expectedAnswer": "x"}
+        ).json["id"]
+        for name in ("Case b", "Case a", "Case a")
+    ]
+    path = f"{admin.base}/prompts/{prompt_id}/test-cases"
+
+    assert pages_in_order(admin, f"{path}?sort=name", "Case") == ["Case a", "Case a", "Case b"]
+    admin.open(f"{path}?search=CASE+A")
+    assert "2 test cases" in admin.text
+    assert all(f"Number {twin}" in admin.text for twin in ids[1:])
+    admin.open(f"{path}?search=Case+b")
+    assert "Number" not in admin.text
+
+
+def test_rejected_spans_are_grouped_by_their_cause(world: World, admin: Browser) -> None:
+    spans = [span(attributes=[], name=f"Nameless {number}") for number in range(3)]
+    spans += [span({"service.prompt.id": "x"}, name="Odd"), span({"service.prompt.id": world.prompt()})]
+    world.send(export(*spans))
+
+    admin.open(f"{admin.base}/rejected-spans")
+    assert "4 spans, 2 causes" in admin.text
+    assert rows(admin) == ["?code=missing_prompt_id", "?code=bad_prompt_id"]
+
+    admin.open(f"{admin.base}/rejected-spans?code=missing_prompt_id")
+    assert "3 spans" in admin.text
+    assert "Nameless 0" in admin.text
+    assert "Odd" not in admin.text
+    assert admin.open(f"{admin.base}/rejected-spans?code=none").status_code == 404
+
+
+def test_a_span_that_lost_its_prompt_is_told_of_one_limit(world: World, admin: Browser) -> None:
+    cut = span(attributes=[], droppedAttributesCount=2)
+    world.send(export(cut, span({"service.prompt.id": world.prompt()})))
+
+    admin.open(f"{admin.base}/rejected-spans")
+
+    assert "Raise the limit of attributes per span" in admin.text
+    assert "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in admin.text
+    assert "length" not in admin.text
+
+
+def test_rejected_spans_of_one_cause_are_a_page_of_the_api(world: World) -> None:
+    world.send(export(span({"service.prompt.id": "x"}), span(name=""), span({"service.prompt.id": world.prompt()})))
+
+    found = world.get("/api/v1/rejected-spans", params={"code": "bad_prompt_id"}).json["rejectedSpans"]
+
+    assert [each["code"] for each in found] == ["bad_prompt_id"]
+
+
+def test_a_comparison_says_what_the_versions_are_by_their_messages(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    first = world.post(f"/api/v1/prompts/{prompt_id}/commit", json={"message": "Be <kind>"}).json["commitHash"]
+
+    admin.open(f"{admin.base}/prompts/{prompt_id}/compare?from={first}")
+
+    assert "Be <kind>" in admin.text
+    assert f'versions/{first}">Be &lt;kind&gt;</a>' in admin.page
+    assert "Not committed" in admin.text
+
+
+def test_versions_and_usage_are_sorted_by_what_they_cost(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    for message in ("Version one", "Version two"):
+        world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": message})
+        world.post(f"/api/v1/prompts/{prompt_id}/commit", json={"message": message})
+        if message == "Version one":
+            world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": "Hi"})
+    versions, usage = f"{admin.base}/prompts/{prompt_id}/versions", f"{admin.base}/usage?by=version"
+
+    admin.open(versions)
+    assert named(admin, "Version") == ["Version two", "Version one"]
+    admin.open(f"{versions}?sort=-runs")
+    assert named(admin, "Version") == ["Version one", "Version two"]
+    assert 'aria-sort="descending"' in admin.page
+    assert admin.open(f"{usage}&sort=-runs").status_code == 200
+    assert admin.open(f"{usage}&sort=age").status_code == 400
+
+
+def test_a_new_model_of_ones_own_leads_to_the_top_where_its_message_is(admin: Browser) -> None:
+    admin.open(f"{admin.base}/settings/models")
+    prices = {"prompt_price": "0", "completion_price": "0", "context": "1000", "completion": "100"}
+
+    made = admin.send(f"{admin.base}/settings/models", name="own", base_url="http://127.0.0.1:9/v1", **prices)
+
+    assert made.headers["location"].endswith("/settings/models#main")

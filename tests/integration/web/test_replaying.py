@@ -149,7 +149,7 @@ def test_the_list_shows_the_last_verdict_and_the_trend_of_each_test_case(world: 
 
     admin.open(f"{admin.base}/prompts/{prompt_id}/test-cases")
 
-    rows = re.findall(r'<tr>.*?/test-cases/(\d+)".*?</tr>', admin.page, re.DOTALL)
+    rows = re.findall(r'<tr class="linked">.*?/test-cases/(\d+)".*?</tr>', admin.page, re.DOTALL)
     assert rows == [str(failing), str(passing)]
     assert len(re.findall(r'/replays/\d+" class="ok"', admin.page)) == 2
     assert len(re.findall(r'/replays/\d+" class="bad"', admin.page)) == 1

@@ -56,6 +56,7 @@ class Bench:
         log = f"/api/v1/prompts/{self.maker.prompt_ids[0]}/logs"
         since = self.container.now() - timedelta(days=89)
         few = f"/api/v1/prompts/{self.maker.prompt_ids[-1]}/logs?type=run&search=nowhere&limit=50"
+        listed = "/api/v1/sessions?limit=50"
         cursor = self.get(f"{log}?limit=200").json["nextCursor"]
         for _ in range(10):
             cursor = self.get(f"{log}?limit=200&cursor={cursor}").json["nextCursor"] or cursor
@@ -68,6 +69,19 @@ class Bench:
             "log, a search that finds nothing": lambda: self.get(f"{log}?search=nowhere&limit=50"),
             "log, what went wrong": lambda: self.get(f"{log}?errors=true&limit=50"),
             "log, one model's sessions and runs": lambda: self.get(f"{log}?model=gpt-4o&limit=50"),
+            "sessions, latest": lambda: self.get(listed),
+            "sessions, longest": lambda: self.get(f"{listed}&sort=duration"),
+            "sessions, most errors": lambda: self.get(f"{listed}&sort=errors"),
+            "sessions, with errors, latest": lambda: self.get(f"{listed}&errors=true"),
+            "sessions, of a user": lambda: self.get(f"{listed}&userId=user-7"),
+            "sessions, of a conversation": lambda: self.get(f"{listed}&conversationId=none"),
+            "sessions, of a failed tool": lambda: self.get(f"{listed}&failedTool=get_weather&sort=duration"),
+            "sessions, of a model, of a week": lambda: self.get(
+                f"{listed}&model=gpt-4o-mini&from={self.container.now() - timedelta(days=7):%FT%TZ}"
+            ),
+            "sessions, counted": lambda: self.get(f"{listed}&count=true"),
+            "sessions, of a score; finds nothing": lambda: self.get(f"{listed}&score=helpful"),
+            "sessions, of a tool; finds nothing": lambda: self.get(f"{listed}&tool=nowhere&sort=errors"),
             "session of 100 turns": lambda: self.get(f"/api/v1/sessions/{self.long_session}"),
             "log, runs of a prompt with few": lambda: self.get(few),
             "usage of 90 days by model": lambda: self.get(f"/api/v1/usage?from={since:%F}&groupBy=model"),

@@ -14,17 +14,18 @@ from sqlalchemy import insert
 from app.db import Database
 from app.models import sessions, spans, turns, usage
 from app.models.runs import runs
-from app.models.sessions import SessionRow
 from app.models.turns import TurnRow
 from app.otlp.decode import decode
-from app.services.traces.turns import session_key
-from app.sessions.facts import TurnFacts, dump
+from app.services.traces.turns import TurnPart, session_key, session_rows
+from app.sessions.facts import TurnFacts, dump, load
 from bench.spans import SPANS_PER_TURN, batch
 
 TURNS_PER_SESSION = 4
 TURNS_AT_ONCE = 400
 DAY_NS = 86_400 * 10**9
 SPREAD_DAYS = 90
+# Users that conversations belong to, and of how many conversations one has a tool that fails.
+USERS, FAILING_OF = 1_000, 20
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,14 @@ class Maker:
         prompt_id = prompt_id or self._prompt()
         start_ns = time.time_ns() - secrets.randbelow(SPREAD_DAYS * DAY_NS)
         pattern, conversation = _facts(prompt_id), secrets.token_hex(8)
+        user_id = f"user-{secrets.randbelow(USERS)}"
+        if not secrets.randbelow(FAILING_OF):
+            pattern = replace(pattern, errors=1, tool_errors=1, failed_tools=pattern.tools)
         for place in range(length):
             begun = start_ns + place * 60 * 10**9
             named = ((begun, begun + 10**9, secrets.token_bytes(8)), conversation)
-            facts = replace(pattern, conversation=named, start_ns=begun, end_ns=begun + 10**9)
+            user = (0, named[0], user_id)
+            facts = replace(pattern, conversation=named, user=user, start_ns=begun, end_ns=begun + 10**9)
             trace_id = secrets.token_bytes(16)
             opening = facts.opening[1] if facts.opening else None
             key = session_key(prompt_id, trace_id, facts)
@@ -117,17 +122,11 @@ class Maker:
             for row in rows
             for body in bodies
         )
-        conversations: dict[bytes, SessionRow] = {}
-        for row in rows:
-            known = conversations.get(row.session_key)
-            start_ns = min(known.start_ns, row.start_ns) if known else row.start_ns
-            conversations[row.session_key] = SessionRow(
-                row.session_key, self.project_id, row.prompt_id, row.session_key.hex(), start_ns, row.end_ns
-            )
+        parts = [TurnPart(row.prompt_id, row.trace_id, load(row.facts)) for row in rows]
         with self.database.write() as connection:
             spans.insert_new(connection, written)
             turns.insert_new(connection, sorted(rows, key=lambda row: row.key))
-            sessions.put(connection, [conversations[key] for key in sorted(conversations)])
+            sessions.put(connection, session_rows(self.project_id, parts, {}))
         return len(written)
 
 

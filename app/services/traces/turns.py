@@ -73,7 +73,7 @@ def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: 
         turns.replace(connection, [_turn_row(project_id, batch_id, turn) for turn in merged.values()])
         left = {row.session_key for row in stored if row.session_key != merged[row.key].session_key}
         fresh = list((by_key | merged).values())
-    sessions.put(connection, _session_rows(project_id, fresh, before))
+    sessions.put(connection, session_rows(project_id, fresh, before))
     sessions.settle(connection, session_keys=left)
 
 
@@ -87,7 +87,7 @@ def add_openings(connection: Connection, openings: Mapping[TurnKey, Opening]) ->
     turns.replace(connection, changed)
 
 
-def _session_rows(project_id: int, fresh: Sequence[TurnPart], before: Mapping[TurnKey, TurnFacts]) -> list[SessionRow]:
+def session_rows(project_id: int, fresh: Sequence[TurnPart], before: Mapping[TurnKey, TurnFacts]) -> list[SessionRow]:
     """The sessions of turns, each with what they add to it; `before` are the facts that some turns had."""
     rows: dict[bytes, SessionRow] = {}
     for turn in fresh:

@@ -26,6 +26,17 @@ NAVIGATION = (
     ("settings", "Settings", "settings/keys", Role.ADMIN),
 )
 
+# What the dialog of "?" tells, on every page.
+KEYS = (
+    ("Ctrl K", "Go to a page, a prompt or an action of this page"),
+    ("/", "Search the list"),
+    ("j", "Next turn of a session"),
+    ("k", "Turn before it"),
+    ("Ctrl S", "Save the draft"),
+    ("Esc", "Close what is open"),
+    ("?", "Show these keys"),
+)
+
 
 def environment(*, assets: Assets, now: Now) -> Environment:
     templates = Environment(
@@ -37,7 +48,7 @@ def environment(*, assets: Assets, now: Now) -> Environment:
         auto_reload=False,
     )
     templates.filters.update(filters.FILTERS, relative=filters.relative_to(now))
-    templates.globals.update(asset=assets.url, bars=bars, draw_chart=chart, share=share, block=block)
+    templates.globals.update(asset=assets.url, KEYS=KEYS, bars=bars, draw_chart=chart, share=share, block=block)
     templates.globals.update(labels=labels, navigation=navigation)
     return templates
 

@@ -1,0 +1,87 @@
+// Ctrl+K goes to a page, a prompt or an action of this page; "?" lists the keys.
+"use strict";
+
+const palette = document.getElementById("palette");
+const keys = document.getElementById("keys");
+const wanted = palette.querySelector("input");
+const found = palette.querySelector("ul");
+const PALETTE_PAUSE_MS = 150;
+let paletteTimer = 0;
+let prompts = [];
+
+// What is on this page to go to, each address once.
+function places() {
+  const links = document.querySelectorAll("nav[aria-label=Main] a, .tabs a, .switcher a, main .actions a[href], .me a");
+  return [...new Map([...links].map((link) => [link.href, link])).values()];
+}
+
+function entry(link) {
+  const made = document.createElement("li");
+  const shown = document.createElement("a");
+  shown.href = link.href;
+  shown.textContent = link.textContent.trim().replace(/\s+/g, " ");
+  made.append(shown);
+  return made;
+}
+
+function list() {
+  const words = wanted.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (link) => words.every((word) => link.textContent.toLowerCase().includes(word));
+  found.replaceChildren(...[...places(), ...prompts].filter(fits).map(entry));
+  palette.querySelector("[role=status]").textContent = found.children.length ? "" : "Nothing is called that.";
+}
+
+// The prompts whose names have the text in them, as the list of prompts finds them.
+async function findPrompts() {
+  const text = wanted.value.trim();
+  try {
+    const page = text ? await fetched(`${palette.dataset.prompts}?search=${encodeURIComponent(text)}`) : html("");
+    if (text !== wanted.value.trim()) return;
+    prompts = [...page.querySelectorAll("tbody th a")].slice(0, 20);
+  } catch { prompts = []; }
+  list();
+}
+
+function openPalette() {
+  wanted.value = "";
+  prompts = [];
+  list();
+  palette.showModal();
+}
+
+wanted.addEventListener("input", () => {
+  list();
+  clearTimeout(paletteTimer);
+  if (palette.dataset.prompts) paletteTimer = setTimeout(findPrompts, PALETTE_PAUSE_MS);
+});
+
+palette.addEventListener("keydown", (event) => {
+  const links = [...found.querySelectorAll("a")];
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step && links.length) {
+    event.preventDefault();
+    const next = links.indexOf(document.activeElement) + step;
+    (links[next] ?? (next < 0 ? wanted : links.at(-1))).focus();
+  }
+  if (event.key === "Enter" && event.target === wanted && links.length) links[0].click();
+});
+
+// A click beside a dialog closes it.
+for (const dialog of [palette, keys]) {
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey) {
+    event.preventDefault();
+    if (palette.open) palette.close();
+    else if (!document.querySelector("dialog[open]")) openPalette();
+  }
+  const typing = event.target.closest("input, textarea, select, [contenteditable], dialog");
+  if (event.key === "?" && !typing) keys.showModal();
+});
+
+for (const button of document.querySelectorAll("[data-palette]")) {
+  button.hidden = false;
+  button.addEventListener("click", openPalette);
+}

@@ -1,0 +1,50 @@
+"""Pages by the keyboard: the palette, and the list of keys."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.ui.conftest import Look, Site
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_palette_goes_to_pages_and_to_prompts_by_name(site: Site, look: Look) -> None:
+    made = site.client.post("/api/v1/prompts", {"name": "Palette target", "value": "Be kind."}).json()
+    with look() as visit:
+        page = visit.page
+        visit.open(f"{site.base}/usage")
+        page.keyboard.press("Control+k")
+        palette = page.get_by_role("dialog", name="Go to")
+        expect(palette.get_by_role("link", name="Download as CSV")).to_be_visible()
+        page.keyboard.type("palette tar")
+        expect(palette.get_by_role("link", name="Palette target")).to_be_visible()
+        assert visit.accessibility_problems() == []
+        page.keyboard.press("ArrowDown")
+        expect(palette.get_by_role("link", name="Palette target")).to_be_focused()
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/prompts/{made['prompt']['id']}/edit")
+
+        page.keyboard.press("Control+k")
+        page.keyboard.type("rejec")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Rejected spans", level=1)).to_be_visible()
+
+
+def test_a_question_mark_lists_the_keys_but_not_while_one_types(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = visit.page
+        visit.open(f"{site.base}/prompts")
+        keys = page.get_by_role("dialog", name="Keys")
+        page.keyboard.press("/")
+        page.keyboard.press("?")
+        expect(page.locator("#search")).to_have_value("?")
+        expect(keys).to_have_count(0)
+
+        page.locator("#search").blur()
+        page.keyboard.press("?")
+        expect(keys).to_contain_text("Next turn of a session")
+        assert visit.accessibility_problems() == []
+        page.keyboard.press("Escape")
+        expect(keys).to_have_count(0)

@@ -33,6 +33,7 @@ KEYS = (
     ("j", "Next turn of a session"),
     ("k", "Turn before it"),
     ("Ctrl S", "Save the draft"),
+    ("Ctrl Enter", "Ask the draft"),
     ("Esc", "Close what is open"),
     ("?", "Show these keys"),
 )

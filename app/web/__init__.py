@@ -18,5 +18,6 @@ pages of prompts, test cases and replays share are in `templates/work_macros.htm
 
 Behaviour in the browser is declared in HTML and done by `static/app.js`: `data-dialog` on a link opens that page's
 `[data-dialog-body]` in a dialog; `data-live="3000"` on an element with an id fetches it again until it comes without;
-`data-copy="id"` copies; `data-auto` on a form sends it when a choice changes; `data-slash` takes the focus at "/".
+`data-copy="id"` copies; `data-raw="id"` shows Markdown as it was written; `data-auto` on a form sends it when a
+choice changes; `data-slash` takes the focus at "/".
 """

@@ -17,8 +17,8 @@ from app.sessions.types import ShownSpan, Step, Turn
 DEPTH_MAX = 4
 MODEL_CALLS = frozenset({"chat", "generate_content", "text_completion"})
 CALLS = MODEL_CALLS | {"execute_tool"}
-# Steps, and spans, that a page shows of one turn; turns that its timeline lists.
-STEPS_MAX, LINES_MAX = 200, 500
+# Turns that a timeline lists: a browser takes half a second for 500.
+LINES_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,16 @@ function showToast(message) {
   requestAnimationFrame(() => toasts.append(message));
 }
 
+// <button data-raw="id">: the text as it was written, or rendered again.
+function toggleRaw(button) {
+  const source = document.getElementById(button.dataset.raw);
+  source.hidden = !source.hidden;
+  document.querySelector(`[data-rendered="${button.dataset.raw}"]`).hidden = !source.hidden;
+  button.textContent = source.hidden ? "Raw" : "Rendered";
+}
+
 function enhance(root) {
-  for (const button of root.querySelectorAll("[data-copy]")) button.hidden = false;
+  for (const button of root.querySelectorAll("[data-copy], [data-raw]")) button.hidden = false;
   for (const code of root.querySelectorAll("[data-base-url]")) {
     code.textContent = code.textContent.replaceAll("$BASE_URL", location.origin);
   }
@@ -101,6 +109,8 @@ document.addEventListener("click", (event) => {
   if (closer && plain) { event.preventDefault(); return closer.closest("dialog").close(); }
   const button = event.target.closest("[data-copy]");
   if (button) copy(button);
+  const raw = event.target.closest("[data-raw]");
+  if (raw) toggleRaw(raw);
   // What has a title lies above the link that covers its row.
   const row = event.target.closest("tr.linked");
   if (row && !event.target.closest("a, button, input, label, summary")) row.querySelector("th a").click();

@@ -23,23 +23,10 @@ async function showAll(link) {
   source.focus({ preventScroll: true });
 }
 
-// <a data-raw="id">: the text as it was written, or rendered again.
-function toggleRaw(link) {
-  const source = document.getElementById(link.dataset.raw);
-  const rendered = document.querySelector(`[data-rendered="${link.dataset.raw}"]`);
-  if (!source || !rendered) return false;
-  source.hidden = !source.hidden;
-  rendered.hidden = !source.hidden;
-  link.textContent = source.hidden ? "Raw" : "Rendered";
-  return true;
-}
-
 document.addEventListener("click", (event) => {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   const more = event.target.closest("a[data-more]");
-  if (more) { event.preventDefault(); return showAll(more); }
-  const raw = event.target.closest("a[data-raw]");
-  if (raw && toggleRaw(raw)) event.preventDefault();
+  if (more) { event.preventDefault(); showAll(more); }
 });
 
 // The turns after the last one, when that is almost reached.
@@ -75,7 +62,7 @@ function watch() {
   if (place) watcher.observe(place);
 }
 
-// j and k: the next turn and the one before.
+// j and k: the next turn and the one before; J and K: the next entry of the log and the one before.
 function step(by) {
   const all = [...turns.querySelectorAll(".turn")];
   const focused = all.indexOf(document.activeElement.closest(".turn"));
@@ -87,6 +74,8 @@ function step(by) {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  const beside = document.querySelector(`a[data-go="${CSS.escape(event.key)}"]`);
+  if (beside) return beside.click();
   if (!turns || (event.key !== "j" && event.key !== "k")) return;
   event.preventDefault();
   step(event.key === "j" ? 1 : -1);

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 from urllib.parse import urlencode
 
 import falcon
 from marshmallow import fields, validate
 
+from app.cursors import Page as PageOf
 from app.errors import require
 from app.http.exports import ExportQuerySchema, records, send_lines
 from app.models.prompt_versions import VersionHead
@@ -18,7 +20,9 @@ from app.schemas.base import Day, StrictSchema, Text, load
 from app.schemas.traces import MODEL_LENGTH, VERSION_LENGTH
 from app.services.traces.prompt_log import Entry, LogFilter
 from app.timestamps import iso
-from app.web.page import PAGE_SIZE, Page, PromptPage, Reply, show
+from app.web.lists import Query
+from app.web.page import PAGE_SIZE, Page, PromptPage, Redirect, Reply, show
+from app.web.views.beside import go_beside
 from app.web.visit import Visit
 
 TYPES = [("", "Runs and sessions"), ("run", "Runs"), ("otel", "OpenTelemetry sessions")]
@@ -88,13 +92,38 @@ class LogQuerySchema(StrictSchema):
     last = Day(data_key="to")
 
 
+def log_query(query: Query) -> LogQuery:
+    """Read the fields of the form above the log from an address; `Invalid` for a choice that the form does not have."""
+    names = {field.data_key or name for name, field in LogQuerySchema().load_fields.items()}
+    found: LogQuery = load(LogQuerySchema(), {name: value for name, value in query.items() if value and name in names})
+    return found
+
+
+class LogEntryPage(PromptPage):
+    """A page of an entry of the log, with links to the entries before and after it."""
+
+    def beside(self, visit: Visit, prompt_id: int, entry_id: int | str) -> Redirect:
+        """Return the way to the next or previous entry in the list that led here, as `go` of the query asks."""
+
+        def read(query: Query) -> PageOf[Entry]:
+            return self.services.logs.page(
+                project_id=visit.project_id,
+                prompt_id=prompt_id,
+                filters=log_query(query).filter(self.container.now()),
+                limit=PAGE_SIZE,
+                cursor=query.get("cursor"),
+            )
+
+        return go_beside(visit, prompt_id, entry_id, read)
+
+
 class PromptLogs(PromptPage):
     """Runs and recorded sessions in one table."""
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        names = {field.data_key or name for name, field in LogQuerySchema().load_fields.items()}
-        query = load(LogQuerySchema(), {name: value for name, value in visit.query.items() if value and name in names})
-        asked = {"project_id": visit.project_id, "prompt_id": prompt_id, "filters": query.filter(self.container.now())}
+        query = log_query(visit.query)
+        filters = query.filter(self.container.now())
+        asked: dict[str, Any] = {"project_id": visit.project_id, "prompt_id": prompt_id, "filters": filters}
         head = self.head(visit, prompt_id)
         listed = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
         versions = [version.head for version in listed]
@@ -106,9 +135,9 @@ class PromptLogs(PromptPage):
             query=query,
             entries=found.entries,
             count=len(found.entries) if whole else self.services.logs.count(**asked),
-            counted=not asked["filters"].sparse or whole,
+            counted=not filters.sparse or whole,
             pages=visit.pages(found.next_cursor),
-            exports=_export_query(asked["filters"]),
+            exports=_export_query(filters),
             hashes={version.commit_hash for version in versions},
             versions=_version_choices(versions[:VERSIONS_SHOWN], query.version),
             models=sorted({name for entry in found.entries for name in _models(entry)}),
@@ -146,9 +175,11 @@ class Export(PromptPage):
         send_lines(req, resp, found, name=f"{kind}-{prompt_id}")
 
 
-class RunView(PromptPage):
+class RunView(LogEntryPage):
     def get(self, visit: Visit, run_id: int) -> Reply:
         row = self.services.runs.get(project_id=visit.project_id, run_id=run_id)
+        if "go" in visit.query:
+            return self.beside(visit, row.prompt_id, run_id)
         return show("run.html", run=row, head=self.head(visit, row.prompt_id))
 
 

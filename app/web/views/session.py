@@ -7,10 +7,11 @@ from app.sessions.types import ShownSpan
 from app.web.page import PromptPage, Reply, show
 from app.web.presenters.session import shown_turns, text_of, timeline
 from app.web.presenters.texts import WHOLE, block
+from app.web.views.logs import LogEntryPage
 from app.web.visit import Visit
 
 
-class SessionView(PromptPage):
+class SessionView(LogEntryPage):
     """A session as a conversation: the part that the turn in the query is in, and a timeline of all turns."""
 
     def get(self, visit: Visit, session_id: str) -> Reply:
@@ -18,6 +19,8 @@ class SessionView(PromptPage):
         part = self.services.session_parts.part(
             project_id=visit.project_id, session_id=session_id, turn=1 if turn is None else turn
         )
+        if "go" in visit.query:
+            return self.beside(visit, part.session.prompt_id, session_id)
         return show(
             "session.html",
             part=part,

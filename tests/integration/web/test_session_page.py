@@ -97,14 +97,14 @@ def test_a_long_session_shows_some_turns_and_lists_all(world: World, admin: Brow
     assert (admin.page.count("<article"), admin.page.count('id="line-')) == (10, 25)
     assert "Answer 10" in admin.text
     assert "Answer 11" not in admin.text
-    assert 'rel="prev"' not in admin.page
+    assert "Earlier turns" not in admin.text
     assert 'rel="next" href="?turn=11#turn-11"' in admin.page
 
     admin.open(f"{admin.base}{path}?turn=24")
     assert 'id="turn-21"' in admin.page
     assert "Answer 25" in admin.text
     assert 'rel="prev" href="?turn=20#turn-20"' in admin.page
-    assert 'rel="next"' not in admin.page
+    assert "Later turns" not in admin.text
 
 
 @pytest.mark.parametrize("turn", ["26", "x", "0", "9" * 19])
@@ -219,3 +219,38 @@ def test_a_session_without_anything_to_check_says_why_instead_of_showing_the_for
     assert "Nothing in this session can be checked" in admin.text
     assert "The model's call failed. Error code: 429" in words(admin)
     assert "<textarea" not in admin.page
+
+
+def test_the_entries_before_and_after_one_follow_the_log_as_it_was_filtered(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    turns = [Turn(prompt_id, number, f"c{number}") for number in range(3)]
+    for turn in turns:
+        turn.chat([message("user", f"Is it {turn.number}?")], [message("assistant", "Yes.")])
+    turns[1].spans[0]["status"] = {"code": 2}
+    assert world.send(export(*(turn.spans[0] for turn in turns))).status_code == 200
+    newest, failed, oldest = (
+        f"/sessions/{entry['id']}" for entry in world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    )
+
+    assert admin.open(f"{admin.base}{newest}?go=next").headers["location"] == admin.base + failed
+    assert admin.open(f"{admin.base}{failed}?go=previous").headers["location"] == admin.base + newest
+    kept = "?list=status%3Dok"
+    assert admin.open(f"{admin.base}{newest}{kept}&go=next").headers["location"] == admin.base + oldest + kept
+    back = f"{admin.base}/prompts/{prompt_id}/logs"
+    assert admin.open(f"{admin.base}{oldest}?go=next").headers["location"] == back
+
+
+def test_the_next_entry_may_be_on_the_next_page_of_the_log(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.web.views.logs.PAGE_SIZE", 1)
+    prompt_id = world.prompt()
+    turns = [Turn(prompt_id, number, f"c{number}").chat([message("user", "Hi")]) for number in range(2)]
+    assert world.send(export(*(turn.spans[0] for turn in turns))).status_code == 200
+    newest, oldest = (
+        f"/sessions/{entry['id']}" for entry in world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    )
+
+    there = admin.open(f"{admin.base}{newest}?go=next").headers["location"]
+    assert there.startswith(f"{admin.base}{oldest}?list=cursor")
+    assert admin.open(f"{there}&go=previous").headers["location"] == admin.base + newest

@@ -241,3 +241,20 @@ def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], e
     ranked = select(*columns, nth).where(c.test_case_id.in_(sorted(test_case_ids))).subquery()
     newest = select(*(ranked.c[column.name] for column in columns)).where(ranked.c.nth <= each)
     return list_rows(connection, Outcome, newest.order_by(ranked.c.test_case_id, ranked.c.id))
+
+
+def list_batch(connection: Connection, *, of: ReplayRow, limit: int) -> list[ReplayRow]:
+    """List the replays that one request started together with `of`, itself too: they share moment and content."""
+    c = replays.c
+    together = (c.project_id == of.project_id, c.created_at == of.created_at, c.prompt_id == of.prompt_id)
+    statement = _ROW.where(*together, c.draft_snapshot_id == of.draft_snapshot_id).order_by(c.id).limit(limit)
+    return list_rows(connection, ReplayRow, statement)
+
+
+def decided_before(connection: Connection, *, test_case_ids: Collection[int], replay_id: int) -> dict[int, Status]:
+    """Return, by test case, the status of its last replay before `replay_id` that passed or failed."""
+    c = replays.c
+    earlier = c.test_case_id.in_(sorted(test_case_ids)) & (c.id < replay_id) & c.status.in_(("passed", "failed"))
+    ids = list(connection.scalars(select(func.max(c.id)).where(earlier).group_by(c.test_case_id)))
+    rows = connection.execute(select(c.test_case_id, c.status).where(c.id.in_(ids)))
+    return {row[0]: row[1] for row in rows}

@@ -84,6 +84,7 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (EXPERIMENT, experiments.ExperimentView),
     (f"{EXPERIMENT}/cancel", experiments.CancelExperiment),
     (REPLAY, replays.ReplayView),
+    (f"{REPLAY}/batch", replays.BatchView),
     (f"{REPLAY}/cancel", replays.CancelReplay),
     (f"{REPLAY}/steps/{ID0 % 'step'}/verdict", replays.JudgeStep),
     (f"{REPLAY}/steps/{ID0 % 'step'}/accept", replays.AcceptStep),

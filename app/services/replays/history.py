@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.db import Database
-from app.errors import NotFound
+from app.errors import NotFound, require
 from app.models import cases as test_cases
 from app.models import prompt_versions, replays
-from app.models.replays import STATUSES, Outcome, Tally
+from app.models.replays import STATUSES, Outcome, ReplayRow, Status, Tally
 from app.services.prompts.service import PromptReader
 
 DRAFTS_MAX = 100
 TREND = 12
+BATCH_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,19 @@ class DraftHistory:
         """The share of those that passed among those that passed or failed; None while there are none."""
         decided = self.counts["passed"] + self.counts["failed"]
         return self.counts["passed"] / decided if decided else None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchEntry:
+    """A replay of a batch; `before` is how its test case did the time before, None if it never passed or failed."""
+
+    row: ReplayRow
+    test_case_name: str | None
+    before: Status | None
+
+    @property
+    def newly_failing(self) -> bool:
+        return self.row.status == "failed" and self.before == "passed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +75,16 @@ class ReplayHistory:
             by_content[entry.fingerprint].append(entry)
         history = [_history(each, versions.get(fingerprint)) for fingerprint, each in by_content.items()]
         return sorted(history, key=lambda entry: entry.last_at, reverse=True)[:DRAFTS_MAX]
+
+    def batch(self, *, project_id: int, replay_id: int) -> list[BatchEntry]:
+        """Return the replays that were started together with this one, `BATCH_MAX` at most, in their order."""
+        with self.database.read() as connection:
+            found = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
+            rows = replays.list_batch(connection, of=require(found, "There is no such replay."), limit=BATCH_MAX)
+            ids = {row.test_case_id for row in rows}
+            names = test_cases.names_of(connection, ids=ids)
+            before = replays.decided_before(connection, test_case_ids=ids, replay_id=rows[0].id)
+        return [BatchEntry(row, names.get(row.test_case_id), before.get(row.test_case_id)) for row in rows]
 
     def trends(self, *, test_case_ids: Collection[int]) -> dict[int, list[Outcome]]:
         """Return the last `TREND` replays of each test case, the oldest first. The caller checks whose they are."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
 
 from app.errors import Invalid
+from app.models.replays import Outcome
 from app.replay.cases import accept_step, is_acceptable
 from app.replay.types import TestCase
 from app.replay.violations import shown_arguments
@@ -91,6 +92,28 @@ def shown_turns(result: Mapping[str, Any], case: TestCase | None = None) -> list
         )
         for index, turn in enumerate(result.get("turns", ()), 1)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """How far replays that were started together are: of them, and of their steps."""
+
+    replays: int
+    finished: int
+    passed: int
+    done: int
+    steps: int
+
+
+def batch_progress(outcomes: Sequence[Outcome]) -> BatchProgress:
+    """Sum up replays of one batch. A replay that has ended counts with all its steps, so that no sum goes back."""
+    return BatchProgress(
+        replays=len(outcomes),
+        finished=sum(outcome.finished for outcome in outcomes),
+        passed=sum(outcome.status == "passed" for outcome in outcomes),
+        done=sum(outcome.total if outcome.finished else outcome.done for outcome in outcomes),
+        steps=sum(outcome.total for outcome in outcomes),
+    )
 
 
 def placed_violations(result: Mapping[str, Any], turns: list[ShownTurn]) -> list[ShownViolation]:

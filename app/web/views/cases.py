@@ -14,7 +14,7 @@ from app.errors import Invalid
 from app.models.cases import TestCaseRow
 from app.models.organizations import Role
 from app.models.prompts import PromptHead
-from app.models.replays import ReplayFilter
+from app.models.replays import Outcome, ReplayFilter
 from app.replay.cases import load_case
 from app.replay.effects import tools_of
 from app.replay.types import TestCase
@@ -25,6 +25,7 @@ from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
 from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, written_body
+from app.web.presenters.replay import batch_progress
 from app.web.presenters.session import conversation
 from app.web.visit import Visit
 
@@ -47,6 +48,7 @@ class TestCases(PromptPage):
         )
         trends = self.services.replay_history.trends(test_case_ids=[row.id for row in found.entries])
         newest = [trend[-1] for trend in trends.values() if trend]
+        batch = _newest_batch(newest)
         return show(
             "test_cases.html",
             head=head,
@@ -55,7 +57,8 @@ class TestCases(PromptPage):
             search=search,
             order=order,
             twins=_twins(found.entries),
-            running=[outcome for outcome in newest if not outcome.finished],
+            batch=batch_progress(batch),
+            batch_id=min((outcome.id for outcome in batch), default=None),
             violations=self.services.replay_history.violations(
                 replay_ids=[outcome.id for outcome in newest if outcome.status == "failed"]
             ),
@@ -78,6 +81,13 @@ def _twins(rows: Sequence[TestCaseRow]) -> set[int]:
     """Return the ids of test cases that have the name of another one."""
     names = Counter(row.name for row in rows)
     return {row.id for row in rows if names[row.name] > 1}
+
+
+def _newest_batch(newest: Sequence[Outcome]) -> list[Outcome]:
+    """The newest replays that were started together, and others that are not finished with those started with them."""
+    moments = {outcome.created_at for outcome in newest if not outcome.finished}
+    moments |= {max(outcome.created_at for outcome in newest)} if newest and not moments else set()
+    return [outcome for outcome in newest if outcome.created_at in moments]
 
 
 def _extent(row: TestCaseRow) -> str:

@@ -66,6 +66,12 @@ STEPS = (
         "Make a test case of a session, change the draft, and replay: every step is compared with the recording.",
     ),
 )
+# What a step that is next leads to: label, path below the newest prompt.
+BUTTONS = {
+    "run": ("Run it in the editor", "edit"),
+    "trace": ("Open the sessions", "logs?type=otel"),
+    "replay": ("Make a test case", "test-cases"),
+}
 LINKS = {"run": "See the log", "trace": "See the sessions"}
 
 
@@ -88,6 +94,7 @@ class GettingStarted(Page):
             "getting_started.html",
             steps=STEPS,
             links=LINKS,
+            buttons=BUTTONS,
             done=done,
             next=next((key for key in done if not done[key]), None),
             prompt=prompt,

@@ -69,7 +69,7 @@ def _runs(outcomes: dict[str, int]) -> list[Figure]:
 
 
 def troubles(found: Operations) -> list[Figure]:
-    """The requests, and the counts of what went wrong with them."""
+    """The requests, and the counts of what went wrong with them, if anything did."""
     counted = [
         ("answered with 5xx", found.server_errors, "bad"),
         ("refused by the rate limit", found.rate_limited, "warn"),
@@ -81,4 +81,4 @@ def troubles(found: Operations) -> list[Figure]:
         ("waits for a database connection given up", found.pool_timeouts, "bad"),
         ("jobs of the clock failed", found.clock_failures, "bad"),
     ]
-    return [("requests", found.requests, ""), *((label, n, kind if n else "") for label, n, kind in counted)]
+    return [("requests", found.requests, ""), *(figure for figure in counted if figure[1])]

@@ -9,7 +9,7 @@ from app.schemas.base import load
 from app.schemas.replays import VerdictSchema
 from app.services.replays.service import ReplayView as ReplayDetails
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
-from app.web.presenters.replay import placed_violations, shown_turns
+from app.web.presenters.replay import batch_progress, placed_violations, shown_turns
 from app.web.visit import Visit
 
 
@@ -38,6 +38,25 @@ class ReplayView(PromptPage):
         if replay.test_case_name is None or not replay.row.finished:
             return None
         return self.services.test_cases.case(project_id=visit.project_id, test_case_id=replay.row.test_case_id)
+
+
+class BatchView(PromptPage):
+    """Shows the replays that were started together, with `show=failed` those that did not pass."""
+
+    access = ByRole({"GET": Role.VIEWER})
+
+    def get(self, visit: Visit, replay_id: int) -> Reply:
+        entries = self.services.replay_history.batch(project_id=visit.project_id, replay_id=replay_id)
+        not_passed = [entry for entry in entries if entry.row.finished and entry.row.status != "passed"]
+        return show(
+            "replay_batch.html",
+            head=self.head(visit, entries[0].row.prompt_id),
+            entries=not_passed if visit.query.get("show") == "failed" else entries,
+            progress=batch_progress([entry.row for entry in entries]),
+            not_passed=len(not_passed),
+            newly_failing=sum(entry.newly_failing for entry in entries),
+            first=entries[0].row,
+        )
 
 
 class CancelReplay(PromptPage):

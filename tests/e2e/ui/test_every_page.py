@@ -31,6 +31,7 @@ PAGES = {
     "test case of a session": "{base}/sessions/{session}/test-case",
     "deleting a test case": "{base}/test-cases/{case}/delete",
     "replay": "{base}/replays/{replay}",
+    "replays started together": "{base}/replays/{replay}/batch",
     "replay with violations": "{base}/replays/{failing}",
     "test case with rules of tools": "{base}/test-cases/{failing_case}",
     "calibration": "{base}/calibrations/{calibration}",

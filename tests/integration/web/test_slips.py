@@ -13,7 +13,9 @@ from app.models.organizations import Role
 from app.models.runs import runs
 from tests.integration.replays.recording import make_case, prompt, record, replayed
 from tests.integration.web.conftest import Browser
+from tests.integration.web.test_replaying import case_of
 from tests.support.conversations import RecordedCall, RecordedTurn
+from tests.support.waiting import wait_until
 from tests.support.world import World
 
 MemberOf = Callable[[Role], Browser]
@@ -104,3 +106,28 @@ def test_what_was_accepted_is_offered_no_more_and_a_call_never_made_can_be_accep
     assert admin.text.count("The test case expects this by now.") == 2
     assert "/accept" not in admin.page
     assert f"{path}/steps" not in admin.page
+
+
+def test_replays_started_together_are_one_page_that_says_how_many_passed(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    good, bad = case_of(world, prompt_id), case_of(world, prompt_id)
+    for case in (good, bad):
+        assert replayed(world, case)["status"] == "passed"
+    step = {"turn": 0, "step": 0, "check": {"answer": "contains", "value": "Pong"}}
+    assert world.patch(f"/api/v1/test-cases/{bad}", json={"steps": [step]}).status_code == 200
+    admin.open(f"{admin.base}/prompts/{prompt_id}/test-cases")
+    admin.send(f"{admin.base}/prompts/{prompt_id}/test-cases", do="all")
+
+    def ended() -> bool:
+        admin.open(f"{admin.base}/prompts/{prompt_id}/test-cases")
+        return "1 of 2 passed" in admin.text
+
+    wait_until(ended, "both replays")
+    together = re.search(r'href="([^"]+/batch)"', admin.page)[1]  # type: ignore[index]
+    admin.open(together)
+    assert "1 of 2 passed" in admin.text
+    assert "1 test case passed the time before and failed now." in admin.text
+    assert len(re.findall(r'<th scope="row"', admin.page)) == 2
+    admin.open(f"{together}?show=failed")
+    assert len(re.findall(r'<th scope="row"', admin.page)) == 1
+    assert "newly failing" in admin.text

@@ -32,6 +32,8 @@ KEYS = (
     ("/", "Search the list"),
     ("j", "Next turn of a session"),
     ("k", "Turn before it"),
+    ("J", "Next entry of the log"),
+    ("K", "Entry before it"),
     ("Ctrl S", "Save the draft"),
     ("Ctrl Enter", "Ask the draft"),
     ("Esc", "Close what is open"),

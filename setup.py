@@ -16,6 +16,7 @@ setup(
     packages=find_packages(include=["app", "app.*", "config", "migrations", "migrations.*"]),
     include_package_data=True,
     package_data={
+        "app.models": ["dictionaries/*.zstd"],
         "app.providers": ["catalogue.toml"],
         "app.services.operations": ["demo.json"],
         "app.web": ["templates/*.html", "static/*"],
@@ -47,6 +48,7 @@ setup(
         "sqlalchemy>=2.1,<2.2",
         "structlog>=25.5",
         "tenacity>=9.1,<10",
+        "zstandard>=0.25,<0.26",
     ],
     extras_require={
         # No wheels: needs a compiler, pkg-config and the MySQL or MariaDB headers.

@@ -13,6 +13,7 @@ from sqlalchemy import insert
 
 from app.db import Database
 from app.models import sessions, spans, turns, usage
+from app.models.compression import compress
 from app.models.runs import runs
 from app.models.turns import TurnRow
 from app.otlp.decode import decode
@@ -141,7 +142,7 @@ def _facts(prompt_id: int) -> TurnFacts:
 
 
 def _bodies(prompt_id: int) -> list[bytes]:
-    """The spans of a turn as they came: every turn has the same, as only their size matters."""
+    """Return the stored spans of a turn: every turn has the same, as only their size matters."""
     if not _BODIES:
-        _BODIES.extend(bytes(span.raw) for span in decode(batch(prompt_id, SPANS_PER_TURN, start_ns=10**18)).spans)
+        _BODIES.extend(compress(span.raw) for span in decode(batch(prompt_id, SPANS_PER_TURN, start_ns=10**18)).spans)
     return _BODIES

@@ -134,6 +134,12 @@ class Settings:
     )
     trace_bytes: int = setting("REPRISE_TRACE_BYTES", 64 * MIB, "Largest trace batch after decompression", _positive)
     span_bytes: int = setting("REPRISE_SPAN_BYTES", 8 * MIB, "Largest single span", _positive)
+    compression: str = setting(
+        "REPRISE_COMPRESSION",
+        "on",
+        "Whether spans and log records are stored compressed, on or off",
+        _one_of("on", "off"),
+    )
     run_wait_s: int = setting(
         "REPRISE_RUN_WAIT_S", 300, "Seconds a run request waits for its answer before 504", _positive
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reprise_client.cli import Commands
 
-from app.cli.data import data_policy, erase, keys
+from app.cli.data import compress, data_policy, erase, keys
 from app.cli.instance import db, doctor, init, serve, sign_in_link
 from app.errors import RepriseError
 from config.settings import SettingsError
@@ -13,5 +13,5 @@ from config.settings import SettingsError
 def extend(main: Commands) -> None:
     """Add the commands to those of the client. Settings come from the environment: docs/configuration.md."""
     main.shown = (*main.shown, RepriseError, SettingsError)
-    for command in (serve, init, db, keys, doctor, erase, data_policy, sign_in_link):
+    for command in (serve, init, db, keys, doctor, erase, compress, data_policy, sign_in_link):
         main.add_command(command)

@@ -1,8 +1,9 @@
-"""`reprise keys`, `erase` and `data-policy`: the API keys and the data of a project."""
+"""`reprise keys`, `erase`, `compress` and `data-policy`: the API keys and the data of a project."""
 
 from __future__ import annotations
 
 import json
+import sys
 from datetime import UTC, datetime
 from typing import IO
 
@@ -124,6 +125,21 @@ def whole_project(project_id: int, yes: bool) -> None:
 def _confirm(what: str, yes: bool) -> None:
     if not yes:
         click.confirm(f"Erase {what}? Nothing but a backup brings it back.", abort=True)
+
+
+@click.command()
+def compress() -> None:
+    """Compress spans that were stored before there was compression, beside running servers."""
+    from app.services.data.compression import TABLES
+
+    service = context.container().services.compression
+    for table in TABLES:
+        last_id, compressed = service.last_id(table), 0
+        with click.progressbar(length=last_id, label=table.name, file=sys.stderr) as bar:
+            for looked_at, rows in service.compress(table, until_id=last_id):
+                compressed += rows
+                bar.update(looked_at)
+        click.echo(f"{table.name}: {compressed} rows are compressed now.")
 
 
 @click.group("data-policy")

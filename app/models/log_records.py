@@ -8,7 +8,8 @@ from operator import itemgetter
 from sqlalchemy import Column, Connection, Index, UniqueConstraint, select
 
 from app.models import queries
-from app.models.base import BigInt, MediumBlob, binary, new_table
+from app.models.base import BigInt, binary, new_table
+from app.models.compression import Compressed
 from app.models.spans import SpanKey
 
 # Without foreign keys, as spans. `prompt_id` is NULL where neither the record nor its address named a prompt;
@@ -22,7 +23,7 @@ log_records = new_table(
     Column("digest", binary(16), nullable=False),
     Column("prompt_id", BigInt, nullable=True),
     Column("time_ns", BigInt, nullable=False),
-    Column("body", MediumBlob, nullable=False),
+    Column("body", Compressed, nullable=False),
     Column("waiting_since", BigInt, nullable=True),
     UniqueConstraint("project_id", "trace_id", "span_id", "digest"),
     Index("ix_log_records_prompt_id", "prompt_id"),
@@ -31,7 +32,7 @@ log_records = new_table(
 
 COLUMNS = ("project_id", "trace_id", "span_id", "digest", "prompt_id", "time_ns", "body", "waiting_since")
 NewRecord = tuple[int, bytes, bytes, bytes, int | None, int, bytes, int]
-"""A row in the order of COLUMNS."""
+"""A row in the order of COLUMNS; the body may be compressed."""
 
 _C = log_records.c
 
@@ -52,7 +53,7 @@ def list_records(connection: Connection, ids: Sequence[int]) -> list[tuple[SpanK
     columns = select(_C.time_ns, _C.id, _C.trace_id, _C.span_id, _C.body)
     for some in queries.pieces(ids):
         for time_ns, id_, trace_id, span_id, body in connection.execute(columns.where(_C.id.in_(some))):
-            found.append((time_ns, id_, (trace_id, span_id), bytes(body)))
+            found.append((time_ns, id_, (trace_id, span_id), body))
     return [(key, body) for _, _, key, body in sorted(found)]
 
 
@@ -62,5 +63,5 @@ def records_of(connection: Connection, *, project_id: int, trace_ids: Sequence[b
     found: list[tuple[SpanKey, bytes]] = []
     for some in queries.pieces(trace_ids):
         statement = of_project.where(_C.trace_id.in_(some)).order_by(_C.time_ns, _C.id)
-        found += [((trace_id, span_id), bytes(body)) for trace_id, span_id, body in connection.execute(statement)]
+        found += [((trace_id, span_id), body) for trace_id, span_id, body in connection.execute(statement)]
     return found

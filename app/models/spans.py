@@ -12,7 +12,8 @@ from typing import Annotated
 from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, delete, func, insert, select
 
 from app.models import queries
-from app.models.base import BigInt, MediumBlob, Timestamp, binary, exact, new_table
+from app.models.base import BigInt, Timestamp, binary, exact, new_table
+from app.models.compression import Compressed
 
 # Without foreign keys, whose checks per row would slow ingest down; prompts are checked once per batch.
 spans = new_table(
@@ -24,13 +25,13 @@ spans = new_table(
     # The attempt that stored the row: see `batch_ids`.
     Column("batch_id", BigInt, nullable=False),
     Column("scope", String(255), nullable=False),
-    Column("body", MediumBlob, nullable=False),
+    Column("body", Compressed, nullable=False),
     UniqueConstraint("project_id", "trace_id", "span_id"),
 )
 
 COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
 NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
-"""A row in the order of COLUMNS."""
+"""A row in the order of COLUMNS; the body may be compressed."""
 
 _SPAN_ID = re.compile(r"[0-9a-f]{16}")
 

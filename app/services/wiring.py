@@ -14,6 +14,7 @@ import redis
 from app.db import Database
 from app.encryption import ContentCipher
 from app.metrics import Metrics
+from app.models.compression import compress
 from app.providers.catalogue import Catalogue
 from app.providers.router import Providers
 from app.providers.types import ModelPort
@@ -29,6 +30,7 @@ from app.services.accounts.projects import AuditService, Owners, ProjectService
 from app.services.accounts.service import AccountService
 from app.services.accounts.sign_in_attempts import KnownOrigins
 from app.services.accounts.sign_ins import SignInService
+from app.services.data.compression import CompressionService
 from app.services.data.export import ExportService
 from app.services.data.masking import MaskingRules
 from app.services.data.removal import DataPolicyService, DeletionService, RetentionService
@@ -98,6 +100,7 @@ class Services:
     accounts: AccountService
     audit: AuditService
     calibrations: CalibrationService
+    compression: CompressionService
     credentials: CredentialService
     data_policies: DataPolicyService
     deletion: DeletionService
@@ -188,8 +191,9 @@ def _add_data(parts: Parts, backends: Backends) -> None:
     settings = backends.settings
     parts.make(ContentCipher, secret_key=settings.secret_key)
     parts.make(DataPolicyService, can_encrypt=bool(settings.secret_key) or settings.embedded)
-    parts.make(LogRecordService, record_bytes=settings.span_bytes)
-    parts.make(IngestService, batch_bytes=settings.trace_bytes, span_bytes=settings.span_bytes)
+    to_stored = compress if settings.compression == "on" else bytes
+    parts.make(LogRecordService, record_bytes=settings.span_bytes, to_stored=to_stored)
+    parts.make(IngestService, batch_bytes=settings.trace_bytes, span_bytes=settings.span_bytes, to_stored=to_stored)
 
 
 def _add_calls(parts: Parts, backends: Backends) -> None:

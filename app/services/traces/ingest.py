@@ -14,6 +14,7 @@ from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import prompt_versions, scores, spans
+from app.models.compression import ToStored
 from app.models.queries import new_batch_id
 from app.models.spans import RejectedSpan
 from app.otlp.decode import Decoded, decode
@@ -42,6 +43,7 @@ class IngestService:
     now: Now
     batch_bytes: int
     span_bytes: int
+    to_stored: ToStored
     metrics: Metrics
     rules: MaskingRules
     known_prompts: KnownPrompts
@@ -136,7 +138,7 @@ class IngestService:
         ordered = sorted(found, key=lambda span: (span.trace_id, span.span_id))
         batch_id = new_batch_id(self.now())
         rows: list[spans.NewSpan] = [
-            (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, span.scope, span.raw)
+            (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, span.scope, self.to_stored(span.raw))
             for span in ordered
         ]
         hashes = self._hashes(ordered)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from app.db import Database
 from app.errors import Invalid, RepriseError, TooLarge
 from app.models import log_records, scores, waiting
+from app.models.compression import ToStored
 from app.models.queries import new_batch_id
 from app.otlp.evaluations import EVALUATION
 from app.otlp.logs import DecodedLogs, LogRecord, decode_logs, evaluation_in
@@ -41,6 +42,7 @@ class LogRecordService:
     remover: Remover
     openings: OpeningService
     record_bytes: int
+    to_stored: ToStored
 
     def store(self, project_id: int, body: Body, form: BatchForm) -> Receipt:
         """Store the records of a batch that is no longer compressed; raises `Invalid` and `TooLarge`."""
@@ -81,7 +83,7 @@ class LogRecordService:
         named = {record.prompt_id for record in records if record.prompt_id is not None}
         known = self.known_prompts.among(project_id, named)
         batch_id = new_batch_id(self.now())
-        content = list(_rows(project_id, records, known, batch_id))
+        content = list(self._rows(project_id, records, known, batch_id))
         scored = list(_scores(project_id, records, known, batch_id))
 
         def work(connection: Connection) -> int:
@@ -89,26 +91,25 @@ class LogRecordService:
 
         return self.database.retrying(work)
 
+    def _rows(
+        self, project_id: int, records: Iterable[LogRecord], known: Set[int], batch_id: int
+    ) -> Iterator[log_records.NewRecord]:
+        """Equal records of one batch are numbered, as a conversation may have the same words twice at one time."""
+        seen: Counter[tuple[bytes, bytes, bytes]] = Counter()
+        for record in records:
+            if record.name != EVALUATION:
+                same = (record.trace_id, record.span_id, record.raw)
+                digest = blake2b(record.raw, digest_size=16, salt=seen[same].to_bytes(8)).digest()
+                seen[same] += 1
+                prompt_id = record.prompt_id if record.prompt_id in known else None
+                key = (record.trace_id, record.span_id)
+                yield (project_id, *key, digest, prompt_id, record.time_ns, self.to_stored(record.raw), batch_id)
+
     def sweep(self) -> None:
         """Remove what names a span that has not come; the clock calls it."""
         before, until = self.now() - WAITS, self.remover.monotonic() + SWEEP_S
         for table in waiting.TABLES:
             self.remover.exhaust(partial(waiting.settle_waiting, table=table, before=before), until=until)
-
-
-def _rows(
-    project_id: int, records: Iterable[LogRecord], known: Set[int], batch_id: int
-) -> Iterator[log_records.NewRecord]:
-    """Equal records of one batch are numbered, as a conversation may have the same words twice at one time."""
-    seen: Counter[tuple[bytes, bytes, bytes]] = Counter()
-    for record in records:
-        if record.name != EVALUATION:
-            same = (record.trace_id, record.span_id, record.raw)
-            digest = blake2b(record.raw, digest_size=16, salt=seen[same].to_bytes(8)).digest()
-            seen[same] += 1
-            prompt_id = record.prompt_id if record.prompt_id in known else None
-            key = (record.trace_id, record.span_id)
-            yield (project_id, *key, digest, prompt_id, record.time_ns, record.raw, batch_id)
 
 
 def _scores(project_id: int, records: Iterable[LogRecord], known: Set[int], batch_id: int) -> Iterator[scores.NewScore]:

@@ -1,0 +1,57 @@
+"""Compresses the bodies that were stored before there was compression, or while it was off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import Table
+
+from app.db import Database
+from app.models import compression
+from app.models.log_records import log_records
+from app.models.spans import spans
+
+TABLES = (spans, log_records)
+# Ids that are looked at in one statement, and the bytes of bodies that one transaction rewrites.
+AT_ONCE, BYTES_AT_ONCE = 1000, 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompressionService:
+    database: Database
+
+    def last_id(self, table: Table) -> int:
+        """Return the highest id of a table."""
+        with self.database.read() as connection:
+            return compression.last_id(connection, table)
+
+    def compress(self, table: Table, *, until_id: int) -> Iterator[tuple[int, int]]:
+        """Compress rows in small transactions; yields the ids looked at and the rows compressed since the last time.
+
+        It may be interrupted at any row and begun again, and other processes may store, read and remove meanwhile.
+        """
+        background = self.database.background
+        for after_id in range(0, until_id, AT_ONCE):
+            up_to = min(after_id + AT_ONCE, until_id)
+            with background.read() as connection:
+                plain = compression.plain_rows(connection, table, after_id=after_id, until_id=up_to)
+            compressed = 0
+            for ids in _by_size(plain):
+                compressed += background.retrying(partial(compression.compress_rows, table=table, ids=ids))
+            yield up_to - after_id, compressed
+
+
+def _by_size(rows: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
+    """Yield the ids of (id, length) in lists of `BYTES_AT_ONCE` at most, or of one row that is longer."""
+    ids: list[int] = []
+    size = 0
+    for id_, length in rows:
+        if ids and size + length > BYTES_AT_ONCE:
+            yield ids
+            ids, size = [], 0
+        ids.append(id_)
+        size += length
+    if ids:
+        yield ids

@@ -1,0 +1,113 @@
+"""Spans are stored compressed; those of releases without compression are read, and compressed by a command."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Table, delete, func, select
+
+from app.models.compression import ZSTD_1, compress_rows
+from app.models.log_records import log_records
+from app.models.spans import spans
+from app.services.data import compression
+from app.services.traces.form import BatchForm
+from tests.integration.ingest.test_log_records import chat, record
+from tests.support.conversations import RecordedTurn
+from tests.support.conversations import export as export_conversation
+from tests.support.exports import export, pairs_of
+from tests.support.world import World
+
+TURNS = [RecordedTurn(f"What is {number}?" + " And why?" * 50, "A number.") for number in range(5)]
+BEGAN_NS = 1_760_000_000_000_000_000
+
+
+def conversation(prompt_id: int, name: str = "c-1") -> bytes:
+    return export_conversation(prompt_id, name, TURNS, start_ns=BEGAN_NS)
+
+
+def store_plain(world: World, batch: bytes) -> None:
+    """Store a batch as releases without compression did."""
+    replace(world.container.services.ingest, to_stored=bytes).store(world.project_id, batch)
+
+
+def first_bytes(world: World, table: Table = spans) -> set[bytes]:
+    """Return the bytes that the project's bodies begin with."""
+    of_project = select(func.substr(table.c.body, 1, 1)).where(table.c.project_id == world.project_id)
+    with world.container.database.read() as connection:
+        return {bytes(first) for first in connection.scalars(of_project)}
+
+
+def sessions(world: World, prompt_id: int) -> list[Any]:
+    entries = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    return [world.get(f"/api/v1/sessions/{entry['id']}").json for entry in entries]
+
+
+def compress_all(world: World) -> None:
+    service = world.container.services.compression
+    for table in compression.TABLES:
+        for _ in service.compress(table, until_id=service.last_id(table)):
+            pass
+
+
+def test_what_is_stored_is_compressed_and_read_as_it_was_sent(world: World) -> None:
+    prompt_id, compressed = world.prompt(), world.prompt()
+    store_plain(world, conversation(prompt_id))
+    assert first_bytes(world) == {b"{"}
+
+    world.send(conversation(compressed))
+
+    assert first_bytes(world) == {b"{", ZSTD_1}
+    for shown in (*sessions(world, prompt_id), *sessions(world, compressed)):
+        assert [turn["user"] for turn in shown["turns"]] == [turn.user for turn in TURNS]
+
+
+def test_rows_of_releases_without_compression_are_compressed_beside_others(world: World) -> None:
+    prompt_id = world.prompt()
+    store_plain(world, conversation(prompt_id))
+    world.send(conversation(prompt_id, "c-2"))
+    said = chat()
+    batch = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record(said)]}]}]}
+    of_logs = replace(world.container.services.log_records, to_stored=bytes)
+    of_logs.store(world.project_id, json.dumps(batch).encode(), BatchForm(signal="logs"))
+    attributes = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat"}
+    world.send(export(said | {"attributes": pairs_of(attributes)}))
+    before = sessions(world, prompt_id)
+    assert len(before) == 3
+
+    compress_all(world)
+    compress_all(world)
+
+    assert first_bytes(world) == first_bytes(world, log_records) == {ZSTD_1}
+    assert sessions(world, prompt_id) == before
+
+
+def test_a_row_that_is_removed_meanwhile_stays_away(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    store_plain(world, conversation(world.prompt()))
+
+    def remove_first(connection: Connection, **kwargs: Any) -> int:
+        connection.execute(delete(spans).where(spans.c.project_id == world.project_id))
+        return compress_rows(connection, **kwargs)
+
+    monkeypatch.setattr("app.models.compression.compress_rows", remove_first)
+    compress_all(world)
+
+    assert world.count("spans") == 0
+
+
+def test_large_bodies_are_rewritten_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compression, "BYTES_AT_ONCE", 1)
+    store_plain(world, conversation(world.prompt()))
+    at_once: list[int] = []
+
+    def count(*args: Any, ids: list[int], **kwargs: Any) -> int:
+        at_once.append(len(ids))
+        return compress_rows(*args, ids=ids, **kwargs)
+
+    monkeypatch.setattr("app.models.compression.compress_rows", count)
+    compress_all(world)
+
+    assert first_bytes(world) == {ZSTD_1}
+    assert set(at_once) == {1}

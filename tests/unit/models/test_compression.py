@@ -1,0 +1,62 @@
+"""Stored bodies: their formats, and the dictionary that stored rows need for ever."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from app.models import compression
+from app.models.compression import compress, decompress
+from bench.dictionary import recorded_spans
+
+SPAN = b'{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"chat","attributes":[]}'
+
+
+@given(st.binary())
+@example(b"")
+@example(b"\0")
+@example(b"\1")
+@example(SPAN)
+@example(SPAN * 80_000)
+@example('{"emoji": "🦊", "lone": "\\ud800", "nul": "\\u0000"}'.encode())
+def test_every_body_comes_back_as_it_was(body: bytes) -> None:
+    assert decompress(compress(body)) == body
+    assert decompress(compress(memoryview(body))) == body
+
+
+@given(st.binary(max_size=300))
+def test_a_stored_body_is_at_most_a_byte_longer(body: bytes) -> None:
+    assert len(compress(body)) <= len(body) + 1
+
+
+def test_bodies_of_releases_without_compression_are_read() -> None:
+    for body in (SPAN, b" [1]", b"\t{}", b'"text"', b""):
+        assert decompress(body) == body
+
+
+def test_a_format_of_a_newer_release_is_an_error_that_says_so() -> None:
+    with pytest.raises(ValueError, match="newer release"):
+        decompress(b"\2...")
+
+
+def test_the_dictionary_never_changes() -> None:
+    """A change would make all stored spans unreadable: add a dictionary with a format byte of its own instead."""
+    dictionary = Path(compression.__file__).parent / "dictionaries" / "1.zstd"
+    digest = "1da371f59ddfe94ee214ada1fde4ccf72d95e29b812bd075db724933bbdd48ab"
+    assert sha256(dictionary.read_bytes()).hexdigest() == digest
+
+
+def test_exports_of_real_sdks_take_a_sixth_of_their_bytes() -> None:
+    bodies = [body for found in recorded_spans().values() for body in found]
+    assert sum(len(compress(body)) for body in bodies) * 6 < sum(map(len, bodies))
+
+
+def test_threads_compress_and_decompress_side_by_side() -> None:
+    bodies = [SPAN.replace(b"chat", b"%d" % number) for number in range(2000)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda body: decompress(compress(body)), bodies)) == bodies

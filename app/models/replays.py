@@ -7,7 +7,19 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from sqlalchemy import Column, Connection, DefaultClause, Float, ForeignKey, Index, Integer, func, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    DefaultClause,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    func,
+    select,
+    update,
+)
 
 from app.chat import TOKEN_COUNTS
 from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
@@ -245,10 +257,26 @@ def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], e
 
 def list_batch(connection: Connection, *, of: ReplayRow, limit: int) -> list[ReplayRow]:
     """List the replays that one request started together with `of`, itself too: they share moment and content."""
+    return list_rows(connection, ReplayRow, _ROW.where(*_together(of)).order_by(replays.c.id).limit(limit))
+
+
+def count_batch(connection: Connection, *, of: ReplayRow) -> int:
+    return int(connection.scalar(select(func.count()).where(*_together(of))) or 0)
+
+
+def newest_batch(connection: Connection, *, prompt_id: int, limit: int) -> list[Outcome]:
+    """Return the outcomes of the prompt's newest replay and of those started together with it, in their order."""
+    newest = list_replays(connection, prompt_id=prompt_id, filters=ReplayFilter(), before_id=None, limit=1)
+    if not newest:
+        return []
+    outcomes = select(*columns_of(Outcome, replays)).where(*_together(newest[0]))
+    return list_rows(connection, Outcome, outcomes.order_by(replays.c.id).limit(limit))
+
+
+def _together(of: ReplayRow) -> tuple[ColumnElement[bool], ...]:
     c = replays.c
-    together = (c.project_id == of.project_id, c.created_at == of.created_at, c.prompt_id == of.prompt_id)
-    statement = _ROW.where(*together, c.draft_snapshot_id == of.draft_snapshot_id).order_by(c.id).limit(limit)
-    return list_rows(connection, ReplayRow, statement)
+    moment = (c.project_id == of.project_id, c.created_at == of.created_at, c.prompt_id == of.prompt_id)
+    return (*moment, c.draft_snapshot_id == of.draft_snapshot_id)
 
 
 def decided_before(connection: Connection, *, test_case_ids: Collection[int], replay_id: int) -> dict[int, Status]:

@@ -86,6 +86,16 @@ class ReplayHistory:
             before = replays.decided_before(connection, test_case_ids=ids, replay_id=rows[0].id)
         return [BatchEntry(row, names.get(row.test_case_id), before.get(row.test_case_id)) for row in rows]
 
+    def count_batch(self, row: ReplayRow) -> int:
+        """Count the replays that were started together with this one, itself included."""
+        with self.database.read() as connection:
+            return replays.count_batch(connection, of=row)
+
+    def newest_batch(self, *, prompt_id: int) -> list[Outcome]:
+        """Return the replays of the prompt that were started last. The caller checks whose it is."""
+        with self.database.read() as connection:
+            return replays.newest_batch(connection, prompt_id=prompt_id, limit=BATCH_MAX)
+
     def trends(self, *, test_case_ids: Collection[int]) -> dict[int, list[Outcome]]:
         """Return the last `TREND` replays of each test case, the oldest first. The caller checks whose they are."""
         with self.database.read() as connection:

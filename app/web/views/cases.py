@@ -14,7 +14,7 @@ from app.errors import Invalid
 from app.models.cases import TestCaseRow
 from app.models.organizations import Role
 from app.models.prompts import PromptHead
-from app.models.replays import Outcome, ReplayFilter
+from app.models.replays import ReplayFilter
 from app.replay.cases import load_case
 from app.replay.effects import tools_of
 from app.replay.types import TestCase
@@ -48,7 +48,7 @@ class TestCases(PromptPage):
         )
         trends = self.services.replay_history.trends(test_case_ids=[row.id for row in found.entries])
         newest = [trend[-1] for trend in trends.values() if trend]
-        batch = _newest_batch(newest)
+        batch = self.services.replay_history.newest_batch(prompt_id=head.id)
         return show(
             "test_cases.html",
             head=head,
@@ -58,7 +58,8 @@ class TestCases(PromptPage):
             order=order,
             twins=_twins(found.entries),
             batch=batch_progress(batch),
-            batch_id=min((outcome.id for outcome in batch), default=None),
+            batch_id=batch[0].id if batch else None,
+            running=not all(outcome.finished for outcome in [*newest, *batch]),
             violations=self.services.replay_history.violations(
                 replay_ids=[outcome.id for outcome in newest if outcome.status == "failed"]
             ),
@@ -67,27 +68,22 @@ class TestCases(PromptPage):
         )
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
-        """Replay the ticked test cases, or all."""
+        """Replay the ticked test cases, or all, and lead to the page of these replays."""
         ticked = None if visit.form.text("do") == "all" else visit.form.texts("case")
         if ticked == []:
             return self.refuse(visit, Invalid("Tick the test cases to run, or run all."), prompt_id=prompt_id)
         options = load(StartAllSchema(), {} if ticked is None else {"testCaseIds": ticked})
         rows = self.services.replays.start_all(project_id=visit.project_id, prompt_id=prompt_id, **options)
         self.container.replay_delivery.send(row.id for row in rows)
-        return Redirect(f"{visit.base}/prompts/{prompt_id}/test-cases")
+        if not rows:
+            return Redirect(f"{visit.base}/prompts/{prompt_id}/test-cases", "There is no test case to run.")
+        return Redirect(f"{visit.base}/replays/{rows[0].id}/batch")
 
 
 def _twins(rows: Sequence[TestCaseRow]) -> set[int]:
     """Return the ids of test cases that have the name of another one."""
     names = Counter(row.name for row in rows)
     return {row.id for row in rows if names[row.name] > 1}
-
-
-def _newest_batch(newest: Sequence[Outcome]) -> list[Outcome]:
-    """The newest replays that were started together, and others that are not finished with those started with them."""
-    moments = {outcome.created_at for outcome in newest if not outcome.finished}
-    moments |= {max(outcome.created_at for outcome in newest)} if newest and not moments else set()
-    return [outcome for outcome in newest if outcome.created_at in moments]
 
 
 def _extent(row: TestCaseRow) -> str:

@@ -28,6 +28,7 @@ class ReplayView(PromptPage):
             head=self.head(visit, replay.row.prompt_id),
             case_name=replay.test_case_name,
             commit_hash=replay.commit_hash,
+            together=self.services.replay_history.count_batch(replay.row),
             result=result,
             violations=placed_violations(result, turns),
             turns=turns,

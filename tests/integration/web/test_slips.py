@@ -108,6 +108,37 @@ def test_what_was_accepted_is_offered_no_more_and_a_call_never_made_can_be_accep
     assert f"{path}/steps" not in admin.page
 
 
+def run_all(browser: Browser, prompt_id: int) -> str:
+    """Run all test cases, wait until their page, which is open then, shows the end, and return its address."""
+    browser.open(f"{browser.base}/prompts/{prompt_id}/test-cases")
+    together = browser.send(f"{browser.base}/prompts/{prompt_id}/test-cases", do="all").headers["location"]
+    assert together.endswith("/batch")
+    wait_until(lambda: "data-live" not in browser.open(together).text, "the end of all replays")
+    return str(together)
+
+
+def test_the_last_run_counts_the_test_cases_that_the_list_does_not_show(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    cases = [case_of(world, prompt_id) for _ in range(2)]
+    world.patch(f"/api/v1/test-cases/{cases[0]}", json={"name": "The first"})
+    together = run_all(admin, prompt_id)
+
+    admin.open(f"{admin.base}/prompts/{prompt_id}/test-cases?search=first")
+    assert len(re.findall(r'<th scope="row"', admin.page)) == 1
+    assert "The last run: 2 of 2 passed" in admin.text
+    for replay in set(re.findall(r'href="([^"]+/replays/\d+)"', admin.page)):
+        admin.open(replay)
+        assert f'href="{together.rsplit("/", 2)[0]}/' in admin.page
+        assert "All 2 of this run" in admin.text
+
+
+def test_a_run_without_test_cases_says_so(world: World, admin: Browser) -> None:
+    path = f"{admin.base}/prompts/{world.prompt()}/test-cases"
+    admin.open(path)
+
+    assert admin.send(path, do="all").headers["location"] == path
+
+
 def test_replays_started_together_are_one_page_that_says_how_many_passed(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     good, bad = case_of(world, prompt_id), case_of(world, prompt_id)
@@ -115,16 +146,9 @@ def test_replays_started_together_are_one_page_that_says_how_many_passed(world: 
         assert replayed(world, case)["status"] == "passed"
     step = {"turn": 0, "step": 0, "check": {"answer": "contains", "value": "Pong"}}
     assert world.patch(f"/api/v1/test-cases/{bad}", json={"steps": [step]}).status_code == 200
-    admin.open(f"{admin.base}/prompts/{prompt_id}/test-cases")
-    admin.send(f"{admin.base}/prompts/{prompt_id}/test-cases", do="all")
 
-    def ended() -> bool:
-        admin.open(f"{admin.base}/prompts/{prompt_id}/test-cases")
-        return "1 of 2 passed" in admin.text
+    together = run_all(admin, prompt_id)
 
-    wait_until(ended, "both replays")
-    together = re.search(r'href="([^"]+/batch)"', admin.page)[1]  # type: ignore[index]
-    admin.open(together)
     assert "1 of 2 passed" in admin.text
     assert "1 test case passed the time before and failed now." in admin.text
     assert len(re.findall(r'<th scope="row"', admin.page)) == 2

@@ -29,6 +29,7 @@ NAVIGATION = (
 # What the dialog of "?" tells, on every page.
 KEYS = (
     ("Ctrl K", "Go to a page, a prompt or an action of this page"),
+    ("↑ ↓", "Choose among what that found"),
     ("/", "Search the list"),
     ("j", "Next turn of a session"),
     ("k", "Turn before it"),
@@ -36,6 +37,7 @@ KEYS = (
     ("K", "Entry before it"),
     ("Ctrl S", "Save the draft"),
     ("Ctrl Enter", "Ask the draft"),
+    ("Enter", "Commit, in the message of a commit"),
     ("Esc", "Close what is open"),
     ("?", "Show these keys"),
 )

@@ -206,6 +206,11 @@ class VersionService:
         names = labels_by_hash(head.labels)
         return [ListedVersion(version, names.get(version.commit_hash, [])) for version in versions]
 
+    def known(self, *, prompt_id: int, names: Collection[str]) -> set[str]:
+        """Return those of `names` that are commit hashes of the prompt's versions."""
+        with self.database.read() as connection:
+            return prompt_versions.known_hashes(connection, prompt_id=prompt_id, hashes=names)
+
     def get(self, *, project_id: int, prompt_id: int, commit_hash: str) -> VersionView:
         with self.database.read() as connection:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)

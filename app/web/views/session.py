@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.errors import require
+from app.services.traces.logs import Session
 from app.sessions.types import ShownSpan
 from app.web.page import PromptPage, Reply, show
 from app.web.presenters.session import shown_turns, text_of, timeline
@@ -27,8 +28,14 @@ class SessionView(LogEntryPage):
             summary=part.summary,
             head=self.head(visit, part.session.prompt_id),
             turns=shown_turns(part.session, part.start),
+            versions=self._versions(part.session),
             timeline=timeline(part),
         )
+
+    def _versions(self, session: Session) -> set[str]:
+        """Return the versions of the turns that the prompt has; a program may name any other."""
+        named = {turn.prompt_version for turn in session.turns if turn.prompt_version}
+        return self.services.versions.known(prompt_id=session.prompt_id, names=named) if named else set()
 
 
 class TurnText(PromptPage):

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from tests.integration.web.conftest import Browser
+from tests.support.conversations import RecordedTurn
+from tests.support.conversations import export as recorded
 from tests.support.exports import export
-from tests.support.recorded import Turn, call, failure, message, response
+from tests.support.recorded import BEGIN_NS, Turn, call, failure, message, response
 from tests.support.world import World
 
 HOSTILE = "<script>alert(1)</script>"
@@ -254,3 +256,18 @@ def test_the_next_entry_may_be_on_the_next_page_of_the_log(
     there = admin.open(f"{admin.base}{newest}?go=next").headers["location"]
     assert there.startswith(f"{admin.base}{oldest}?list=cursor")
     assert admin.open(f"{there}&go=previous").headers["location"] == admin.base + newest
+
+
+def test_a_version_that_the_prompt_does_not_have_is_no_link(world: World, admin: Browser) -> None:
+    created = {"name": "Versioned", "value": "Be kind.", "languageModelName": "echo"}
+    prompt_id = world.post("/api/v1/prompts", json=created).json["prompt"]["id"]
+    own = world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"]
+    turns = [RecordedTurn("Hi", "Hello", version=own), RecordedTurn("And?", "So.", version="release/7")]
+    assert world.send(recorded(prompt_id, "two", turns, start_ns=BEGIN_NS)).status_code == 200
+    path = f"/sessions/{world.get(f'/api/v1/prompts/{prompt_id}/logs?type=otel').json['entries'][0]['id']}"
+
+    admin.open(admin.base + path)
+
+    assert re.findall(r'href="[^"]*/versions/([^"]*)"', admin.page) == [own]
+    assert f"version {own[:8]}" in words(admin)
+    assert "version release/" in words(admin)

@@ -14,6 +14,8 @@ from app.models import (
     labels,
     language_models,
     log_records,
+    model_prices,
+    observed,
     organizations,
     prompt_versions,
     prompts,

@@ -52,6 +52,8 @@ class Action(StrEnum):
     MODEL_ADDED = "model.added", "Added the model"
     MODEL_CHANGED = "model.changed", "Changed the model"
     MODEL_REMOVED = "model.removed", "Removed the model"
+    PRICE_SET = "price.set", "Set the price of"
+    PRICE_REMOVED = "price.removed", "Removed the price of"
     PROJECT_CREATED = "project.created", "Created the project"
     PROJECT_ERASED = "project.erased", "Erased the project"
     PROJECT_RENAMED = "project.renamed", "Renamed the project to"

@@ -27,6 +27,7 @@ from sqlalchemy import (
 
 from app.models import queries
 from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table, reference
+from app.models.organizations import projects
 
 # Models are enabled unless an organization disables them; it has at most one default.
 model_choices = new_table(
@@ -99,6 +100,15 @@ def find_models_named(connection: Connection, *, organization_id: int, name: str
     """List the models of that name: the organization's own first, then in order of id."""
     c = language_models.c
     statement = _visible(organization_id).where(c.name == name).order_by(c.organization_id.desc(), c.id)
+    return queries.list_rows(connection, LanguageModel, statement)
+
+
+def own_models_of_project(connection: Connection, *, project_id: int) -> list[LanguageModel]:
+    """List the models of its own that a project's organization has added, disabled and retired ones too."""
+    c, choice = language_models.c, model_choices.c
+    chosen = and_(choice.language_model_id == c.id, choice.organization_id == c.organization_id)
+    own = select(*_COLUMNS).join(projects, projects.c.organization_id == c.organization_id)
+    statement = own.outerjoin(model_choices, chosen).where(projects.c.id == project_id)
     return queries.list_rows(connection, LanguageModel, statement)
 
 

@@ -110,7 +110,8 @@ def _backends(
     redis = redis or connect(settings.redis_url, waiters=settings.web_threads, longest_wait_s=settings.ingest_wait_s)
     metric_store = MetricStore(redis.commands)
     metrics = Metrics(metric_store)
-    known_models = catalogue.load(Path(settings.catalogue_file) if settings.catalogue_file else None)
+    further = Path(settings.catalogue_file) if settings.catalogue_file else None
+    known_models = catalogue.load(further)
     return Backends(
         settings=settings,
         now=now,
@@ -127,6 +128,7 @@ def _backends(
         metrics=metrics,
         metric_store=metric_store,
         catalogue=known_models,
+        price_list=catalogue.load_prices(further),
         providers=providers or _providers(settings, known_models, redis, metrics),
     )
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +13,8 @@ import msgspec
 
 from app.chat import Tokens
 from app.errors import Invalid
+from app.prices.book import PriceList
+from app.prices.types import FREE, Cost, LongPromptPrices, Prices, Tariff, cost_of
 from app.providers.vendors import Vendor
 
 SHIPPED = Path(__file__).with_name("catalogue.toml")
@@ -21,30 +22,6 @@ SHIPPED = Path(__file__).with_name("catalogue.toml")
 Capability = Literal["image", "pdf", "tools", "json", "json_schema", "reasoning"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
-
-_PER = Decimal(1_000_000)
-_FREE = Decimal(0)
-
-
-class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """USD per 1,000,000 tokens. The caches cost as much as `input` for None, and reasoning as much as `output`."""
-
-    input: Decimal
-    output: Decimal
-    cache_read: Decimal | None = None
-    cache_write: Decimal | None = None
-    reasoning: Decimal | None = None
-
-    def __post_init__(self) -> None:
-        given = (self.input, self.output, self.cache_read, self.cache_write, self.reasoning)
-        if any(price is not None and not (price.is_finite() and price >= 0) for price in given):
-            raise ValueError("a price must be a number of at least 0")
-
-
-class LongPromptPrices(Prices, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """The prices of a whole call whose prompt has more than `above` tokens."""
-
-    above: Count
 
 
 class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -67,21 +44,19 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
             raise ValueError("temperature must be [lowest, highest]")
 
 
+class ObservedEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A model that traces name and that no prompt can use here."""
+
+    vendor: Name
+    name: Name
+    prices: Prices
+    long_prompt: LongPromptPrices | None = None
+
+
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     prices_as_of: date
     models: tuple[ModelEntry, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """USD, exact."""
-
-    prompt: Decimal
-    completion: Decimal
-
-    @property
-    def total(self) -> Decimal:
-        return self.prompt + self.completion
+    observed: tuple[ObservedEntry, ...] = ()
 
 
 Catalogue = Mapping[tuple[str, str], ModelEntry]
@@ -94,39 +69,41 @@ def load(extension: Path | None = None) -> Catalogue:
     Raises `Invalid`, naming file and field, when a file can't be read as a catalogue.
     """
     entries: dict[tuple[str, str], ModelEntry] = {}
-    for path in (SHIPPED, extension) if extension else (SHIPPED,):
-        entries |= _read(path)
+    for file in _files(extension):
+        entries |= {(entry.vendor, entry.name): _dated(entry, file.prices_as_of) for entry in file.models}
     return entries
+
+
+def load_prices(extension: Path | None = None) -> PriceList:
+    """Read the prices of all models in the catalogue, of those too that only traces name. Raises as `load`."""
+    tariffs: dict[str, tuple[str, Tariff]] = {}
+    for file in _files(extension):
+        priced: tuple[ObservedEntry | ModelEntry, ...] = (*file.observed, *file.models)
+        for entry in priced:
+            source = f"{entry.vendor}/{entry.name}"
+            tariffs[source] = (entry.vendor, Tariff(source, entry.prices, entry.long_prompt))
+    return PriceList.of(tariffs.values())
 
 
 def cost(entry: ModelEntry | None, tokens: Tokens) -> Cost:
     """Return the cost of a call; a model that is not in the catalogue (None) costs nothing."""
     if entry is None:
-        return Cost(_FREE, _FREE)
+        return FREE
     long = entry.long_prompt
-    prices = long if long and tokens.prompt > long.above else entry.prices
-    uncached = max(0, tokens.prompt - tokens.cache_read - tokens.cache_write)
-    return Cost(
-        _usd(uncached, prices.input)
-        + _usd(tokens.cache_read, prices.cache_read, prices.input)
-        + _usd(tokens.cache_write, prices.cache_write, prices.input),
-        _usd(max(0, tokens.completion - tokens.reasoning), prices.output)
-        + _usd(tokens.reasoning, prices.reasoning, prices.output),
-    )
+    return cost_of(long if long and tokens.prompt > long.above else entry.prices, tokens)
 
 
-def _usd(tokens: int, price: Decimal | None, default: Decimal = _FREE) -> Decimal:
-    return tokens * (default if price is None else price) / _PER
+def _files(extension: Path | None) -> Iterator[_File]:
+    return map(_read, (SHIPPED, extension) if extension else (SHIPPED,))
 
 
-def _read(path: Path) -> dict[tuple[str, str], ModelEntry]:
+def _read(path: Path) -> _File:
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
-        file = msgspec.convert(raw, _File)
+        return msgspec.convert(raw, _File)
     except (OSError, ValueError) as error:
         raise Invalid(f"The model catalogue {path} can't be used: {error}") from error
-    dated = (
-        entry if entry.prices_as_of else msgspec.structs.replace(entry, prices_as_of=file.prices_as_of)
-        for entry in file.models
-    )
-    return {(entry.vendor, entry.name): entry for entry in dated}
+
+
+def _dated(entry: ModelEntry, prices_as_of: date) -> ModelEntry:
+    return entry if entry.prices_as_of else msgspec.structs.replace(entry, prices_as_of=prices_as_of)

@@ -8,6 +8,7 @@ from typing import Any
 from marshmallow import INCLUDE, Schema, fields, post_load, validate
 
 from app.models import run_log, scores, spans
+from app.prices import types as price_types
 from app.schemas.answer import (
     Answer,
     choice,
@@ -21,6 +22,7 @@ from app.schemas.answer import (
     mapping,
     number,
     one,
+    part,
     text,
     time,
 )
@@ -73,34 +75,74 @@ class TracesStored(Answer):
 
 
 class TokenUsage(Answer):
+    """Tokens of caches are parts of the input, those of reasoning of the output; left out where there are none."""
+
     usage = fields_of(types.Usage, "input_tokens", "output_tokens")
+    cache_read_tokens = integer(required=False, get=lambda usage: usage.cache_read_tokens or None)
+    cache_write_tokens = integer(required=False, get=lambda usage: usage.cache_write_tokens or None)
+    reasoning_tokens = integer(required=False, get=lambda usage: usage.reasoning_tokens or None)
+
+
+class ModelCost(Answer):
+    """US dollars, by the prices that hold now."""
+
+    prompt = number(get=lambda cost: float(cost.prompt))
+    completion = number(get=lambda cost: float(cost.completion))
+    total = number(get=lambda cost: float(cost.total))
+
+
+class CalledModel(Answer):
+    """A model and its provider as the instrumentation names them; "" for what it does not name."""
+
+    called = fields_of(price_types.CalledModel, "provider", "model")
+
+
+class Unpriced(Answer):
+    unpriced_models = many(CalledModel, get=lambda bill: sorted(bill.unpriced))
+
+
+class Billed(Unpriced):
+    """`cost` is null where no call has both tokens and a price; the calls of `unpricedModels` are not in it."""
+
+    cost = one(ModelCost, allow_none=True)
 
 
 class AnswerStep(Answer):
-    kind = choice("answer")
-    step = fields_of(types.Step, "span_id", "text")
+    """`usage`, `cost` and times are those of the model call that answered."""
+
+    kind = choice("answer", get=lambda _: "answer")
+    step = fields_of(types.Step, "span_id", "text", path="step")
+    usage = one(TokenUsage)
+    billed = part(Billed, "bill")
+    duration_ms = number(allow_none=True)
+    time_to_first_token_ms = number(allow_none=True, attribute="first_token_ms")
 
 
 class ToolCallStep(Answer):
-    kind = choice("tool_call")
-    step = fields_of(types.Step, "span_id", "name", "arguments", "result", "error", "source", "answered")
+    """`durationMs` is null for a call that stands only in messages."""
+
+    kind = choice("tool_call", get=lambda _: "tool_call")
+    step = fields_of(types.Step, "span_id", "name", "arguments", "result", "error", "source", "answered", path="step")
+    duration_ms = number(allow_none=True)
 
 
 _STEPS = {"answer": AnswerStep, "tool_call": ToolCallStep}
 
 
 def _steps(turn: types.Turn) -> list[Any]:
-    return [dump(_STEPS[step.kind], step) for step in turn.steps]
+    return [dump(_STEPS[timed.step.kind], timed) for timed in turn.timed_steps]
 
 
 class Span(Answer):
     """`convention` is the one by which the span was understood; `attributes` are complete, as they came."""
 
     head = fields_of(types.ShownSpan, "span_id", "parent_span_id", "name", "operation")
-    origin = fields_of(types.ShownSpan, "convention", "provider", "model")
+    origin = fields_of(types.ShownSpan, "convention", "provider", "model", "served_model")
     usage = one(TokenUsage)
+    billed = part(Billed, "bill")
     started_at = time(get=lambda span: of_unix_ns(span.start_ns))
-    duration_ms = number(get=lambda span: round((span.end_ns - span.start_ns) / 1e6, 3))
+    duration_ms = number()
+    time_to_first_token_ms = number(allow_none=True, attribute="first_token_ms")
     error = text(allow_none=True)
     attributes = mapping()
 
@@ -113,6 +155,9 @@ class Turn(Answer):
     steps = many(either(AnswerStep, ToolCallStep), get=_steps)
     request = fields_of(types.Turn, "placeholders", "offered_tools", "prompt_version", "user_id")
     usage = one(TokenUsage)
+    billed = part(Billed, "bill")
+    duration_ms = number()
+    time_to_first_token_ms = number(allow_none=True, attribute="first_token_ms")
     warnings = many(text())
     spans = many(Span)
 
@@ -149,7 +194,10 @@ class Session(Answer):
     last_activity_at = time(allow_none=True, get=_last_activity_at)
     turns = many(Turn)
     scores = many(Score)
-    usage = one(TokenUsage, get=lambda session: sum((turn.usage for turn in session.turns), types.Usage()))
+    usage = one(TokenUsage)
+    billed = part(Billed, "bill")
+    duration_ms = number()
+    time_to_first_token_ms = number(allow_none=True, attribute="first_token_ms")
 
 
 # Characters shown of a text.
@@ -189,13 +237,21 @@ class RejectedQuerySchema(PageQuerySchema):
     code = Text(maximum=32)
 
 
+def _total_cost(session: logs.SessionSummary) -> float | None:
+    return float(session.bill.cost.total) if session.bill.cost else None
+
+
 class SessionEntry(Answer):
+    """`cost` is the sum in US dollars; null for sessions that were stored before costs were told apart by model."""
+
     type = choice("otel", get=lambda _: "otel")
     session = fields_of(logs.SessionSummary, "id", "conversation_id")
     started_at = time(get=lambda session: of_unix_ns(session.start_ns))
     last_activity_at = time(get=lambda session: of_unix_ns(session.last_ns))
     about = fields_of(logs.SessionSummary, "turns", "preview", "models", "prompt_versions")
     usage = one(TokenUsage)
+    cost = number(allow_none=True, get=_total_cost)
+    unpriced = part(Unpriced, "bill")
     errors = integer()
 
 

@@ -15,6 +15,7 @@ from app.db import Database
 from app.encryption import ContentCipher
 from app.metrics import Metrics
 from app.models.compression import compress
+from app.prices.book import PriceList
 from app.providers.catalogue import Catalogue
 from app.providers.router import Providers
 from app.providers.types import ModelPort
@@ -38,6 +39,7 @@ from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.following import ExperimentFollower
 from app.services.experiments.service import ExperimentService
 from app.services.language_models.credentials import CredentialService
+from app.services.language_models.prices import PriceService
 from app.services.language_models.service import ModelService, OwnModelService
 from app.services.operations.metrics import MetricsService
 from app.services.operations.overview import OverviewService
@@ -90,6 +92,7 @@ class Backends:
     metrics: Metrics
     metric_store: MetricStore
     catalogue: Catalogue
+    price_list: PriceList
     providers: Providers
 
 
@@ -120,6 +123,7 @@ class Services:
     overview: OverviewService
     own_models: OwnModelService
     owners: Owners
+    prices: PriceService
     projects: ProjectService
     prompt_editor: PromptEditor
     prompts: PromptService

@@ -12,6 +12,8 @@ from app.otlp.names import CONVERSATION_KEYS, USER_KEYS, text_of
 from app.otlp.normalise.messages import Memo, first_user_text, last_user_text
 from app.otlp.span import span_count
 from app.otlp.values import json_container, json_or_text
+from app.prices.book import NO_PRICES, PriceBook
+from app.prices.types import NOTHING
 from app.sessions.asked import read_asked
 from app.sessions.capture import capture_advice
 from app.sessions.facts import version_of
@@ -21,12 +23,15 @@ from app.sessions.types import Step, Turn, Usage
 
 
 def build_session(
-    turns: Iterable[Sequence[StoredSpan]], hashes: Container[str] = (), records: Records = MappingProxyType({})
+    turns: Iterable[Sequence[StoredSpan]],
+    hashes: Container[str] = (),
+    records: Records = MappingProxyType({}),
+    prices: PriceBook = NO_PRICES,
 ) -> tuple[Turn, ...]:
     """The turns of a session from their spans (each at least one), ordered by earliest start, then trace id.
 
     `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`, `records` what was logged of
-    spans.
+    spans, `prices` those of their model calls.
 
     The turn that opens a session shows the first user text of its first model call, later ones the last.
     """
@@ -36,7 +41,7 @@ def build_session(
     in_order = [in_step_order(spans) for _, spans in read]
     steps = list(map(steps_of, in_order, read_asked(in_order)))
     return tuple(
-        _turn(trace_id.hex(), spans, steps[index], hashes, opens_session=index == 0)
+        _turn(trace_id.hex(), spans, steps[index], hashes, prices, opens_session=index == 0)
         for index, (trace_id, spans) in enumerate(read)
     )
 
@@ -48,13 +53,19 @@ def _read(spans: Sequence[StoredSpan], memo: Memo, records: Records) -> list[Tur
 
 
 def _turn(
-    trace_id: str, spans: list[TurnSpan], steps: tuple[Step, ...], hashes: Container[str], *, opens_session: bool
+    trace_id: str,
+    spans: list[TurnSpan],
+    steps: tuple[Step, ...],
+    hashes: Container[str],
+    prices: PriceBook,
+    *,
+    opens_session: bool,
 ) -> Turn:
     user = _user(spans, opens_session=opens_session)
     named = (version_of(span.full.attributes, hashes) for span in spans)
     versions = list(dict.fromkeys(filter(None, named)))
     conversations = _names(spans, CONVERSATION_KEYS)
-    listed = tuple(map(shown, spans))
+    listed = tuple(shown(span, prices) for span in spans)
     return Turn(
         trace_id=trace_id,
         start_ns=spans[0].full.start_ns,
@@ -67,6 +78,7 @@ def _turn(
         conversation_id=next(iter(conversations), None),
         user_id=next(iter(_names(spans, USER_KEYS)), None),
         usage=sum((span.usage for span in listed), Usage()),
+        bill=sum((span.bill for span in listed), NOTHING),
         warnings=tuple(warnings_of(spans, user, versions, conversations)),
         spans=listed,
     )

@@ -12,7 +12,10 @@ import msgspec
 from app.otlp.names import PROMPT_VERSION, USER_KEYS, text_of, version_hash
 from app.otlp.normalise import Normalised
 from app.otlp.normalise.messages import first_user_text
+from app.otlp.normalise.tokens import served_model
 from app.otlp.span import Span
+from app.prices.book import PriceBook
+from app.prices.types import NOTHING, Bill, CalledModel, size_of
 from app.sessions.spans import Records, StoredSpan, read_turn, view_of
 from app.sessions.types import Usage
 
@@ -20,10 +23,12 @@ MAX_OPENING = 300
 """Characters kept of a turn's opening text."""
 MAX_NAME = 255
 """Characters kept of the name of a model, version, tool or user."""
+MAX_PROVIDER = 64
+"""Characters kept of a provider's name."""
 MAX_NAMES = 100
 """Models, versions and tools kept of a turn: its facts are read and written again with each batch that adds to it."""
 EDITION = 1
-"""The edition of the facts: 0 are those of releases that knew no tools and no users."""
+"""The edition of the facts: 0 are those of releases that knew no tools, no users and no calls."""
 
 Key = tuple[int, int, bytes]
 """Start, end and id of a span: the order in which "the first" of a turn is chosen."""
@@ -31,6 +36,26 @@ Opening = tuple[Key, str]
 """The text that a span opens its turn with."""
 User = tuple[int, Key, str]
 """The rank of the attribute that names a user, lower is better, the span that has it, and the user's id."""
+
+
+class ModelCalls(msgspec.Struct, frozen=True, array_like=True):
+    """The calls of one model whose prompts are of one size, and what they used: what a price is applied to.
+
+    `model` is the one that answered; of a turn's models beyond `MAX_NAMES` the names are not kept.
+    """
+
+    provider: str
+    model: str
+    size: int
+    calls: int
+    usage: Usage
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return (self.provider, self.model, self.size)
+
+    def bill(self, prices: PriceBook) -> Bill:
+        return prices.bill(CalledModel(self.provider, self.model), self.usage.tokens, self.size)
 
 
 class _SpanFacts(NamedTuple):
@@ -44,6 +69,7 @@ class _SpanFacts(NamedTuple):
     tool: str | None
     prompt_version: str | None
     user: User | None
+    calls: ModelCalls | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +96,7 @@ class TurnFacts:
     tools: frozenset[str] = frozenset()
     failed_tools: frozenset[str] = frozenset()
     user: User | None = None
+    calls: tuple[ModelCalls, ...] = ()
     edition: int = 0
 
     @classmethod
@@ -92,8 +119,12 @@ class TurnFacts:
             prompt_versions=_kept(facts.prompt_version for facts in read),
             errors=sum(facts.failed for facts in read),
             conversation_rank=rank,
-            **_tools_and_user(read),
+            **_of_this_edition(read),
         )
+
+    def bill(self, prices: PriceBook) -> Bill:
+        """What the model calls of the turn cost."""
+        return sum((calls.bill(prices) for calls in self.calls), NOTHING)
 
 
 def opening_of(spans: Iterable[StoredSpan], records: Records) -> Opening | None:
@@ -121,6 +152,7 @@ def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
         prompt_versions=_kept(one.prompt_versions | other.prompt_versions),
         errors=one.errors + other.errors,
         conversation_rank=rank,
+        calls=summed((*one.calls, *other.calls)),
         tool_calls=one.tool_calls + other.tool_calls,
         tool_errors=one.tool_errors + other.tool_errors,
         tools=_kept(one.tools | other.tools),
@@ -128,6 +160,28 @@ def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
         user=min(filter(None, (one.user, other.user)), default=None),
         edition=min(one.edition, other.edition),
     )
+
+
+def summed(calls: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
+    """The sums by model and size, in their order; the last ones of more than `MAX_NAMES` are one without a name.
+
+    A model that is left out once stays so, as those before it do not leave: the order of batches does not matter.
+    """
+    sums: dict[tuple[str, str, int], ModelCalls] = {}
+    for one in calls:
+        known = sums.get(one.key)
+        sums[one.key] = _plus(known, one) if known else one
+    if len(sums) > MAX_NAMES:
+        for key in sorted(sums)[MAX_NAMES:]:
+            sums[_UNNAMED.key] = _plus(sums.get(_UNNAMED.key, _UNNAMED), sums.pop(key))
+    return tuple(sums[key] for key in sorted(sums))
+
+
+_UNNAMED = ModelCalls("", "", 0, 0, Usage())
+
+
+def _plus(one: ModelCalls, other: ModelCalls) -> ModelCalls:
+    return ModelCalls(*one.key, one.calls + other.calls, one.usage + other.usage)
 
 
 def _kept(names: Iterable[str | None]) -> frozenset[str]:
@@ -149,16 +203,24 @@ def span_key(span: Span) -> Key:
 def _facts(normal: Normalised, key: Key, failed: bool, hashes: Container[str]) -> _SpanFacts:
     """The facts of a span, without reading its messages."""
     attributes = normal.span.attributes
+    model = normal.model if normal.is_chat else None
+    usage = Usage(*normal.tokens) if normal.is_chat else Usage()
     return _SpanFacts(
         is_chat=normal.is_chat,
         is_tool=normal.is_tool,
         failed=failed,
-        model=normal.model if normal.is_chat else None,
-        usage=Usage(*normal.tokens) if normal.is_chat else Usage(),
+        model=model,
+        usage=usage,
         tool=normal.tool_name if normal.is_tool else None,
         prompt_version=version_of(attributes, hashes),
         user=_user(attributes, key),
+        calls=_calls(normal, model, usage) if normal.is_chat else None,
     )
+
+
+def _calls(normal: Normalised, model: str | None, usage: Usage) -> ModelCalls:
+    provider, served = normal.provider or "", served_model(normal.span, model) or ""
+    return ModelCalls(provider[:MAX_PROVIDER], served[:MAX_NAME], size_of(usage.input_tokens), 1, usage)
 
 
 def _user(attributes: Mapping[str, Any], key: Key) -> User | None:
@@ -168,7 +230,7 @@ def _user(attributes: Mapping[str, Any], key: Key) -> User | None:
     return None
 
 
-def _tools_and_user(read: Sequence[_SpanFacts]) -> dict[str, Any]:
+def _of_this_edition(read: Sequence[_SpanFacts]) -> dict[str, Any]:
     """The fields of `TurnFacts` that those of the edition before did not have."""
     failed = [facts for facts in read if facts.is_tool and facts.failed]
     return {
@@ -177,6 +239,7 @@ def _tools_and_user(read: Sequence[_SpanFacts]) -> dict[str, Any]:
         "tools": _kept(facts.tool for facts in read),
         "failed_tools": _kept(facts.tool for facts in failed),
         "user": min(filter(None, (facts.user for facts in read)), default=None),
+        "calls": summed(facts.calls for facts in read if facts.calls),
         "edition": EDITION,
     }
 
@@ -187,7 +250,7 @@ def completed(facts: TurnFacts, spans: Iterable[StoredSpan]) -> TurnFacts:
         _facts(one.normal, (one.full.start_ns, one.full.end_ns, bytes.fromhex(one.span_id)), one.full.failed, ())
         for one in read_turn(spans)
     )
-    return replace(facts, **_tools_and_user(list(read)))
+    return replace(facts, **_of_this_edition(list(read)))
 
 
 def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | None:

@@ -16,6 +16,7 @@ from app.otlp.decode import ERROR_CODES
 from app.otlp.logs import is_content
 from app.otlp.normalise import Event, Message, Messages, Normalised, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo
+from app.otlp.normalise.tokens import TokenCounts
 from app.otlp.protobuf import stored_fields
 from app.otlp.span import Span, decode_span
 from app.otlp.values import attributes, raw_value, time_ns
@@ -270,7 +271,7 @@ def _adds_nothing(outer: TurnSpan, inner: TurnSpan) -> bool:
         return _same_messages(outer.outputs, inner.outputs)
     if inner.outputs:
         return True
-    return outer.normal.input_messages is None and outer.normal.tokens in ((0, 0), inner.normal.tokens)
+    return outer.normal.input_messages is None and outer.normal.tokens in (TokenCounts(), inner.normal.tokens)
 
 
 def _same_messages(one: Messages, other: Messages) -> bool:

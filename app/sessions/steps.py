@@ -9,6 +9,9 @@ from itertools import groupby
 from typing import Any
 
 from app.otlp.normalise import Messages, ToolResponse, ToolUse
+from app.otlp.normalise.tokens import first_token_ms
+from app.prices.book import PriceBook
+from app.prices.types import NOTHING, CalledModel
 from app.sessions.exchanges import Asked
 from app.sessions.spans import TurnSpan
 from app.sessions.types import ShownSpan, Step, Usage
@@ -123,10 +126,13 @@ def exception(span: TurnSpan) -> str | None:
     return None
 
 
-def shown(span: TurnSpan) -> ShownSpan:
-    """A span as the page lists it."""
+def shown(span: TurnSpan, prices: PriceBook) -> ShownSpan:
+    """A span as the page lists it, and what its call cost by these prices."""
     full, normal = span.full, span.normal
     error = tool_error(span) if span.tool else span_error(span) if full.failed else None
+    usage = Usage(*normal.tokens) if span.is_chat else Usage()
+    served = normal.served_model if span.is_chat else None
+    called = CalledModel(normal.provider or "", served or "")
     return ShownSpan(
         span.span_id,
         full.parent_span_id,
@@ -139,10 +145,18 @@ def shown(span: TurnSpan) -> ShownSpan:
         convention=normal.convention,
         provider=normal.provider,
         model=normal.model,
-        usage=Usage(*normal.tokens) if span.is_chat else Usage(),
+        usage=usage,
         reasoning=reasoning(span.outputs),
         text_beside_tools=text_beside_tools(span.outputs),
+        served_model=served,
+        bill=prices.bill(called, usage.tokens) if span.is_chat else NOTHING,
+        first_token_ms=_first_token_ms(span) if span.is_chat else None,
     )
+
+
+def _first_token_ms(span: TurnSpan) -> float | None:
+    duration_ms = (span.full.end_ns - span.full.start_ns) / 1e6
+    return first_token_ms(span.normal.span, span.full.start_ns, duration_ms)
 
 
 def answer_text(outputs: Messages | None) -> str | None:

@@ -5,16 +5,42 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from app.chat import Tokens
+from app.prices.types import NOTHING, Bill
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of the chat spans alone (an `invoke_agent` span repeats the sums of its children)."""
+    """Tokens of the chat spans alone (an `invoke_agent` span repeats the sums of its children).
+
+    Those of the caches are parts of the input, those of reasoning of the output.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+    @property
+    def tokens(self) -> Tokens:
+        """The same counts as prices are applied to."""
+        return Tokens(
+            self.input_tokens,
+            self.output_tokens,
+            self.cache_read_tokens,
+            self.cache_write_tokens,
+            self.reasoning_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +70,8 @@ class Step:
 class ShownSpan:
     """A span as the session page lists it; `attributes` are decoded and complete, as they came.
 
-    `convention` names the normaliser that understood it, None where the span is shown as it came.
+    `convention` names the normaliser that understood it, None where the span is shown as it came. `served_model` is the
+    model to pay for, the one that answered; `bill` is what the call cost, nothing for a span of no model.
     """
 
     span_id: str
@@ -61,6 +88,37 @@ class ShownSpan:
     usage: Usage = Usage()
     reasoning: str | None = None
     text_beside_tools: str | None = None
+    served_model: str | None = None
+    bill: Bill = NOTHING
+    first_token_ms: float | None = None
+
+    @property
+    def duration_ms(self) -> float:
+        return _ms(self.start_ns, self.end_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedStep:
+    """A step with its span: for an answer that of the model call, for a tool call that of the tool if it has one."""
+
+    step: Step
+    span: ShownSpan | None
+
+    @property
+    def duration_ms(self) -> float | None:
+        return self.span.duration_ms if self.span else None
+
+    @property
+    def first_token_ms(self) -> float | None:
+        return self.span.first_token_ms if self.span else None
+
+    @property
+    def usage(self) -> Usage:
+        return self.span.usage if self.span else Usage()
+
+    @property
+    def bill(self) -> Bill:
+        return self.span.bill if self.span else NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,5 +140,29 @@ class Turn:
     conversation_id: str | None = None
     user_id: str | None = None
     usage: Usage = Usage()
+    bill: Bill = NOTHING
     warnings: tuple[str, ...] = ()
     spans: tuple[ShownSpan, ...] = field(default=(), repr=False)
+
+    @property
+    def duration_ms(self) -> float:
+        return _ms(self.start_ns, self.end_ns)
+
+    @property
+    def timed_steps(self) -> list[TimedStep]:
+        """The steps with their spans; a call that stands only in messages has none."""
+        spans = {span.span_id: span for span in self.spans}
+        return [
+            TimedStep(step, spans.get(step.span_id) if step.kind == "answer" or step.source == "span" else None)
+            for step in self.steps
+        ]
+
+    @property
+    def first_token_ms(self) -> float | None:
+        """The milliseconds from the turn's start to the first token of its first model call that recorded it."""
+        timed = ((span.start_ns, span.first_token_ms) for span in self.spans if span.first_token_ms is not None)
+        return next((round(_ms(self.start_ns, start_ns) + ms, 3) for start_ns, ms in timed), None)
+
+
+def _ms(start_ns: int, end_ns: int) -> float:
+    return round((end_ns - start_ns) / 1e6, 3)

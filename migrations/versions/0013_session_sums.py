@@ -1,6 +1,6 @@
 """what the turns of a session add up to
 
-Revision 0013, after 0011.
+Revision 0013, after 0012.
 """
 
 import sqlalchemy as sa
@@ -9,7 +9,7 @@ from alembic import op
 from app.models import base as types
 
 revision = "0013"
-down_revision = "0011"
+down_revision = "0012"
 branch_labels = None
 depends_on = None
 

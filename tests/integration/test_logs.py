@@ -172,7 +172,12 @@ def test_a_search_in_pieces_finds_what_a_search_at_once_finds(filled_world, filt
     clock = itertools.count(step=SEARCH_S)
 
     def found(window: int, limit: int) -> list[Any]:
-        service = LogService(database=world.container.database, window=window, tick=lambda: next(clock))
+        service = LogService(
+            database=world.container.database,
+            prices=world.container.services.prices,
+            window=window,
+            tick=lambda: next(clock),
+        )
         entries: list[Any] = []
         cursor = None
         while True:
@@ -192,10 +197,12 @@ def test_a_search_in_pieces_finds_what_a_search_at_once_finds(filled_world, filt
 def test_a_search_ends_early_where_it_takes_too_long_and_says_where_to_go_on(filled_world) -> None:
     world, prompt_id = filled_world
     clock = itertools.count(step=SEARCH_S / 2)
-    service = LogService(database=world.container.database, window=1, tick=lambda: next(clock))
+    service = LogService(
+        database=world.container.database, prices=world.container.services.prices, window=1, tick=lambda: next(clock)
+    )
     asked: dict[str, Any] = {"project_id": world.project_id, "prompt_id": prompt_id, "limit": 50}
     first = service.page(**asked, filters=LogFilter(search="opening 0"), cursor=None)
-    patient = LogService(database=world.container.database)
+    patient = LogService(database=world.container.database, prices=world.container.services.prices)
     rest = patient.page(**asked, filters=LogFilter(search="opening 0"), cursor=first.next_cursor)
 
     assert first.entries == []

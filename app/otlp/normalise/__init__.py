@@ -10,6 +10,7 @@ from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
 from app.otlp.normalise.messages import Message, Messages
 from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
 from app.otlp.normalise.responses import ToolResponse
+from app.otlp.normalise.tokens import TokenCounts, counts_of, served_model
 from app.otlp.normalise.vendors import PLATFORMS, CodeFunction, GoogleADK, LogfireAgents, PydanticAI, VercelAI
 
 CONVENTIONS: tuple[Convention, ...] = (
@@ -82,9 +83,13 @@ class Normalised:
         return next((one.name for one in self._conventions if self._read(one, "operation")), None)
 
     @cached_property
-    def tokens(self) -> tuple[int, int]:
-        """Input and output tokens."""
-        return self._first("input_tokens") or 0, self._first("output_tokens") or 0
+    def tokens(self) -> TokenCounts:
+        return counts_of(self.span, self._first("input_tokens") or 0, self._first("output_tokens") or 0)
+
+    @property
+    def served_model(self) -> str | None:
+        """The model that answered; the one that was asked for where no other is recorded."""
+        return served_model(self.span, self.model)
 
     @cached_property
     def input_messages(self) -> Messages | None:

@@ -235,7 +235,7 @@ class DeletionService:
         log.warning("erasure_left_to_sweep", prompt_id=prompt_id, error=str(found.orig))
 
     def _empty_project(self, project_id: int) -> None:
-        for table in ("rejected_spans", "log_records", "scores", "api_keys"):
+        for table in ("rejected_spans", "log_records", "scores", "observed_daily", "api_keys"):
             self.remover.exhaust(partial(removal.remove_of, table=table, project_id=project_id))
         with self.database.write() as connection:
             delete_rows(connection, data_policies.data_policies, project_id=project_id)
@@ -243,7 +243,7 @@ class DeletionService:
 
 def _steps_of_prompt(project_id: int, prompt_id: int) -> Iterator[Step]:
     yield partial(removal.remove_turns, scope=TurnScope(project_id, prompt_id=prompt_id))
-    for table in ("rejected_spans", "log_records", "scores"):
+    for table in ("rejected_spans", "log_records", "scores", "observed_daily"):
         yield partial(removal.remove_of, table=table, project_id=project_id, prompt_id=prompt_id)
     for table in OF_PROMPT:
         yield partial(removal.remove_of, table=table, prompt_id=prompt_id)

@@ -16,8 +16,9 @@ from app.meter import Meter, TooMuch
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow, RunStatus, StoredCost, StoredOutcome, StoredRequest, StoredToolCall
 from app.models.usage import Spent
+from app.prices.types import Cost
 from app.providers import catalogue
-from app.providers.catalogue import Cost, ModelEntry
+from app.providers.catalogue import ModelEntry
 from app.providers.types import ModelConfig
 from app.storable import storable_text
 

@@ -13,7 +13,7 @@ from app.db import Database
 from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
-from app.models import prompt_versions, scores, spans
+from app.models import observed, prompt_versions, scores, spans
 from app.models.compression import ToStored
 from app.models.queries import new_batch_id
 from app.models.spans import RejectedSpan
@@ -27,6 +27,7 @@ from app.redis_store.batches import Mailbox
 from app.services.data.masking import MaskingRules
 from app.services.traces.form import BatchForm, Outcome, Receipt
 from app.services.traces.log_records import LogRecordService
+from app.services.traces.observed import observed_rows
 from app.services.traces.openings import OpeningService
 from app.services.traces.prompts import KnownPrompts
 from app.services.traces.scores import scores_in
@@ -155,6 +156,7 @@ class IngestService:
                 new_parts = parts_of([span for span in ordered if (span.trace_id, span.span_id) in new], hashes)
             if new_parts:
                 add_to_turns(connection, project_id, batch_id, new_parts)
+                observed.add(connection, observed_rows(project_id, batch_id, new_parts))
             return stored
 
         return self.database.retrying(work)

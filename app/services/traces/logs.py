@@ -17,6 +17,9 @@ from app.models.sessions import SessionRow
 from app.models.spans import StoredSpan
 from app.models.turns import TurnRow
 from app.otlp.logs import events_of
+from app.prices.book import NO_PRICES, PriceBook
+from app.prices.types import NOTHING, Bill
+from app.services.language_models.prices import PriceService
 from app.sessions.build import build_session
 from app.sessions.facts import TurnFacts, load
 from app.sessions.types import Turn, Usage
@@ -34,6 +37,26 @@ class Session:
     turns: tuple[Turn, ...]
     scores: tuple[ScoreRow, ...] = ()
 
+    @property
+    def usage(self) -> Usage:
+        return sum((turn.usage for turn in self.turns), Usage())
+
+    @property
+    def bill(self) -> Bill:
+        """What the model calls of all turns cost."""
+        return sum((turn.bill for turn in self.turns), NOTHING)
+
+    @property
+    def duration_ms(self) -> float:
+        """The milliseconds from the start of the first turn to the end of the last one."""
+        times = [(turn.start_ns, turn.end_ns) for turn in self.turns]
+        return round((max(end for _, end in times) - min(start for start, _ in times)) / 1e6, 3) if times else 0.0
+
+    @property
+    def first_token_ms(self) -> float | None:
+        """The milliseconds until the first token of the first turn that recorded it."""
+        return next((turn.first_token_ms for turn in self.turns if turn.first_token_ms is not None), None)
+
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
@@ -50,11 +73,13 @@ class SessionSummary:
     prompt_versions: tuple[str, ...]
     usage: Usage
     errors: int
+    bill: Bill = NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionService:
     database: Database
+    prices: PriceService
 
     def get(self, *, project_id: int, session_id: str) -> Session:
         """Return a session; `NotFound` in another project, or when all of its turns have joined another session."""
@@ -63,11 +88,12 @@ class SessionService:
             known = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
             row = require(known, "There is no such session.")
             found = turns.list_turns(connection, session_keys=[row.session_key])
-            return built_session(connection, row, found, [load(turn.facts) for turn in found])
+            book = self.prices.book(connection, project_id=project_id)
+            return built_session(connection, row, found, [load(turn.facts) for turn in found], book)
 
 
 def built_session(
-    connection: Connection, row: SessionRow, found: Sequence[TurnRow], facts: Iterable[TurnFacts]
+    connection: Connection, row: SessionRow, found: Sequence[TurnRow], facts: Iterable[TurnFacts], prices: PriceBook
 ) -> Session:
     """Return a session with the turns `found` and their scores; `facts` are those of all its turns."""
     trace_ids = [turn.trace_id for turn in found]
@@ -78,7 +104,7 @@ def built_session(
     for span in stored:
         traces[span.trace_id].append(span)
     named = frozenset[str]().union(*(each.prompt_versions for each in facts))
-    built = build_session(traces.values(), named, events_of(logged))
+    built = build_session(traces.values(), named, events_of(logged), prices)
     known_spans = {(span.trace_id, span.span_id) for span in stored}
     of_spans = tuple(score for score in scored if score.key in known_spans)
     return Session(row.session_key.hex(), row.prompt_id, row.conversation_id, built, of_spans)
@@ -89,17 +115,19 @@ def session_key_of(session_id: str) -> bytes | None:
     return bytes.fromhex(session_id) if _SESSION_ID.fullmatch(session_id) else None
 
 
-def summarise(connection: Connection, rows: Sequence[SessionRow]) -> list[SessionSummary]:
-    """Return the summaries of sessions, in their order, by one query."""
+def summarise(
+    connection: Connection, rows: Sequence[SessionRow], prices: PriceBook = NO_PRICES
+) -> list[SessionSummary]:
+    """Return the summaries of sessions, in their order, by one query; without `prices` they have no cost."""
     if not rows:
         return []
     by_session: dict[bytes, list[TurnRow]] = defaultdict(list)
     for turn in turns.list_turns(connection, session_keys=[row.session_key for row in rows]):
         by_session[turn.session_key].append(turn)
-    return [summary_of(row, [load(turn.facts) for turn in by_session[row.session_key]]) for row in rows]
+    return [summary_of(row, [load(turn.facts) for turn in by_session[row.session_key]], prices) for row in rows]
 
 
-def summary_of(row: SessionRow, facts: Sequence[TurnFacts]) -> SessionSummary:
+def summary_of(row: SessionRow, facts: Sequence[TurnFacts], prices: PriceBook) -> SessionSummary:
     """Return the summary of a session from the facts of its turns, in their order."""
     opening = next((one.opening for one in facts if one.opening), None)
     return SessionSummary(
@@ -114,4 +142,5 @@ def summary_of(row: SessionRow, facts: Sequence[TurnFacts]) -> SessionSummary:
         prompt_versions=tuple(sorted(frozenset().union(*(one.prompt_versions for one in facts)))),
         usage=sum((one.usage for one in facts), Usage()),
         errors=sum(one.errors for one in facts),
+        bill=sum((one.bill(prices) for one in facts), NOTHING),
     )

@@ -12,6 +12,8 @@ from app.errors import require
 from app.models import sessions, spans, turns
 from app.models.sessions import SessionRow
 from app.models.turns import TurnRow
+from app.prices.book import PriceBook
+from app.services.language_models.prices import PriceService
 from app.services.traces.logs import Session, SessionSummary, built_session, session_key_of, summary_of
 from app.sessions.facts import TurnFacts, load
 from app.sessions.types import ShownSpan, Turn
@@ -45,13 +47,14 @@ class _Stored:
     row: SessionRow
     turns: Sequence[TurnRow]
     facts: tuple[TurnFacts, ...]
+    prices: PriceBook
 
     def built(self, connection: Connection, start: int, end: int) -> Session:
         """Return the session with the turns from index `start` up to `end`.
 
         The turns beside them are read too: a call of one turn may have its answer in the messages of the next.
         """
-        session = built_session(connection, self.row, self.turns[max(0, start - 1) : end + 1], self.facts)
+        session = built_session(connection, self.row, self.turns[max(0, start - 1) : end + 1], self.facts, self.prices)
         traces = {turn.trace_id for turn in self.turns[start:end]}
         return replace(
             session,
@@ -65,26 +68,27 @@ class SessionPartService:
     """Reads a session without building all of it. An answer that comes two turns after its call is not seen."""
 
     database: Database
+    prices: PriceService
 
     def part(self, *, project_id: int, session_id: str, turn: int = 1) -> SessionPart:
         """Return the part that turn number `turn` is in; `NotFound` without such a session or turn."""
         with self.database.read() as connection:
-            stored = _stored(connection, project_id, session_id)
+            stored = self._stored(connection, project_id, session_id)
             start, end = _bounds(stored.facts, turn)
             session = stored.built(connection, start, end)
-        return SessionPart(session, summary_of(stored.row, stored.facts), stored.facts, start)
+        return SessionPart(session, summary_of(stored.row, stored.facts, stored.prices), stored.facts, start)
 
     def turn(self, *, project_id: int, session_id: str, turn: int) -> Turn:
         """Return turn number `turn` of a session; `NotFound` without such a session or turn."""
         with self.database.read() as connection:
-            stored = _stored(connection, project_id, session_id)
+            stored = self._stored(connection, project_id, session_id)
             found = stored.built(connection, turn - 1, turn).turns
         return require(next(iter(found), None), "The session has no such turn.")
 
     def span(self, *, project_id: int, session_id: str, span_id: str) -> ShownSpan:
         """Return a span of a session, of the first turn that has one with this id; `NotFound` without one."""
         with self.database.read() as connection:
-            stored = _stored(connection, project_id, session_id)
+            stored = self._stored(connection, project_id, session_id)
             places = {turn.trace_id: index for index, turn in enumerate(stored.turns)}
             found = spans.traces_with(
                 connection,
@@ -97,13 +101,13 @@ class SessionPartService:
             found_turns = stored.built(connection, index, index + 1).turns
         return next(span for turn in found_turns for span in turn.spans if span.span_id == span_id)
 
-
-def _stored(connection: Connection, project_id: int, session_id: str) -> _Stored:
-    key = session_key_of(session_id)
-    known = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
-    row = require(known, "There is no such session.")
-    found = turns.list_turns(connection, session_keys=[row.session_key])
-    return _Stored(row, found, tuple(load(turn.facts) for turn in found))
+    def _stored(self, connection: Connection, project_id: int, session_id: str) -> _Stored:
+        key = session_key_of(session_id)
+        known = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
+        row = require(known, "There is no such session.")
+        found = turns.list_turns(connection, session_keys=[row.session_key])
+        prices = self.prices.book(connection, project_id=project_id)
+        return _Stored(row, found, tuple(load(turn.facts) for turn in found), prices)
 
 
 def _bounds(facts: Sequence[TurnFacts], turn: int) -> tuple[int, int]:

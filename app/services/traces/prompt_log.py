@@ -19,6 +19,8 @@ from app.models import prompts, sessions, spans
 from app.models.run_log import RunEntry, RunFilter, count_runs, nth_created_at, page_of_runs
 from app.models.sessions import SessionRange
 from app.models.spans import RejectedSpan, RejectionCause
+from app.prices.book import NO_PRICES, PriceBook
+from app.services.language_models.prices import PriceService
 from app.services.traces.logs import SessionSummary, summarise
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -119,6 +121,7 @@ class _Query:
     prompt_id: int
     filter: LogFilter
     after: _Position | None
+    prices: PriceBook = NO_PRICES
 
     def check(self, connection: Connection) -> None:
         """Raise `NotFound` unless the prompt is the project's."""
@@ -160,7 +163,7 @@ class _Query:
         within, at_once = self.sessions, min(limit, SUMMARIES) if self.filter.of_summaries else limit
         while True:
             rows = sessions.list_sessions(connection, within, limit=at_once, search=self.filter.search)
-            yield from filter(self.filter.takes, summarise(connection, rows))
+            yield from filter(self.filter.takes, summarise(connection, rows, self.prices))
             if len(rows) < at_once:
                 return
             within = replace(within, before=(rows[-1].start_ns, rows[-1].id))
@@ -198,6 +201,7 @@ class LogService:
     """
 
     database: Database
+    prices: PriceService
     window: int = WINDOW
     tick: Callable[[], float] = time.monotonic
 
@@ -212,6 +216,7 @@ class LogService:
         query = _Query(project_id, prompt_id, filters, after)
         with self.database.read() as connection:
             query.check(connection)
+            query = replace(query, prices=self.prices.book(connection, project_id=project_id))
             read = self._search if filters.sparse else _read
             found, last = read(connection, query, limit + 1)
         if len(found) > limit:

@@ -12,6 +12,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from tests.support import protobuf
+from tests.support.steps import without_measures
 from tests.support.world import World
 
 DATA = Path(__file__).parents[2] / "data" / "otlp"
@@ -107,8 +108,9 @@ def merged(sessions: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def steps_of(turn: dict[str, Any]) -> list[dict[str, Any]]:
-    """As the expectation writes them: it says that a tool failed, not with which words."""
-    return [{k: bool(v) if k == "error" else v for k, v in step.items() if k != "error" or v} for step in turn["steps"]]
+    """As the expectation writes them: it says that a tool failed, not with which words, and nothing of what it cost."""
+    told = [without_measures(step) for step in turn["steps"]]
+    return [{k: bool(v) if k == "error" else v for k, v in step.items() if k != "error" or v} for step in told]
 
 
 def turn_of(expected: dict[str, Any], traces: dict[str, str]) -> dict[str, Any]:

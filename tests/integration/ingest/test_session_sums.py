@@ -20,7 +20,7 @@ NOT_ADDED_UP: dict[str, Any] = {
     **dict.fromkeys(("turns", "tool_calls", "tool_errors", "input_tokens", "output_tokens", "duration_ns"), 0),
     **dict.fromkeys(("errors", "user_id", "names")),
 }
-LATER = {"tool_calls", "tool_errors", "tools", "failed_tools", "user", "edition"}
+LATER = {"tool_calls", "tool_errors", "tools", "failed_tools", "user", "calls", "edition"}
 
 
 def chat(prompt_id: int, trace_id: str, **recorded: Any) -> dict[str, Any]:

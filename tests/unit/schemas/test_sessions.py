@@ -40,6 +40,15 @@ def test_a_count_of_tokens_beyond_any_models_is_none(count: Any) -> None:
     assert orjson.loads(orjson.dumps(session))["usage"] == {"inputTokens": 0, "outputTokens": 0}
 
 
+MEASURED = {
+    "usage": {"inputTokens": 3, "outputTokens": 0},
+    "cost": None,
+    "unpricedModels": [{"provider": "", "model": "gpt"}],
+    "durationMs": 1000,
+    "timeToFirstTokenMs": None,
+}
+
+
 def test_a_session_has_its_times_usage_and_turns() -> None:
     attributes = {
         "gen_ai.operation.name": "chat",
@@ -61,6 +70,10 @@ def test_a_session_has_its_times_usage_and_turns() -> None:
         "lastActivityAt": "2018-12-13T14:51:01.000Z",
         "scores": [],
         "usage": {"inputTokens": 3, "outputTokens": 0},
+        "cost": None,
+        "unpricedModels": [{"provider": "", "model": "gpt"}],
+        "durationMs": 1000,
+        "timeToFirstTokenMs": None,
     }
     (shown,) = turn.pop("spans")
     assert turn == {
@@ -68,13 +81,13 @@ def test_a_session_has_its_times_usage_and_turns() -> None:
         "startedAt": "2018-12-13T14:51:00.000Z",
         "endedAt": "2018-12-13T14:51:01.000Z",
         "user": None,
-        "steps": [{"kind": "answer", "spanId": SPAN_ID, "text": "Hello"}],
+        "steps": [{"kind": "answer", "spanId": SPAN_ID, "text": "Hello", **MEASURED}],
         "placeholders": None,
         "offeredTools": None,
         "promptVersion": None,
         "userId": None,
-        "usage": {"inputTokens": 3, "outputTokens": 0},
         "warnings": [],
+        **MEASURED,
     }
     assert shown["durationMs"] == 1000
     assert shown["operation"] == "chat"

@@ -18,6 +18,7 @@ from app.schemas.answer import dump
 from app.services.traces.logs import Session
 from app.sessions.build import build_session
 from app.sessions.types import Turn
+from tests.support.steps import without_measures
 
 SAMPLES = Path(__file__).parents[2] / "data" / "otlp"
 EXPECTED: dict[str, Any] = json.loads((SAMPLES / "expected.json").read_text())
@@ -44,7 +45,7 @@ def session_of(spans: list[Span]) -> tuple[Turn, ...]:
 def as_expected(turn: dict[str, Any]) -> dict[str, Any]:
     """A turn with just what the expectations state: no error is no key, an error's text is `true`."""
     steps = []
-    for step in turn["steps"]:
+    for step in map(without_measures, turn["steps"]):
         if (error := step.pop("error", None)) is not None:
             step["error"] = bool(error)
         steps.append(step)

@@ -1,0 +1,188 @@
+"""The tokens of a model call with their parts, the model that served it, and the time to its first token.
+
+The names of these attributes mean the same in every convention that writes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from app.otlp.normalise.convention import COUNT_MAX, SpanView
+from app.otlp.values import integer, json_container
+
+_CACHE_READ = (
+    "gen_ai.usage.cache_read.input_tokens",
+    "gen_ai.usage.cache_read_input_tokens",
+    "gen_ai.usage.details.cache_read_tokens",
+    "gen_ai.usage.details.cache_read_input_tokens",
+    "gen_ai.usage.cached_tokens",
+    "gen_ai.usage.input_tokens.cached",
+    "llm.token_count.prompt_details.cache_read",
+    "llm.usage.cache_read_input_tokens",
+    "ai.usage.inputTokenDetails.cacheReadTokens",
+    "ai.usage.cachedInputTokens",
+)
+_CACHE_WRITE = (
+    "gen_ai.usage.cache_creation.input_tokens",
+    "gen_ai.usage.cache_write.input_tokens",
+    "gen_ai.usage.cache_creation_input_tokens",
+    "gen_ai.usage.cache_write_input_tokens",
+    "gen_ai.usage.details.cache_write_tokens",
+    "gen_ai.usage.details.cache_creation_input_tokens",
+    "llm.token_count.prompt_details.cache_write",
+    "llm.usage.cache_creation_input_tokens",
+    "ai.usage.inputTokenDetails.cacheWriteTokens",
+)
+_REASONING = (
+    "gen_ai.usage.reasoning.output_tokens",
+    "gen_ai.usage.reasoning_tokens",
+    "gen_ai.usage.details.reasoning_tokens",
+    "gen_ai.usage.details.thoughts_tokens",
+    "gen_ai.usage.experimental.reasoning_tokens",
+    "gen_ai.usage.output_tokens.reasoning",
+    "llm.token_count.completion_details.reasoning",
+    "llm.usage.reasoning_tokens",
+    "ai.usage.outputTokenDetails.reasoningTokens",
+    "ai.usage.reasoningTokens",
+)
+_TOTAL = ("gen_ai.usage.total_tokens", "llm.token_count.total", "llm.usage.total_tokens", "ai.usage.totalTokens")
+# JSON with all counts of a call.
+_OBJECTS = (
+    "langfuse.observation.usage_details",
+    "langsmith.metadata.usage_metadata",
+    "mlflow.chat.tokenUsage",
+    "gen_ai.usage.raw",
+    "genkit:output",
+)
+_IN_OBJECTS: tuple[tuple[str, ...], ...] = (
+    (
+        "input_cache_read",
+        "input_cached_tokens",
+        "cache_read",
+        "cached_tokens",
+        "cache_read_input_tokens",
+        "cacheReadInputTokens",
+        "cachedContentTokens",
+    ),
+    (
+        "input_cache_creation",
+        "input_cache_write",
+        "cache_creation",
+        "cache_write_tokens",
+        "cache_creation_input_tokens",
+        "cacheWriteInputTokens",
+    ),
+    ("output_reasoning", "output_reasoning_tokens", "reasoning", "reasoning_tokens", "thoughtsTokens"),
+)
+_WITHIN = (
+    "usage",
+    "input_token_details",
+    "output_token_details",
+    "input_tokens_details",
+    "output_tokens_details",
+    "prompt_tokens_details",
+    "completion_tokens_details",
+)
+_PARTS = (_CACHE_READ, _CACHE_WRITE, _REASONING)
+_NAMES = frozenset[str]().union(*_PARTS, _OBJECTS)
+
+
+class TokenCounts(NamedTuple):
+    """`cache_read` and `cache_write` are parts of `prompt`, `reasoning` of `completion`."""
+
+    prompt: int = 0
+    completion: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+
+def counts_of(span: SpanView, prompt: int, completion: int) -> TokenCounts:
+    """Return the counts of a call whose `prompt` and `completion` are as recorded.
+
+    Some libraries count the parts beside the two, as the vendor's answer does: the parts are more than what they should
+    be part of then, or the recorded total has room for them.
+    """
+    named = _NAMES.intersection(span.attributes)
+    read, write, reasoning = _parts(span, named) if named else (0, 0, 0)
+    cached = read + write
+    if not cached and not reasoning:
+        return TokenCounts(prompt, completion)
+    beside = max(0, (span.count(*_TOTAL) or 0) - prompt - completion)
+    if cached and (cached > prompt or beside >= cached):
+        prompt, beside = prompt + cached, beside - cached
+    if reasoning and (reasoning > completion or beside >= reasoning):
+        completion += reasoning
+    return TokenCounts(min(prompt, COUNT_MAX), min(completion, COUNT_MAX), read, write, reasoning)
+
+
+def _parts(span: SpanView, named: Iterable[str]) -> tuple[int, int, int]:
+    """Return the tokens read from a cache, written to it, and spent on reasoning."""
+    found = [span.count(*keys) for keys in _PARTS]
+    texts = [span.attributes[key] for key in _OBJECTS if key in named] if not any(found) else []
+    for recorded in map(json_container, texts):
+        groups = _groups(recorded)
+        found = [one or _count(groups, names) for one, names in zip(found, _IN_OBJECTS, strict=True)]
+    read, write, reasoning = (count or 0 for count in found)
+    return read, write, reasoning
+
+
+def _groups(recorded: Any) -> list[Mapping[str, Any]]:
+    """Return an object with counts, and the objects in it that have more of them."""
+    if not isinstance(recorded, dict):
+        return []
+    usage = recorded.get("usage")
+    inner: dict[str, Any] = usage if isinstance(usage, dict) else recorded
+    return [inner, *(inner[key] for key in _WITHIN if isinstance(inner.get(key), dict))]
+
+
+def _count(groups: Iterable[Mapping[str, Any]], names: Iterable[str]) -> int | None:
+    counts = (integer(group.get(name)) for group in groups for name in names)
+    return next((count for count in counts if count is not None and 0 <= count <= COUNT_MAX), None)
+
+
+def served_model(span: SpanView, asked: str | None) -> str | None:
+    """Return the model that answered, which is the one to pay for; the one `asked` for where no other is recorded."""
+    return span.text("gen_ai.response.model", "ai.response.model", "llm.response.model") or asked
+
+
+_FIRST_TOKEN: dict[str, float] = {
+    "gen_ai.response.time_to_first_chunk": 1e3,
+    "gen_ai.response.time_to_first_token": 1e3,
+    "gen_ai.server.time_to_first_token": 1e3,
+    "gen_ai.client.operation.time_to_first_chunk": 1e3,
+    "ai.response.msToFirstChunk": 1.0,
+    "ai.stream.msToFirstChunk": 1.0,
+    "ttft_ms": 1.0,
+}
+"""Milliseconds in the unit of each attribute."""
+_FIRST_TOKEN_AT = "langfuse.observation.completion_start_time"  # noqa: S105 - an attribute's name
+
+
+def first_token_ms(span: SpanView, start_ns: int, duration_ms: float) -> float | None:
+    """Return the milliseconds from a call's start to its first token; None where they are not recorded."""
+    found = _told(span)
+    found = _since(span, start_ns) if found is None else found
+    # A time after the call's end is no time of it: a clock, or a unit, that is another's.
+    return round(found, 3) if found is not None and 0 <= found <= duration_ms + 1 else None
+
+
+def _told(span: SpanView) -> float | None:
+    for key, ms in _FIRST_TOKEN.items():
+        value = span.attributes.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return value * ms
+    return None
+
+
+def _since(span: SpanView, start_ns: int) -> float | None:
+    text = span.text(_FIRST_TOKEN_AT)
+    try:
+        # Some write the text as JSON, in quotes.
+        when = datetime.fromisoformat(text.strip('"')) if text else None
+        return when.timestamp() * 1e3 - start_ns / 1e6 if when and when.tzinfo else None
+    except (ValueError, OverflowError):
+        return None

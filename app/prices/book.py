@@ -1,0 +1,94 @@
+"""Finds the prices of a model by the names that instrumentations give it and its provider."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from app.chat import Tokens
+from app.prices.names import deployed, key_of, keys_of, words_of
+from app.prices.types import NOTHING, Bill, CalledModel, Tariff, size_of
+
+# Hosts that set prices of their own: a vendor's list says nothing of what a call costs there.
+_HOSTS = words_of(
+    "cerebras cloudflare databricks deepinfra fireworks fireworksai groq hf huggingface hyperbolic lmstudio llamacpp "
+    "localai nebius nim novita nvidia ollama replicate sagemaker sambanova snowflake together togetherai vllm watsonx"
+)
+# Resellers have the vendors' prices for models that nobody else may run, and prices of their own for open ones.
+_RESELLERS = words_of("azure az bedrock vertex vertexai openrouter gateway foundry")
+_OPEN = frozenset({"DEEPSEEK", "MISTRAL", "META"})
+_BUILTIN = "BUILTIN"
+_AZURE = frozenset({"azure", "az"})
+_KNOWN_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    """The vendors' published prices; `by_key` has (vendor, tariff) by the key of the model's name."""
+
+    by_key: Mapping[str, tuple[str, Tariff]]
+
+    @classmethod
+    def of(cls, models: Iterable[tuple[str, Tariff]]) -> PriceList:
+        """Make the list of (vendor, tariff); a tariff's source ends with the model's name."""
+        return cls({key_of(tariff.source.split("/", 1)[-1]): (vendor, tariff) for vendor, tariff in models})
+
+    def find(self, called: CalledModel) -> Tariff | None:
+        """Return the prices of a model, None for one that the list does not know at this provider."""
+        path = called.model.rpartition("/")[0]
+        places = words_of(f"{called.provider} {path}")
+        keys = keys_of(called.model)
+        if _HOSTS & places:
+            return None
+        found = next((self.by_key[key] for key in keys if key in self.by_key), None)
+        if found is None and _AZURE & places and keys and (key := deployed(keys[0], self._of_openai)):
+            found = self.by_key[key]
+        return found[1] if found and _sells(found[0], places) else None
+
+    @property
+    def _of_openai(self) -> Iterable[str]:
+        return (key for key, (vendor, _) in self.by_key.items() if vendor == "OPENAI")
+
+
+def _sells(vendor: str, places: frozenset[str]) -> bool:
+    """Return whether a call at these places is one of the vendor's at its published price."""
+    if vendor == _BUILTIN:
+        return bool({"builtin", "reprise"} & places)
+    return not (vendor in _OPEN and _RESELLERS & places)
+
+
+OwnPrices = Mapping[tuple[str, str], Tariff]
+"""Prices that people have set, by the provider in lower case ("" for any) and the key of the model's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceBook:
+    """The prices that hold for an organization: its own first, then the vendors'."""
+
+    published: PriceList
+    own: OwnPrices = field(default_factory=dict)
+    _known: dict[CalledModel, Tariff | None] = field(default_factory=dict, init=False, compare=False)
+
+    def find(self, called: CalledModel) -> Tariff | None:
+        if called not in self._known:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            self._known[called] = self._own(called) or self.published.find(called)
+        return self._known[called]
+
+    def _own(self, called: CalledModel) -> Tariff | None:
+        provider = called.provider.strip().lower()
+        places = [(where, key) for key in keys_of(called.model) for where in (provider, "")] if self.own else []
+        return next((self.own[place] for place in places if place in self.own), None)
+
+    def bill(self, called: CalledModel, tokens: Tokens, size: int | None = None) -> Bill:
+        """Return the bill of one call, or of all whose prompts are of one `size`; calls without tokens cost nothing."""
+        if not (tokens.prompt or tokens.completion):
+            return NOTHING
+        tariff = self.find(called)
+        if tariff is None:
+            return Bill(None, frozenset({called}))
+        return Bill(tariff.cost(tokens, size_of(tokens.prompt) if size is None else size))
+
+
+NO_PRICES = PriceBook(PriceList({}))

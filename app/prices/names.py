@@ -1,0 +1,88 @@
+"""The names of models: instrumentations write them dated, with a path, a region, or as an own deployment's name.
+
+A name is compared as its key: lower case, and one `-` for each run of other characters than letters and digits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+NAME_MAX = 255
+"""Characters of a name that are compared."""
+
+_OTHER = re.compile(r"[^a-z0-9]+")
+_GENERATION = re.compile(r"(?<![a-z0-9])gpt-?(\d)(?:-?(\d)(?=-|\Z))?")
+_REGION = re.compile(r"\A(?:us-gov|us|eu|apac|ap|jp|au|ca|sa|global)\.(?=[a-z0-9]+\.)")
+_VENDOR = re.compile(r"\A(?:anthropic|openai|google|deepseek|mistral|meta|cohere|amazon|xai)\.")
+# Bedrock's version of its own, which says nothing of the model's.
+_BEDROCK_VERSION = re.compile(r"-v\d+(?::\d+[a-z]*)+\Z")
+# How OpenRouter chooses a host for the same model at the same price.
+_ROUTE = re.compile(r":(?:nitro|floor|exacto|thinking|beta|extended|latest)\Z")
+_SNAPSHOT = re.compile(
+    r"-(?:20\d\d-[01]\d-[0-3]\d|20\d\d[01]\d[0-3]\d|[01]\d-[0-3]\d|[01]\d-20\d\d|\d{3,4}|0"
+    r"|latest|preview|exp|experimental|stable|default|v\d{1,2})\Z"
+)
+_SNAPSHOTS = 4
+# "claude-4.5-sonnet" for "claude-sonnet-4-5", and the other way round.
+_CLAUDE = (
+    (re.compile(r"claude-(\d+(?:-\d)?)-(opus|sonnet|haiku)"), r"claude-\2-\1"),
+    (re.compile(r"claude-(opus|sonnet|haiku)-(\d+(?:-\d)?)"), r"claude-\2-\1"),
+)
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a provider's name: `azure.ai.openai` has three."""
+    return frozenset(_OTHER.split(text[:NAME_MAX].lower())) - {""}
+
+
+def key_of(name: str) -> str:
+    """Return the key of a name, without its path, its region and what a host adds."""
+    text = name.strip().lower()[:NAME_MAX]
+    if not text.startswith("ft:"):
+        text = text.rsplit("/", 1)[-1].split("@", 1)[0]
+        text = _VENDOR.sub("", _REGION.sub("", text))
+        text = _ROUTE.sub("", _BEDROCK_VERSION.sub("", text))
+    return _GENERATION.sub(_generation, _OTHER.sub("-", text).strip("-"))
+
+
+def _generation(match: re.Match[str]) -> str:
+    """Azure allows no dots in names and calls gpt-3.5-turbo `gpt-35-turbo`; others write `gpt4o`."""
+    return "-".join(filter(None, ("gpt", match[1], match[2])))
+
+
+@lru_cache(maxsize=4096)
+def keys_of(name: str) -> tuple[str, ...]:
+    """Return the keys under which a model may be known, the most exact first: as written, then without its date."""
+    found: dict[str, None] = {}
+    key: str | None = key_of(name)
+    for _ in range(_SNAPSHOTS):
+        if not key:
+            break
+        found |= dict.fromkeys((key, *_turned(key)))
+        key = shorter if (shorter := _SNAPSHOT.sub("", key)) != key else None
+    return tuple(found)
+
+
+def _turned(key: str) -> Iterator[str]:
+    for pattern, form in _CLAUDE:
+        if pattern.fullmatch(key):
+            yield pattern.sub(form, key)
+
+
+# Words of a deployment's name by which it may be another, dearer model than the one whose name it has in it.
+_OTHER_MODELS = words_of(
+    "audio chat codex embedding ft image instruct live max mini nano pro realtime research search transcribe tts turbo "
+    "vision"
+)
+
+
+def deployed(key: str, known: Iterable[str]) -> str | None:
+    """Return the longest of the `known` keys in the key of a deployment, None for none or one that may be another."""
+    named = f"-{key}-"
+    found = max((one for one in known if f"-{one}-" in named), key=len, default=None)
+    if found is None:
+        return None
+    rest = named.replace(f"-{found}-", "-", 1).split("-")
+    return None if _OTHER_MODELS.intersection(rest) else found

@@ -1,0 +1,117 @@
+"""Prices of models, and what calls cost by them. USD, exact."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated
+
+import msgspec
+
+from app.chat import Tokens
+
+_PER = Decimal(1_000_000)
+_FREE = Decimal(0)
+
+SIZES = (0, 32_000, 100_000, 128_000, 200_000, 256_000, 272_000)
+"""Numbers of tokens at which the calls of one model are told apart, so that their sum can be priced by `longPrompt`."""
+
+
+class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """USD per 1,000,000 tokens. The caches cost as much as `input` for None, and reasoning as much as `output`."""
+
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal | None = None
+    cache_write: Decimal | None = None
+    reasoning: Decimal | None = None
+
+    def __post_init__(self) -> None:
+        given = (self.input, self.output, self.cache_read, self.cache_write, self.reasoning)
+        if any(price is not None and not (price.is_finite() and price >= 0) for price in given):
+            raise ValueError("a price must be a number of at least 0")
+
+
+class LongPromptPrices(Prices, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """The prices of a whole call whose prompt has more than `above` tokens."""
+
+    above: Annotated[int, msgspec.Meta(ge=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """USD, exact."""
+
+    prompt: Decimal
+    completion: Decimal
+
+    @property
+    def total(self) -> Decimal:
+        return self.prompt + self.completion
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.prompt + other.prompt, self.completion + other.completion)
+
+
+FREE = Cost(_FREE, _FREE)
+
+
+def cost_of(prices: Prices, tokens: Tokens) -> Cost:
+    """Return the cost of tokens; cached ones and reasoning are parts of them, each at its own price."""
+    uncached = max(0, tokens.prompt - tokens.cache_read - tokens.cache_write)
+    return Cost(
+        _usd(uncached, prices.input)
+        + _usd(tokens.cache_read, prices.cache_read, prices.input)
+        + _usd(tokens.cache_write, prices.cache_write, prices.input),
+        _usd(max(0, tokens.completion - tokens.reasoning), prices.output)
+        + _usd(tokens.reasoning, prices.reasoning, prices.output),
+    )
+
+
+def _usd(tokens: int, price: Decimal | None, default: Decimal = _FREE) -> Decimal:
+    return tokens * (default if price is None else price) / _PER
+
+
+def size_of(prompt_tokens: int) -> int:
+    """Return the greatest of `SIZES` that a prompt exceeds, 0 for an empty one."""
+    return SIZES[max(0, bisect_left(SIZES, prompt_tokens) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tariff:
+    """The prices of one model; `source` is the vendor and name in the catalogue, or who else set them."""
+
+    source: str
+    prices: Prices
+    long_prompt: LongPromptPrices | None = None
+
+    def cost(self, tokens: Tokens, size: int) -> Cost:
+        """Return the cost of calls whose prompts have more than `size` tokens each: one of `SIZES`."""
+        long = self.long_prompt
+        return cost_of(long if long and size >= long.above else self.prices, tokens)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CalledModel:
+    """A model and its provider as an instrumentation names them, "" for what it does not name."""
+
+    provider: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What some calls cost: None if nothing is known of it. The calls of the models in `unpriced` are not in it."""
+
+    cost: Cost | None = None
+    unpriced: frozenset[CalledModel] = frozenset()
+
+    def __add__(self, other: Bill) -> Bill:
+        if other is NOTHING:
+            return self
+        cost = self.cost + other.cost if self.cost and other.cost else self.cost or other.cost
+        return Bill(cost, self.unpriced | other.unpriced)
+
+
+NOTHING = Bill()

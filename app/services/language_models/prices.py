@@ -1,0 +1,108 @@
+"""The prices of a project's observed model calls: those that its organization has set, and the vendors'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Invalid, NotFound
+from app.models import audit_log, language_models, model_prices
+from app.models.audit_log import Action, Actor
+from app.models.language_models import LanguageModel
+from app.models.model_prices import ModelPrice
+from app.prices.book import PriceBook, PriceList
+from app.prices.names import key_of
+from app.prices.types import Prices, Tariff
+from app.timestamps import Now
+
+ORGANIZATION = "organization"
+"""The source of a price that a person set."""
+PRICES_MAX = 1_000
+"""The prices that an organization may set: every session that is read applies them."""
+PROVIDER_MAX, MODEL_MAX = 64, 255
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPrice:
+    """The price of a model as traces name it, in USD per million tokens; at any provider where `provider` is "".
+
+    None stands for the prompt's price, for reasoning for the completion's.
+    """
+
+    model: str
+    provider: str = ""
+    prompt_price: float
+    completion_price: float
+    cache_read_price: float | None = None
+    cache_write_price: float | None = None
+    reasoning_price: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceService:
+    database: Database
+    now: Now
+    published: PriceList
+
+    def book(self, connection: Connection, *, project_id: int) -> PriceBook:
+        """Return the prices of the project's organization; those of its own models are for any provider."""
+        models = language_models.own_models_of_project(connection, project_id=project_id)
+        own = {("", key_of(model.name)): _tariff_of(model) for model in models if _is_priced(model)}
+        for row in model_prices.prices_of_project(connection, project_id=project_id):
+            own[row.provider, key_of(row.model)] = _tariff(row)
+        return PriceBook(self.published, own)
+
+    def list(self, *, organization_id: int) -> list[ModelPrice]:
+        """List the prices that the organization has set, by provider and model."""
+        with self.database.read() as connection:
+            return model_prices.list_prices(connection, organization_id=organization_id)
+
+    def put(self, *, organization_id: int, price: OwnPrice, actor: Actor) -> tuple[ModelPrice, bool]:
+        """Set the price of a model; returns it, and whether it had none before. `Invalid` beyond `PRICES_MAX`."""
+        values = asdict(price)
+        model, provider = values.pop("model"), values.pop("provider").strip().lower()
+        if not key_of(model):
+            raise Invalid("model: Must have a letter or a digit.")
+        now, key = self.now(), {"organization_id": organization_id, "provider": provider, "model": model}
+        with self.database.write() as connection:
+            put = model_prices.put_price(connection, **key, values=values, now=now)
+            if put[1] and len(model_prices.list_prices(connection, organization_id=organization_id)) > PRICES_MAX:
+                raise Invalid(f"model: An organization can set {PRICES_MAX:,} prices; remove one first.")
+            audit_log.note(
+                connection, now, actor, Action.PRICE_SET, model[:100], values, organization_id=organization_id
+            )
+        return put
+
+    def remove(self, *, organization_id: int, price_id: int, actor: Actor) -> None:
+        """Remove a price that the organization has set; `NotFound` for none."""
+        now, key = self.now(), {"organization_id": organization_id, "price_id": price_id}
+        with self.database.write() as connection:
+            known = model_prices.find_price(connection, **key)
+            if known is None or not model_prices.remove_price(connection, **key):
+                raise NotFound("The organization has set no such price.")
+            audit_log.note(
+                connection, now, actor, Action.PRICE_REMOVED, known.model[:100], organization_id=organization_id
+            )
+
+
+def _is_priced(model: LanguageModel) -> bool:
+    """A model is added with prices of 0 by default, which say nothing of what its calls cost elsewhere."""
+    return not model.retired and bool(model.prompt_price or model.completion_price)
+
+
+def _tariff_of(model: LanguageModel) -> Tariff:
+    return Tariff(ORGANIZATION, Prices(*_exact(model.prompt_price, model.completion_price)))
+
+
+def _tariff(row: ModelPrice) -> Tariff:
+    parts = (row.cache_read_price, row.cache_write_price, row.reasoning_price)
+    return Tariff(ORGANIZATION, Prices(*_exact(row.prompt_price, row.completion_price, *parts)))
+
+
+def _exact(*prices: float | None) -> Iterator[Decimal]:
+    """Yield the decimals that people wrote."""
+    return (None if price is None else Decimal(str(price)) for price in prices)  # type: ignore[misc]

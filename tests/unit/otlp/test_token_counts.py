@@ -1,0 +1,71 @@
+"""The tokens of caches and of reasoning are parts of those beside them, however a library counts them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.otlp.normalise import SpanView
+from app.otlp.normalise.tokens import TokenCounts, counts_of, first_token_ms
+
+READ, WRITTEN = "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_creation.input_tokens"
+REASONING, TOTAL = "gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.total_tokens"
+
+
+def view(attributes: dict[str, Any]) -> SpanView:
+    return SpanView("chat", "", attributes)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "counts"),
+    [
+        ({}, TokenCounts(100, 20)),
+        ({READ: 60, REASONING: 15}, TokenCounts(100, 20, 60, 0, 15)),
+        ({READ: 600, WRITTEN: 50}, TokenCounts(750, 20, 600, 50)),
+        ({READ: 60, WRITTEN: 10, TOTAL: 190}, TokenCounts(170, 20, 60, 10)),
+        ({REASONING: 15, TOTAL: 135}, TokenCounts(100, 35, 0, 0, 15)),
+        ({REASONING: 300}, TokenCounts(100, 320, 0, 0, 300)),
+        ({READ: 60, REASONING: 15, TOTAL: 195}, TokenCounts(160, 35, 60, 0, 15)),
+        ({READ: 60, TOTAL: 120}, TokenCounts(100, 20, 60)),
+        ({"ai.usage.cachedInputTokens": 7, "ai.usage.reasoningTokens": 3}, TokenCounts(100, 20, 7, 0, 3)),
+        ({"llm.token_count.prompt_details.cache_read": 8}, TokenCounts(100, 20, 8)),
+        (
+            {"langfuse.observation.usage_details": '{"input_cache_read": 8, "output_reasoning": 2}'},
+            TokenCounts(100, 20, 8, 0, 2),
+        ),
+        (
+            {"langsmith.metadata.usage_metadata": '{"input_token_details": {"cache_read": 8, "cache_creation": 1}}'},
+            TokenCounts(100, 20, 8, 1),
+        ),
+        (
+            {"genkit:output": '{"usage": {"cachedContentTokens": 8, "thoughtsTokens": 2}}'},
+            TokenCounts(100, 20, 8, 0, 2),
+        ),
+        ({"genkit:output": "[" * 100_000}, TokenCounts(100, 20)),
+        ({"mlflow.chat.tokenUsage": '{"cache_read_input_tokens": "many"}'}, TokenCounts(100, 20)),
+        ({READ: 10**13}, TokenCounts(100, 20)),
+    ],
+)
+def test_parts_are_in_what_they_are_part_of(attributes: dict[str, Any], counts: TokenCounts) -> None:
+    assert counts_of(view(attributes), 100, 20) == counts
+
+
+@pytest.mark.parametrize(
+    ("attributes", "found"),
+    [
+        ({"gen_ai.response.time_to_first_chunk": 0.25}, 250),
+        ({"gen_ai.server.time_to_first_token": 0.5}, 500),
+        ({"ai.response.msToFirstChunk": 321.5}, 321.5),
+        ({"langfuse.observation.completion_start_time": '"1970-01-01T00:00:01.125Z"'}, 125),
+        ({"langfuse.observation.completion_start_time": "soon"}, None),
+        ({"gen_ai.server.time_to_first_token": 500}, None),
+        ({"ai.response.msToFirstChunk": float("nan")}, None),
+        ({"ai.response.msToFirstChunk": -1}, None),
+        ({}, None),
+    ],
+)
+def test_the_time_to_the_first_token_is_in_milliseconds_and_within_the_call(
+    attributes: dict[str, Any], found: float | None
+) -> None:
+    assert first_token_ms(view(attributes), 1_000_000_000, 2000) == found

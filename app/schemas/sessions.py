@@ -14,7 +14,7 @@ from app.models.sessions import SessionRow
 from app.schemas.answer import Answer, dump, fields_of, integer, many, number, one, text, time
 from app.schemas.base import BIGINT_MAX, Identifier, Moment, PageQuerySchema, QueryBoolean, StrictSchema, Text
 from app.schemas.csv_lines import csv_lines
-from app.schemas.traces import TokenUsage
+from app.schemas.traces import TokenUsage, total_cost
 from app.services.traces import session_list
 from app.services.traces.session_list import SessionFilter
 from app.sessions.facts import MAX_NAME
@@ -89,7 +89,10 @@ class SessionExportSchema(_Filters):
 
 
 class ListedSession(Answer):
-    """`errors` is null until a session that an earlier release stored has been added up."""
+    """`errors` is null until a session that an earlier release stored has been added up.
+
+    `cost` is in US dollars by the prices of now, null where no model call has a price.
+    """
 
     id = text()
     prompt_id = integer(attribute="row.prompt_id")
@@ -101,6 +104,7 @@ class ListedSession(Answer):
     duration_ms = number(get=lambda session: round(session.row.duration_ns / 1e6, 3))
     counted = fields_of(SessionRow, "turns", "errors", "tool_calls", "tool_errors", path="row")
     usage = one(TokenUsage)
+    cost = number(allow_none=True, get=total_cost)
     models = many(text(), get=lambda session: session.names("model"))
     prompt_versions = many(text(), get=lambda session: session.names("version"))
     tools = many(text(), get=lambda session: session.names("tool"))

@@ -237,7 +237,8 @@ class RejectedQuerySchema(PageQuerySchema):
     code = Text(maximum=32)
 
 
-def _total_cost(session: logs.SessionSummary) -> float | None:
+def total_cost(session: logs.SessionSummary) -> float | None:
+    """Return the cost of a session in US dollars, None where nothing is known of it."""
     return float(session.bill.cost.total) if session.bill.cost else None
 
 
@@ -250,7 +251,7 @@ class SessionEntry(Answer):
     last_activity_at = time(get=lambda session: of_unix_ns(session.last_ns))
     about = fields_of(logs.SessionSummary, "turns", "preview", "models", "prompt_versions")
     usage = one(TokenUsage)
-    cost = number(allow_none=True, get=_total_cost)
+    cost = number(allow_none=True, get=total_cost)
     unpriced = part(Unpriced, "bill")
     errors = integer()
 

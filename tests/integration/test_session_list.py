@@ -158,6 +158,7 @@ def test_a_session_says_what_it_was(world: World, filled: tuple[int, int]) -> No
         "toolCalls": 2,
         "toolErrors": 2,
         "usage": {"inputTokens": 10, "outputTokens": 0},
+        "cost": 10 * 2.5 / 1_000_000,
         "models": ["gpt-4o"],
         "promptVersions": [],
         "tools": ["pay", "search"],
@@ -174,7 +175,9 @@ def test_sessions_are_counted_where_they_are_asked_for(world: World, filled: tup
 
 def test_a_search_for_something_rare_ends_its_page_early_and_goes_on(world: World, filled: tuple[int, int]) -> None:
     ticks = itertools.count(step=0.3)
-    impatient = SessionListService(database=world.container.database, window=1, tick=lambda: next(ticks))
+    impatient = SessionListService(
+        database=world.container.database, prices=world.container.services.prices, window=1, tick=lambda: next(ticks)
+    )
     rare = SessionFilter(user_id="ada", tool="search")
     chosen: dict[str, Any] = {"project_id": world.project_id, "filters": rare, "order": "duration"}
 

@@ -13,15 +13,20 @@ from app import cursors
 from app.cursors import Page
 from app.db import Database
 from app.errors import Invalid
-from app.models import session_list
+from app.models import session_list, turns
 from app.models.session_list import Conditions, Order, Position, Range
 from app.models.sessions import SessionRow
+from app.prices.book import PriceBook
+from app.prices.types import NOTHING, Bill
+from app.services.language_models.prices import PriceService
 from app.services.traces.prompt_log import SEARCH_S, WINDOW, ns_of
 from app.services.traces.turns import conversation_key
+from app.sessions.facts import load
 from app.sessions.sums import Kind, names_in
 from app.sessions.types import Usage
 
 NS_PER_MS = 1_000_000
+SESSIONS_AT_ONCE = 50
 COUNT_S = 0.2
 """The time after which counting ends."""
 
@@ -63,6 +68,7 @@ class ListedSession:
     row: SessionRow
     prompt_name: str
     preview: str | None
+    bill: Bill = NOTHING
 
     @property
     def id(self) -> str:
@@ -92,6 +98,7 @@ class SessionListService:
     """
 
     database: Database
+    prices: PriceService
     window: int = WINDOW
     tick: Callable[[], float] = time.monotonic
 
@@ -119,7 +126,7 @@ class SessionListService:
                     break
             if len(found) > limit:
                 found, after = found[:limit], found[limit - 1][1]
-            listed = _listed(connection, project_id, [row for row, _ in found])
+            listed = self._listed(connection, project_id, [row for row, _ in found])
         return Page(listed, cursors.encode(order, *after) if after else None)
 
     def count(self, *, project_id: int, filters: SessionFilter) -> Count:
@@ -141,7 +148,7 @@ class SessionListService:
         while True:
             with self.database.read() as connection:
                 rows, after = next(self._windows(connection, conditions, order, after, self.window))
-                listed = _listed(connection, project_id, [row for row, _ in rows])
+                listed = self._listed(connection, project_id, [row for row, _ in rows])
             yield from listed
             if after is None:
                 return
@@ -162,6 +169,20 @@ class SessionListService:
             yield [(row, at[row.id]) for row in rows], after
             if after is None:
                 return
+
+    def _listed(self, connection: Connection, project_id: int, rows: list[SessionRow]) -> list[ListedSession]:
+        """The sessions with their first words, prompts and costs, without those of erased prompts."""
+        if not rows:
+            return []
+        prompt_ids = sorted({row.prompt_id for row in rows})
+        names = session_list.prompt_names(connection, project_id=project_id, prompt_ids=prompt_ids)
+        said = session_list.previews(connection, [row.session_key for row in rows])
+        bills = _bills(connection, rows, self.prices.book(connection, project_id=project_id))
+        return [
+            ListedSession(row, names[row.prompt_id], said.get(row.session_key), bills[row.session_key])
+            for row in rows
+            if row.prompt_id in names
+        ]
 
 
 def _position(cursor: str | None, order: Order) -> Position | None:
@@ -212,14 +233,11 @@ def _ns(ms: int | None) -> int | None:
     return None if ms is None else ms * NS_PER_MS
 
 
-def _listed(connection: Connection, project_id: int, rows: list[SessionRow]) -> list[ListedSession]:
-    """The sessions with their first words and their prompts, without those of erased prompts."""
-    if not rows:
-        return []
-    names = session_list.prompt_names(
-        connection, project_id=project_id, prompt_ids=sorted({row.prompt_id for row in rows})
-    )
-    said = session_list.previews(connection, [row.session_key for row in rows])
-    return [
-        ListedSession(row, names[row.prompt_id], said.get(row.session_key)) for row in rows if row.prompt_id in names
-    ]
+def _bills(connection: Connection, rows: list[SessionRow], prices: PriceBook) -> dict[bytes, Bill]:
+    """Return what the model calls of sessions cost, by the prices of now; the turns of some are read at a time."""
+    found = dict.fromkeys([row.session_key for row in rows], NOTHING)
+    keys = list(found)
+    for start in range(0, len(keys), SESSIONS_AT_ONCE):
+        for turn in turns.list_turns(connection, session_keys=keys[start : start + SESSIONS_AT_ONCE]):
+            found[turn.session_key] += load(turn.facts).bill(prices)
+    return found

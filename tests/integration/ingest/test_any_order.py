@@ -74,6 +74,15 @@ def message(text: str) -> str:
     return json.dumps([{"role": "user", "parts": [{"type": "text", "content": text}]}])
 
 
+def dumps(found: Any) -> str:
+    """Return JSON in one order, of sets too."""
+    return json.dumps(
+        found,
+        sort_keys=True,
+        default=lambda value: sorted(map(str, value)) if isinstance(value, frozenset) else str(value),
+    )
+
+
 def shown(world: World, prompts: list[int]) -> list[Any]:
     """Everything that is shown of the prompts, with ids of their place instead of their own."""
     services = world.container.services
@@ -88,11 +97,11 @@ def shown(world: World, prompts: list[int]) -> list[Any]:
             for one in (one for turn in read for one in turn["spans"]):
                 del one["attributes"]["service.prompt.id"]
             found.append(asdict(summary) | {"id": place, "row_id": 0, "session": read})
-    return sorted(found, key=lambda one: json.dumps(one, sort_keys=True))
+    return sorted(found, key=lambda one: dumps(one))
 
 
 def without_traces(found: list[Any], spans: list[dict[str, Any]]) -> str:
-    text = json.dumps(found, sort_keys=True)
+    text = dumps(found)
     for place, trace_id in enumerate(dict.fromkeys(one["traceId"] for one in spans)):
         text = text.replace(trace_id, f"trace-{place}")
     return text

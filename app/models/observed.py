@@ -1,4 +1,4 @@
-"""What traces tell of model calls, summed by day as their spans are stored; no part of what the project has used.
+"""The model calls of traces, summed by day as their spans are stored; no part of what the project has used.
 
 Only tokens are summed: prices are applied when the sums are read, so that a price set later holds for them too.
 """

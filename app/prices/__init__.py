@@ -1,1 +1,1 @@
-"""What model calls cost: prices, the names by which instrumentations call models, and who has a price for which."""
+"""The costs of model calls: prices, the names by which instrumentations call models, and who has a price for which."""

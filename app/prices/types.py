@@ -102,7 +102,7 @@ class CalledModel:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What some calls cost: None if nothing is known of it. The calls of the models in `unpriced` are not in it."""
+    """The cost of some calls, None if nothing is known of it. The calls of the models in `unpriced` are not in it."""
 
     cost: Cost | None = None
     unpriced: frozenset[CalledModel] = frozenset()

@@ -123,7 +123,7 @@ class TurnFacts:
         )
 
     def bill(self, prices: PriceBook) -> Bill:
-        """What the model calls of the turn cost."""
+        """Return the cost of the turn's model calls."""
         return sum((calls.bill(prices) for calls in self.calls), NOTHING)
 
 

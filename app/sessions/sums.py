@@ -1,4 +1,4 @@
-"""What the turns of a session add up to, kept with the session so that lists can filter and sort by it."""
+"""The sums over the turns of a session, kept with the session so that lists can filter and sort by it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def names_in(text: str, kind: Kind) -> tuple[str, ...]:
 
 
 def part_of_names(kind: Kind, name: str) -> str:
-    """What the text of a session's names has in it if the name is among them."""
+    """Return the part that the text of a session's names has if the name is among them."""
     return f"\n{_line(kind, name)}\n"
 
 

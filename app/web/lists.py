@@ -1,4 +1,4 @@
-"""What lists share: their order, their pages and the way back to them from an entry, all of it in the address."""
+"""The common parts of lists: their order, their pages, and the way back to them from an entry, in the address."""
 
 from __future__ import annotations
 

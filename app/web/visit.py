@@ -103,13 +103,13 @@ class Visit:
 
     @property
     def to_entry(self) -> str:
-        """What a list adds to the addresses of its entries, so that their pages lead back to the list as it is."""
+        """Return the query of links to entries, by which their pages lead back to this list as it is."""
         chosen = list_query(self.query)
         return f"?{chosen}" if chosen else ""
 
     @property
     def to_list(self) -> str:
-        """What an entry's page adds to the address of the list that led to it; "" where none did."""
+        """Return the query that leads from an entry's page back to its list; "" where none led to it."""
         chosen = self.query.get("list")
         return f"?{chosen}" if chosen else ""
 

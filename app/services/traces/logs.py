@@ -43,7 +43,7 @@ class Session:
 
     @property
     def bill(self) -> Bill:
-        """What the model calls of all turns cost."""
+        """The cost of the model calls of all turns."""
         return sum((turn.bill for turn in self.turns), NOTHING)
 
     @property

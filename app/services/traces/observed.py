@@ -1,4 +1,4 @@
-"""What traces tell of model calls: summed by day as spans are stored, and priced as the sums are read."""
+"""The model calls of traces: summed by day as spans are stored, and priced as the sums are read."""
 
 from __future__ import annotations
 

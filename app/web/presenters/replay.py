@@ -96,7 +96,7 @@ def shown_turns(result: Mapping[str, Any], case: TestCase | None = None) -> list
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """How far replays that were started together are: of them, and of their steps."""
+    """The progress of replays that were started together, by replays and by steps."""
 
     replays: int
     finished: int

@@ -79,7 +79,7 @@ class PromptEditorView(_Editing):
         )
 
     def _tried(self, visit: Visit, prompt_id: int, models: list[tuple[str, str]]) -> dict[str, Any]:
-        """What the page shows of its conversations: their columns, the question to ask, the placeholders' values."""
+        """The conversations as the page shows them: their columns, the question to ask, the placeholders' values."""
         conversations, sent = Tries(self.container, visit, prompt_id), bool(visit.form.fields)
         runs, origin = conversations.runs(), conversations.origin()
         versions = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id, limit=VERSIONS_MAX)

@@ -141,7 +141,7 @@ class Versions(PromptPage):
 def sort_keys(
     activity: Mapping[str | None, VersionActivity], replays: Mapping[str | None, DraftHistory]
 ) -> dict[str, Callable[[ListedVersion], float]]:
-    """What each column of the table of versions compares; a version without a value counts as the least."""
+    """The key by which each column orders the table of versions; a version without a value counts as the least."""
 
     def of(get: Callable[[VersionActivity], float | None]) -> Callable[[ListedVersion], float]:
         known = {name: value for name, each in activity.items() if (value := get(each)) is not None}

@@ -45,7 +45,7 @@ NAMES = {field.data_key for field in SessionExportSchema().load_fields.values()}
 
 
 def chosen_of(visit: Visit) -> dict[str, str]:
-    """What was chosen in the form above the list."""
+    """The choices of the form above the list."""
     return {name: value for name, value in filters_of(visit.query).items() if name in NAMES or name == "since"}
 
 
@@ -85,14 +85,14 @@ class Sessions(Page):
 
 
 def _suggested(entries: list[Any]) -> dict[str, list[str]]:
-    """What the listed sessions have, for the fields that name it."""
+    """The names that the listed sessions have, for the fields that offer them."""
     kinds = {"version": "version", "model": "model", "tool": "tool", "failedTool": "failed_tool"}
     named = {name: sorted({one for entry in entries for one in entry.names(kind)}) for name, kind in kinds.items()}
     return named | {"userId": sorted({entry.row.user_id for entry in entries if entry.row.user_id})}
 
 
 class SessionsCsv(Page):
-    """What is listed, as CSV."""
+    """The listed sessions as CSV."""
 
     exports = frozenset({"GET"})
     as_csv = True
@@ -104,6 +104,6 @@ class SessionsCsv(Page):
 
 
 class SessionsJsonLines(SessionsCsv):
-    """What is listed, as JSON lines."""
+    """The listed sessions as JSON lines."""
 
     as_csv = False

@@ -205,7 +205,7 @@ class DataPolicySettings(SettingsPage):
         return Redirect(f"{visit.base}/settings/data", "Saved.")
 
     def _lost(self, visit: Visit, policy: DataPolicy) -> list[str]:
-        """What is stored and would be too old, in words; nothing where the policy keeps as long as the one before."""
+        """Return in words the stored rows that the policy would remove; nothing where it keeps as long as before."""
         old = self.services.data_policies.get(project_id=visit.project_id)
         changed = {name: getattr(policy, name) for _, name, _ in DAYS if getattr(policy, name) != getattr(old, name)}
         counts = self.services.data_policies.expired(project_id=visit.project_id, policy=DataPolicy(**changed))

@@ -1,4 +1,4 @@
-"""Whoever goes through a page by the Tab key sees where they are."""
+"""The Tab key leads through a page, and the focused element is always in view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What traced model calls cost, on sessions, turns and steps, and their sums by day."""
+"""The costs of traced model calls, on sessions, turns and steps, and their sums by day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept with a session is what its turns add up to, whenever they came and whichever release stored them."""
+"""The sums kept with a session are those of its turns, whenever they came and whichever release stored them."""
 
 from __future__ import annotations
 

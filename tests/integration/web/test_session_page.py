@@ -27,7 +27,7 @@ def stored(world: World, *turns: Turn) -> str:
 
 
 def words(browser: Browser) -> str:
-    """What a person reads, with a blank between elements."""
+    """The text that a person reads, with a blank between elements."""
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", browser.page)).split())
 
 

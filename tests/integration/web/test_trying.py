@@ -42,7 +42,7 @@ def ask(world: World, browser: Browser, prompt_id: int, question: str, **fields:
 
 
 def said(world: World, run_id: int) -> list[tuple[str, str]]:
-    """What the model got before the question, and the question."""
+    """Return the messages that the model got before the question, and the question."""
     run = row(world, run_id)
     return [*((message.role, message.text) for message in history_of(run.request)), ("user", run.question)]
 

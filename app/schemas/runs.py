@@ -13,9 +13,10 @@ from marshmallow import ValidationError, fields, post_load, validates
 
 from app import chat
 from app.chat import File
-from app.models.runs import RunRow, StoredCost, StoredFile, StoredToolCall
+from app.models.runs import RunRow, StoredCost, StoredFile, StoredMessage, StoredToolCall
 from app.schemas.answer import Answer, answer_of, boolean, fields_of, integer, many, mapping, one, text
 from app.schemas.base import BoundedList, Identifier, StrictBoolean, StrictSchema, Text
+from app.schemas.histories import History
 from app.schemas.labels import ChosenVersion
 from app.schemas.language_models import ModelName
 from app.schemas.placeholders import PlaceholdersUsed, Selections
@@ -57,6 +58,8 @@ class RunRequest(ChosenVersion):
     files = BoundedList(fields.Nested(FileSchema), maximum=FILES_MAX, into=tuple, load_default=tuple)
     selections = Selections(data_key="placeholders", load_default=dict)
     productive = StrictBoolean(load_default=True)
+    history = History(load_default=tuple)
+    model_name = Text(data_key="languageModelName", minimum=1, maximum=128, load_default=None, allow_none=True)
 
     @validates("question")
     def _short_enough(self, question: str, **_: Any) -> None:
@@ -84,6 +87,7 @@ Tokens = answer_of(chat.Tokens)
 Cost = answer_of(StoredCost, "Cost")
 ToolCall = answer_of(StoredToolCall, "ToolCall")
 RunFile = answer_of(StoredFile, "RunFile")
+HistoryMessage = answer_of(StoredMessage, "HistoryMessage")
 
 
 def _outcome(name: str) -> Callable[[RunRow], Any]:
@@ -138,6 +142,7 @@ class Run(Answer):
     """The record of a run; `nok` is the `status` of Run Prompt's answer."""
 
     row = fields_of(RunRow, "id", "prompt_id", "commit_hash", "source", "status", "question")
+    history = many(HistoryMessage, get=lambda row: row.request.history or [])
     files = many(RunFile, attribute="request.files")
     placeholders = one(PlaceholdersUsed, attribute="request")
     language_model = one(ModelName, get=_model)

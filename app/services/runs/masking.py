@@ -149,7 +149,8 @@ def _message(message: StoredMessage, masked: MessageMasking) -> StoredMessage:
         "tool": masked.result,
     }
     calls = [_call(call, masked) for call in message.tool_calls]
-    return structs.replace(message, text=masks[message.role](message.text), tool_calls=calls)
+    text, call_id = masks[message.role](message.text), masked.other(message.tool_call_id)
+    return structs.replace(message, text=text, tool_calls=calls, tool_call_id=call_id)
 
 
 def _masked(end: RunEnd, masked: MessageMasking) -> RunEnd:

@@ -20,7 +20,7 @@ from app.services.prompts.content import PromptContent, parse_config
 from app.services.prompts.drafts import check_filled_length
 from app.services.prompts.splits import ByLabel
 
-# Bytes of JSON, as many as a question may have.
+# Bytes of JSON, with those of the question: as many as a question alone may have.
 HISTORY_MAX = 4_000_000
 NO_RESULT = "This tool was not called: the conversation is a try."
 
@@ -30,7 +30,7 @@ class RunCommand:
     """`selections` maps a placeholder's key to the name of a value; a label or `commit_hash` beats `productive`.
 
     `stream` has the answer's pieces kept for a while as the model writes them, for whoever follows the run.
-    `history` are the messages before the question. `model_name` is asked in the place of the draft's own model.
+    `history` are the messages before the question. `model_name` is asked in the place of the version's own model.
     """
 
     prompt_id: int
@@ -66,7 +66,7 @@ def snapshot(content: PromptContent, command: RunCommand) -> Requested:
         resolved=filled.resolved,
         ignored=filled.ignored,
         files=[StoredFile(file.name, file.media_type, len(file.content)) for file in command.files],
-        history=_history(command.history) or UNSET,
+        history=_history(command.history, command.question) or UNSET,
     )
     return Requested(command.question, request)
 
@@ -82,11 +82,11 @@ def render(request: StoredRequest) -> str:
     return to_xml(text) if request.format == "XML" else text
 
 
-def _history(messages: Sequence[Message]) -> list[StoredMessage]:
-    """Return the messages as they are stored; `Invalid` for more than `HISTORY_MAX` bytes of them."""
+def _history(messages: Sequence[Message], question: str) -> list[StoredMessage]:
+    """Return the messages as they are stored; `Invalid` where they have too many bytes for their row."""
     stored = [_stored(message) for message in messages]
-    if len(msgspec.json.encode(stored)) > HISTORY_MAX:
-        raise Invalid(f"history: Longer than {HISTORY_MAX} bytes: begin a new conversation.")
+    if stored and len(msgspec.json.encode(stored)) + len(question.encode()) > HISTORY_MAX:
+        raise Invalid(f"history: Longer than {HISTORY_MAX} bytes with the question: begin a new conversation.")
     return stored
 
 

@@ -179,6 +179,8 @@ class RunService:
         with self.database.read() as connection:
             organization_id = self.owners.of_project(project_id)
             model = self.executor.models.named(connection, organization_id=organization_id, name=model_name)
+        if model.id == content.model.id:
+            return content
         fallback = content.fallback if content.fallback and content.fallback.id != model.id else None
         return checked(replace(content, commit_hash=None, model=model, fallback=fallback))
 

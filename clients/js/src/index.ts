@@ -25,4 +25,4 @@ export type {
   PlaceholderValue,
   PromptJson,
 } from "./records.js";
-export type { File, Piece, RunOptions, RunResult, ToolCall, WaitOptions } from "./runs.js";
+export type { File, Message, Piece, RunOptions, RunResult, ToolCall, WaitOptions } from "./runs.js";

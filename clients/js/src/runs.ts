@@ -45,6 +45,10 @@ export interface RunOptions extends Choice, WaitOptions {
   readonly splitKey?: string | undefined;
   /** Decides before `splitKey`, and is the value of the placeholder `memory_key`. */
   readonly memoryKey?: string | undefined;
+  /** The name of a model to ask in the place of the version's own. */
+  readonly model?: string | undefined;
+  /** The conversation before the question. */
+  readonly history?: readonly Message[] | undefined;
   readonly files?: readonly File[] | undefined;
   /** Requests with the same key make one run; each call has one of its own by default. */
   readonly idempotencyKey?: string | undefined;
@@ -55,6 +59,16 @@ export interface ToolCall {
   readonly id: string;
   readonly name: string;
   readonly arguments: unknown;
+}
+
+/** A message before a run's question. Every call of a tool is followed by its result, a message of the role `tool`. */
+export interface Message {
+  readonly role: "user" | "assistant" | "tool";
+  readonly text: string;
+  /** The calls of the `assistant`. */
+  readonly toolCalls?: readonly ToolCall[] | undefined;
+  /** The call whose result a message of the role `tool` is. */
+  readonly toolCallId?: string | undefined;
 }
 
 /** A piece of an answer that is being written: of its text, of the model's reasoning, or one whole tool call. */
@@ -93,6 +107,7 @@ export interface RunRequest extends Request {
 
 export function runRequest(id: number, question: string, options: RunOptions): RunRequest {
   const { label, version, draft = false, files = [], idempotencyKey = randomUUID(), splitKey, memoryKey } = options;
+  const { model: languageModelName, history } = options;
   wantedOf(id, options, false);
   if (!/^[ -~]{1,255}$/.test(idempotencyKey)) {
     throw new ConfigurationError("idempotencyKey: a key has 1 to 255 printable ASCII characters.");
@@ -106,6 +121,8 @@ export function runRequest(id: number, question: string, options: RunOptions): R
     commitHash: version,
     splitKey,
     memoryKey,
+    languageModelName,
+    history,
     files: files.map(fileJson),
   };
   return {

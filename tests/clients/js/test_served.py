@@ -130,6 +130,24 @@ def test_a_run_is_waited_for_streamed_or_fetched_later(application: Application,
     assert len({run["runId"], later["runId"], streamed["runId"]}) == 3
 
 
+def test_a_run_goes_on_with_a_conversation_and_asks_the_model_that_is_named(
+    api: Client, application: Application, prompt_id: int
+) -> None:
+    history = [
+        {"role": "user", "text": "Where?"},
+        {"role": "assistant", "text": "", "toolCalls": [{"id": "c1", "name": "find", "arguments": {"n": 7}}]},
+        {"role": "tool", "text": "Here.", "toolCallId": "c1"},
+    ]
+    call = {"call": "run", "id": prompt_id, "question": "When?", "options": {"history": history, "model": "echo"}}
+
+    run, refused = application.call(call, {**call, "options": {"model": "no-such-model"}})
+
+    record = api.get(f"/api/v1/runs/{run['runId']}").json()
+    assert [message["text"] for message in record["history"]] == ["Where?", "", "Here."]
+    assert record["languageModel"]["name"] == "echo"
+    assert (refused["error"], refused["status"]) == ("InvalidRequestError", 400)
+
+
 def test_a_run_with_a_key_that_was_used_is_the_run_of_before(application: Application, prompt_id: int) -> None:
     call = {"call": "run", "id": prompt_id, "question": "Where?", "options": {"idempotencyKey": "order 1042"}}
 

@@ -80,6 +80,16 @@ def test_an_answer_has_all_that_the_server_says(client: Any, runs: ScriptedRuns)
     }
 
 
+def test_a_conversation_and_another_model_are_sent_as_the_server_takes_them(client: Any, runs: ScriptedRuns) -> None:
+    runs.answers = [DONE]
+    history = [{"role": "user", "text": "Where?"}, {"role": "assistant", "text": "Here."}]
+
+    client.run(17, "When?", history=history, model="echo")
+
+    sent = runs.requests[0][3]
+    assert (sent["history"], sent["languageModelName"]) == (history, "echo")
+
+
 @pytest.mark.parametrize(
     "passing",
     [refusal(503, Retry_After="0"), refusal(429, Retry_After="0"), (502, b"<html>nginx</html>", {})],

@@ -47,9 +47,10 @@ class RunOptions(TypedDict, total=False):
     """The options of a run.
 
     `placeholders` maps keys to names of their values. The version is that of `label` or `version`, with `draft` the
-    draft, else the newest one. At a split of the label `memory_key`, else `split_key`, decides. Requests with the same
-    `idempotency_key` make one run; each call has one of its own by default. `timeout_s` is how long the caller waits in
-    all, 600 by default.
+    draft, else the newest one. At a split of the label `memory_key`, else `split_key`, decides. `model` is the name of
+    a model to ask in the place of the version's own. `history` has the messages before the question, as the API takes
+    them: `role`, `text`, and `toolCalls` or `toolCallId`. Requests with the same `idempotency_key` make one run; each
+    call has one of its own by default. `timeout_s` is how long the caller waits in all, 600 by default.
     """
 
     placeholders: Mapping[str, str]
@@ -58,6 +59,8 @@ class RunOptions(TypedDict, total=False):
     draft: bool
     split_key: str
     memory_key: str
+    model: str
+    history: Sequence[Mapping[str, Any]]
     files: Sequence[File]
     idempotency_key: str
     timeout_s: float
@@ -88,6 +91,8 @@ def run_request(prompt_id: int, question: str, options: RunOptions) -> Request:
         "commitHash": options.get("version"),
         "splitKey": options.get("split_key"),
         "memoryKey": options.get("memory_key"),
+        "languageModelName": options.get("model"),
+        "history": list(options.get("history") or ()) or None,
         "files": [file.json() for file in options.get("files") or ()],
     }
     try:

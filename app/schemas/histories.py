@@ -1,0 +1,96 @@
+"""The conversation before a run's question, as a caller sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from marshmallow import ValidationError, fields, validate
+
+from app.chat import Message, ToolCall
+from app.schemas.base import BoundedList, StrictSchema, Text
+from app.schemas.json_schemas import check_values
+
+# Each call has a message with its result, so there are no more calls than messages.
+MESSAGES_MAX = 2_000
+ID_MAX = 255
+ROLES = ("user", "assistant", "tool")
+
+
+class SentToolCallSchema(StrictSchema):
+    """A call of a tool that the model asked for; loads to `app.chat.ToolCall`."""
+
+    command: ClassVar = ToolCall
+
+    id = Text(required=True, minimum=1, maximum=ID_MAX)
+    name = Text(required=True, minimum=1, maximum=ID_MAX)
+    arguments = fields.Raw(required=True, allow_none=True, validate=check_values)
+
+
+class SentMessageSchema(StrictSchema):
+    """A message of a history; loads to `app.chat.Message`."""
+
+    command: ClassVar = Message
+
+    role = fields.String(required=True, validate=validate.OneOf(ROLES))
+    text = Text(required=True)
+    tool_calls = BoundedList(fields.Nested(SentToolCallSchema), maximum=MESSAGES_MAX, into=tuple, load_default=tuple)
+    tool_call_id = Text(load_default=None, allow_none=True, minimum=1, maximum=ID_MAX)
+
+
+class History(BoundedList):
+    """The messages of a conversation in their order; every call of a tool is answered before anybody speaks again."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            fields.Nested(SentMessageSchema), maximum=MESSAGES_MAX, into=tuple, validate=_check_order, **kwargs
+        )
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        """Count the calls before they are read, of which a body has room for a million."""
+        if isinstance(value, list) and sum(map(_calls_in, value[: MESSAGES_MAX + 1])) > MESSAGES_MAX:
+            raise ValidationError(f"Must have at most {MESSAGES_MAX} calls of tools.")
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+def _calls_in(message: Any) -> int:
+    calls = message.get("toolCalls") if isinstance(message, dict) else None
+    return len(calls) if isinstance(calls, list) else 0
+
+
+def _check_order(messages: Sequence[Message]) -> None:
+    unanswered: list[str] = []
+    for index, message in enumerate(messages):
+        if wrong := _misplaced(message, unanswered, first=index == 0):
+            raise ValidationError({index: dict([wrong])})
+        if message.role == "tool":
+            unanswered.remove(str(message.tool_call_id))
+        else:
+            unanswered = [call.id for call in message.tool_calls]
+    if unanswered:
+        raise ValidationError(f"The call {unanswered[0]!r} has no result: a message of the role tool.")
+
+
+def _misplaced(message: Message, unanswered: Sequence[str], *, first: bool) -> tuple[str, str] | None:
+    """Return the field by which a message can't follow those before it, and why; their calls `unanswered` come first.
+
+    Two messages of one role may follow each other: recorded conversations have questions without an answer.
+    """
+    if first and message.role != "user":
+        return "role", "The first message must be the user's."
+    if message.role == "tool":
+        known = message.tool_call_id in unanswered
+        return None if known else ("toolCallId", "Must be the id of a call before this message without a result yet.")
+    if unanswered:
+        return "role", f"Must be tool: the call {unanswered[0]!r} has no result yet."
+    if message.tool_call_id is not None:
+        return "toolCallId", "Only a message of the role tool has one."
+    return _wrong_calls(message)
+
+
+def _wrong_calls(message: Message) -> tuple[str, str] | None:
+    if message.tool_calls and message.role != "assistant":
+        return "toolCalls", "Only a message of the role assistant has them."
+    if len({call.id for call in message.tool_calls}) < len(message.tool_calls):
+        return "toolCalls", "Two calls have the same id."
+    return None

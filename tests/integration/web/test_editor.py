@@ -125,6 +125,16 @@ def test_a_lost_update_is_told_and_both_texts_are_shown(world: World, admin: Bro
     assert world.count("runs") == 0
 
 
+def test_a_form_that_is_sent_twice_is_no_conflict(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    old = draft(world, prompt_id).etag or ""
+
+    answers = [edit(admin, prompt_id, do="save", value="Mine", etag=old) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [303, 303]
+    assert draft(world, prompt_id).content.value == "Mine"
+
+
 def test_committing_saves_first_and_names_the_author(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
 

@@ -89,8 +89,9 @@ def fields_of(name: str, case: TestCase, tools: Mapping[str, Tool]) -> CaseField
 
 
 def fields_sent(form: Form, shown: CaseFields) -> CaseFields:
-    """Return the fields of a sent form; those that it lacks are as they were shown, but for ticks.
+    """Return the fields of a sent form; those that it lacks are as they were shown, but for ticks of tools and steps.
 
+    A step without any field in the form is as it was shown, too.
     A tool that the form names twice is there twice.
     """
     indices = sorted({int(found[1]) for name in form.fields if (found := _TOOL.fullmatch(name))})
@@ -163,9 +164,11 @@ def _tool_sent(form: Form, prefix: str) -> ToolFields:
 
 
 def _step_sent(form: Form, prefix: str, shown: StepFields) -> StepFields:
+    if f"{prefix}.check" not in form.fields:
+        return shown
     return StepFields(
         enabled=form.flag(f"{prefix}.enabled"),
-        check=form.text(f"{prefix}.check", shown.check),
+        check=form.text(f"{prefix}.check"),
         value=_lines(form.text(f"{prefix}.value", shown.value)),
         ignore=_lines(form.text(f"{prefix}.ignore", shown.ignore)),
         matchers=_matchers_sent(form, prefix) if f"{prefix}.path" in form.fields else shown.matchers,

@@ -25,6 +25,7 @@ from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
 from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, written_body
+from app.web.presenters.case_turns import opened_turns, shown_turns
 from app.web.presenters.replay import batch_progress
 from app.web.presenters.session import conversation
 from app.web.visit import Visit
@@ -116,7 +117,7 @@ class WriteTestCase(PromptPage):
 
 
 class SessionTestCase(PromptPage):
-    """Chooses the steps of a session that are checked, and how."""
+    """Chooses the steps of a session that are checked, and how; a form with `open` only shows one more turn."""
 
     access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
     multipart = True
@@ -144,6 +145,8 @@ class SessionTestCase(PromptPage):
         return show("test_case_none.html", head=head, session_id=session_id, failures=failures)
 
     def post(self, visit: Visit, session_id: str) -> Reply:
+        if "open" in visit.form.fields:
+            return self.get(visit, session_id)
         proposal = self.services.test_cases.proposed(project_id=visit.project_id, session_id=session_id)
         shown = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
         row = self.services.test_cases.from_session(
@@ -156,8 +159,8 @@ class SessionTestCase(PromptPage):
 
 
 def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown: CaseFields) -> dict[str, Any]:
-    """The parts of a page with the form of a test case; it has what was sent where there is a problem with that."""
-    fields = fields_sent(visit.sent, shown) if visit.problem else shown
+    """The parts of a page with the form of a test case; it has what was sent where it is shown again."""
+    fields = fields_sent(visit.form, shown) if visit.form.fields else shown
     return {
         "case": case,
         "fields": fields,
@@ -165,10 +168,14 @@ def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown
         "other": OTHER_TOOL,
         "cuts": cuts(case),
         "choices": CHOICES,
+        "unfolded": shown_turns(case),
+        "opened": opened_turns(visit.form, visit.identifier("turn")),
     }
 
 
 class TestCaseView(PromptPage):
+    """Shows and changes a test case; a form with `open` only shows one more turn."""
+
     access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
     multipart = True
     refusals = (Invalid,)
@@ -195,6 +202,8 @@ class TestCaseView(PromptPage):
         )
 
     def post(self, visit: Visit, test_case_id: int) -> Reply:
+        if "open" in visit.form.fields:
+            return self.get(visit, test_case_id)
         row = self.services.test_cases.get(project_id=visit.project_id, test_case_id=test_case_id)
         case, path = load_case(row.document), f"{visit.base}/test-cases/{test_case_id}"
         shown = fields_of(row.name, case, tools_of(case, self._defined(visit, row)))

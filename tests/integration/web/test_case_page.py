@@ -40,7 +40,7 @@ def case(world: World) -> dict[str, Any]:
 
 def fields(browser: Browser) -> dict[str, list[str]]:
     """The fields of the form of the test case on the page, as a browser would send them."""
-    form = browser.page[browser.page.index('<form class="case"') :]
+    form = browser.page[browser.page.index('<form class="case"') :].partition("</form>")[0]
     found: dict[str, list[str]] = {}
     pattern = (
         r'<input(?P<input>[^>]*)>|<select[^>]* name="(?P<select>[^"]*)"[^>]*>(?P<options>.*?)</select>'
@@ -200,3 +200,54 @@ def test_a_test_case_of_a_session_is_made_with_the_rules_of_its_form(world: Worl
 
     tools = world.get(f"/api/v1{made.headers['location'].removeprefix(admin.base)}").json["tools"]
     assert (tools["send_mail"]["maxCalls"], tools["send_mail"]["arguments"]) == (1, {"/body": "facts"})
+
+
+@pytest.fixture
+def long(world: World) -> str:
+    """A session of more turns than the form shows unfolded."""
+    turns = [
+        RecordedTurn(f"Question {n}", "word " * 200, (RecordedCall("get_order", {"id": n}, {}),)) for n in range(40)
+    ]
+    return record(world, prompt(world, "echo"), turns)
+
+
+def test_a_folded_turn_that_nobody_opens_keeps_its_checks(world: World, admin: Browser, long: str) -> None:
+    case = make_case(world, long)
+    check = {"turn": 39, "step": 0, "check": {"arguments": {"/id": "any"}, "ignorePaths": ["/at"]}}
+    assert world.patch(f"/api/v1/test-cases/{case['id']}", json={"steps": [check]}).status_code == 200
+    before = stored(world, case)
+
+    sent(admin, case)
+    assert stored(world, case) == before
+
+    sent(admin, case, **{"step.39.1.enabled": None})
+    turn = stored(world, case)["turns"][39]
+    assert turn["steps"][0] == before["turns"][39]["steps"][0]
+    assert turn["steps"][1]["check"]["enabled"] is False
+
+
+def test_a_folded_turn_is_shown_with_what_was_sent_and_nothing_is_saved_yet(
+    world: World, admin: Browser, long: str
+) -> None:
+    path = f"{admin.base}/sessions/{long}/test-case"
+    admin.open(path)
+    assert "step.39.0.path" not in fields(admin)
+    form = fields(admin) | {"name": ["Half done"], "open": ["40"]}
+    del form["step.38.1.enabled"]
+
+    assert admin.send(path, **form).status_code == 200
+
+    again = fields(admin)
+    assert (again["name"], again["opened"]) == (["Half done"], ["40"])
+    assert "step.38.1.enabled" not in again
+    assert "step.39.0.path" in again
+    assert "step.38.0.path" not in again
+    made = admin.send(path, **again)
+    case = world.get(f"/api/v1{made.headers['location'].removeprefix(admin.base)}").json
+    assert case["name"] == "Half done"
+    assert [step["check"]["enabled"] for step in case["turns"][38]["steps"]] == [True, False]
+
+
+@pytest.mark.parametrize("turn", ["0", "x", "9" * 30])
+def test_a_turn_that_is_no_number_is_refused(world: World, admin: Browser, long: str, turn: str) -> None:
+    assert admin.open(f"{admin.base}/sessions/{long}/test-case?turn={turn}").status_code == 400

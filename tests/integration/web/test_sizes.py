@@ -32,8 +32,10 @@ def test_pages_over_much_data_are_below_100_kb(world: World, admin: Browser) -> 
     ]
     assert world.send(export(prompt_id, "long", turns, start_ns=time.time_ns() - 10**12)).status_code == 200
     session = world.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json["entries"][0]["id"]
+    case = world.post(f"/api/v1/sessions/{session}/test-cases").json["id"]
     prompt = f"/prompts/{prompt_id}"
-    pages = ["/prompts", "/sessions", "/usage?days=365", f"/sessions/{session}"]
+    pages = ["/prompts", "/sessions", "/usage?days=365", f"/sessions/{session}", f"/sessions/{session}/test-case"]
+    pages += [f"/test-cases/{case}"]
     pages += [f"{prompt}/{name}" for name in ("edit", "versions", "logs", "test-cases", "experiments", "compare")]
 
     sizes = {page: compressed(admin, page) for page in pages}

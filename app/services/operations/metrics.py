@@ -13,7 +13,7 @@ from app.metrics.registry import Metric
 from app.redis_store.metric_store import MetricStore
 from app.redis_store.queues import QueueState, read_queues
 
-WINDOW_MINUTES = 5
+WINDOW_MINUTES = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """The last minutes of all processes together: counts are of `window_s`, rates a minute.
+    """The last hour of all processes together: counts are of `window_s`, rates a minute.
 
     `spans` has received, stored, duplicate, rejected; `runs` its outcomes (`ok`, `nok`, else the kind of failure);
-    `history` has (spans stored, runs ended) of each minute of the last hour, oldest first, whole minutes only.
+    `history` has (spans stored, runs ended) of each minute of the same time, oldest first, the last one still running.
     """
 
     window_s: float
@@ -69,9 +69,9 @@ class MetricsService:
         """Return all metrics for Prometheus: (body, content type)."""
         return render(self.store.total(), self._gauges(read_queues(self.client)), accept)
 
-    def read(self, minutes: int = WINDOW_MINUTES) -> Operations:
-        """Activity in the last `minutes` whole minutes (1–60) and the current one."""
-        recent, window_s = self.store.window(minutes)
+    def read(self) -> Operations:
+        """Activity in the last `WINDOW_MINUTES` whole minutes and the current one."""
+        recent, window_s = self.store.window(WINDOW_MINUTES)
         spans, runs = (_by(recent, registry.SPANS, "outcome"), _by(recent, registry.RUNS, "outcome"))
         status, calls = (_by(recent, registry.HTTP_REQUESTS, "status"), _by(recent, registry.PROVIDER_CALLS, "outcome"))
         connections = self.store.gauges().get(registry.DATABASE_CONNECTIONS, {})
@@ -99,7 +99,7 @@ class MetricsService:
             database_connections={labels[0]: int(value) for labels, value in connections.items()},
             history=[
                 (_by(one, registry.SPANS, "outcome").get("stored", 0), _sum(one, registry.RUNS))
-                for one in self.store.history(60)[:-1]
+                for one in self.store.history(WINDOW_MINUTES)
             ],
         )
 

@@ -50,8 +50,9 @@ class OperationsView(Page):
 
 
 def _by_minute(counts: Sequence[int]) -> list[tuple[str, int]]:
-    """The points of a chart of whole minutes, oldest first."""
-    return [(f"{plural(len(counts) - place, 'minute')} ago", count) for place, count in enumerate(counts)]
+    """The points of a chart of minutes, oldest first, the last one still running."""
+    ago = range(len(counts) - 1, 0, -1)
+    return list(zip([*(f"{plural(minutes, 'minute')} ago" for minutes in ago), "this minute"], counts, strict=True))
 
 
 def _queue(state: QueueState) -> Badge:

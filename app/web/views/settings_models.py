@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.errors import Conflict, Invalid, NotFound, ProviderError, require
+from app.models.language_models import LanguageModel
 from app.providers.vendors import VENDORS
 from app.services.language_models.service import OwnModel
 from app.web import labels
@@ -26,7 +27,15 @@ class Models(SettingsPage):
     def get(self, visit: Visit) -> Reply:
         models = self.services.models.list(organization_id=visit.organization_id)
         ordered = sorted((model for model in models if not model.retired), key=lambda model: (model.vendor, model.name))
-        return show("settings_models.html", models=ordered)
+        stored = {credential.vendor for credential in self.services.credentials.list(visit.organization_id)}
+        silent = [model for model in ordered if not _can_answer(model, stored)]
+        return show(
+            "settings_models.html",
+            models=[model for model in ordered if model not in silent],
+            silent=silent,
+            default_is_silent=any(model.is_default for model in silent),
+            vendors=VENDORS,
+        )
 
     def post(self, visit: Visit) -> Reply:
         """Add a model of the organization's own."""
@@ -34,6 +43,11 @@ class Models(SettingsPage):
         self.services.own_models.put(organization_id=visit.organization_id, model=model, actor=visit.actor)
         # The form's address ends in #own, where the browser would go on to without another one.
         return Redirect(f"{visit.base}/settings/models#main", f"{model.name} can be used in prompts.")
+
+
+def _can_answer(model: LanguageModel, vendors: set[str]) -> bool:
+    """Return True if there is something to call the model with; `vendors` are those with a credential."""
+    return model.vendor == "BUILTIN" or bool(model.base_url) or model.vendor in vendors
 
 
 class Model(SettingsPage):

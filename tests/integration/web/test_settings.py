@@ -252,3 +252,28 @@ def test_a_key_administers_only_when_that_was_ticked(world: World, admin: Browse
     assert keys["Terraform"] == keys["App"] | {"admin"}
     admin.open(path)
     assert "admin, ingest, read, run, write" in admin.text
+
+
+def test_models_that_nobody_can_ask_stand_apart_until_their_vendor_can_be_called(world: World, admin: Browser) -> None:
+    def parts() -> tuple[str, str]:
+        above, _, folded = admin.open(path_of(admin, "models")).text.partition('id="without-key"')
+        return above, folded.partition("</details>")[0]
+
+    add_model(world, admin, "")
+    above, folded = parts()
+    assert ("llama3" in above, "llama3" in folded) == (False, True)
+    assert ("echo" in above, "echo" in folded) == (True, False)
+    assert ("enabled" in folded, "Make default" in folded) == (False, False)
+    assert f"{admin.base}/settings/credentials?vendor={CUSTOM}#store" in folded
+
+    store(admin, CUSTOM, "", "http://127.0.0.1:9/v1")
+    above, folded = parts()
+    assert ("llama3" in above, folded) == (True, "")
+
+
+def test_a_default_model_that_nobody_can_ask_is_told_about(world: World, admin: Browser) -> None:
+    model_id = add_model(world, admin, "")
+    world.container.services.models.choose(organization_id=world.organization_id, model_id=model_id, is_default=True)
+
+    admin.open(path_of(admin, "models"))
+    assert "The default model has no key to be called with." in admin.text

@@ -113,6 +113,31 @@ def accept_step(case: TestCase, turn: int, step: int, actual: Any) -> TestCase:
     raise Invalid("step: the test case has changed since this replay")
 
 
+def acceptable_steps(case: TestCase, result: Mapping[str, Any]) -> list[tuple[int, int, Any]]:
+    """Return (turn, step, verdict) of the failed steps that accepting, one after the other, would change the case by.
+
+    `result` is the JSON of a `ReplayResult`, or empty. Steps that the case has no more are left out.
+    """
+    found = []
+    for turn, played in enumerate(result.get("turns", ())):
+        for step, verdict in enumerate(played["steps"]):
+            accepted = _accepted(case, turn, step, verdict)
+            if accepted != case:
+                found.append((turn, step, verdict))
+            case = accepted
+    return found
+
+
+def _accepted(case: TestCase, turn: int, step: int, verdict: Mapping[str, Any]) -> TestCase:
+    """Return the case after the failed step was accepted; as it is, if that can't be."""
+    if verdict["result"] != "failed" or not is_acceptable(verdict):
+        return case
+    try:
+        return accept_step(case, turn, step, verdict["actual"])
+    except Invalid:
+        return case
+
+
 def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
     """Return the case with the fields that `changes`, the JSON of `CaseChanges`, names replaced.
 

@@ -48,6 +48,7 @@ from app.services.operations.setup import SetupService
 from app.services.prompts.editor import PromptEditor, VersionService
 from app.services.prompts.labels import LabelService
 from app.services.prompts.service import PromptService
+from app.services.replays.acceptance import AcceptanceService
 from app.services.replays.calibrations import CalibrationService
 from app.services.replays.cases import TestCaseService
 from app.services.replays.claims import ReplaySweeper
@@ -100,6 +101,7 @@ class Backends:
 class Services:
     """The use cases; each opens its own transactions."""
 
+    acceptance: AcceptanceService
     accounts: AccountService
     audit: AuditService
     calibrations: CalibrationService

@@ -85,6 +85,7 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{EXPERIMENT}/cancel", experiments.CancelExperiment),
     (REPLAY, replays.ReplayView),
     (f"{REPLAY}/batch", replays.BatchView),
+    (f"{REPLAY}/batch/accept", replays.AcceptBatch),
     (f"{REPLAY}/cancel", replays.CancelReplay),
     (f"{REPLAY}/steps/{ID0 % 'step'}/verdict", replays.JudgeStep),
     (f"{REPLAY}/steps/{ID0 % 'step'}/accept", replays.AcceptStep),

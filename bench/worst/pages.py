@@ -47,7 +47,7 @@ plain(
     ids=LONG | {"span_id": f"{1:016x}", "attribute": "0"},
 )
 plain(f"GET {TEST_CASE}", f"GET {TEST_CASE}/delete", f"GET {REPLAY}", f"GET {REPLAY}/steps/{{step}}/accept")
-plain(f"GET {REPLAY}/batch")
+plain(f"GET {REPLAY}/batch", f"GET {REPLAY}/batch/accept")
 plain(f"GET {PROJECT}/calibrations/{{calibration_id}}", f"GET {PROJECT}/experiments/{{experiment_id}}")
 plain(f"GET {PROMPT}/experiments", f"GET {PROMPT}/experiments/new", name="a big one", ids=BIG)
 plain(

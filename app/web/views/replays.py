@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from reprise_client.formats import plural
+
 from app.access import ByRole
 from app.models.organizations import Role
 from app.replay.types import TestCase
@@ -55,8 +59,44 @@ class BatchView(PromptPage):
             entries=not_passed if visit.query.get("show") == "failed" else entries,
             progress=batch_progress([entry.row for entry in entries]),
             not_passed=len(not_passed),
+            failed=any(entry.row.status == "failed" for entry in not_passed),
             newly_failing=sum(entry.newly_failing for entry in entries),
             first=entries[0].row,
+        )
+
+
+class AcceptBatch(PromptPage):
+    """Makes what the failed replays of a batch did the expectation of their test cases, after listing it."""
+
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
+
+    def get(self, visit: Visit, replay_id: int) -> Reply:
+        steps = self.services.acceptance.of_batch(project_id=visit.project_id, replay_id=replay_id)
+        back = f"{visit.base}/replays/{replay_id}/batch"
+        if not steps:
+            return Redirect(back, "There is nothing to accept: look at each replay that failed.")
+        asked = confirm(
+            visit,
+            title=f"Expect {'this' if len(steps) == 1 else f'these {len(steps)} steps'} from now on?",
+            text="What the test cases expected of these steps until now is lost. The replays keep their verdicts, and "
+            "the next ones are held against the new expectations.",
+            button="Accept them as expected",
+            back=back,
+            steps=" ".join(step.key for step in steps),
+        )
+        return replace(asked, template="replay_accept.html", values=asked.values | {"steps": steps})
+
+    def post(self, visit: Visit, replay_id: int) -> Reply:
+        """Accept what was listed; steps that were accepted meanwhile are left as they are."""
+        accepted = self.services.acceptance.accept(
+            project_id=visit.project_id,
+            replay_id=replay_id,
+            keys=frozenset(visit.form.text("steps").split()),
+            actor=visit.actor,
+        )
+        said = f"{plural(accepted, 'step')} accepted. Run the test cases again to see them pass."
+        return Redirect(
+            f"{visit.base}/replays/{replay_id}/batch", said if accepted else "All of it was accepted before."
         )
 
 

@@ -32,6 +32,7 @@ PAGES = {
     "deleting a test case": "{base}/test-cases/{case}/delete",
     "replay": "{base}/replays/{replay}",
     "replays started together": "{base}/replays/{replay}/batch",
+    "accepting what a batch did": "{base}/replays/{replay}/batch/accept",
     "replay with violations": "{base}/replays/{failing}",
     "test case with rules of tools": "{base}/test-cases/{failing_case}",
     "calibration": "{base}/calibrations/{calibration}",

@@ -47,6 +47,7 @@ def shown(world: World, replay_id: int) -> dict[str, Any]:
         "/test-cases/{case}/copy",
         "/test-cases/{case}/delete",
         "/replays/{replay}/cancel",
+        "/replays/{replay}/batch/accept",
         "/replays/{replay}/steps/0/verdict",
         "/replays/{replay}/steps/0/accept",
     ],

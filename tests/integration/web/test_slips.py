@@ -155,3 +155,41 @@ def test_replays_started_together_are_one_page_that_says_how_many_passed(world: 
     admin.open(f"{together}?show=failed")
     assert len(re.findall(r'<th scope="row"', admin.page)) == 1
     assert "newly failing" in admin.text
+
+
+def test_what_failed_replays_did_is_accepted_in_one_go_and_once(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    wrong = [case_of(world, prompt_id, expected=f"Pong {n}") for n in range(2)]
+    case_of(world, prompt_id)
+    together = run_all(admin, prompt_id)
+    assert f'href="{together}/accept"' in admin.page
+
+    admin.open(f"{together}/accept")
+    assert "Expect these 2 steps from now on?" in admin.text
+    steps = re.search(r'name="steps" value="([^"]+)"', admin.page)[1]  # type: ignore[index]
+    before = changes_of_cases(world)
+    assert admin.send(f"{together}/accept", steps=steps).headers["location"] == together
+    assert sorted(changes_of_cases(world)[: -len(before) or None]) == [str(case) for case in sorted(wrong)]
+
+    admin.send(f"{together}/accept", steps=steps)
+    assert len(changes_of_cases(world)) == len(before) + 2
+    assert admin.open(f"{together}/accept").headers["location"] == together
+    assert run_all(admin, prompt_id)
+    assert "3 of 3 passed" in admin.text
+
+
+def test_only_what_was_listed_is_accepted(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    case_of(world, prompt_id, expected="Pong")
+    together = run_all(admin, prompt_id)
+    before = changes_of_cases(world)
+
+    admin.open(f"{together}/accept")
+    assert admin.send(f"{together}/accept", steps="0.0.0 x").headers["location"] == together
+    assert changes_of_cases(world) == before
+
+
+def changes_of_cases(world: World) -> list[str]:
+    """The ids of the changed test cases in the audit log, the newest first."""
+    page = world.container.services.audit.page(organization_id=world.organization_id, limit=100, cursor=None)
+    return [entry.subject for entry in page.entries if entry.action == "test_case.changed"]

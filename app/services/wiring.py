@@ -62,6 +62,7 @@ from app.services.runs.usage import UsageService
 from app.services.traces.ingest import IngestService
 from app.services.traces.log_records import LogRecordService
 from app.services.traces.logs import SessionService
+from app.services.traces.observed import ObservedService
 from app.services.traces.parts import SessionPartService
 from app.services.traces.prompt_log import LogService
 from app.services.traces.session_list import SessionListService
@@ -122,6 +123,7 @@ class Services:
     masking: MaskingRules
     metrics: MetricsService
     models: ModelService
+    observed: ObservedService
     overview: OverviewService
     own_models: OwnModelService
     owners: Owners

@@ -28,6 +28,7 @@ from app.web.views import (
     sessions,
     settings,
     settings_models,
+    settings_prices,
     sign_in,
     usage,
 )
@@ -111,6 +112,8 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{SETTINGS}/models", settings_models.Models),
     (f"{SETTINGS}/models/{ID % 'model_id'}", settings_models.Model),
     (f"{SETTINGS}/models/{ID % 'model_id'}/remove", settings_models.RemoveModel),
+    (f"{SETTINGS}/models/prices", settings_prices.ModelPrices),
+    (f"{SETTINGS}/models/prices/{ID % 'price_id'}/remove", settings_prices.RemovePrice),
     (f"{SETTINGS}/credentials", settings_models.Credentials),
     (f"{SETTINGS}/credentials/{{vendor}}/check", settings_models.CheckCredential),
     (f"{SETTINGS}/credentials/{{vendor}}/clear", settings_models.ClearCredential),

@@ -67,6 +67,7 @@ plain("GET /api/v1/credentials", "GET /api/v1/credentials/{vendor}", "POST /api/
 plain(
     "GET /api/v1/models", "GET /api/v1/models/{model_id}", "GET /api/v1/projects", "GET /api/v1/projects/{project_id}"
 )
+plain("GET /api/v1/model-prices", "GET /api/v1/model-prices/{price_id}")
 plain("GET /api/v1/members", "GET /api/v1/members/{user_id}")
 plain("GET /api/v1/invitations", "GET /api/v1/invitations/{invitation_id}")
 plain("GET /api/v1/data-policy", "GET /api/v1/api-keys", "GET /api/v1/api-keys/{key_id}")
@@ -282,6 +283,11 @@ def model(_stage: Stage) -> Ask:
 @worst("PATCH /api/v1/models/{model_id}", "a price")
 def model_changed(_stage: Stage) -> Ask:
     return sends({"enabled": True})
+
+
+@worst("POST /api/v1/model-prices", "a price")
+def model_price(_stage: Stage) -> Ask:
+    return sends({"model": "x" * 255, "provider": "y" * 64, "promptPrice": 1, "completionPrice": 1e6})
 
 
 @worst("POST /api/v1/projects", "a name")

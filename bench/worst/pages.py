@@ -62,6 +62,7 @@ plain(
     f"GET {SETTINGS}/members/{{user_id}}/remove", f"GET {SETTINGS}/models", f"GET {SETTINGS}/models/{{model_id}}/remove"
 )
 plain(f"GET {SETTINGS}/credentials", f"GET {SETTINGS}/credentials/{{vendor}}/clear", f"GET {SETTINGS}/data")
+plain(f"GET {SETTINGS}/models/prices", f"GET {SETTINGS}/models/prices/{{price_id}}/remove")
 plain(f"GET {SETTINGS}/invitations/{{invitation_id}}/withdraw")
 plain(f"GET {SETTINGS}/project", f"GET {SETTINGS}/audit")
 

@@ -29,6 +29,7 @@ NOTHING: dict[str, Any] = {
     "key_id": 2**62,
     "vendor": "DEEPSEEK",
     "model_id": 2**62,
+    "price_id": 2**62,
     "project_id": 2**62,
     "invitation_id": 2**62,
     "user_id": 2**62,

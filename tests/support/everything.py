@@ -66,9 +66,11 @@ def everything(world: Project) -> dict[str, Any]:
 def organization(world: Project) -> dict[str, Any]:
     """Make the things of an organization, as `everything`; takes a key with the scope `admin`, and a member."""
     model = {"name": MARK, "baseUrl": f"http://127.0.0.1:9/{MARK}"}
+    price = {"model": MARK, "promptPrice": 1, "completionPrice": 2}
     return {
         "vendor": "ANTHROPIC",
         "model_id": _made(world, "/api/v1/models", model)["id"],
+        "price_id": _made(world, "/api/v1/model-prices", price)["id"],
         "project_id": _made(world, "/api/v1/projects", {"name": MARK})["id"],
         "invitation_id": _made(world, "/api/v1/invitations", {"email": f"{MARK}@example.org", "role": "viewer"})["id"],
         "user_id": world.get("/api/v1/members").json["members"][0]["userId"],

@@ -9,7 +9,7 @@ from decimal import Decimal
 from sqlalchemy import Connection
 
 from app.db import Database
-from app.errors import Invalid, NotFound
+from app.errors import Invalid, NotFound, require
 from app.models import audit_log, language_models, model_prices
 from app.models.audit_log import Action, Actor
 from app.models.language_models import LanguageModel
@@ -24,6 +24,7 @@ ORGANIZATION = "organization"
 PRICES_MAX = 1_000
 """The prices that an organization may set: every session that is read applies them."""
 PROVIDER_MAX, MODEL_MAX = 64, 255
+NO_PRICE = "The organization has set no such price."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,12 @@ class PriceService:
         with self.database.read() as connection:
             return model_prices.list_prices(connection, organization_id=organization_id)
 
+    def get(self, *, organization_id: int, price_id: int) -> ModelPrice:
+        """Return a price that the organization has set; `NotFound` for none."""
+        with self.database.read() as connection:
+            found = model_prices.find_price(connection, organization_id=organization_id, price_id=price_id)
+        return require(found, NO_PRICE)
+
     def put(self, *, organization_id: int, price: OwnPrice, actor: Actor) -> tuple[ModelPrice, bool]:
         """Set the price of a model; returns it, and whether it had none before. `Invalid` beyond `PRICES_MAX`."""
         values = asdict(price)
@@ -83,7 +90,7 @@ class PriceService:
         with self.database.write() as connection:
             known = model_prices.find_price(connection, **key)
             if known is None or not model_prices.remove_price(connection, **key):
-                raise NotFound("The organization has set no such price.")
+                raise NotFound(NO_PRICE)
             audit_log.note(
                 connection, now, actor, Action.PRICE_REMOVED, known.model[:100], organization_id=organization_id
             )

@@ -2,14 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import astuple
-from datetime import date
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import astuple, dataclass
+from datetime import date, timedelta
+from typing import Any
 
-from app.models.observed import ObservedRow, slot_of
+from app.db import Database
+from app.models import observed
+from app.models.observed import GROUPS, SUMS, ObservedRow, slot_of
+from app.models.usage import UsageFilter
+from app.prices.book import PriceBook
+from app.prices.names import key_of
+from app.prices.types import NOTHING, Bill, CalledModel
+from app.services.language_models.prices import PriceService
 from app.services.traces.turns import TurnPart
 from app.sessions.facts import ModelCalls, summed
-from app.timestamps import of_unix_ns
+from app.sessions.types import Usage
+from app.timestamps import Now, of_unix_ns
+
+ROWS_MAX = 10_000
+"""Sums of one group, model and size that are read at once."""
+UNPRICED_DAYS, UNPRICED_MAX = 30, 100
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSums:
+    """What model calls of traces used, and what they cost by the prices of now."""
+
+    calls: int = 0
+    usage: Usage = Usage()
+    bill: Bill = NOTHING
+
+    def __add__(self, other: ObservedSums) -> ObservedSums:
+        return ObservedSums(self.calls + other.calls, self.usage + other.usage, self.bill + other.bill)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedGroup:
+    """`group` has the columns of what was grouped by, by the names of `app.models.observed.GROUPS`."""
+
+    group: dict[str, Any]
+    sums: ObservedSums
+
+    @property
+    def called(self) -> CalledModel:
+        """The model, where it was grouped by."""
+        return CalledModel(self.group["provider"], self.group["model"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedService:
+    database: Database
+    now: Now
+    prices: PriceService
+
+    def unpriced(self, *, project_id: int) -> list[ObservedGroup]:
+        """List the models of the last `UNPRICED_DAYS` that have a name and no price, those with most tokens first.
+
+        They are at most `UNPRICED_MAX`.
+        """
+        today = self.now().date()
+        days = UsageFilter(today - timedelta(days=UNPRICED_DAYS - 1), today)
+        groups = self._read(project_id, days, ("model",))
+        unpriced = [one for one in groups if one.sums.bill.unpriced and key_of(one.called.model)]
+        return sorted(unpriced, key=_tokens, reverse=True)[:UNPRICED_MAX]
+
+    def _read(self, project_id: int, filters: UsageFilter, group_by: Collection[str]) -> list[ObservedGroup]:
+        with self.database.read() as connection:
+            book = self.prices.book(connection, project_id=project_id)
+            which: dict[str, Any] = {"project_id": project_id, "filters": filters, "group_by": group_by}
+            rows = observed.sum_observed(connection, **which, limit=ROWS_MAX)
+        return _grouped(rows, group_by, book)
+
+
+def _grouped(rows: Iterable[Mapping[str, Any]], group_by: Collection[str], book: PriceBook) -> list[ObservedGroup]:
+    names = [column.name for group in group_by for column in GROUPS[group]]
+    found: dict[tuple[Any, ...], ObservedSums] = {}
+    for row in rows:
+        key = tuple(row[name] for name in names)
+        found[key] = found.get(key, ObservedSums()) + _sums(row, book)
+    return [ObservedGroup(dict(zip(names, key, strict=True)), sums) for key, sums in found.items()]
+
+
+def _sums(row: Mapping[str, Any], book: PriceBook) -> ObservedSums:
+    calls, *tokens = (int(row[name]) for name in SUMS)
+    usage = Usage(*tokens)
+    return ObservedSums(calls, usage, ModelCalls(row["provider"], row["model"], row["size"], calls, usage).bill(book))
+
+
+def _tokens(group: ObservedGroup) -> int:
+    return group.sums.usage.input_tokens + group.sums.usage.output_tokens
 
 
 def observed_rows(project_id: int, batch_id: int, parts: Iterable[TurnPart]) -> list[ObservedRow]:

@@ -35,6 +35,7 @@ class Models(SettingsPage):
             silent=silent,
             default_is_silent=any(model.is_default for model in silent),
             vendors=VENDORS,
+            unpriced=len(self.services.observed.unpriced(project_id=visit.project_id)),
         )
 
     def post(self, visit: Visit) -> Reply:

@@ -56,6 +56,7 @@ PAGES = {
     "members": "{base}/settings/members",
     "removing a member": "{base}/settings/members/1/remove",
     "models": "{base}/settings/models",
+    "prices of models": "{base}/settings/models/prices",
     "credentials": "{base}/settings/credentials",
     "removing a credential": "{base}/settings/credentials/OPENAI/clear",
     "data policy": "{base}/settings/data",

@@ -1,0 +1,40 @@
+"""/api/v1/model-prices: an organization's prices of models that traces name."""
+
+from __future__ import annotations
+
+from app.api.operation import Reply, Resource, operation
+from app.models import model_prices
+from app.models.api_keys import ApiKey
+from app.schemas import model_prices as schemas
+from app.services.language_models.prices import OwnPrice
+
+
+class ModelPrices(Resource, tag="Models", GET="read", POST="admin"):
+    @operation(
+        "The prices that the organization has set, and the models of the last 30 days without one",
+        answers={200: schemas.ModelPrices},
+    )
+    def on_get(self, key: ApiKey) -> schemas.Priced:
+        own = self.services.prices.list(organization_id=key.organization_id)
+        return schemas.Priced(own, self.services.observed.unpriced(project_id=key.project_id))
+
+    @operation(
+        "Set the price of a model as traces name it, or change it (200)",
+        body=schemas.ModelPriceSchema,
+        answers={200: schemas.ModelPrice, 201: schemas.ModelPrice},
+        location="/api/v1/model-prices/{id}",
+        answer_headers=("Location",),
+    )
+    def on_post(self, key: ApiKey, command: OwnPrice) -> Reply:
+        price, added = self.services.prices.put(organization_id=key.organization_id, price=command, actor=key.actor)
+        return Reply(201 if added else 200, price)
+
+
+class ModelPrice(Resource, tag="Models", GET="read", DELETE="admin"):
+    @operation("A price that the organization has set", answers={200: schemas.ModelPrice})
+    def on_get(self, key: ApiKey, price_id: int) -> model_prices.ModelPrice:
+        return self.services.prices.get(organization_id=key.organization_id, price_id=price_id)
+
+    @operation("Remove a price that the organization has set", answers={204: None})
+    def on_delete(self, key: ApiKey, price_id: int) -> None:
+        self.services.prices.remove(organization_id=key.organization_id, price_id=price_id, actor=key.actor)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from app.models.organizations import Role
 from app.timestamps import utc_now
 from tests.integration.web.conftest import Browser
 from tests.support.exports import export, span
@@ -169,3 +171,22 @@ def test_the_form_is_shown_again_with_what_was_sent(
     assert said in admin.text
     assert 'value="acme"' in admin.page
     assert world.get(PATH).json["modelPrices"] == []
+
+
+def test_a_session_without_a_price_leads_those_who_may_set_it_to_the_form(
+    world: World, admin: Browser, member_of: Callable[..., Browser]
+) -> None:
+    prompt_id = send_call(world, "acme-large")
+    [entry] = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    path = f"{admin.base}/sessions/{entry['id']}"
+    form = f"{admin.base}/settings/models/prices?model=acme-large&amp;provider=acme#set"
+
+    admin.open(path)
+    assert f'<a href="{form}">Set its price</a>' in admin.page
+    editor = member_of(Role.MEMBER)
+    editor.open(path)
+    assert "no price of acme-large" in editor.text
+    assert "Set its price" not in editor.text
+    world.post(PATH, json=PRICE)
+    admin.open(path)
+    assert "Set its price" not in admin.text

@@ -199,12 +199,12 @@ function failed(words) {
 async function send(button) {
   if (editor.ariaBusy === "true" || !button) return;
   editor.ariaBusy = "true";
-  const [action, before] = [button.value, drafted()];
+  const [action, before, sent] = [button.value, drafted(), new FormData(editor, button)];
   try {
-    const answer = await fetch(editor.action, { method: "POST", body: new FormData(editor, button), headers: { Accept: "text/html" } });
+    const answer = await fetch(editor.action, { method: "POST", body: sent, headers: { Accept: "text/html" } });
     const fresh = html(await answer.text());
     if (!fresh.getElementById("editor")) throw new Error(fresh.querySelector("h1")?.textContent || answer.statusText);
-    if (answer.redirected) accepted(action, before, answer.url);
+    if (answer.redirected) accepted(action, before, sent, answer.url);
     tell(fresh, [...fresh.getElementById("told").children]);
     const of = action.split(".")[0];
     if (of === "define" || of === "remove") rowsChanged(fresh, of);
@@ -218,12 +218,14 @@ async function send(button) {
   }
 }
 
-function accepted(action, before, url) {
+function accepted(action, before, sent, url) {
   saved.draft = before;
   delete editor.dataset.unsaved;
   history.replaceState(null, "", url);
-  if (action === "commit" || action === "enter") editor.elements.message.value = "";
-  if (action === "run") for (const name of ["question", "files"]) editor.elements[name].value = "";
+  // What was written while the answer was on its way stays.
+  const clear = (field) => { if (field.value === sent.get(field.name)) field.value = ""; };
+  if (action === "commit" || action === "enter") clear(editor.elements.message);
+  if (action === "run") { clear(editor.elements.question); editor.elements.files.value = ""; }
 }
 
 function rowsChanged(fresh, action) {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.e2e.ui.conftest import Look, Site
 from tests.e2e.ui.test_work import commit, make_prompt
@@ -84,6 +86,22 @@ def test_several_turns_are_asked_by_keys_and_the_last_one_again(site: Site, look
         page.get_by_role("button", name="New conversation").click()
         expect(page.locator(".talk")).to_have_count(0)
         expect(page.get_by_label("Text")).to_have_value("Another text")
+
+
+def test_what_is_written_while_the_answer_is_on_its_way_stays(site: Site, look: Look) -> None:
+    held: list[Route] = []
+    with look() as visit:
+        page = opened(site, visit, "Waiting", "Help.")
+        page.route(re.compile("/edit"), lambda route: route.continue_() if held else held.append(route))
+        question = page.get_by_label("Question")
+        question.fill("Are you there?")
+        with page.expect_request(re.compile("/edit")):
+            page.get_by_role("button", name="Ask", exact=True).click()
+        question.fill("And now?")
+        held[0].continue_()
+        expect(answer(page)).to_contain_text("Are you there?")
+
+        expect(question).to_have_value("And now?")
 
 
 def test_a_version_answers_beside_the_draft(site: Site, look: Look) -> None:

@@ -45,7 +45,7 @@ def test_a_prompt_is_written_seen_rendered_tried_and_committed(site: Site, look:
         expect(page.get_by_text("No placeholder defines")).to_be_visible()
 
         page.get_by_text("Add a placeholder").click()
-        page.get_by_label("Key").first.fill("reader")
+        page.get_by_role("textbox", name="Key", exact=True).first.fill("reader")
         page.get_by_label("Name of value 1").first.fill("child")
         page.get_by_label("Content of value 1").first.fill("a child of <six> & more")
         page.get_by_label("Name of value 2").first.fill("adult")
@@ -187,7 +187,7 @@ def test_without_scripts_a_draft_is_rendered_saved_and_run(site: Site, look: Loo
     with look(java_script_enabled=False) as visit:
         page = make_prompt(site, visit, "Plain", "Say {{word}}.")
         page.get_by_text("Add a placeholder").click()
-        page.get_by_label("Key").last.fill("word")
+        page.get_by_role("textbox", name="Key", exact=True).last.fill("word")
         page.get_by_label("Name of value 1").last.fill("hi")
         page.get_by_label("Content of value 1").last.fill("hello")
         page.get_by_role("button", name="Render", exact=True).click()

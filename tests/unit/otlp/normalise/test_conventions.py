@@ -10,6 +10,7 @@ import pytest
 from app.chat import ToolCall
 from app.otlp.normalise import Event, Message, ToolUse
 from app.otlp.normalise.numbered import gather
+from app.otlp.normalise.tokens import TokenCounts
 from tests.support.views import normal
 
 PARIS = ToolCall("c1", "get_weather", {"city": "Paris"})
@@ -203,7 +204,7 @@ def test_a_model_call_is_read(chat: str) -> None:
     assert span.input_messages == ASKED
     assert span.output_messages == ANSWERED
     assert (span.provider, span.model) == ("openai", "gpt")
-    assert span.tokens == (3, 2)
+    assert span.tokens == TokenCounts(prompt=3, completion=2, cache_read=0, cache_write=0, reasoning=0)
 
 
 @pytest.mark.parametrize(

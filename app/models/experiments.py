@@ -8,11 +8,13 @@ from typing import Annotated, Any, Literal
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
     DefaultClause,
     ForeignKey,
     Index,
     Integer,
+    func,
     select,
     update,
 )
@@ -20,7 +22,7 @@ from sqlalchemy import (
 from app.experiments.types import Verdict
 from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
 from app.models.prompt_versions import draft_snapshots
-from app.models.queries import columns_of, find_row, list_rows, newest_first
+from app.models.queries import columns_of, find_row, in_order, list_rows
 from app.models.replays import UNFINISHED, CandidateKind
 
 Status = Literal["queued", "running", "finished", "cancelled", "error"]
@@ -116,14 +118,27 @@ def result_of(connection: Connection, *, experiment_id: int) -> dict[str, Any] |
 
 
 def list_experiments(
-    connection: Connection, *, prompt_id: int, verdict: Verdict | None, before_id: int | None, limit: int
+    connection: Connection,
+    *,
+    prompt_id: int,
+    verdict: Verdict | None,
+    before_id: int | None,
+    limit: int,
+    newest_first: bool = True,
 ) -> list[ExperimentRow]:
-    """List a prompt's experiments, newest first; those of one verdict alone where it is given."""
-    chosen = _ROW.where(_E.prompt_id == prompt_id)
-    if verdict is not None:
-        chosen = chosen.where(_E.verdict == verdict)
-    statement = newest_first(chosen, _E.id, before_id=before_id, limit=limit)
+    """List a prompt's experiments after `before_id`; those of one verdict alone where it is given."""
+    chosen = _ROW.where(*_found(prompt_id, verdict))
+    statement = in_order(chosen, _E.id, _E.id, descending=newest_first, last_id=before_id, limit=limit)
     return list_rows(connection, ExperimentRow, statement)
+
+
+def count_experiments(connection: Connection, *, prompt_id: int, verdict: Verdict | None) -> int:
+    statement = select(func.count()).select_from(experiments).where(*_found(prompt_id, verdict))
+    return int(connection.scalar(statement) or 0)
+
+
+def _found(prompt_id: int, verdict: Verdict | None) -> list[ColumnElement[bool]]:
+    return [_E.prompt_id == prompt_id, *([] if verdict is None else [_E.verdict == verdict])]
 
 
 def lock_unfinished(connection: Connection, *, experiment_id: int) -> bool:

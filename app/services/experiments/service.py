@@ -124,12 +124,25 @@ class ExperimentService:
         verdict: Verdict | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        newest_first: bool = True,
     ) -> Page[ExperimentRow]:
-        """List the prompt's experiments, newest first; those of one verdict alone where it is given."""
+        """List the prompt's experiments; those of one verdict alone where it is given."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
-            read = partial(experiments.list_experiments, connection, prompt_id=prompt_id, verdict=verdict)
+            read = partial(
+                experiments.list_experiments,
+                connection,
+                prompt_id=prompt_id,
+                verdict=verdict,
+                newest_first=newest_first,
+            )
             return page_by_id(read, limit=limit, cursor=cursor)
+
+    def count(self, *, project_id: int, prompt_id: int, verdict: Verdict | None) -> int:
+        """Count the experiments that `list` has on all its pages."""
+        with self.database.read() as connection:
+            self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            return experiments.count_experiments(connection, prompt_id=prompt_id, verdict=verdict)
 
     def cancel(self, *, project_id: int, experiment_id: int) -> ExperimentView:
         """End the experiment without a verdict, and the replays that it alone has. `Conflict` when it has ended."""

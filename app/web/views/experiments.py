@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from app.access import ByRole
 from app.errors import Invalid
 from app.models.organizations import Role
@@ -9,6 +11,7 @@ from app.schemas import experiments as schemas
 from app.schemas.answer import dump
 from app.schemas.base import load
 from app.web import labels
+from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, show
 from app.web.presenters import experiment as presenter
 from app.web.presenters.prompt_editor import model_choices
@@ -27,7 +30,9 @@ class Experiments(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         chosen = {name: visit.query[name] for name in ("verdict", "cursor") if visit.query.get(name)}
         query = load(schemas.ExperimentsQuerySchema(), {"limit": str(PAGE_SIZE), **chosen})
-        found = self.services.experiments.list(project_id=visit.project_id, prompt_id=prompt_id, **query)
+        order = order_of(visit.query, ("when",), default="-when")
+        listed: dict[str, Any] = {"project_id": visit.project_id, "prompt_id": prompt_id}
+        found = self.services.experiments.list(**listed, **query, newest_first=order.descending)
         rows = (schemas.Shown.at("", row) for row in found.entries)
         shown = [presenter.ShownExperiment(dump(schemas.ExperimentSummary, row)) for row in rows]
         return show(
@@ -36,6 +41,8 @@ class Experiments(PromptPage):
             experiments=shown,
             running=any(each.running for each in shown),
             verdicts=VERDICTS,
+            count=self.services.experiments.count(**listed, verdict=query.get("verdict")),
+            order=order,
             pages=visit.pages(found.next_cursor),
         )
 

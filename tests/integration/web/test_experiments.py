@@ -110,8 +110,11 @@ def test_the_history_has_the_newest_first_and_is_filtered_by_verdict(
 
     assert admin.page.index(failed) < admin.page.index(passed)
     assert "The draft against version" in page
+    assert "2 experiments" in page
     assert re.search("violations? in 1 test", page)
-    read(admin, f"{history}?verdict=failed")
+    read(admin, f"{history}?sort=when")
+    assert admin.page.index(passed) < admin.page.index(failed)
+    assert "1 experiment Show all" in read(admin, f"{history}?verdict=failed")
     assert failed in admin.page
     assert passed not in admin.page
     assert "No experiment is like this" in read(admin, f"{history}?verdict=inconclusive")

@@ -12,7 +12,7 @@ from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.replay.documents import dump, join, load
 from app.replay.effects import tools_of
-from app.replay.free_text import free_paths
+from app.replay.free_text import SeenResults, free_paths
 from app.replay.types import (
     AnswerCheck,
     AssertionType,
@@ -271,7 +271,7 @@ def _free_text(case: TestCase, defined: Sequence[ToolDefinition]) -> dict[str, T
     """Return rules for the tools that have arguments of free text: matchers for these."""
     tools = tools_of(case, defined)
     found: dict[str, dict[str, Any]] = {}
-    results: list[Any] = []
+    results = SeenResults()
     for turn in case.turns:
         for step in turn.steps:
             if step.kind == "tool_call":
@@ -280,5 +280,5 @@ def _free_text(case: TestCase, defined: Sequence[ToolDefinition]) -> dict[str, T
                     step.arguments, tool.schema, is_read=tool.effect == "read", user=turn.user or "", results=results
                 )
                 found.setdefault(step.name, {}).update(free)
-                results.append(step.result)
+                results.add(step.result)
     return {name: ToolRules(arguments=free) for name, free in found.items() if free}

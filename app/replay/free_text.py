@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from app.pointers import format_pointer, parse_pointer
@@ -15,13 +15,39 @@ _FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")  # keywords of a text 
 _FREE_BY_DESCRIPTION = ("free text", "free-text", "freetext", "free form", "free-form", "natural language")
 
 
+SEARCHED_MAX = 1_000_000_000
+"""Characters that are searched for the texts of all calls of a conversation; about half a second."""
+_PARTS_MAX = 64
+
+
+class SeenResults:
+    """The texts of the tool results that came before a call."""
+
+    def __init__(self, results: Iterable[Any] = ()) -> None:
+        self._parts: list[str] = []
+        self._left = SEARCHED_MAX
+        for result in results:
+            self.add(result)
+
+    def add(self, result: Any) -> None:
+        self._parts += [_folded(text) for _, _, text in _texts(result, None)]
+        if len(self._parts) > _PARTS_MAX:
+            # No folded text has a line break.
+            self._parts = ["\n".join(self._parts)]
+
+    def have(self, folded: str) -> bool:
+        """Return whether a text stands in one of the results; True once `SEARCHED_MAX` characters were searched."""
+        self._left -= sum(map(len, self._parts))
+        return self._left < 0 or any(folded in part for part in self._parts)
+
+
 def free_paths(
     arguments: Any,
     schema: Mapping[str, Any] | None = None,
     *,
     is_read: bool = False,
     user: str = "",
-    results: Sequence[Any] = (),
+    results: SeenResults | None = None,
 ) -> dict[str, str]:
     """Return `{POINTER: MATCHER}` for the texts of a call that are free, with `*` for the places of a list.
 
@@ -31,12 +57,13 @@ def free_paths(
     `any` fits; other free text is compared by `facts`.
     """
     matcher = "any" if is_read else "facts"
-    known = [_folded(user), *(_folded(text) for result in results for _, _, text in _texts(result, None))]
+    seen = SeenResults() if results is None else results
+    asked = _folded(user)
     return {
         pointer: matcher
         for pointer, part, text in _texts(arguments, schema)
         if not any(keyword in part for keyword in _FIXED_BY_SCHEMA)
-        and (_key(pointer) in FREE_KEYS or _described_as_free(part) or _is_worded(text, known))
+        and (_key(pointer) in FREE_KEYS or _described_as_free(part) or _is_worded(text, asked, seen))
     }
 
 
@@ -65,9 +92,9 @@ def _leaves(value: Any) -> Iterator[tuple[Path, Any]]:
             yield path, inner
 
 
-def _is_worded(text: str, known: Sequence[str]) -> bool:
+def _is_worded(text: str, asked: str, seen: SeenResults) -> bool:
     folded = _folded(text)
-    return len(folded.split()) >= SEVERAL_WORDS and not any(folded in other for other in known)
+    return len(folded.split()) >= SEVERAL_WORDS and folded not in asked and not seen.have(folded)
 
 
 def _described_as_free(schema: Mapping[str, Any]) -> bool:

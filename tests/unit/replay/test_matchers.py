@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
+from app.replay import free_text
 from app.replay.arguments import ArgumentsComparison, Question, compare_arguments
 from app.replay.facts import Facts
 from app.replay.findings import Difference
-from app.replay.free_text import fixed_arguments, free_paths
+from app.replay.free_text import SeenResults, fixed_arguments, free_paths
 from app.replay.matchers import parse_matcher, parse_matchers
 from app.replay.sources import Sources
 
@@ -206,9 +207,31 @@ def test_texts_under_the_listed_keys_are_free_at_any_depth_and_in_any_case() -> 
 def test_a_text_of_three_words_is_free_unless_it_was_taken_from_the_user_or_a_tool() -> None:
     arguments = {"a": "the blue one", "b": "two words", "c": "Blue  Wool Scarf", "d": "12 Main Street"}
 
-    assert free_paths(arguments, user="I want the blue wool scarf", results=[{"street": ["12 Main Street"]}]) == {
-        "/a": "facts"
-    }
+    seen = SeenResults([{"street": ["12 Main Street"]}])
+    assert free_paths(arguments, user="I want the blue wool scarf", results=seen) == {"/a": "facts"}
+
+
+def test_each_result_is_read_once_however_many_calls_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    texts = free_text._texts
+    monkeypatch.setattr(free_text, "_texts", lambda value, schema: read.append(value) or texts(value, schema))
+    seen = SeenResults()
+
+    for number in range(500):
+        assert free_paths({"a": f"the blue one {number}"}, results=seen) == {"/a": "facts"}
+        seen.add({"street": f"{number} Main Street"})
+
+    assert len(read) == 1_000
+    assert free_paths({"a": "7 main street", "b": "499  Main Street"}, results=seen) == {}
+
+
+def test_no_more_text_is_free_once_too_much_was_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(free_text, "SEARCHED_MAX", 100)
+    seen = SeenResults(["x" * 40])
+
+    found = [free_paths({"a": "the blue one"}, results=seen) for _ in range(3)]
+
+    assert found == [{"/a": "facts"}, {"/a": "facts"}, {}]
 
 
 def test_a_search_takes_any_words() -> None:

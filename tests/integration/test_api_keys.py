@@ -19,7 +19,7 @@ from tests.support.world import World
 DEFAULT = ("ingest", "read", "run", "write")
 SCOPES = ("admin", *DEFAULT)
 KEYS = "/api/v1/api-keys"
-MODELS = {("models", "POST"), ("models", "PATCH"), ("models", "DELETE")}
+MODELS = {(noun, method) for noun in ("models", "model-prices") for method in ("POST", "PATCH", "DELETE")}
 PUBLIC = {"/api/openapi.json", "/api/docs"}
 
 

@@ -132,12 +132,13 @@ def test_a_test_case_that_would_check_nothing_is_refused_and_shown_again(world: 
     case = case_of(world, world.prompt())
     path = f"{admin.base}/test-cases/{case}"
     admin.open(path)
-    sent = {"name": "Mine", "order": "any", "history": "replayed", "on_missing": "stop", "included": ""}
+    settings = {"name": "Mine", "order": "any", "history": "replayed", "on_missing": "stop", "included": ""}
+    sent = settings | {"step.0.0.check": "contains", "step.0.0.value": "ing"}
 
     assert admin.send(path, **sent).status_code == 400
     assert "at least one step" in admin.text
     assert 'value="Mine"' in admin.page
-    kept = sent | {"step.0.0.enabled": "on", "step.0.0.check": "contains", "step.0.0.value": "ing"}
+    kept = sent | {"step.0.0.enabled": "on"}
     assert admin.send(path, **kept).status_code == 303
     assert world.get(f"/api/v1/test-cases/{case}").json["turns"][0]["steps"][0]["check"]["value"] == "ing"
 

@@ -55,6 +55,7 @@ def bars(
     """One bar for each value, in pixels; `top`, or the largest, is as high as the chart, zero leaves a hairline."""
     if not values:
         return []
+    gap = min(gap, width / (2 * len(values)))
     step = (width + gap) / len(values)
     highest = top or max(values) or 1
     heights = [max(1.0, value / highest * height) for value in values]

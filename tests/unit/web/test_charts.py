@@ -38,3 +38,10 @@ def test_a_chart_knows_its_sum_and_its_peak() -> None:
     drawn = chart([("Monday", 2), ("Tuesday", 7), ("Wednesday", 1)])
 
     assert (drawn.total, drawn.peak, drawn.top, drawn.half) == (10, ("Tuesday", 7), 8, 4)
+
+
+def test_a_year_of_days_has_bars_that_can_be_seen() -> None:
+    drawn = bars([1.0] * 365, width=600, height=80)
+
+    assert min(bar.width for bar in drawn) > 0.5
+    assert drawn[-1].x + drawn[-1].width <= 600.5

@@ -31,8 +31,8 @@ _FOLDER = Path(__file__).parent / "dictionaries"
 
 Context = TypeVar("Context")
 Body = bytes | memoryview
-ToStored = Callable[[Body], bytes]
-"""Makes the stored form of a body: `compress`, or `bytes` for the body itself."""
+ToStored = Callable[[Sequence[Body]], list[bytes]]
+"""Makes the stored forms of bodies: `compress_all`, or `as_they_are`."""
 
 
 class _Contexts(Generic[Context]):
@@ -62,13 +62,34 @@ _DECOMPRESSORS = _Contexts(lambda: zstandard.ZstdDecompressor(dict_data=_DICTION
 
 def compress(body: Body) -> bytes:
     """Return the shortest stored form of a body."""
+    return compress_all([body])[0]
+
+
+def compress_all(bodies: Sequence[Body]) -> list[bytes]:
+    """Return the shortest stored form of each body.
+
+    All at once, as each call of Zstandard lets other threads run, and waits for them before it goes on.
+    """
+    filled = [body for body in bodies if len(body)]
+    if not filled:
+        return [_shortest(body, b"") for body in bodies]
     context = _COMPRESSORS.take()
-    compressed = ZSTD_1 + context.compress(body)
+    frames = iter([frame.tobytes() for frame in context.multi_compress_to_buffer(filled)])
     _COMPRESSORS.give_back(context)
+    return [_shortest(body, next(frames) if len(body) else b"") for body in bodies]
+
+
+def _shortest(body: Body, frame: bytes) -> bytes:
+    compressed = ZSTD_1 + frame
     if len(compressed) < len(body):
         return compressed
     plain = bytes(body)
     return plain if plain and plain[0] >= _FIRST_OF_TEXTS else PLAIN + plain
+
+
+def as_they_are(bodies: Sequence[Body]) -> list[bytes]:
+    """Return the bodies, as releases without compression stored them."""
+    return [bytes(body) for body in bodies]
 
 
 def decompress(stored: bytes) -> bytes:

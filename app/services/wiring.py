@@ -14,7 +14,7 @@ import redis
 from app.db import Database
 from app.encryption import ContentCipher
 from app.metrics import Metrics
-from app.models.compression import compress
+from app.models.compression import as_they_are, compress_all
 from app.prices.book import PriceList
 from app.providers.catalogue import Catalogue
 from app.providers.router import Providers
@@ -199,7 +199,7 @@ def _add_data(parts: Parts, backends: Backends) -> None:
     settings = backends.settings
     parts.make(ContentCipher, secret_key=settings.secret_key)
     parts.make(DataPolicyService, can_encrypt=bool(settings.secret_key) or settings.embedded)
-    to_stored = compress if settings.compression == "on" else bytes
+    to_stored = compress_all if settings.compression == "on" else as_they_are
     parts.make(LogRecordService, record_bytes=settings.span_bytes, to_stored=to_stored)
     parts.make(IngestService, batch_bytes=settings.trace_bytes, span_bytes=settings.span_bytes, to_stored=to_stored)
 

@@ -139,8 +139,8 @@ class IngestService:
         ordered = sorted(found, key=lambda span: (span.trace_id, span.span_id))
         batch_id = new_batch_id(self.now())
         rows: list[spans.NewSpan] = [
-            (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, span.scope, self.to_stored(span.raw))
-            for span in ordered
+            (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, span.scope, stored)
+            for span, stored in zip(ordered, self.to_stored([span.raw for span in ordered]), strict=True)
         ]
         hashes = self._hashes(ordered)
         parts = parts_of(ordered, hashes)

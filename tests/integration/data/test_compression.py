@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Table, delete, func, select
 
-from app.models.compression import ZSTD_1, compress_rows
+from app.models.compression import ZSTD_1, as_they_are, compress_rows
 from app.models.log_records import log_records
 from app.models.spans import spans
 from app.services.data import compression
@@ -30,7 +30,7 @@ def conversation(prompt_id: int, name: str = "c-1") -> bytes:
 
 def store_plain(world: World, batch: bytes) -> None:
     """Store a batch as releases without compression did."""
-    replace(world.container.services.ingest, to_stored=bytes).store(world.project_id, batch)
+    replace(world.container.services.ingest, to_stored=as_they_are).store(world.project_id, batch)
 
 
 def first_bytes(world: World, table: Table = spans) -> set[bytes]:
@@ -70,7 +70,7 @@ def test_rows_of_releases_without_compression_are_compressed_beside_others(world
     world.send(conversation(prompt_id, "c-2"))
     said = chat()
     batch = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record(said)]}]}]}
-    of_logs = replace(world.container.services.log_records, to_stored=bytes)
+    of_logs = replace(world.container.services.log_records, to_stored=as_they_are)
     of_logs.store(world.project_id, json.dumps(batch).encode(), BatchForm(signal="logs"))
     attributes = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat"}
     world.send(export(said | {"attributes": pairs_of(attributes)}))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import zstandard
 from sqlalchemy import Connection, LargeBinary, Table, TypeDecorator, bindparam, func, select, update
@@ -70,11 +70,12 @@ def compress_all(bodies: Sequence[Body]) -> list[bytes]:
 
     All at once, as each call of Zstandard lets other threads run, and waits for them before it goes on.
     """
-    filled = [body for body in bodies if len(body)]
+    filled: list[Any] = [body for body in bodies if len(body)]
     if not filled:
         return [_shortest(body, b"") for body in bodies]
     context = _COMPRESSORS.take()
-    frames = iter([frame.tobytes() for frame in context.multi_compress_to_buffer(filled)])
+    compressed = context.multi_compress_to_buffer(filled)
+    frames = iter([compressed[place].tobytes() for place in range(len(filled))])
     _COMPRESSORS.give_back(context)
     return [_shortest(body, next(frames) if len(body) else b"") for body in bodies]
 

@@ -103,7 +103,7 @@ class LogRecordService:
                 seen[same] += 1
                 prompt_id = record.prompt_id if record.prompt_id in known else None
                 key = (record.trace_id, record.span_id)
-                yield (project_id, *key, digest, prompt_id, record.time_ns, *self.to_stored([record.raw]), batch_id)
+                yield (project_id, *key, digest, prompt_id, record.time_ns, self.to_stored([record.raw])[0], batch_id)
 
     def sweep(self) -> None:
         """Remove what names a span that has not come; the clock calls it."""

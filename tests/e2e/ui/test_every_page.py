@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.ui.conftest import Look, Site
+from tests.e2e.ui.conftest import HOSTILE, Look, Site
 from tests.support.browser import RULES_OF_COLORS, Visit
 
 PAGES = {
@@ -155,6 +155,9 @@ SAY_IT = frozenset(
 @pytest.mark.browser
 @pytest.mark.parametrize("page", PAGES)
 def test_markup_from_outside_is_text(site: Site, window: Visit, page: str) -> None:
+    if page == "getting started":
+        # It shows the newest prompt, which may be another test's.
+        site.client.post("/api/v1/prompts", {"name": HOSTILE, "value": "Help."})
     with window.alone():
         window.open(address(site, page))
 

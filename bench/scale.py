@@ -85,6 +85,7 @@ class Bench:
             "session of 100 turns": lambda: self.get(f"/api/v1/sessions/{self.long_session}"),
             "log, runs of a prompt with few": lambda: self.get(few),
             "usage of 90 days by model": lambda: self.get(f"/api/v1/usage?from={since:%F}&groupBy=model"),
+            "observed of 90 days by model": lambda: self.get(f"/api/v1/usage/observed?from={since:%F}&groupBy=model"),
             "rejected spans": lambda: self.get("/api/v1/rejected-spans?limit=50"),
         }
 

@@ -80,6 +80,7 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (RUN, runs.RunResource),
     (f"{RUN}/events", runs.RunEvents),
     ("/api/v1/usage", runs.Usage),
+    ("/api/v1/usage/observed", runs.ObservedUsage),
     ("/api/public/otel/v1/traces", traces.Traces),
     ("/api/public/otel/v1/logs", traces.Logs),
     (f"{OTEL_OF_PROMPT}/v1/traces", traces.PromptTraces),

@@ -1,4 +1,4 @@
-"""POST /api/v1/prompts/run, GET /api/v1/runs/{id} and its /events, and GET /api/v1/usage."""
+"""POST /api/v1/prompts/run, GET /api/v1/runs/{id} and its /events, GET /api/v1/usage and its /observed."""
 
 from __future__ import annotations
 
@@ -131,6 +131,18 @@ def send_events(call: Call, key: ApiKey, follower: Follower, started: Started, *
         project_id=started.project_id, run_id=started.run_id, after=after or BEGINNING, api_key_id=key.id
     )
     event_stream.begin(resp, run_events(seen, started.run_id, call.req.path))
+
+
+class ObservedUsage(Resource, tag="Usage", GET="read"):
+    @operation(
+        "The model calls of traces by day, prompt, model: none of them is in the usage",
+        query=usage_schemas.ObservedQuery,
+        answers={200: usage_schemas.ObservedUsage},
+    )
+    def on_get(self, key: ApiKey, command: usage_schemas.UsageQuestion) -> usage_schemas.ObservedReport:
+        days = command.days(self.container.now().date())
+        groups = self.services.observed.read(project_id=key.project_id, filters=days, group_by=command.group_by)
+        return usage_schemas.ObservedReport(groups, days, command.group_by)
 
 
 class Usage(Resource, tag="Usage", GET="read"):

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, ClassVar, NamedTuple
 
 from marshmallow import ValidationError, fields, missing
 
+from app.chat import Tokens
 from app.errors import Invalid
+from app.models import observed
 from app.models.usage import GROUPS, Spent, UsageFilter
 from app.schemas.answer import Answer, dump, fields_of, integer, itself, many, number, one, part, text
 from app.schemas.base import Day, Identifier, StrictSchema
 from app.schemas.csv_lines import csv_lines, flat
 from app.schemas.language_models import ModelName
+from app.schemas.traces import Billed, CalledModel
 from app.services.runs import usage
+from app.services.traces.observed import ObservedGroup, observed_total
 
 DAYS = 30
 DAYS_MAX = 3660
@@ -40,14 +44,18 @@ class UsageQuestion:
 
 
 class Groups(fields.Field[tuple[str, ...]]):
-    """Names of `GROUPS`, separated by commas, at which Falcon may have split them."""
+    """Some of `known`, separated by commas, at which Falcon may have split them; the day by default."""
+
+    def __init__(self, known: Collection[str]) -> None:
+        super().__init__(load_default=("day",))
+        self._known = known
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_kwargs: Any) -> tuple[str, ...]:
         names = tuple(
             name.strip() for part in (value if isinstance(value, list) else [value]) for name in part.split(",")
         )
-        if unknown := [name for name in names if name not in GROUPS]:
-            raise ValidationError(f"{unknown[0][:50]!r} is not one of {', '.join(GROUPS)}.")
+        if unknown := [name for name in names if name not in self._known]:
+            raise ValidationError(f"{unknown[0][:50]!r} is not one of {', '.join(self._known)}.")
         return tuple(dict.fromkeys(names))
 
 
@@ -56,11 +64,15 @@ class UsageQuery(StrictSchema):
 
     since = Day(data_key="from", load_default=None)
     until = Day(data_key="to", load_default=None)
-    group_by = Groups(load_default=("day",))
+    group_by = Groups(GROUPS)
     prompt_id = Identifier(load_default=None)
 
 
-def _group(name: str, shown: Callable[[Any], Any] = itself) -> Callable[[usage.UsageRow], Any]:
+class ObservedQuery(UsageQuery):
+    group_by = Groups(observed.GROUPS)
+
+
+def _group(name: str, shown: Callable[[Any], Any] = itself) -> Callable[[usage.UsageRow | ObservedGroup], Any]:
     """Return the function that reads a column of a group; `missing` where rows are not grouped by it."""
     return lambda row: shown(row.group[name]) if name in row.group else missing
 
@@ -114,6 +126,41 @@ class Usage(Answer):
     group_by = many(text())
     rows = many(UsageRow)
     total = one(UsageSums, get=lambda report: usage.total(report.rows))
+
+
+class ObservedTokens(Answer):
+    counts = fields_of(Tokens, "prompt", "completion", "total", "cache_read", "cache_write", "reasoning")
+
+
+class ObservedSums(Answer):
+    """`cost` is by the prices that hold now."""
+
+    calls = integer()
+    tokens = one(ObservedTokens, attribute="usage.tokens")
+    billed = part(Billed, "bill")
+
+
+class ObservedRow(Answer):
+    day = text(required=False, get=_group("day", date.isoformat))
+    prompt_id = integer(required=False, get=_group("prompt_id"))
+    model = one(CalledModel, required=False, get=lambda row: row.called if "model" in row.group else None)
+    sums = part(ObservedSums, "sums")
+
+
+class ObservedReport(NamedTuple):
+    rows: Sequence[ObservedGroup]
+    days: UsageFilter
+    group_by: Sequence[str]
+
+
+class ObservedUsage(Answer):
+    """The model calls of traces; none of them is in the project's usage."""
+
+    from_ = text(get=lambda report: report.days.since.isoformat())
+    to = text(get=lambda report: report.days.until.isoformat())
+    group_by = many(text())
+    rows = many(ObservedRow)
+    total = one(ObservedSums, get=lambda report: observed_total(report.rows))
 
 
 def usage_csv(rows: Sequence[usage.UsageRow], group_by: Sequence[str]) -> str:

@@ -50,6 +50,7 @@ plain(
     name="ten years by all that there is",
     query="from=2020-01-01&to=2030-01-07&groupBy=day,prompt,version,model,key,source",
 )
+plain("GET /api/v1/usage/observed", query="from=2020-01-01&to=2030-01-07&groupBy=day,prompt,model")
 LONG = {"prompt_id": "{long_prompt}", "session_id": "{long_session}"}
 plain(f"GET {PROMPT}/logs", name="a session of many turns", query="limit=200", ids=LONG)
 plain(f"GET {PROMPT}/logs", name="a search", query="limit=200&search=" + "%25_" * 60, ids=LONG)

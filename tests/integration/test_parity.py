@@ -61,6 +61,7 @@ SHOWN: dict[str, set[str]] = {
     "RunEvents": {"GET /api/v1/runs/{run_id}/events"},
     "RejectedSpans": {"GET /api/v1/rejected-spans"},
     "UsageCsv": {"GET /api/v1/usage"},
+    "UsageView": {"GET /api/v1/usage/observed"},
     "Members": {"GET /api/v1/members", "GET /api/v1/invitations"},
     "Models": {"GET /api/v1/models"},
     "ModelPrices": {"GET /api/v1/model-prices"},

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from app.db import Database
+from app.errors import Invalid
 from app.models import observed
 from app.models.observed import GROUPS, SUMS, ObservedRow, slot_of
 from app.models.usage import UsageFilter
@@ -63,19 +64,31 @@ class ObservedService:
         """
         today = self.now().date()
         days = UsageFilter(today - timedelta(days=UNPRICED_DAYS - 1), today)
-        groups = self._read(project_id, days, ("model",))
+        groups = _grouped(*self._rows(project_id, days, ("model",)), ("model",))
         unpriced = [one for one in groups if one.sums.bill.unpriced and key_of(one.called.model)]
         return sorted(unpriced, key=_tokens, reverse=True)[:UNPRICED_MAX]
 
-    def _read(self, project_id: int, filters: UsageFilter, group_by: Collection[str]) -> list[ObservedGroup]:
+    def read(self, *, project_id: int, filters: UsageFilter, group_by: Collection[str]) -> list[ObservedGroup]:
+        """Return the groups in their order; `Invalid` where more than `ROWS_MAX` sums have to be added up."""
+        rows, book = self._rows(project_id, filters, group_by)
+        if len(rows) > ROWS_MAX:
+            raise Invalid(f"groupBy: More than {ROWS_MAX} rows; ask for fewer days or groups.")
+        return _grouped(rows, book, group_by)
+
+    def _rows(
+        self, project_id: int, filters: UsageFilter, group_by: Collection[str]
+    ) -> tuple[list[dict[str, Any]], PriceBook]:
         with self.database.read() as connection:
             book = self.prices.book(connection, project_id=project_id)
             which: dict[str, Any] = {"project_id": project_id, "filters": filters, "group_by": group_by}
-            rows = observed.sum_observed(connection, **which, limit=ROWS_MAX)
-        return _grouped(rows, group_by, book)
+            return observed.sum_observed(connection, **which, limit=ROWS_MAX + 1), book
 
 
-def _grouped(rows: Iterable[Mapping[str, Any]], group_by: Collection[str], book: PriceBook) -> list[ObservedGroup]:
+def observed_total(groups: Iterable[ObservedGroup]) -> ObservedSums:
+    return sum((group.sums for group in groups), ObservedSums())
+
+
+def _grouped(rows: Iterable[Mapping[str, Any]], book: PriceBook, group_by: Collection[str]) -> list[ObservedGroup]:
     names = [column.name for group in group_by for column in GROUPS[group]]
     found: dict[tuple[Any, ...], ObservedSums] = {}
     for row in rows:

@@ -12,6 +12,7 @@ from app.errors import Invalid
 from app.models.usage import Spent, UsageFilter
 from app.schemas.usage import usage_csv
 from app.services.runs.usage import UsageRow, total
+from app.services.traces.observed import ObservedGroup, ObservedSums, observed_total
 from app.web.lists import Order, order_of
 from app.web.page import Page, Reply, show
 from app.web.visit import Visit
@@ -33,6 +34,20 @@ KEYS: dict[str, Callable[[Row], float | str]] = {
     "cached": lambda row: row[3].cache_read_tokens,
     "cost": lambda row: row[3].cost_usd,
 }
+
+
+GROUPS_OF_OBSERVED = ("prompt", "model")
+OBSERVED_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The model calls of traces by a group: its label, (name, details, address or "", sums), and the groups beyond."""
+
+    by_label: str
+    rows: Sequence[tuple[str, str, str, ObservedSums]]
+    total: ObservedSums
+    more: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,7 @@ class UsageView(_Usage):
             daily=_daily([(day.isoformat(), spent.get(day, Spent(runs=0))) for day in query.days]),
             days=[(day, spent[day]) for day in reversed(query.days) if day in spent],
             rows=self._table(visit, query, order),
+            observed=self._observed(visit, query),
             order=order,
             groups=GROUPS,
             periods=PERIODS,
@@ -84,12 +100,35 @@ class UsageView(_Usage):
 
     def _table(self, visit: Visit, query: UsageQuery, order: Order) -> list[Row]:
         """List the groups in this order."""
-        prompts = self.services.prompts.list(project_id=visit.project_id, limit=PROMPTS_NAMED).prompts
         keys = self.services.keys.list(project_id=visit.project_id)
-        names = {"prompt": {prompt.id: prompt.name for prompt in prompts}, "key": {key.id: key.name for key in keys}}
+        names = {"prompt": self._prompt_names(visit), "key": {key.id: key.name for key in keys}}
         rows = self.rows(visit.project_id, query, query.by)
         table = [(*_name(row.group, query.by, names, visit.base), row.spent) for row in rows]
         return order.sorted(sorted(table, key=lambda row: (-row[3].runs, row[0])), KEYS)
+
+    def _observed(self, visit: Visit, query: UsageQuery) -> Observed:
+        """The model calls of traces in the same days: by what was chosen, or by model where they know no such group."""
+        by = query.by if query.by in GROUPS_OF_OBSERVED else "model"
+        days = UsageFilter(query.first, query.last)
+        found = self.services.observed.read(project_id=visit.project_id, filters=days, group_by=(by,))
+        names = {"prompt": self._prompt_names(visit)} if by == "prompt" else {}
+        groups = sorted(found, key=lambda one: (-_usd(one.sums), -one.sums.calls))[:OBSERVED_SHOWN]
+        rows = [(*_observed_name(one, names, visit.base), one.sums) for one in groups]
+        return Observed(dict(GROUPS)[by], rows, observed_total(found), len(found) - len(rows))
+
+    def _prompt_names(self, visit: Visit) -> dict[int, str]:
+        prompts = self.services.prompts.list(project_id=visit.project_id, limit=PROMPTS_NAMED).prompts
+        return {prompt.id: prompt.name for prompt in prompts}
+
+
+def _usd(sums: ObservedSums) -> float:
+    return float(sums.bill.cost.total) if sums.bill.cost else 0.0
+
+
+def _observed_name(group: ObservedGroup, names: Mapping[str, Mapping[int, str]], base: str) -> tuple[str, str, str]:
+    if names:
+        return _name(group.group, "prompt", names, base)
+    return group.called.model or "A model without a name", group.called.provider, ""
 
 
 def _daily(days: Sequence[tuple[str, Spent]]) -> dict[str, list[tuple[str, float]]]:

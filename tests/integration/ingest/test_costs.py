@@ -110,3 +110,29 @@ def test_a_price_that_the_organization_sets_holds_for_what_is_stored_already_unt
     assert session_of(world, prompt_id)[1]["cost"] is None
     with pytest.raises(NotFound):
         prices.remove(price_id=row.id, **organization)
+
+
+def test_observed_figures_stand_beside_the_usage_and_are_never_in_it(world: World) -> None:
+    prompt_id, other = world.prompt(), world.prompt()
+    unknown = {"gen_ai.request.model": "gpt-99"}
+    for prompt, model in ((prompt_id, SERVED), (prompt_id, unknown), (other, SERVED)):
+        assert world.send(export(chat(prompt, secrets.token_hex(16), **model, **USAGE, **CACHED))).status_code == 200
+    days = {"from": "2018-12-13", "to": "2018-12-13", "promptId": prompt_id}
+
+    def observed(group_by: str) -> Any:
+        return world.get("/api/v1/usage/observed", params={**days, "groupBy": group_by}).json
+
+    [of_day], by_model = observed("day,prompt")["rows"], observed("model")["rows"]
+
+    assert (of_day["day"], of_day["promptId"], of_day["calls"]) == ("2018-12-13", prompt_id, 2)
+    assert of_day["cost"]["total"] == pytest.approx(0.18)
+    assert of_day["unpricedModels"] == [{"provider": "azure.ai.openai", "model": "gpt-99"}]
+    assert of_day["tokens"]["prompt"] == 2_000_000
+    assert of_day["tokens"]["cacheRead"] == 800_000
+    assert {row["model"]["model"]: row["cost"] is None for row in by_model} == {
+        "gpt-4o-mini-2024-07-18": False,
+        "gpt-99": True,
+    }
+    assert observed("model")["total"]["calls"] == 2
+    assert world.get("/api/v1/usage", params=days).json["rows"] == []
+    assert world.get("/api/v1/usage/observed", params={"groupBy": "key"}).status_code == 400

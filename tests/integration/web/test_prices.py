@@ -190,3 +190,17 @@ def test_a_session_without_a_price_leads_those_who_may_set_it_to_the_form(
     world.post(PATH, json=PRICE)
     admin.open(path)
     assert "Set its price" not in admin.text
+
+
+def test_the_usage_page_shows_what_traces_used_beside_the_usage(world: World, admin: Browser) -> None:
+    prompt_id = send_call(world, "gpt-4o-mini", provider="openai")
+    send_call(world, "<b>acme</b>")
+
+    page = admin.open(f"{admin.base}/usage?by=model")
+
+    said = " ".join(admin.text.split())
+    assert "Nothing was used in this time" in said
+    assert "2 model calls that your own programs made, $0.21 by the prices of now." in said
+    assert "The cost lacks the calls of 1 model without a price" in said
+    assert "&lt;b&gt;acme&lt;/b&gt;" in page.text
+    assert f'/prompts/{prompt_id}"' in admin.open(f"{admin.base}/usage").text

@@ -18,6 +18,7 @@ from app.api import (
     prompts,
     replays,
     runs,
+    scores,
     sessions,
     traces,
 )
@@ -88,6 +89,8 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{PROMPT}/logs", traces.PromptLogs),
     (f"{PROMPT}/exports/{{kind}}", traces.Exports),
     ("/api/v1/rejected-spans", traces.RejectedSpans),
+    ("/api/v1/scores", scores.Scores),
+    ("/api/v1/scores/{score_id}", scores.Score),
     ("/api/v1/sessions", sessions.Sessions),
     ("/api/v1/exports/sessions", sessions.SessionExport),
     (SESSION, traces.SessionResource),

@@ -65,6 +65,8 @@ class Action(StrEnum):
     PROMPT_RESTORED = "prompt.restored", "Restored into the draft of"
     PROMPT_UNARCHIVED = "prompt.unarchived", "Took out of the archive"
     REPLAY_JUDGED = "replay.judged", "Judged a step of the replay"
+    SCORE_GIVEN = "score.given", "Scored"
+    SCORE_REMOVED = "score.removed", "Removed the score"
     SESSION_DELETED = "session.deleted", "Deleted the session"
     SIGN_IN_FAILED = "sign_in.failed", "Failed to sign in as"
     TEST_CASE_CHANGED = "test_case.changed", "Changed the test case"

@@ -23,6 +23,7 @@ from app.models.prompts import prompts
 from app.models.queries import changes_row, first_batch_id, pieces
 from app.models.replays import replays
 from app.models.runs import UNFINISHED, idempotency_keys, run_file_chunks
+from app.models.scores import remove_of_turns, scores
 from app.models.sessions import settle
 from app.models.spans import spans
 from app.models.turns import turns
@@ -78,6 +79,7 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
         if left <= 0:
             break
         emptied += rows
+    remove_of_turns(connection, project_id=scope.project_id, trace_ids=[row.trace_id for row in emptied])
     _delete(connection, turns, [row.id for row in emptied])
     settle(connection, session_keys={row.session_key for row in emptied})
     return limit - left + len(emptied)
@@ -97,7 +99,7 @@ def _delete_what_names(connection: Connection, project_id: int, span_ids: Sequen
 
 # The columns that refer to rows of a table, and whose rows are removed with those.
 _REFERRING = {
-    "runs": (run_file_chunks.c.run_id, idempotency_keys.c.run_id),
+    "runs": (run_file_chunks.c.run_id, idempotency_keys.c.run_id, scores.c.run_id),
     "api_keys": (idempotency_keys.c.api_key_id,),
     "experiments": (experiment_replays.c.experiment_id,),
 }

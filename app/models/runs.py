@@ -170,6 +170,14 @@ def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow 
     return find_row(connection, RunRow, _FIND_RUN, {"run_id": run_id, "of_project": project_id})
 
 
+def prompt_of(connection: Connection, *, project_id: int, run_id: int) -> int | None:
+    """Return the id of the prompt that ran; None if the project has no such run."""
+    found: int | None = connection.scalar(
+        select(runs.c.prompt_id).where(runs.c.id == run_id, runs.c.project_id == project_id)
+    )
+    return found
+
+
 def find_runs(connection: Connection, *, run_ids: Collection[int]) -> list[RunRow]:
     """List the runs that exist, of any project: the caller checks `project_id`."""
     return list_rows(connection, RunRow, _FIND_RUNS, {"run_ids": list(run_ids)})

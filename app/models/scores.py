@@ -1,65 +1,106 @@
-"""Scores: how well a span, such as a model call, did by somebody's measure; kept beside the span, or until it comes."""
+"""Scores: how well a session, turn, step or run did by somebody's measure; kept with it, or until it comes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from operator import itemgetter
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from operator import attrgetter, itemgetter
+from typing import Annotated, Literal
 
-from sqlalchemy import Column, Connection, Double, Index, String, UniqueConstraint, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Double,
+    Index,
+    String,
+    UniqueConstraint,
+    delete,
+    exists,
+    select,
+)
 
 from app.models import queries
 from app.models.base import BigInt, MediumText, binary, exact, new_table
-from app.models.spans import SpanKey
+from app.models.spans import SpanKey, spans
 
 SESSION_MAX = 10_000
 """The scores that are read of one session, the earliest first."""
 
+Source = Literal["otlp", "api", "person"]
+"""Where a score comes from: telemetry, a program that used the API, or a person on a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """A score of a session (`session_key`), a turn (`trace_id`), a step (with `span_id`) or a run.
+
+    A category is a `label`; a score that is true or false has the value 1 or 0, and that word as its label. `score_id`
+    is the id that a program chose.
+    """
+
+    # Of what tells a score from all others: the same score sent again is stored once.
+    digest: Annotated[bytes, binary(16)]
+    score_id: Annotated[str | None, exact(128)]
+    session_key: Annotated[bytes | None, binary(16)]
+    trace_id: Annotated[bytes | None, binary(16)]
+    span_id: Annotated[bytes | None, binary(8)]
+    run_id: Annotated[int | None, BigInt]
+    time_ns: Annotated[int, BigInt]
+    name: Annotated[str, exact(255)]
+    value: Annotated[float | None, Double]
+    label: Annotated[str | None, String(255)]
+    comment: Annotated[str | None, MediumText]
+    source: Annotated[str, exact(16)]
+
+    @property
+    def id(self) -> str:
+        """The score's name in the API."""
+        return self.score_id or self.digest.hex()
+
+    @property
+    def key(self) -> SpanKey | None:
+        """The key of the span that is scored."""
+        return (self.trace_id, self.span_id) if self.trace_id and self.span_id else None
+
+
 # Without foreign keys, as spans. `prompt_id` and `waiting_since` are as those of log records.
 scores = new_table(
     "scores",
+    ScoreRow,
     Column("project_id", BigInt, nullable=False),
-    # Of what tells a score from all others: the same score sent again is stored once.
-    Column("digest", binary(16), nullable=False),
     Column("prompt_id", BigInt, nullable=True),
-    Column("trace_id", binary(16), nullable=True),
-    Column("span_id", binary(8), nullable=True),
-    Column("time_ns", BigInt, nullable=False),
-    Column("name", exact(255), nullable=False),
-    Column("value", Double, nullable=True),
-    Column("label", String(255), nullable=True),
-    Column("comment", MediumText, nullable=True),
-    # `otlp`: it came with telemetry.
-    Column("source", exact(16), nullable=False),
     Column("waiting_since", BigInt, nullable=True),
     UniqueConstraint("project_id", "digest"),
     Index("ix_scores_project_id_trace_id_span_id", "project_id", "trace_id", "span_id"),
     Index("ix_scores_prompt_id", "prompt_id"),
     Index("ix_scores_waiting_since", "waiting_since"),
+    # The lists of a project's scores, and of those of one name.
+    Index("ix_scores_project_id_id", "project_id", "id"),
+    Index("ix_scores_project_id_name_id", "project_id", "name", "id"),
+    Index("ix_scores_session_key", "session_key"),
+    Index("ix_scores_run_id", "run_id"),
 )
 
-COLUMNS = tuple(column.name for column in scores.c if column.name != "id")
+COLUMNS = (
+    "project_id",
+    "digest",
+    "prompt_id",
+    "trace_id",
+    "span_id",
+    "time_ns",
+    "name",
+    "value",
+    "label",
+    "comment",
+    "source",
+    "waiting_since",
+)
 NewScore = tuple[int, bytes, int | None, bytes, bytes, int, str, float | None, str | None, str | None, str, int | None]
-"""A row in the order of COLUMNS."""
+"""A row that telemetry brings, in the order of COLUMNS."""
 
 _C = scores.c
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
-    """A score of a span."""
-
-    trace_id: bytes
-    span_id: bytes
-    name: str
-    value: float | None
-    label: str | None
-    comment: str | None
-    source: str
-
-    @property
-    def key(self) -> SpanKey:
-        return (self.trace_id, self.span_id)
+_SELECT = select(*queries.columns_of(ScoreRow, scores))
 
 
 def insert_new(connection: Connection, rows: Sequence[NewScore]) -> int:
@@ -68,11 +109,60 @@ def insert_new(connection: Connection, rows: Sequence[NewScore]) -> int:
     return queries.insert_new(connection, "scores", COLUMNS, sorted(rows, key=itemgetter(1)))
 
 
-def scores_of(connection: Connection, *, project_id: int, trace_ids: Sequence[bytes]) -> list[ScoreRow]:
-    """List the scores of the spans of traces, in the order of their times, at most SESSION_MAX."""
-    of_project = select(*queries.columns_of(ScoreRow, scores), _C.time_ns, _C.id).where(_C.project_id == project_id)
-    found: list[tuple[int, int, ScoreRow]] = []
+def put(connection: Connection, score: ScoreRow, *, project_id: int, prompt_id: int | None, waiting_since: int) -> None:
+    """Store a score, in the place of the project's one with the same digest."""
+    values = asdict(score) | {"prompt_id": prompt_id, "waiting_since": waiting_since}
+    key = {"project_id": project_id, "digest": values.pop("digest")}
+    queries.put_row(connection, scores, key=key, values=values)
+
+
+def find(connection: Connection, *, project_id: int, digests: Sequence[bytes]) -> ScoreRow | None:
+    """Return the project's score with the first of these digests that one has."""
+    statement = _SELECT.where(_C.project_id == project_id, _C.digest.in_(digests))
+    found = {row.digest: row for row in queries.list_rows(connection, ScoreRow, statement)}
+    return next((found[digest] for digest in digests if digest in found), None)
+
+
+def remove(connection: Connection, *, project_id: int, digest: bytes) -> bool:
+    """Delete a score; returns whether the project had it."""
+    return bool(queries.delete_rows(connection, scores, project_id=project_id, digest=digest))
+
+
+def remove_of_sessions(connection: Connection, *, session_keys: Collection[bytes]) -> None:
+    """Delete the scores of whole sessions."""
+    connection.execute(delete(scores).where(_C.session_key.in_(session_keys)))
+
+
+def remove_of_turns(connection: Connection, *, project_id: int, trace_ids: Sequence[bytes]) -> None:
+    """Delete the scores of whole turns, except where the trace has spans: another prompt may have a turn of it."""
+    stored = exists().where(spans.c.project_id == project_id, spans.c.trace_id == _C.trace_id)
+    of_turns = select(_C.id).where(_C.project_id == project_id, _C.span_id.is_(None), ~stored)
     for some in queries.pieces(trace_ids):
-        statement = of_project.where(_C.trace_id.in_(some)).order_by(_C.time_ns, _C.id).limit(SESSION_MAX)
-        found += [(time_ns, id_, ScoreRow(*row)) for *row, time_ns, id_ in connection.execute(statement)]
-    return [row for _, _, row in sorted(found, key=itemgetter(0, 1))[:SESSION_MAX]]
+        ids = sorted(connection.scalars(of_turns.where(_C.trace_id.in_(some))))
+        connection.execute(delete(scores).where(_C.id.in_(ids)))
+
+
+def listed(
+    connection: Connection, *, project_id: int, name: str | None, run_id: int | None, before_id: int | None, limit: int
+) -> list[tuple[int, ScoreRow]]:
+    """List a project's scores with the ids of their rows, the last one stored first."""
+    statement = select(_C.id, *queries.columns_of(ScoreRow, scores)).where(_C.project_id == project_id)
+    conditions = [_C.name == name] if name is not None else []
+    conditions += [_C.run_id == run_id] if run_id is not None else []
+    page = queries.newest_first(statement.where(*conditions), _C.id, before_id=before_id, limit=limit)
+    return [(id_, ScoreRow(*row)) for id_, *row in connection.execute(page)]
+
+
+def scores_of(
+    connection: Connection, *, project_id: int, trace_ids: Sequence[bytes], session_key: bytes
+) -> list[ScoreRow]:
+    """List the scores of traces, their spans and a session, in the order of their times, at most SESSION_MAX."""
+    found = _some(connection, project_id, _C.session_key == session_key)
+    for some in queries.pieces(trace_ids):
+        found += _some(connection, project_id, _C.trace_id.in_(some))
+    return sorted(found, key=attrgetter("time_ns"))[:SESSION_MAX]
+
+
+def _some(connection: Connection, project_id: int, condition: ColumnElement[bool]) -> list[ScoreRow]:
+    found = _SELECT.where(_C.project_id == project_id, condition).order_by(_C.time_ns, _C.id).limit(SESSION_MAX)
+    return queries.list_rows(connection, ScoreRow, found)

@@ -43,7 +43,8 @@ class Conditions:
     """Conditions on a project's sessions, each None for all of them.
 
     `session_keys` are those of a conversation, `versions` the hashes of a label by prompt. A session has a `score` if
-    one of its spans has one of that name within `score_value`. Times are Unix nanoseconds, `to_ns` is not included.
+    it, or one of its turns or spans, has one of that name within `score_value`. Times are Unix nanoseconds, `to_ns` is
+    not included.
     """
 
     project_id: int
@@ -124,10 +125,9 @@ class Conditions:
 
     def _scored(self, name: str) -> ColumnElement[bool]:
         s = scores.c
-        joined = and_(s.project_id == self.project_id, s.trace_id == turns.c.trace_id)
-        return exists().where(
-            turns.c.session_key == _C.session_key, joined, s.name == name, *self.score_value.of(s.value)
-        )
+        meant = and_(s.project_id == self.project_id, s.name == name, *self.score_value.of(s.value))
+        of_turns = and_(turns.c.session_key == _C.session_key, s.trace_id == turns.c.trace_id)
+        return or_(exists().where(of_turns, meant), exists().where(s.session_key == _C.session_key, meant))
 
 
 def _has(kind: Kind, name: str) -> ColumnElement[bool]:

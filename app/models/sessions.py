@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 from app.models import queries
 from app.models.base import BigInt, ExactText, binary, exact, new_table
+from app.models.scores import remove_of_sessions
 from app.models.turns import Extent, extents, list_turns, turns, turns_in_pieces
 from app.sessions.facts import TurnFacts, load
 from app.sessions.sums import SessionSums, names_of, with_names
@@ -159,6 +160,7 @@ def settle(connection: Connection, *, session_keys: Collection[bytes]) -> None:
         rows = queries.list_rows(connection, SessionRow, locked)
         found = extents(connection, session_keys=[row.session_key for row in rows])
         if empty := [row.session_key for row in rows if row.session_key not in found]:
+            remove_of_sessions(connection, session_keys=empty)
             connection.execute(delete(sessions).where(_C.session_key.in_(empty)))
         kept = [row for row in rows if row.session_key in found]
         facts = _facts_of(connection, found)

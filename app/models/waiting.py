@@ -1,24 +1,26 @@
-"""Rows that name a span by its ids, and wait until the span comes."""
+"""Rows that name a span by its ids, or another thing of a project, and wait until it comes."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, Table, delete, exists, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, exists, or_, select, update
 
 from app.models import queries
 from app.models.log_records import log_records
+from app.models.runs import runs
 from app.models.scores import scores
+from app.models.sessions import sessions
 from app.models.spans import spans
 
 TABLES = (log_records, scores)
-"""`waiting_since` is a batch's id (see `queries.new_batch_id`), NULL once the span was seen to be stored."""
+"""`waiting_since` is a batch's id (see `queries.new_batch_id`), NULL once what it names was seen to be stored."""
 
 
 def settle_waiting(
     connection: Connection, table: Table, *, before: datetime, limit: int, project_id: int | None = None
 ) -> int:
-    """Keep rows that have waited since before `before` if their span is there, and remove them if it is not.
+    """Keep rows that have waited since before `before` if what they name is there, and remove them if it is not.
 
     Returns how many of a project, or of all, were looked at; each is once.
     """
@@ -28,10 +30,20 @@ def settle_waiting(
         waiting = waiting.where(c.project_id == project_id)
     ids = sorted(connection.scalars(waiting.order_by(c.waiting_since).limit(limit)))
     for some in queries.pieces(ids):
-        stored = exists().where(
-            spans.c.project_id == c.project_id, spans.c.trace_id == c.trace_id, spans.c.span_id == c.span_id
-        )
-        joined = sorted(connection.scalars(select(c.id).where(c.id.in_(some), stored)))
+        joined = sorted(connection.scalars(select(c.id).where(c.id.in_(some), _stored(table))))
         connection.execute(update(table).where(c.id.in_(joined)).values(waiting_since=None))
         connection.execute(delete(table).where(c.id.in_(sorted({*some} - {*joined}))))
     return len(ids)
+
+
+def _stored(table: Table) -> ColumnElement[bool]:
+    """The condition that what a row names is stored: its span, and for a score a span of its turn, session or run."""
+    c, s = table.c, spans.c
+    of_trace = exists().where(s.project_id == c.project_id, s.trace_id == c.trace_id)
+    if table is not scores:
+        return of_trace.where(s.span_id == c.span_id)
+    return or_(
+        of_trace.where(or_(c.span_id.is_(None), s.span_id == c.span_id)),
+        exists().where(sessions.c.session_key == c.session_key, sessions.c.project_id == c.project_id),
+        exists().where(runs.c.id == c.run_id, runs.c.project_id == c.project_id),
+    )

@@ -70,6 +70,11 @@ class Masking:
         """
         return _Pass(self, budget or Budget()).at(value, *paths)
 
+    def conversation(self, conversation_id: str) -> str:
+        """The id that a conversation has in spans that are masked."""
+        value = _Pass(self, Budget()).attribute(CONVERSATION_KEYS[0], {"stringValue": conversation_id})
+        return str(any_value(value))
+
     def span(self, raw: bytes, budget: Budget | None = None) -> bytes:
         """A stored span's JSON, masked; the very same bytes when no rule found anything. ValueError for no span.
 
@@ -147,11 +152,11 @@ class _Pass:
         if not isinstance(pairs, list):
             return pairs
         return [
-            pair | {"value": self._attribute(pair.get("key"), pair.get("value"))} if isinstance(pair, dict) else pair
+            pair | {"value": self.attribute(pair.get("key"), pair.get("value"))} if isinstance(pair, dict) else pair
             for pair in pairs
         ]
 
-    def _attribute(self, key: Any, value: Any) -> Any:
+    def attribute(self, key: Any, value: Any) -> Any:
         """An AnyValue, masked."""
         if key in _KEPT:
             return value

@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import INCLUDE, Schema, fields, post_load, validate
 
-from app.models import run_log, scores, spans
+from app.models import run_log, spans
 from app.prices import types as price_types
 from app.schemas.answer import (
     Answer,
@@ -28,6 +28,7 @@ from app.schemas.answer import (
 )
 from app.schemas.base import Identifier, Moment, PageQuerySchema, QueryBoolean, Text
 from app.schemas.runs import Tokens
+from app.schemas.scores import SessionScore
 from app.services.traces import logs
 from app.services.traces.prompt_log import LogFilter
 from app.sessions import types
@@ -174,26 +175,13 @@ def _user_id(session: Any) -> str | None:
     return next((turn.user_id for turn in session.turns if turn.user_id), None)
 
 
-class ScoreTarget(Answer):
-    trace_id = text(get=lambda score: score.trace_id.hex())
-    span_id = text(get=lambda score: score.span_id.hex())
-
-
-class Score(Answer):
-    """An evaluation that telemetry brought (source `otlp`), of the span that is its target."""
-
-    told = fields_of(scores.ScoreRow, "name", "value", "label", "comment")
-    source = choice("otlp")
-    target = one(ScoreTarget, get=itself)
-
-
 class Session(Answer):
     session = fields_of(logs.Session, "id", "prompt_id", "conversation_id")
     user_id = text(allow_none=True, get=_user_id)
     started_at = time(allow_none=True, get=_started_at)
     last_activity_at = time(allow_none=True, get=_last_activity_at)
     turns = many(Turn)
-    scores = many(Score)
+    scores = many(SessionScore)
     usage = one(TokenUsage)
     billed = part(Billed, "bill")
     duration_ms = number()

@@ -65,6 +65,7 @@ from app.services.traces.logs import SessionService
 from app.services.traces.observed import ObservedService
 from app.services.traces.parts import SessionPartService
 from app.services.traces.prompt_log import LogService
+from app.services.traces.scoring import ScoreService
 from app.services.traces.session_list import SessionListService
 from app.services.traces.session_sums import SessionSumService
 from app.services.traces.versions import SessionComparison
@@ -138,6 +139,7 @@ class Services:
     replays: ReplayService
     retention: RetentionService
     runs: RunService
+    scores: ScoreService
     session_comparison: SessionComparison
     session_parts: SessionPartService
     session_list: SessionListService

@@ -69,6 +69,8 @@ plain(
     "GET /api/v1/models", "GET /api/v1/models/{model_id}", "GET /api/v1/projects", "GET /api/v1/projects/{project_id}"
 )
 plain("GET /api/v1/model-prices", "GET /api/v1/model-prices/{price_id}")
+plain("GET /api/v1/scores/{score_id}")
+plain("GET /api/v1/scores", query="limit=200&name=" + "x" * 255)
 plain("GET /api/v1/members", "GET /api/v1/members/{user_id}")
 plain("GET /api/v1/invitations", "GET /api/v1/invitations/{invitation_id}")
 plain("GET /api/v1/data-policy", "GET /api/v1/api-keys", "GET /api/v1/api-keys/{key_id}")
@@ -289,6 +291,12 @@ def model_changed(_stage: Stage) -> Ask:
 @worst("POST /api/v1/model-prices", "a price")
 def model_price(_stage: Stage) -> Ask:
     return sends({"model": "x" * 255, "provider": "y" * 64, "promptPrice": 1, "completionPrice": 1e6})
+
+
+@worst("POST /api/v1/scores", "a long comment")
+def score(stage: Stage) -> Ask:
+    target = {"promptId": stage.ids["prompt_id"], "conversationId": "x" * 512}
+    return sends({"id": "x" * 128, "name": "x" * 255, "value": "y" * 255, "comment": "é" * 10_000, "target": target})
 
 
 @worst("POST /api/v1/projects", "a name")

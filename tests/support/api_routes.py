@@ -41,6 +41,7 @@ NOTHING: dict[str, Any] = {
     "kind": "sessions",
     "token": "0" * 43,
     "name": "app.css",
+    "score_id": "nowhere",
 }
 
 

@@ -49,6 +49,7 @@ def everything(world: Project) -> dict[str, Any]:
         "commit_hash": world.get(prompt).json["commitHash"],
         "run_id": int(run.headers["X-Run-Id"]),
         "session_id": session_id,
+        "score_id": _made(world, "/api/v1/scores", _score(session_id))["id"],
         "test_case_id": case["id"],
         "key_id": _made(world, "/api/v1/api-keys", {"name": MARK})["id"],
         "replay_id": _replayed(world, case["id"]),
@@ -79,6 +80,10 @@ def organization(world: Project) -> dict[str, Any]:
 
 def new_prompt() -> dict[str, Any]:
     return {"name": MARK, "value": f"Know all about the {MARK}, be {{{{tone}}}}.", "placeholders": [PLACEHOLDER]}
+
+
+def _score(session_id: str) -> dict[str, Any]:
+    return {"id": f"{MARK}-{session_id}", "name": MARK, "value": MARK, "target": {"sessionId": session_id}}
 
 
 def _labelled(world: Project, prompt: str) -> str:

@@ -29,7 +29,7 @@ _SESSION_ID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session with its turns, and the scores of its spans, both in order."""
+    """A session with its turns, and the scores of it, its turns and its spans, both in order."""
 
     id: str
     prompt_id: int
@@ -99,15 +99,16 @@ def built_session(
     trace_ids = [turn.trace_id for turn in found]
     stored = spans.spans_of(connection, project_id=row.project_id, prompt_id=row.prompt_id, trace_ids=trace_ids)
     logged = log_records.records_of(connection, project_id=row.project_id, trace_ids=trace_ids)
-    scored = scores.scores_of(connection, project_id=row.project_id, trace_ids=trace_ids)
+    project_id = row.project_id
+    scored = scores.scores_of(connection, project_id=project_id, trace_ids=trace_ids, session_key=row.session_key)
     traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
     for span in stored:
         traces[span.trace_id].append(span)
     named = frozenset[str]().union(*(each.prompt_versions for each in facts))
     built = build_session(traces.values(), named, events_of(logged), prices)
     known_spans = {(span.trace_id, span.span_id) for span in stored}
-    of_spans = tuple(score for score in scored if score.key in known_spans)
-    return Session(row.session_key.hex(), row.prompt_id, row.conversation_id, built, of_spans)
+    shown = tuple(score for score in scored if score.span_id is None or score.key in known_spans)
+    return Session(row.session_key.hex(), row.prompt_id, row.conversation_id, built, shown)
 
 
 def session_key_of(session_id: str) -> bytes | None:

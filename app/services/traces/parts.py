@@ -26,7 +26,8 @@ TURNS, SPANS = 10, 120
 class SessionPart:
     """Some turns of a session, and the facts of all of them.
 
-    `session` has the turns and the scores of the part alone. `start` is the index of its first turn among `facts`.
+    `session` has the turns of the part alone, and of the scores those of its turns and of the whole session. `start` is
+    the index of its first turn among `facts`.
     """
 
     session: Session
@@ -59,7 +60,7 @@ class _Stored:
         return replace(
             session,
             turns=tuple(turn for turn in session.turns if bytes.fromhex(turn.trace_id) in traces),
-            scores=tuple(score for score in session.scores if score.trace_id in traces),
+            scores=tuple(score for score in session.scores if score.trace_id is None or score.trace_id in traces),
         )
 
 

@@ -17,6 +17,8 @@ from app.sessions.types import ShownSpan, Step, Turn
 DEPTH_MAX = 4
 MODEL_CALLS = frozenset({"chat", "generate_content", "text_completion"})
 CALLS = MODEL_CALLS | {"execute_tool"}
+LOW = 0.5
+"""Scores below this offer to make a test case: false is 0, true is 1."""
 # Turns that a timeline lists: a browser takes half a second for 500.
 LINES_MAX = 200
 
@@ -49,7 +51,7 @@ def shown_turns(session: Session, start: int = 0) -> list[ShownTurn]:
     """The turns of a session, or of a part of it that begins at the index `start`."""
     by_trace: dict[str, list[ScoreRow]] = defaultdict(list)
     for score in session.scores:
-        by_trace[score.trace_id.hex()].append(score)
+        by_trace[(score.trace_id or b"").hex()].append(score)
     found = ((turn, conversation(turn)) for turn in session.turns)
     return [
         ShownTurn(number, turn, said, _by_place(said, by_trace[turn.trace_id]), depths(turn))
@@ -58,12 +60,17 @@ def shown_turns(session: Session, start: int = 0) -> list[ShownTurn]:
 
 
 def _by_place(entries: Entries, scores: Iterable[ScoreRow]) -> Scores:
-    """The scores by the index of the last step that their span made; at -1 those of spans without a step."""
+    """The scores by the index of the last step that their span made; at -1 those of others and of the turn."""
     last = {shown.span_id: index for index, (shown, _) in enumerate(entries) if isinstance(shown, Step)}
     found: dict[int, list[ScoreRow]] = defaultdict(list)
     for score in scores:
-        found[last.get(score.span_id.hex(), -1)].append(score)
+        found[last.get((score.span_id or b"").hex(), -1)].append(score)
     return found
+
+
+def low_scores(session: Session) -> list[str]:
+    """The names of the scores that are low, each once."""
+    return sorted({score.name for score in session.scores if score.value is not None and score.value < LOW})
 
 
 def conversation(turn: Turn) -> Entries:

@@ -15,7 +15,7 @@ def span(number: int) -> ShownSpan:
 
 
 def score(number: int, name: str, trace_id: bytes = TRACE) -> ScoreRow:
-    return ScoreRow(trace_id, bytes([number] * 8), name, 1.0, None, None, "otlp")
+    return ScoreRow(b"", None, None, trace_id, bytes([number] * 8), None, 0, name, 1.0, None, None, "otlp")
 
 
 def test_a_score_stands_at_the_last_step_of_its_span_or_at_its_turn() -> None:

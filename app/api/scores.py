@@ -1,0 +1,43 @@
+"""/api/v1/scores: the scores that people and programs give to sessions, turns, steps and runs."""
+
+from __future__ import annotations
+
+from app.api.operation import Command, Reply, Resource, operation
+from app.cursors import Page
+from app.models.api_keys import ApiKey
+from app.models.scores import ScoreRow
+from app.schemas import scores as schemas
+from app.schemas.answer import listing
+from app.services.traces.scoring import GivenScore
+
+
+class Scores(Resource, GET="read", POST="ingest"):
+    @operation(
+        "The project's scores, the last one stored first",
+        query=schemas.ScoreQuerySchema,
+        answers={200: listing("scores", schemas.Score, paged=True)},
+    )
+    def on_get(self, key: ApiKey, command: Command) -> Page[ScoreRow]:
+        return self.services.scores.list(project_id=key.project_id, **command)
+
+    @operation(
+        "Score a session, turn, step or run, or replace the score that has this id (200)",
+        body=schemas.ScoreSchema,
+        answers={200: schemas.Score, 201: schemas.Score},
+        location="/api/v1/scores/{id}",
+        answer_headers=("Location",),
+        errors=(404,),
+    )
+    def on_post(self, key: ApiKey, command: GivenScore) -> Reply:
+        score, added = self.services.scores.put(project_id=key.project_id, score=command)
+        return Reply(201 if added else 200, score)
+
+
+class Score(Resource, tag="Scores", GET="read", DELETE="write"):
+    @operation("A score by its id", answers={200: schemas.Score})
+    def on_get(self, key: ApiKey, score_id: str) -> ScoreRow:
+        return self.services.scores.get(project_id=key.project_id, score_id=score_id)
+
+    @operation("Remove a score", answers={204: None})
+    def on_delete(self, key: ApiKey, score_id: str) -> None:
+        self.services.scores.remove(project_id=key.project_id, score_id=score_id, actor=key.actor)

@@ -1,0 +1,142 @@
+"""Scores: those that programs give, and the answers that have scores."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, get_args
+
+from marshmallow import ValidationError, fields, post_load, validate, validates_schema
+
+from app.models.scores import ScoreRow, Source
+from app.otlp.evaluations import NAME_MAX
+from app.otlp.names import MAX_CONVERSATION_ID
+from app.schemas.answer import Answer, Json, choice, fields_of, integer, itself, one, text, time
+from app.schemas.base import Identifier, PageQuerySchema, StrictSchema, Text
+from app.services.traces.scoring import GivenScore, Target
+from app.timestamps import of_unix_ns
+
+COMMENT_MAX = 10_000
+TARGETS = (
+    {"session_id"},
+    {"prompt_id", "conversation_id"},
+    {"trace_id"},
+    {"trace_id", "span_id"},
+    {"run_id"},
+)
+
+
+class ScoreValue(fields.Field[Any]):
+    """A number, true or false, or the name of a category."""
+
+    documented: ClassVar = {"type": ["number", "boolean", "string"], "minLength": 1, "maxLength": NAME_MAX}
+    category = Text(minimum=1, maximum=NAME_MAX)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float | bool | str:
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, int | float):
+            return _finite(value)
+        if not isinstance(value, str):
+            raise ValidationError("Must be a number, true, false or a text.")
+        category: str = self.category.deserialize(value)
+        return category
+
+
+def _finite(value: float) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValidationError("Must be a finite number.")
+    return number
+
+
+class Hexadecimal(fields.String):
+    """So many hexadecimal digits, in any case; they load in lower case."""
+
+    def __init__(self, digits: int, **kwargs: Any) -> None:
+        super().__init__(validate=validate.Regexp(rf"[0-9a-fA-F]{{{digits}}}\Z"), **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        return text.lower()
+
+
+class ScoredSchema(StrictSchema):
+    """The scored thing: a session (`sessionId`, or `promptId` and `conversationId`), turn (`traceId`), step or run.
+
+    A step is named by `traceId` and `spanId`.
+    """
+
+    session_id = Hexadecimal(32)
+    prompt_id = Identifier()
+    conversation_id = Text(minimum=1, maximum=MAX_CONVERSATION_ID)
+    trace_id = Hexadecimal(32)
+    span_id = Hexadecimal(16)
+    run_id = Identifier()
+
+    @validates_schema
+    def check_names_one(self, data: Json, **_kwargs: Any) -> None:
+        if data.keys() not in TARGETS:
+            raise ValidationError(
+                "Name one thing: sessionId, promptId and conversationId, traceId, traceId and spanId, or runId."
+            )
+
+    @post_load
+    def build(self, data: Json, **_kwargs: Any) -> Target:
+        ids: Json = {name: bytes.fromhex(data[name]) for name in ("trace_id", "span_id") if name in data}
+        return Target(**{**data, **ids})
+
+
+class ScoreSchema(StrictSchema):
+    """A score; one with the `id` of a score that is stored replaces that."""
+
+    command: ClassVar = GivenScore
+
+    id = fields.String(validate=validate.Regexp(r"[A-Za-z0-9][A-Za-z0-9._:~-]{0,127}\Z"))
+    name = Text(required=True, minimum=1, maximum=NAME_MAX)
+    value = ScoreValue(required=True)
+    comment = Text(maximum=COMMENT_MAX, allow_none=True)
+    target = fields.Nested(ScoredSchema, required=True)
+
+
+class ScoreQuerySchema(PageQuerySchema):
+    """The scores of a name, or of a run."""
+
+    name = Text(minimum=1, maximum=NAME_MAX)
+    run_id = Identifier()
+
+
+def _hex(value: bytes | None) -> str | None:
+    return value.hex() if value else None
+
+
+class ScoreTarget(Answer):
+    """A session, a turn (`traceId`), a step (with `spanId`) or a run."""
+
+    session_id = text(required=False, get=lambda score: _hex(score.session_key))
+    trace_id = text(required=False, get=lambda score: _hex(score.trace_id))
+    span_id = text(required=False, get=lambda score: _hex(score.span_id))
+    run_id = integer(required=False)
+
+
+class SessionScore(Answer):
+    """A score of a session, of one of its turns or of a step.
+
+    `source` is `otlp` for an evaluation that telemetry brought, `api` for a program's score, `person` for one that was
+    given on a page. A score that is true or false has the value 1 or 0, and that word as its label.
+    """
+
+    id = text(required=False, get=lambda score: None if score.source == "otlp" else score.id)
+    told = fields_of(ScoreRow, "name", "value", "label", "comment")
+    source = choice(*get_args(Source))
+    target = one(ScoreTarget, get=itself)
+
+
+class Score(Answer):
+    id = text()
+    told = fields_of(ScoreRow, "name", "value", "label", "comment")
+    source = choice(*get_args(Source))
+    target = one(ScoreTarget, get=itself)
+    scored_at = time(get=lambda score: of_unix_ns(score.time_ns))

@@ -93,6 +93,8 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{PROJECT}/runs/{ID % 'run_id'}", logs.RunView),
     (f"{PROJECT}/runs/{ID % 'run_id'}/events", prompt_tries.RunEvents),
     (SESSION, session.SessionView),
+    (f"{SESSION}/rating", session.RateSession),
+    (f"{SESSION}/rating/remove", session.RemoveRating),
     (f"{SESSION}/turns/{ID % 'turn'}/texts/{{text}}", session.TurnText),
     (f"{SESSION}/spans/{{span_id}}", session.SpanView),
     (f"{SESSION}/spans/{{span_id}}/attributes/{ID0 % 'attribute'}", session.SpanAttribute),

@@ -131,6 +131,15 @@ def new_prompt(stage: Stage) -> Ask:
     return form(stage, name="Worst", value="# [\n" * 120_000, question="x" * 400_000, expected="y" * 400_000)
 
 
+@worst(f"POST {SESSION}/rating", TURNS)
+def rating(stage: Stage) -> Ask:
+    ids = {"session_id": stage.ids["long_session"]}
+    return replace(form(stage, thumb="down", comment="é" * 10_000), ids=ids)
+
+
+plain(f"POST {SESSION}/rating/remove", ids=LONG)
+
+
 @worst(f"POST {SESSION}/test-case", TURNS)
 def long_case(stage: Stage) -> Ask:
     return replace(form(stage, name="Long"), ids={"session_id": stage.ids["long_session"]})

@@ -20,6 +20,8 @@ SAME: dict[str, set[str]] = {
     "DeleteLabel": {f"DELETE {PROMPT}/labels/{{label}}"},
     "TestCases": {f"POST {PROMPT}/replays"},
     "WriteTestCase": {f"POST {PROMPT}/test-cases"},
+    "RateSession": {"POST /api/v1/scores"},
+    "RemoveRating": {"DELETE /api/v1/scores/{score_id}"},
     "SessionTestCase": {"POST /api/v1/sessions/{session_id}/test-cases"},
     "TestCaseView": {f"PATCH {CASE}"},
     "ReplayTestCase": {f"POST {CASE}/replays"},

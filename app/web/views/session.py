@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from app.errors import require
+from typing import Any
+
+from app.errors import Invalid, require
+from app.models.scores import ScoreRow
+from app.schemas.scores import COMMENT_MAX
 from app.services.traces.logs import Session
 from app.sessions.types import ShownSpan
-from app.web.page import PromptPage, Reply, show
-from app.web.presenters.session import shown_turns, text_of, timeline
+from app.web.cookies import Flash
+from app.web.page import PromptPage, Redirect, Reply, show
+from app.web.presenters.session import low_scores, shown_turns, text_of, timeline
 from app.web.presenters.texts import WHOLE, block
 from app.web.views.logs import LogEntryPage
 from app.web.visit import Visit
@@ -30,7 +35,15 @@ class SessionView(LogEntryPage):
             turns=shown_turns(part.session, part.start),
             versions=self._versions(part.session),
             timeline=timeline(part),
+            thumb=(thumb := self._thumb(visit, session_id)),
+            whole=[score for score in part.session.scores if score.session_key and score != thumb],
+            low=low_scores(part.session),
         )
+
+    def _thumb(self, visit: Visit, session_id: str) -> ScoreRow | None:
+        """Return the viewer's own thumb."""
+        user_id = visit.actor.id or 0
+        return self.services.scores.thumb(project_id=visit.project_id, session_id=session_id, user_id=user_id)
 
     def _versions(self, session: Session) -> set[str]:
         """Return the versions of the turns that the prompt has; a program may name any other."""
@@ -38,12 +51,46 @@ class SessionView(LogEntryPage):
         return self.services.versions.known(prompt_id=session.prompt_id, names=named) if named else set()
 
 
+class RateSession(PromptPage):
+    """Gives a thumb with a comment to a session."""
+
+    def post(self, visit: Visit, session_id: str) -> Reply:
+        good = visit.form.choice("thumb", {"up", "down"}) == "up"
+        comment = visit.form.text("comment").strip()
+        if len(comment) > COMMENT_MAX:
+            raise Invalid(f"comment: Must have at most {COMMENT_MAX:,} characters.")
+        self.services.scores.rate(
+            project_id=visit.project_id,
+            session_id=session_id,
+            user_id=visit.actor.id or 0,
+            good=good,
+            comment=comment,
+            actor=visit.actor,
+        )
+        said = "The session is rated good." if good else "The session is rated bad."
+        return Redirect(_path(visit, session_id), Flash(said, undo=f"{_path(visit, session_id)}/rating/remove"))
+
+
+class RemoveRating(PromptPage):
+    """Takes back the viewer's own thumb; nothing happens where they gave none."""
+
+    def post(self, visit: Visit, session_id: str) -> Reply:
+        own: dict[str, Any] = {"project_id": visit.project_id, "session_id": session_id}
+        if thumb := self.services.scores.thumb(**own, user_id=visit.actor.id or 0):
+            self.services.scores.remove(project_id=visit.project_id, score_id=thumb.id, actor=visit.actor)
+        return Redirect(_path(visit, session_id), "Your rating is taken back.")
+
+
+def _path(visit: Visit, session_id: str) -> str:
+    return f"{visit.base}/sessions/{session_id}"
+
+
 class TurnText(PromptPage):
     """All of a text that the page of a session shows the beginning of."""
 
     def get(self, visit: Visit, session_id: str, turn: int, text: str) -> Reply:
         found = self.services.session_parts.turn(project_id=visit.project_id, session_id=session_id, turn=turn)
-        back = f"{visit.base}/sessions/{session_id}?turn={turn}#turn-{turn}"
+        back = f"{_path(visit, session_id)}?turn={turn}#turn-{turn}"
         title = f"Turn {turn}: {'question' if text == 'user' else text.partition('-')[2]}"
         return show("text.html", title=title, shown=block(text_of(found, text), WHOLE, parse=True), back=back)
 
@@ -64,5 +111,5 @@ class SpanAttribute(SpanView):
     def get(self, visit: Visit, session_id: str, span_id: str, attribute: int) -> Reply:  # type: ignore[override]
         attributes = self._span(visit, session_id, span_id).attributes
         name = require(next(iter(sorted(attributes)[attribute : attribute + 1]), None), "There is no such attribute.")
-        back = f"{visit.base}/sessions/{session_id}/spans/{span_id}"
+        back = f"{_path(visit, session_id)}/spans/{span_id}"
         return show("text.html", title=name, shown=block(attributes[name], WHOLE, parse=True), back=back)

@@ -1,0 +1,67 @@
+"""People rate sessions on their pages, and low scores lead to test cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from app.models.organizations import Role
+from tests.integration.web.conftest import Browser
+from tests.integration.web.test_session_page import HOSTILE, conversation, stored
+from tests.support.world import World
+
+OFFER = "so that replays of the next version show it"
+
+
+def rated(world: World) -> list[tuple[str, str, str | None]]:
+    found = world.get("/api/v1/scores").json["scores"]
+    return [(one["source"], one["label"], one["comment"]) for one in found]
+
+
+def test_a_thumb_is_shown_changed_and_taken_back(world: World, admin: Browser) -> None:
+    path = admin.base + stored(world, *conversation(world.prompt(), 1))
+    admin.open(path)
+    assert OFFER not in admin.text
+    admin.send(f"{path}/rating", thumb="up", comment="")
+    assert rated(world) == [("person", "true", None)]
+
+    admin.open(path)
+    assert "The session is rated good." in admin.text
+    admin.send(f"{path}/rating", thumb="down", comment=f" Wrong: {HOSTILE} ")
+    assert rated(world) == [("person", "false", f"Wrong: {HOSTILE}")]
+    admin.open(path)
+    assert OFFER in admin.text
+    assert HOSTILE in admin.text
+    assert HOSTILE not in admin.page
+    assert 'value="down" class="chosen" aria-pressed="true"' in admin.page
+
+    admin.send(f"{path}/rating/remove")
+    admin.send(f"{path}/rating/remove")
+    assert rated(world) == []
+    actions = [entry["action"] for entry in world.get("/api/v1/audit-log").json["entries"][:3]]
+    assert actions == ["score.removed", "score.given", "score.given"]
+
+
+def test_each_member_has_a_thumb_and_viewers_none(
+    world: World, admin: Browser, member_of: Callable[[Role], Browser]
+) -> None:
+    path = admin.base + stored(world, *conversation(world.prompt(), 1))
+    member, viewer = member_of(Role.MEMBER), member_of(Role.VIEWER)
+    for browser, thumb in ((admin, "up"), (member, "down")):
+        browser.open(path)
+        assert browser.send(f"{path}/rating", thumb=thumb, comment="").status_code == 303
+    viewer.open(path)
+    assert "Was this conversation good?" not in viewer.text
+    assert viewer.send(f"{path}/rating", thumb="up", comment="").status_code == 403
+
+    assert sorted(label for _, label, _ in rated(world)) == ["false", "true"]
+
+
+def test_a_thumb_that_is_none_and_a_comment_that_is_too_long_are_refused(world: World, admin: Browser) -> None:
+    path = admin.base + stored(world, *conversation(world.prompt(), 1))
+    admin.open(path)
+    for thumb, comment in (("sideways", ""), ("up", "x" * 10_001)):
+        assert admin.send(f"{path}/rating", thumb=thumb, comment=comment).status_code == 400
+        admin.open(path)
+    assert admin.send(f"{admin.base}/sessions/{'0' * 32}/rating", thumb="up", comment="").status_code == 404
+
+    assert rated(world) == []

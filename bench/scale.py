@@ -81,6 +81,7 @@ class Bench:
             ),
             "sessions, counted": lambda: self.get(f"{listed}&count=true"),
             "sessions, of a score; finds nothing": lambda: self.get(f"{listed}&score=helpful"),
+            "log, of a score; finds nothing": lambda: self.get(f"{log}?score=helpful&limit=50"),
             "sessions, of a tool; finds nothing": lambda: self.get(f"{listed}&tool=nowhere&sort=errors"),
             "session of 100 turns": lambda: self.get(f"/api/v1/sessions/{self.long_session}"),
             "log, runs of a prompt with few": lambda: self.get(few),

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, func, or_,
 from app.models.language_models import language_models
 from app.models.queries import columns_of, list_rows
 from app.models.runs import RunSummary, runs
+from app.models.scores import ScoreRange
 
 EXCERPT = 500
 
@@ -45,6 +46,7 @@ class RunFilter:
     errors: bool | None = None
     version: str | None = None
     model: str | None = None
+    score: ScoreRange | None = None
 
 
 DRAFT = "draft"
@@ -78,7 +80,7 @@ def page_of_runs(
     ours = func.coalesce(c.project_id, 0) == project_id
     statement = (
         select(*columns_of(RunEntry, runs, **_ELSEWHERE))
-        .where(c.prompt_id == prompt_id, ours, *_within(filters, before), *_like(filters))
+        .where(c.prompt_id == prompt_id, ours, *_within(filters, before), *_like(filters, project_id))
         .order_by(c.created_at.desc(), c.id.desc())
         .limit(limit)
     )
@@ -125,7 +127,7 @@ def _within(filters: RunFilter, before: tuple[datetime, int] | None) -> list[Col
     return conditions
 
 
-def _like(filters: RunFilter) -> list[ColumnElement[bool]]:
+def _like(filters: RunFilter, project_id: int) -> list[ColumnElement[bool]]:
     c = runs.c
     conditions: list[ColumnElement[bool]] = []
     if filters.search:
@@ -140,4 +142,6 @@ def _like(filters: RunFilter) -> list[ColumnElement[bool]]:
     if filters.model:
         named = select(language_models.c.id).where(language_models.c.name == filters.model)
         conditions.append(c.language_model_id.in_(named))
+    if filters.score:
+        conditions.append(filters.score.of_run(project_id, c.id))
     return conditions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from operator import attrgetter, itemgetter
 from typing import Annotated, Literal
@@ -15,14 +15,17 @@ from sqlalchemy import (
     Index,
     String,
     UniqueConstraint,
+    and_,
     delete,
     exists,
+    or_,
     select,
 )
 
 from app.models import queries
 from app.models.base import BigInt, MediumText, binary, exact, new_table
 from app.models.spans import SpanKey, spans
+from app.models.turns import turns
 
 SESSION_MAX = 10_000
 """The scores that are read of one session, the earliest first."""
@@ -62,6 +65,33 @@ class ScoreRow:
     def key(self) -> SpanKey | None:
         """The key of the span that is scored."""
         return (self.trace_id, self.span_id) if self.trace_id and self.span_id else None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRange:
+    """The scores of a name with values from `least` to `most`, each None for any."""
+
+    name: str
+    least: float | None = None
+    most: float | None = None
+
+    def of_run(self, project_id: int, run_id: ColumnElement[int]) -> ColumnElement[bool]:
+        """The condition that a run has such a score."""
+        return exists().where(_C.run_id == run_id, *self._found(project_id))
+
+    def of_session(self, project_id: int, session_key: ColumnElement[bytes]) -> ColumnElement[bool]:
+        """The condition that a session, or one of its turns or spans, has such a score."""
+        of_turns = and_(turns.c.session_key == session_key, _C.trace_id == turns.c.trace_id)
+        found = and_(*self._found(project_id))
+        return or_(exists().where(of_turns, found), exists().where(_C.session_key == session_key, found))
+
+    def _found(self, project_id: int) -> Iterator[ColumnElement[bool]]:
+        yield _C.project_id == project_id
+        yield _C.name == self.name
+        if self.least is not None:
+            yield _C.value >= self.least
+        if self.most is not None:
+            yield _C.value <= self.most
 
 
 # Without foreign keys, as spans. `prompt_id` and `waiting_since` are as those of log records.

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from app.models import queries
 from app.models.labels import Labels
 from app.models.prompts import prompts
-from app.models.scores import scores
+from app.models.scores import ScoreRange
 from app.models.sessions import SessionRow, sessions
 from app.models.turns import turns
 from app.sessions.sums import Kind, part_of_names
@@ -43,8 +43,7 @@ class Conditions:
     """Conditions on a project's sessions, each None for all of them.
 
     `session_keys` are those of a conversation, `versions` the hashes of a label by prompt. A session has a `score` if
-    it, or one of its turns or spans, has one of that name within `score_value`. Times are Unix nanoseconds, `to_ns` is
-    not included.
+    it, or one of its turns or spans, has such a one. Times are Unix nanoseconds, `to_ns` is not included.
     """
 
     project_id: int
@@ -59,8 +58,7 @@ class Conditions:
     tool: str | None = None
     failed_tool: str | None = None
     errors: bool | None = None
-    score: str | None = None
-    score_value: Range = Range()
+    score: ScoreRange | None = None
     tokens: Range = Range()
     duration_ns: Range = Range()
     turns: Range = Range()
@@ -93,7 +91,7 @@ class Conditions:
         if order != "time" or self.prompt_id is not None:
             found += self._equal(_C.user_id, self.user_id)
         if self.score is not None:
-            found.append(self._scored(self.score))
+            found.append(self.score.of_session(self.project_id, _C.session_key))
         return found
 
     @staticmethod
@@ -122,12 +120,6 @@ class Conditions:
         yield from self.tokens.of(_TOKENS)
         yield from self.duration_ns.of(_C.duration_ns)
         yield from self.turns.of(_C.turns)
-
-    def _scored(self, name: str) -> ColumnElement[bool]:
-        s = scores.c
-        meant = and_(s.project_id == self.project_id, s.name == name, *self.score_value.of(s.value))
-        of_turns = and_(turns.c.session_key == _C.session_key, s.trace_id == turns.c.trace_id)
-        return or_(exists().where(of_turns, meant), exists().where(s.session_key == _C.session_key, meant))
 
 
 def _has(kind: Kind, name: str) -> ColumnElement[bool]:

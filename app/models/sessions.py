@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     DefaultClause,
     Index,
@@ -24,7 +25,7 @@ from sqlalchemy import (
 
 from app.models import queries
 from app.models.base import BigInt, ExactText, binary, exact, new_table
-from app.models.scores import remove_of_sessions
+from app.models.scores import ScoreRange, remove_of_sessions
 from app.models.turns import Extent, extents, list_turns, turns, turns_in_pieces
 from app.sessions.facts import TurnFacts, load
 from app.sessions.sums import SessionSums, names_of, with_names
@@ -223,16 +224,31 @@ def find_session(connection: Connection, *, project_id: int, session_key: bytes)
 
 
 def list_sessions(
-    connection: Connection, within: SessionRange, *, limit: int, search: str | None = None
+    connection: Connection,
+    within: SessionRange,
+    *,
+    limit: int,
+    search: str | None = None,
+    scored: ColumnElement[bool] | None = None,
 ) -> list[SessionRow]:
-    """List sessions, newest first; `search` is a part of the conversation id or of a turn's opening, in any case."""
+    """List sessions, newest first; `search` is a part of the conversation id or of a turn's opening, in any case.
+
+    `scored` is a condition that `scored_as` returns.
+    """
     statement = within.newest_first(_SELECT)
+    if scored is not None:
+        statement = statement.where(scored)
     if search:
         opened = turns.c.opening.icontains(search, autoescape=True)
         # The limit keeps MariaDB from reading all turns before it looks at the newest sessions.
         found = select(literal(1)).where(turns.c.session_key == _C.session_key, opened).limit(1).scalar_subquery()
         statement = statement.where(or_(_C.conversation_id.icontains(search, autoescape=True), found == 1))
     return queries.list_rows(connection, SessionRow, statement.limit(limit))
+
+
+def scored_as(project_id: int, score: ScoreRange | None) -> ColumnElement[bool] | None:
+    """Return the condition that a session has such a score, None for any session."""
+    return score.of_session(project_id, _C.session_key) if score else None
 
 
 def count_sessions(connection: Connection, within: SessionRange, *, most: int) -> int:

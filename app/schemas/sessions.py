@@ -36,8 +36,8 @@ class _Filters(StrictSchema):
     """Conditions on sessions. All that are given hold of each session that is listed.
 
     `errors` is true for sessions in which a span has an error, false for those without. `tool` was called, `failedTool`
-    failed; `label` points to a version that the session ran with, now. `score` is the name of a score of one of its
-    spans, whose value is between `minScore` and `maxScore`.
+    failed; `label` points to a version that the session ran with, now. `score` is the name of a score of it, or of one
+    of its turns or spans, whose value is between `minScore` and `maxScore`.
     """
 
     prompt_id = Identifier()

@@ -8,6 +8,7 @@ from typing import Any
 from marshmallow import INCLUDE, Schema, fields, post_load, validate
 
 from app.models import run_log, spans
+from app.otlp.evaluations import NAME_MAX
 from app.prices import types as price_types
 from app.schemas.answer import (
     Answer,
@@ -199,7 +200,8 @@ class LogQuerySchema(PageQuerySchema):
     """A page of the entries of a prompt's log; `status` is a run's, so it leaves out sessions.
 
     `errors` is true for what went wrong: sessions with errors, runs that failed or were not OK. `version` is a commit
-    hash, or "draft"; `model` is the name of a model.
+    hash, or "draft"; `model` is the name of a model. `score` is the name of a score of the run, or of the session or a
+    part of it, whose value is between `minScore` and `maxScore`.
     """
 
     type = fields.String(validate=validate.OneOf(["run", "otel"]))
@@ -210,6 +212,9 @@ class LogQuerySchema(PageQuerySchema):
     errors = QueryBoolean()
     version = Text(maximum=VERSION_LENGTH)
     model = Text(maximum=MODEL_LENGTH)
+    score = Text(minimum=1, maximum=NAME_MAX)
+    min_score = fields.Float()
+    max_score = fields.Float()
 
     @post_load
     def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:

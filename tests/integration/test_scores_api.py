@@ -269,3 +269,29 @@ def test_sessions_are_found_by_the_scores_of_them_and_of_their_turns(world: Worl
 
     assert sorted(found(), key=str) == [None, "talk"]
     assert (found(minScore=1), found(maxScore=0.5)) == (["talk"], [None])
+
+
+def test_a_log_has_the_sessions_and_runs_of_a_score(world: World) -> None:
+    prompt_id = world.prompt()
+    sent(world, prompt_id, **TALK)
+    turn = sent(world, prompt_id)
+    good, bad, _ = (run_of(world, prompt_id) for _ in range(3))
+    for target, value in (
+        ({"promptId": prompt_id, "conversationId": "talk"}, 0.9),
+        ({"traceId": turn["traceId"]}, 0.1),
+        ({"runId": good}, 0.8),
+        ({"runId": bad}, 0.2),
+    ):
+        give(world, target, value=value)
+    lone, talk = (
+        next(one for one in session_ids(world, prompt_id) if (_traces(world, one) == {turn["traceId"]}) is alone)
+        for alone in (True, False)
+    )
+
+    def found(**query: Any) -> set[Any]:
+        answer = world.get(f"/api/v1/prompts/{prompt_id}/logs", params={"score": "helpful"} | query)
+        return {entry["id"] for entry in answer.json["entries"]}
+
+    assert found() == {lone, talk, good, bad}
+    assert (found(minScore=0.5), found(maxScore=0.5)) == ({talk, good}, {lone, bad})
+    assert (found(minScore=0.5, type="otel"), found(score="nothing")) == ({talk}, set())

@@ -17,6 +17,7 @@ from app.db import Database
 from app.errors import require
 from app.models import prompts, sessions, spans
 from app.models.run_log import RunEntry, RunFilter, count_runs, nth_created_at, page_of_runs
+from app.models.scores import ScoreRange
 from app.models.sessions import SessionRange
 from app.models.spans import RejectedSpan, RejectionCause
 from app.prices.book import NO_PRICES, PriceBook
@@ -37,7 +38,8 @@ class LogFilter:
     """Conditions on a log's entries, each None for all entries; a `status` is a run's, so it excludes sessions.
 
     `errors` is true for sessions with errors and runs that failed or were not OK, false for sessions and runs that are
-    OK. `version` is a commit hash, or "draft" for runs of the draft; `model` is the name of a model.
+    OK. `version` is a commit hash, or "draft" for runs of the draft; `model` is the name of a model. `score` is the
+    name of a score of the run, or of the session or a part of it, with a value from `min_score` to `max_score`.
     """
 
     type: str | None = None
@@ -48,6 +50,9 @@ class LogFilter:
     errors: bool | None = None
     version: str | None = None
     model: str | None = None
+    score: str | None = None
+    min_score: float | None = None
+    max_score: float | None = None
 
     @property
     def has_runs(self) -> bool:
@@ -59,7 +64,13 @@ class LogFilter:
 
     @property
     def runs(self) -> RunFilter:
-        return RunFilter(self.from_at, self.to_at, self.search, self.status, self.errors, self.version, self.model)
+        return RunFilter(
+            self.from_at, self.to_at, self.search, self.status, self.errors, self.version, self.model, self.scored
+        )
+
+    @property
+    def scored(self) -> ScoreRange | None:
+        return ScoreRange(self.score, self.min_score, self.max_score) if self.score else None
 
     @property
     def of_summaries(self) -> bool:
@@ -69,7 +80,7 @@ class LogFilter:
     @property
     def sparse(self) -> bool:
         """True if no index knows the matching entries, so that a page of them may be far apart."""
-        return bool(self.search or self.status) or self.of_summaries
+        return bool(self.search or self.status or self.score) or self.of_summaries
 
     def takes(self, session: SessionSummary) -> bool:
         """Return whether a session has the errors, the version and the model that are asked for."""
@@ -161,8 +172,9 @@ class _Query:
     def _sessions(self, connection: Connection, limit: int) -> Iterator[SessionSummary]:
         """Return the matching sessions; their summaries are read some at a time, at most `limit` at once."""
         within, at_once = self.sessions, min(limit, SUMMARIES) if self.filter.of_summaries else limit
+        scored = sessions.scored_as(self.project_id, self.filter.scored)
         while True:
-            rows = sessions.list_sessions(connection, within, limit=at_once, search=self.filter.search)
+            rows = sessions.list_sessions(connection, within, limit=at_once, search=self.filter.search, scored=scored)
             yield from filter(self.filter.takes, summarise(connection, rows, self.prices))
             if len(rows) < at_once:
                 return

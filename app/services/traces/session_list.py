@@ -14,6 +14,7 @@ from app.cursors import Page
 from app.db import Database
 from app.errors import Invalid
 from app.models import session_list, turns
+from app.models.scores import ScoreRange
 from app.models.session_list import Conditions, Order, Position, Range
 from app.models.sessions import SessionRow
 from app.prices.book import PriceBook
@@ -35,8 +36,8 @@ COUNT_S = 0.2
 class SessionFilter:
     """Conditions on a project's sessions, each None for all of them.
 
-    `label` names a label that points to the version of a session's turns, now. `score` is the name of a score that one
-    of its spans has. `errors` is true for sessions in which a span has an error, false for those without.
+    `label` names a label that points to the version of a session's turns, now. `score` is the name of a score that it,
+    or one of its turns or spans, has. `errors` is true for sessions in which a span has an error, false for others.
     """
 
     prompt_id: int | None = None
@@ -217,8 +218,7 @@ def _conditions(connection: Connection, project_id: int, filters: SessionFilter)
         tool=filters.tool,
         failed_tool=filters.failed_tool,
         errors=filters.errors,
-        score=filters.score,
-        score_value=Range(filters.min_score, filters.max_score),
+        score=ScoreRange(filters.score, filters.min_score, filters.max_score) if filters.score is not None else None,
         tokens=Range(filters.min_tokens, filters.max_tokens),
         duration_ns=Range(_ns(filters.min_duration_ms), _ns(filters.max_duration_ms)),
         turns=Range(filters.min_turns, filters.max_turns),

@@ -16,6 +16,7 @@ from app.errors import require
 from app.http.exports import ExportQuerySchema, records, send_lines
 from app.models.prompt_versions import VersionHead
 from app.models.run_log import DRAFT, RunEntry
+from app.otlp.evaluations import NAME_MAX
 from app.schemas.base import Day, StrictSchema, Text, load
 from app.schemas.traces import MODEL_LENGTH, VERSION_LENGTH
 from app.services.traces.prompt_log import Entry, LogFilter
@@ -44,6 +45,9 @@ class LogQuery:
     status: str = ""
     version: str = ""
     model: str = ""
+    score: str = ""
+    min_score: float | None = None
+    max_score: float | None = None
     first: date | None = None
     last: date | None = None
 
@@ -54,7 +58,7 @@ class LogQuery:
     @property
     def refined(self) -> bool:
         """True if a filter is in use that the page folds away."""
-        return bool(self.version or self.model or self.first or self.last)
+        return bool(self.version or self.model or self.first or self.last or self.score)
 
     def filter(self, now: datetime) -> LogFilter:
         starts = [now - PERIODS[self.since]] if self.since else []
@@ -68,6 +72,9 @@ class LogQuery:
             errors=ERRORS.get(self.status),
             version=self.version or None,
             model=self.model or None,
+            score=self.score or None,
+            min_score=self.min_score,
+            max_score=self.max_score,
         )
 
 
@@ -88,6 +95,9 @@ class LogQuerySchema(StrictSchema):
     status = _choice(STATUSES)
     version = Text(maximum=VERSION_LENGTH)
     model = Text(maximum=MODEL_LENGTH, trim=True)
+    score = Text(maximum=NAME_MAX, trim=True)
+    min_score = fields.Float()
+    max_score = fields.Float()
     first = Day(data_key="from")
     last = Day(data_key="to")
 

@@ -30,7 +30,7 @@ def test_a_thumb_is_shown_changed_and_taken_back(world: World, admin: Browser) -
     assert rated(world) == [("person", "false", f"Wrong: {HOSTILE}")]
     admin.open(path)
     assert OFFER in admin.text
-    assert HOSTILE in admin.text
+    assert 'value="Wrong: &lt;script&gt;' in admin.page
     assert HOSTILE not in admin.page
     assert 'value="down" class="chosen" aria-pressed="true"' in admin.page
 
@@ -65,3 +65,17 @@ def test_a_thumb_that_is_none_and_a_comment_that_is_too_long_are_refused(world: 
     assert admin.send(f"{admin.base}/sessions/{'0' * 32}/rating", thumb="up", comment="").status_code == 404
 
     assert rated(world) == []
+
+
+def test_the_log_is_filtered_by_a_score(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    path = admin.base + stored(world, *conversation(prompt_id, 1))
+    admin.open(path)
+    admin.send(f"{path}/rating", thumb="down", comment="")
+    logs = f"{admin.base}/prompts/{prompt_id}/logs"
+
+    admin.open(f"{logs}?score=thumbs&maxScore=0")
+    assert "Question 1" in admin.text
+    assert 'name="maxScore" type="number" step="any" value="0.0"' in admin.page
+    admin.open(f"{logs}?score=thumbs&minScore=1")
+    assert "Question 1" not in admin.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reprise_client.cli import Commands
 
+from app.cli.backup import backup, restore
 from app.cli.data import compress, data_policy, erase, keys
 from app.cli.instance import db, doctor, init, serve, sign_in_link
 from app.errors import RepriseError
@@ -13,5 +14,5 @@ from config.settings import SettingsError
 def extend(main: Commands) -> None:
     """Add the commands to those of the client. Settings come from the environment: docs/configuration.md."""
     main.shown = (*main.shown, RepriseError, SettingsError)
-    for command in (serve, init, db, keys, doctor, erase, compress, data_policy, sign_in_link):
+    for command in (serve, init, db, keys, doctor, backup, restore, erase, compress, data_policy, sign_in_link):
         main.add_command(command)

@@ -78,10 +78,19 @@ def lock(home: Path, wait_s: float = LOCK_WAIT_S) -> IO[str]:
 
 def secret_key(home: Path) -> str:
     """Return the key that the folder keeps; the first call makes it."""
+    if not kept_secret_key(home):
+        keep_secret_key(home, secrets.token_urlsafe(32))
+    return kept_secret_key(home)
+
+
+def kept_secret_key(home: Path) -> str:
+    """Return the key that the folder keeps, "" before the first start."""
     file = home / SECRET_KEY
-    if not file.exists():
-        _write(file, secrets.token_urlsafe(32) + "\n")
-    return file.read_text().strip()
+    return file.read_text().strip() if file.exists() else ""
+
+
+def keep_secret_key(home: Path, key: str) -> None:
+    _write(home / SECRET_KEY, key + "\n")
 
 
 def read_dev_env(home: Path) -> dict[str, str]:

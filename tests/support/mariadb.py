@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class MariaDB(ChildProcess):
     """A server on a data folder that `install` prepared.
 
     `flush_log`: innodb_flush_log_at_trx_commit; 1 is the durable default, 2 survives kill -9 but not a power cut.
-    `buffer_pool`: InnoDB's cache, e.g. "1G". `environment` has further variables for it.
+    `buffer_pool`: InnoDB's cache, e.g. "1G". `environment` has further variables for it, `options` further options.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class MariaDB(ChildProcess):
         flush_log: int = 1,
         buffer_pool: str = "64M",
         environment: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
     ) -> None:
         self.port = free_port()
         self.socket = folder / "mysqld.sock"
@@ -59,7 +60,7 @@ class MariaDB(ChildProcess):
             program("mariadbd"), *OPTIONS, f"--user={getpass.getuser()}", f"--datadir={folder / 'data'}",
             f"--socket={self.socket}", f"--pid-file={folder / 'mysqld.pid'}", f"--port={self.port}",
             f"--init-file={grants}", f"--innodb-flush-log-at-trx-commit={flush_log}",
-            f"--innodb-buffer-pool-size={buffer_pool}",
+            f"--innodb-buffer-pool-size={buffer_pool}", *options,
         ], log=folder / "mariadb.log", ready=self._answers, env={**os.environ, **(environment or {})})
         # fmt: on
 
@@ -137,11 +138,17 @@ def install(folder: Path) -> None:
 
 @contextlib.contextmanager
 def mariadb_server(
-    *, flush_log: int = 1, buffer_pool: str = "64M", environment: Mapping[str, str] | None = None
+    *,
+    flush_log: int = 1,
+    buffer_pool: str = "64M",
+    environment: Mapping[str, str] | None = None,
+    options: Sequence[str] = (),
 ) -> Iterator[MariaDB]:
     """A running server; it and its files are gone after the block."""
     with tempfile.TemporaryDirectory(prefix="reprise-mariadb-") as name:
         folder = Path(name)
         install(folder)
-        with MariaDB(folder, flush_log=flush_log, buffer_pool=buffer_pool, environment=environment) as server:
+        with MariaDB(
+            folder, flush_log=flush_log, buffer_pool=buffer_pool, environment=environment, options=options
+        ) as server:
             yield server

@@ -1,92 +1,116 @@
-"""The backups that docs/data.md describes bring everything back, on another server or in another file."""
+"""The commands by which docs/data.md backs MySQL up bring it back as it was at any moment, on another server."""
 
 from __future__ import annotations
 
+import re
 import shutil
-import sqlite3
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
-from sqlalchemy import Connection, select
 
-from app.db import Database, build_engine
-from app.models import metadata
-from tests.support import mariadb as mariadb_support
+from tests.support.backups import Writer, content, on
+from tests.support.deployment import ROOT, environment
 from tests.support.everything import everything
-from tests.support.mariadb import MariaDB
+from tests.support.mariadb import USER, MariaDB, mariadb_server
+from tests.support.process import ChildProcess
 from tests.support.redis_server import RedisServer
+from tests.support.waiting import LOOPBACK, wait_until
 from tests.support.world import World, new_world, running, settings_for
 
-DUMP = ("--single-transaction", "--quick", "--hex-blob", "--skip-lock-tables")
+BINARY_LOG = ("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
 
 
-def content(database: Database) -> dict[str, list[tuple[Any, ...]]]:
-    with database.read() as connection:
-        return {table.name: _rows(connection, table) for table in metadata.sorted_tables}
+@dataclass(frozen=True)
+class Moment:
+    """What the database had then, the binary log of that time, and the position in it."""
+
+    content: dict[str, list[tuple[Any, ...]]]
+    log: str
+    position: int
 
 
-def _rows(connection: Connection, table: Any) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
+def documented(command: str) -> str:
+    """Return the documentation's block of shell lines that has the command."""
+    section = (ROOT / "docs" / "data.md").read_text().partition("### MySQL")[2]
+    return next(block for block in re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.M | re.S) if command in block)
 
 
-def check_works(world: World, made: dict[str, Any]) -> None:
-    assert world.get(f"/api/v1/sessions/{made['session_id']}").status_code == 200
-    assert world.get(f"/api/v1/prompts/{made['prompt_id']}").status_code == 200
+def login(server: MariaDB, home: Path) -> dict[str, str]:
+    """Return an environment in which MariaDB's programs speak to the server as its superuser."""
+    home.mkdir()
+    (home / ".my.cnf").write_text(f"[client]\nuser=root\nsocket={server.socket}\n")
+    return environment(home) | {"HOME": str(home)}
 
 
-def test_sqlite_is_backed_up_while_it_is_served(tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    with running(settings_for(tmp_path)) as container:
-        world = new_world(container)
-        made = everything(world)
-        with sqlite3.connect(tmp_path / "reprise.db") as connection:
-            connection.execute("VACUUM INTO ?", (str(copy / "reprise.db"),))
-        connection.close()
-        before = content(container.database)
-    with running(settings_for(copy)) as restored:
-        after = content(restored.database)
-        check_works(World(restored, new_world(restored).client, 0, 0, world.key), made)
-    assert after == before
+def new_database(server: MariaDB) -> str:
+    server.execute("CREATE DATABASE reprise")
+    server.execute(f"GRANT ALL ON reprise.* TO {USER}@'{LOOPBACK}'")
+    return server.url("reprise")
+
+
+def run(lines: str, folder: Path, env: dict[str, str]) -> str:
+    """Run lines of shell in a folder; returns what they print."""
+    shell = ["bash", "-euo", "pipefail", "-c", lines]
+    return subprocess.run(shell, env=env, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def back_up(world: World, source: MariaDB, folder: Path, env: dict[str, str]) -> Moment:
+    """Take the backup while others write, with a binary log that ends meanwhile, and then empty a table.
+
+    Returns the moment before that mistake.
+    """
+    log = folder / "copying.log"
+    copying = ChildProcess("copying", ["bash", "-c", documented("--stop-never")], log=log, env=env, cwd=folder)
+    with copying:
+        with Writer(world, world.prompt()) as writer:
+            run(documented("mariadb-dump"), folder, env)
+            writer.wait_for_more()
+            source.execute("FLUSH BINARY LOGS")
+            writer.wait_for_more()
+        before = Moment(content(world.container.database), *source.execute("SHOW MASTER STATUS")[0][:2])
+        source.execute("DELETE FROM reprise.spans")
+        source.execute("FLUSH BINARY LOGS")
+        copied = folder / "logs" / before.log
+        wait_until(lambda: copied.exists() and copied.stat().st_size > before.position, "the copy of the binary log")
+    return before
+
+
+def restore(target: MariaDB, folder: Path, env: dict[str, str], until: Moment) -> None:
+    noted = run("grep --max-count=1 MASTER_LOG_POS reprise.sql", folder, env)
+    first_log, start = re.findall(r"MASTER_LOG_FILE='(.*?)', MASTER_LOG_POS=(\d+)", noted)[0]
+    logs = [f"logs/{log.name}" for log in sorted((folder / "logs").iterdir()) if first_log <= log.name <= until.log]
+    assert len(logs) == 2
+    positions = {"FROM": start, "UNTIL": str(until.position), "LOGS": " ".join(logs)}
+    run(documented("$UNTIL"), folder, login(target, folder / "target") | positions)
 
 
 @pytest.mark.services
-def test_mysql_is_backed_up_under_load_and_restored_elsewhere(
+def test_mysql_is_restored_to_the_moment_before_a_mistake(
     mariadb: MariaDB, redis_server: RedisServer, tmp_path: Path
 ) -> None:
-    dump, client = shutil.which("mariadb-dump"), shutil.which("mariadb")
-    if not (dump and client):
+    if not all(map(shutil.which, ("mariadb", "mariadb-dump", "mariadb-binlog"))):
         pytest.skip("the clients of MariaDB are not installed")
-    with mariadb.database() as source, mariadb.database() as target, redis_server.database() as redis_url:
-        with running(settings_for(tmp_path, mysql_url=source, redis_url=redis_url)) as container:
+    (tmp_path / "logs").mkdir()
+    with mariadb_server(flush_log=2, options=BINARY_LOG) as source, redis_server.database() as redis_url:
+        url, env = new_database(source), login(source, tmp_path / "source")
+        with running(settings_for(tmp_path, mysql_url=url, redis_url=redis_url)) as container:
             world = new_world(container)
             made = everything(world)
-            with container.database.write() as connection:
-                # An open transaction is no part of the backup, and does not hold it up.
-                connection.exec_driver_sql("UPDATE projects SET name = 'not committed'")
-                taken = subprocess.run(
-                    [dump, *_login(mariadb, source), *DUMP, _name(source)], capture_output=True, check=True
-                )
-                connection.rollback()
-            before = content(container.database)
-        subprocess.run([client, *_login(mariadb, target), _name(target)], input=taken.stdout, check=True)
-        database = Database(build_engine(target))
-        assert content(database) == before
-        database.engine.dispose()
+            before = back_up(world, source, tmp_path, env)
+
+    target = new_database(mariadb)
+    try:
+        restore(mariadb, tmp_path, env, until=before)
         with (
             redis_server.database() as empty,
-            running(settings_for(tmp_path, mysql_url=target, redis_url=empty)) as new,
+            running(settings_for(tmp_path, mysql_url=target, redis_url=empty)) as restored,
         ):
-            check_works(World(new, new_world(new).client, 0, 0, world.key), made)
-
-
-def _login(server: MariaDB, url: str) -> list[str]:
-    where = [f"--host={urlsplit(url).hostname}", f"--port={server.port}"]
-    return ["--no-defaults", *where, f"--user={mariadb_support.USER}", f"--password={mariadb_support.PASSWORD}"]
-
-
-def _name(url: str) -> str:
-    return urlsplit(url).path.strip("/")
+            again = on(restored, world)
+            assert content(restored.database) == before.content
+            assert again.get(f"/api/v1/sessions/{made['session_id']}").json["turns"]
+            assert again.get(f"/api/v1/prompts/{made['prompt_id']}").status_code == 200
+    finally:
+        mariadb.drop_database("reprise")

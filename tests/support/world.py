@@ -18,6 +18,7 @@ from falcon.testing import Result, TestClient
 from sqlalchemy import text
 
 from app.container import Container
+from app.http.route_table import RoutedApp
 from app.models import language_models, organizations, prompts, schema, users
 from app.models.organizations import Role
 from app.models.queries import insert_row
@@ -42,6 +43,10 @@ ECHO = {
     "description": "",
     "details": {},
 }
+
+
+# Of each container, by its id: making an app takes longer than most tests. The containers keep their ids from others.
+_APPS: dict[int, tuple[Container, RoutedApp]] = {}
 
 
 @dataclass(frozen=True)
@@ -170,6 +175,7 @@ def running(
     finally:
         worker.stop(timeout=5000)
         container.close()
+        _APPS.pop(id(container), None)
 
 
 @contextmanager
@@ -201,4 +207,10 @@ def new_world(container: Container) -> World:
         project = {"organization_id": organization_id, "name": "P", "created_at": now}
         project_id = insert_row(connection, organizations.projects, **project)
     key = container.services.keys.create(project_id=project_id, name="test", scopes=SCOPES).secret
-    return World(container, CheckedClient(build_app(container)), organization_id, project_id, key)
+    return World(container, CheckedClient(_app_of(container)), organization_id, project_id, key)
+
+
+def _app_of(container: Container) -> RoutedApp:
+    if id(container) not in _APPS:
+        _APPS[id(container)] = container, build_app(container)
+    return _APPS[id(container)][1]

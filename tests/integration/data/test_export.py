@@ -19,7 +19,7 @@ from app.services.data import export as service
 from app.services.traces.logs import SessionService
 from app.timestamps import iso
 from tests.support.conversations import export as conversation
-from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.deployment import EmbeddedServer
 from tests.support.everything import TURNS, everything
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_world
@@ -193,7 +193,7 @@ def test_more_at_once_than_there_are_places_are_told_to_come_back(world: World) 
     assert world.get(path).status_code == 200
 
 
-def test_callers_who_go_midway_leave_their_place(backend: EmbeddedServer | Deployment) -> None:
+def test_callers_who_go_midway_leave_their_place(backend: EmbeddedServer) -> None:
     client = backend.client()
     made = client.post("/api/v1/prompts", {"name": "Long", "value": "x" * LARGE, "languageModelName": "echo"}).json()
     prompt_id = made["prompt"]["id"]
@@ -240,7 +240,10 @@ class Body:
         return self
 
     def __next__(self) -> bytes:
-        line: bytes = next(self._lines)
+        line: bytes | None = next(self._lines, None)
+        if line is None:
+            self.close()
+            raise StopIteration
         return line
 
     def close(self) -> None:

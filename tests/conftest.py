@@ -1,4 +1,4 @@
-"""Fixtures of the whole suite: throwaway MariaDB and Redis servers, and what to do where they are not installed."""
+"""Fixtures of the whole suite: throwaway servers, and what to do where they are not installed."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -9,6 +9,7 @@ from xdist.remote import Producer
 
 from tests.support import mariadb as mariadb_support
 from tests.support import redis_server as redis_support
+from tests.support.deployment import EmbeddedServer
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
 from tests.support.scheduling import FilesByBackend
@@ -74,6 +75,18 @@ def redis_url(redis_server: RedisServer) -> Iterator[str]:
     """An empty Redis database."""
     with redis_server.database() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    """A running Reprise for tests that only speak HTTP to it, of what no database can change.
+
+    It lives as long as the session: tests make the prompts they use. One that breaks or reconfigures its server
+    starts its own `EmbeddedServer` or `Deployment`.
+    """
+    unlimited = {"REPRISE_RATE_LIMIT": "1000000", "REPRISE_PAGE_RATE_LIMIT": "1000000"}
+    with EmbeddedServer(tmp_path_factory.mktemp("backend"), unlimited) as server:
+        yield server
 
 
 def pytest_xdist_auto_num_workers() -> int:

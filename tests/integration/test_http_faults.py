@@ -12,18 +12,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.backends import EMBEDDED_BACKEND
-from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.deployment import EmbeddedServer
 from tests.support.waiting import LOOPBACK
 
 TRACES, PROMPTS, RUN = "/api/public/otel/v1/traces", "/api/v1/prompts", "/api/v1/prompts/run"
 MIB = 1024 * 1024
 JSON = {"Content-Type": "application/json"}
-Backend = EmbeddedServer | Deployment
 
 
 @contextmanager
-def connected(backend: Backend) -> Iterator[socket.socket]:
+def connected(backend: EmbeddedServer) -> Iterator[socket.socket]:
     with socket.create_connection((LOOPBACK, urlsplit(backend.url).port or 0), timeout=120) as connection:
         yield connection
 
@@ -35,21 +33,20 @@ def heard(connection: socket.socket) -> tuple[int, http.client.HTTPMessage, byte
         return answer.status, answer.headers, answer.read()
 
 
-def say(backend: Backend, request: bytes) -> tuple[int, http.client.HTTPMessage, bytes]:
+def say(backend: EmbeddedServer, request: bytes) -> tuple[int, http.client.HTTPMessage, bytes]:
     """(status, headers, body) of the answer to these bytes."""
     with connected(backend) as connection:
         connection.sendall(request)
         return heard(connection)
 
 
-def head(backend: Backend, *lines: str, method: str = "POST", path: str = PROMPTS, key: str = "") -> bytes:
+def head(backend: EmbeddedServer, *lines: str, method: str = "POST", path: str = PROMPTS, key: str = "") -> bytes:
     """The head of a request with the demo project's key, unless given another."""
     key = key or backend.client().api_key
     known = ("Host: localhost", f"Authorization: Bearer {key}", "Content-Type: application/json")
     return "\r\n".join([f"{method} {path} HTTP/1.1", *known, *lines, "", ""]).encode()
 
 
-@EMBEDDED_BACKEND
 @pytest.mark.parametrize(
     ("path", "size", "headers", "status"),
     [
@@ -62,7 +59,7 @@ def head(backend: Backend, *lines: str, method: str = "POST", path: str = PROMPT
     ],
 )
 def test_who_sends_a_body_that_is_refused_unread_hears_why(
-    backend: Backend, path: str, size: int, headers: dict[str, str], status: int
+    backend: EmbeddedServer, path: str, size: int, headers: dict[str, str], status: int
 ) -> None:
     answer = backend.client().post(path, body=b" " * size, headers=headers)
 
@@ -70,7 +67,7 @@ def test_who_sends_a_body_that_is_refused_unread_hears_why(
     assert answer.json()["error"]
 
 
-def test_a_connection_outlives_a_refused_body(backend: Backend) -> None:
+def test_a_connection_outlives_a_refused_body(backend: EmbeddedServer) -> None:
     key = {"Authorization": f"Bearer {backend.client().api_key}"}
     connection = http.client.HTTPConnection(urlsplit(backend.url).netloc, timeout=120)
     connection.request("POST", PROMPTS, b" " * (3 * MIB), JSON | key)
@@ -84,24 +81,21 @@ def test_a_connection_outlives_a_refused_body(backend: Backend) -> None:
     connection.close()
 
 
-@EMBEDDED_BACKEND
-def test_a_refused_body_that_never_comes_is_not_waited_for(backend: Backend) -> None:
+def test_a_refused_body_that_never_comes_is_not_waited_for(backend: EmbeddedServer) -> None:
     status, _, body = say(backend, head(backend, "Content-Length: 99999999"))
 
     assert (status, set(json.loads(body))) == (413, {"error"})
 
 
-@EMBEDDED_BACKEND
 @pytest.mark.parametrize("chunks", [b"zz\r\nabc\r\n0\r\n\r\n", b"2\r\nabc\r\n0\r\n\r\n", b"-1\r\n\r\n"])
 @pytest.mark.parametrize("path", [PROMPTS, RUN, TRACES])
-def test_broken_chunks_are_the_callers_fault(backend: Backend, path: str, chunks: bytes) -> None:
+def test_broken_chunks_are_the_callers_fault(backend: EmbeddedServer, path: str, chunks: bytes) -> None:
     status, _, body = say(backend, head(backend, "Transfer-Encoding: chunked", path=path) + chunks)
 
     assert status == 400
     assert "can't be read to its end" in json.loads(body)["error"]
 
 
-@EMBEDDED_BACKEND
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
@@ -117,7 +111,7 @@ def test_broken_chunks_are_the_callers_fault(backend: Backend, path: str, chunks
     ],
     ids=["words", "version", "long line", "long header", "expectation", "coding", "lengths", "both lengths", "bytes"],
 )
-def test_what_is_no_http_is_answered_in_the_apis_way(backend: Backend, request_: bytes, status: int) -> None:
+def test_what_is_no_http_is_answered_in_the_apis_way(backend: EmbeddedServer, request_: bytes, status: int) -> None:
     answered, headers, body = say(backend, request_)
 
     assert (answered, headers["Content-Type"], headers["Connection"]) == (status, "application/json", "close")
@@ -148,7 +142,7 @@ CUT_LENGTH = f"Content-Length: {len(CUT)}"
     ids=["key", "chunks", "br", "no gzip", "cut gzip", "not there", "method", "GET", "signed out", "no form"],
 )
 def test_the_next_request_of_a_connection_is_understood_whatever_became_of_a_body(
-    backend: Backend, request_: Callable[[Backend], bytes], status: int
+    backend: EmbeddedServer, request_: Callable[[EmbeddedServer], bytes], status: int
 ) -> None:
     with connected(backend) as connection:
         connection.sendall(request_(backend))
@@ -158,11 +152,10 @@ def test_the_next_request_of_a_connection_is_understood_whatever_became_of_a_bod
         assert "prompts" in json.loads(heard(connection)[2])
 
 
-@EMBEDDED_BACKEND
 @pytest.mark.parametrize("path", [PROMPTS, RUN, TRACES, f"{PROMPTS}/1/render"])
 @pytest.mark.parametrize("body", ["Content-Length: 10\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n5\r\n{}"])
 def test_who_hangs_up_in_the_middle_of_a_body_changes_nothing_and_the_connection_ends(
-    backend: Backend, path: str, body: str
+    backend: EmbeddedServer, path: str, body: str
 ) -> None:
     with connected(backend) as connection:
         connection.sendall(head(backend, path=path)[:-2] + body.encode())

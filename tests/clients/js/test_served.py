@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 
 from tests.clients.js.conftest import HERE, run_command
-from tests.integration.conftest import backend
-from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.deployment import EmbeddedServer
 from tests.support.http_client import Client
-
-__all__ = ["backend"]
 
 NEW = {
     "name": "Support",
@@ -37,7 +34,7 @@ class Application:
 
 
 @pytest.fixture
-def api(backend: EmbeddedServer | Deployment) -> Client:
+def api(backend: EmbeddedServer) -> Client:
     return backend.client()
 
 

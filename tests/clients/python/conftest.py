@@ -10,9 +10,6 @@ import pytest
 
 from tests.clients.python.fakes import CLIENTS, FakeReprise, client_of
 from tests.fakes.json_server import serving
-from tests.integration.conftest import backend
-
-__all__ = ["backend"]
 
 
 @pytest.fixture(params=CLIENTS)

@@ -9,7 +9,7 @@ import pytest
 from reprise_client import AuthenticationError, NotFoundError
 
 from tests.clients.python.fakes import client_of
-from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.deployment import EmbeddedServer
 from tests.support.http_client import Client
 from tests.support.waiting import wait_until
 
@@ -22,7 +22,7 @@ NEW = {
 
 
 @pytest.fixture
-def api(backend: EmbeddedServer | Deployment) -> Client:
+def api(backend: EmbeddedServer) -> Client:
     return backend.client()
 
 

@@ -24,7 +24,7 @@ from reprise_client import (
 
 from tests.clients.python.fakes import ScriptedRuns, client_of
 from tests.fakes.json_server import serving
-from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.deployment import EmbeddedServer
 from tests.support.waiting import free_port
 
 ANSWER = {
@@ -241,7 +241,7 @@ def test_arguments_that_no_request_can_be_made_of_are_refused(client: Any) -> No
 
 
 @pytest.fixture
-def served(kind: str, backend: EmbeddedServer | Deployment) -> Iterator[tuple[Any, int]]:
+def served(kind: str, backend: EmbeddedServer) -> Iterator[tuple[Any, int]]:
     """A client of the real server, and the id of a prompt whose model repeats the question."""
     api = backend.client()
     made = api.post("/api/v1/prompts", {"name": "Echo", "value": "Be {{tone}}.", "instructionFormat": "RAW"}).json()
@@ -291,7 +291,7 @@ def test_the_server_begins_a_run_whose_answer_is_fetched_later(served: tuple[Any
         client.run_result(10**9)
 
 
-def test_the_server_refuses_a_run_of_what_was_never_committed(kind: str, backend: EmbeddedServer | Deployment) -> None:
+def test_the_server_refuses_a_run_of_what_was_never_committed(kind: str, backend: EmbeddedServer) -> None:
     api = backend.client()
     made = api.post("/api/v1/prompts", {"name": "Draft", "value": "x", "commit": False}).json()
     with client_of(kind, api.base_url, api.api_key) as client:

@@ -7,18 +7,15 @@ from typing import Any
 import pytest
 
 from app.rendering.render import Placeholder, PlaceholderValue, render
-from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.deployment import EmbeddedServer
 from tests.support.http_client import Answer, Client
 from tests.support.vectors import VECTORS, about, results
 
 PROMPTS = "/api/v1/prompts"
 
-# Which database keeps a prompt makes no difference to its rendering.
-pytestmark = pytest.mark.parametrize("backend", ["embedded"], indirect=True)
-
 
 @pytest.fixture
-def api(backend: EmbeddedServer | Deployment) -> Client:
+def api(backend: EmbeddedServer) -> Client:
     return backend.client()
 
 

@@ -18,13 +18,11 @@ from app.services.accounts.keys import DEFAULT_SCOPES
 from tests.support import caddy
 from tests.support.access_walk import Caller, OverSockets, Statuses, strangers, walk
 from tests.support.api_routes import NOTHING, accesses, filled
-from tests.support.backends import EMBEDDED_BACKEND
-from tests.support.deployment import Deployment, EmbeddedServer, read_assignments
+from tests.support.deployment import EmbeddedServer, read_assignments
 from tests.support.http_client import Client
 from tests.support.spellings import alike, unlike
 from tests.support.world import settings_for
 
-Backend = EmbeddedServer | Deployment
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE")
 # gunicorn and Caddy read a path before they look at the method; with and without a body is enough for each spelling.
 WITHOUT_AND_WITH_A_BODY = ("GET", "POST")
@@ -42,14 +40,14 @@ def routes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Access]:
 
 
 @pytest.fixture
-def asked(backend: Backend) -> Iterator[OverSockets]:
+def asked(backend: EmbeddedServer) -> Iterator[OverSockets]:
     caller = OverSockets(backend.url)
     yield caller
     caller.close()
 
 
 @pytest.fixture
-def proxied(backend: Backend, tmp_path: Path) -> Iterator[OverSockets]:
+def proxied(backend: EmbeddedServer, tmp_path: Path) -> Iterator[OverSockets]:
     if problem := caddy.missing():
         pytest.skip(problem)
     with caddy.proxied(tmp_path, backend.url) as url:
@@ -58,7 +56,7 @@ def proxied(backend: Backend, tmp_path: Path) -> Iterator[OverSockets]:
         caller.close()
 
 
-def members(backend: Backend) -> list[Caller]:
+def members(backend: EmbeddedServer) -> list[Caller]:
     """A key for each scope that the first key can give, and the admin of the first organization."""
     client = backend.client()
     made = {scope: client.post("/api/v1/api-keys", {"name": scope, "scopes": [scope]}) for scope in DEFAULT_SCOPES}
@@ -70,7 +68,7 @@ def members(backend: Backend) -> list[Caller]:
     return [*keys, Caller("an admin", {"Cookie": cookie}, signed_in=True, role=Role.ADMIN, operator=True)]
 
 
-def signed_in(backend: Backend) -> str:
+def signed_in(backend: EmbeddedServer) -> str:
     """The token of a session of the first admin."""
     known, client = read_assignments(backend.home / "dev.env"), Client(backend.url)
     page = client.get("/sign-in", headers={"Accept": "text/html"})
@@ -92,30 +90,28 @@ def _as_it_is(path: str) -> dict[str, str]:
     return {"": path}
 
 
-@EMBEDDED_BACKEND
 def test_no_spelling_opens_a_path_to_strangers(asked: OverSockets, routes: Mapping[str, Access]) -> None:
     for spelt in (alike, unlike):
         other = NOT_FOUND if spelt is unlike else frozenset()
         assert walk(asked, routes, strangers()[:1], targets=spelt, methods=WITHOUT_AND_WITH_A_BODY, other=other) == []
 
 
-@EMBEDDED_BACKEND
 @pytest.mark.parametrize("header", WRITTEN_BY_CALLERS, ids=str)
-def test_no_header_rewrites_the_path(backend: Backend, routes: Mapping[str, Access], header: tuple[str, str]) -> None:
+def test_no_header_rewrites_the_path(
+    backend: EmbeddedServer, routes: Mapping[str, Access], header: tuple[str, str]
+) -> None:
     asked = OverSockets(backend.url, header)
 
     assert walk(asked, routes, strangers()[:1], targets=_as_it_is, methods=WITHOUT_AND_WITH_A_BODY) == []
     asked.close()
 
 
-@EMBEDDED_BACKEND
 def test_every_caller_gets_what_each_route_declares(
-    backend: Backend, asked: OverSockets, routes: Mapping[str, Access]
+    backend: EmbeddedServer, asked: OverSockets, routes: Mapping[str, Access]
 ) -> None:
     assert walk(asked, routes, members(backend), targets=_as_it_is, methods=METHODS) == []
 
 
-@EMBEDDED_BACKEND
 def test_no_spelling_opens_a_path_through_the_proxy(proxied: OverSockets, routes: Mapping[str, Access]) -> None:
     inside = {path: access for path, access in routes.items() if path != "/metrics"}
 
@@ -138,9 +134,8 @@ def test_no_spelling_reaches_the_metrics_through_the_proxy(tmp_path: Path) -> No
         assert Client(server.url).get("/metrics/", headers=token).status == 200
 
 
-@EMBEDDED_BACKEND
 def test_every_caller_gets_through_the_proxy_what_each_route_declares(
-    backend: Backend, proxied: OverSockets, routes: Mapping[str, Access]
+    backend: EmbeddedServer, proxied: OverSockets, routes: Mapping[str, Access]
 ) -> None:
     inside = {path: access for path, access in routes.items() if path != "/metrics"}
 

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.access_walk import BODY, BODY_HEADERS, OverSockets
-from tests.support.backends import EMBEDDED_BACKEND
-from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.deployment import EmbeddedServer
 from tests.support.http_client import Answer, Client
 
-pytestmark = EMBEDDED_BACKEND
 TRIED = [
     ("GET", "/api/v1/prompts"),
     ("PATCH", "/api/v1/prompts/1"),
@@ -29,7 +27,7 @@ TRIED = [
 
 
 @pytest.fixture
-def stranger(backend: EmbeddedServer | Deployment) -> Client:
+def stranger(backend: EmbeddedServer) -> Client:
     return backend.client(api_key="")
 
 
@@ -45,9 +43,7 @@ def test_two_slashes_go_around_no_authentication(stranger: Client, method: str, 
 
 
 @pytest.mark.parametrize(("method", "path"), TRIED)
-def test_two_slashes_are_no_second_address_for_who_has_a_key(
-    backend: EmbeddedServer | Deployment, method: str, path: str
-) -> None:
+def test_two_slashes_are_no_second_address_for_who_has_a_key(backend: EmbeddedServer, method: str, path: str) -> None:
     assert sent(backend.client(), method, f"/{path}").status == 404
 
 
@@ -63,7 +59,7 @@ def test_a_header_that_rewrites_the_path_goes_around_no_authentication(
 
 
 @pytest.fixture
-def caller(backend: EmbeddedServer | Deployment) -> Iterator[OverSockets]:
+def caller(backend: EmbeddedServer) -> Iterator[OverSockets]:
     found = OverSockets(backend.url)
     yield found
     found.close()

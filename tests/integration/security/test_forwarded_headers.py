@@ -12,7 +12,7 @@ from falcon.testing import Result, TestClient
 from app.access import Public
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
-from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.deployment import EmbeddedServer
 from tests.support.world import World
 
 PROXY, STRANGER = "10.0.0.1", "203.0.113.7"
@@ -55,7 +55,7 @@ def test_a_stranger_is_not_believed_about_address_or_scheme(world: World, truste
     assert not ask(client, STRANGER, "/sign-in").cookies["reprise_form"].secure
 
 
-def test_a_server_believes_nobody_on_its_own_machine_either(backend: EmbeddedServer | Deployment) -> None:
+def test_a_server_believes_nobody_on_its_own_machine_either(backend: EmbeddedServer) -> None:
     answer = backend.client().get("/sign-in", headers={"X-Forwarded-Proto": "https", "X-Forwarded-Ssl": "on"})
 
     assert "reprise_form" in answer.headers["Set-Cookie"]

@@ -10,7 +10,7 @@ import requests
 from app.services.wiring import TRIES_OF_ACCOUNT_AND_ORIGIN
 from tests.integration.security.conftest import OF_ACCOUNT_AND_ORIGIN, OF_ORIGIN, Door, csrf_of, somewhere
 from tests.integration.web.conftest import address
-from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.deployment import EmbeddedServer
 
 
 def test_of_many_wrong_passwords_at_once_no_more_than_the_limit_are_checked(door: Door) -> None:
@@ -40,7 +40,7 @@ def test_the_right_password_among_wrong_ones_uses_up_no_tries(door: Door) -> Non
     assert answers == ["wrong", *["in"] * 10, "wrong"]
 
 
-def test_a_hundred_sign_ins_at_once_leave_room_for_other_requests(backend: EmbeddedServer | Deployment) -> None:
+def test_a_hundred_sign_ins_at_once_leave_room_for_other_requests(backend: EmbeddedServer) -> None:
     email = address()
 
     def sign_in(_number: int) -> int:

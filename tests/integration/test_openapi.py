@@ -16,6 +16,7 @@ from app.http.route_table import RoutedApp
 from app.schemas.answer import Answer, integer
 from app.schemas.base import StrictSchema, Text
 from tests.support.api_routes import api_routes
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.contract import Contract
 from tests.support.world import World
 
@@ -28,6 +29,7 @@ def document(world: World) -> dict[str, Any]:
     return found
 
 
+@EMBEDDED_CONTAINER
 def test_every_route_is_in_the_document(world: World, document: dict[str, Any]) -> None:
     routes = {(route.method, route.template) for route in api_routes(world.client.app)}
     missing = routes - Contract(document).operations()
@@ -67,6 +69,7 @@ def test_a_request_and_an_answer_of_one_name_are_told_apart() -> None:
     assert list(schemas["ThingRequest"]["properties"]) == ["name"]
 
 
+@EMBEDDED_CONTAINER
 def test_the_document_is_openapi_3_1(document: dict[str, Any]) -> None:
     assert document["openapi"] == "3.1.0"
     identifiers = [one["operationId"] for one in operations(document)]
@@ -74,6 +77,7 @@ def test_the_document_is_openapi_3_1(document: dict[str, Any]) -> None:
     assert all(one["summary"] and one["tags"] for one in operations(document))
 
 
+@EMBEDDED_CONTAINER
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
     for reference in references(document):
         place: Any = document
@@ -82,6 +86,7 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
         assert isinstance(place, dict)
 
 
+@EMBEDDED_CONTAINER
 def test_what_needs_a_key_says_so_and_names_its_scope(document: dict[str, Any]) -> None:
     for path, described in document["paths"].items():
         for one in (value for key, value in described.items() if key != "parameters"):
@@ -91,6 +96,7 @@ def test_what_needs_a_key_says_so_and_names_its_scope(document: dict[str, Any]) 
             assert public != ("401" in one["responses"])
 
 
+@EMBEDDED_CONTAINER
 def test_parameters_of_paths_are_described(document: dict[str, Any]) -> None:
     described = document["paths"]["/api/v1/prompts/{prompt_id}/versions/{commit_hash}"]["parameters"]
     assert [(one["name"], one["schema"]["type"]) for one in described] == [
@@ -99,6 +105,7 @@ def test_parameters_of_paths_are_described(document: dict[str, Any]) -> None:
     ]
 
 
+@EMBEDDED_CONTAINER
 def test_limits_of_requests_are_in_the_document(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     new = schemas["NewPrompt"]
@@ -167,6 +174,7 @@ def references(value: Any) -> set[str]:
     return set().union(*map(references, value)) if isinstance(value, list) else set()
 
 
+@EMBEDDED_CONTAINER
 def test_the_page_has_all_that_the_document_has(world: World, document: dict[str, Any]) -> None:
     answer = world.client.simulate_get("/api/docs")
 
@@ -178,6 +186,7 @@ def test_the_page_has_all_that_the_document_has(world: World, document: dict[str
     assert {f"shape-{name}" for name in document["components"]["schemas"]} <= anchors
 
 
+@EMBEDDED_CONTAINER
 def test_the_page_loads_nothing_from_elsewhere(world: World) -> None:
     answer = world.client.simulate_get("/api/docs")
     assert re.findall(r'(?:src|href)="(?:https?:)?//[^"]*"', answer.text) == []

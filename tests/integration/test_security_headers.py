@@ -7,11 +7,13 @@ import falcon.testing
 import pytest
 
 from app.http.middleware import SecurityHeaders
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.world import World
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize(
     "path", ["/api/v1/prompts", "/api/v1/prompts/999999999", "/api/v1/nothing", "/api/openapi.json"]
 )

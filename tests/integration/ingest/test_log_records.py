@@ -18,6 +18,7 @@ from app.models.queries import new_batch_id
 from app.models.spans import SpanKey
 from app.services.traces.log_records import WAITS
 from app.services.traces.openings import OpeningService
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, pairs_of, span, value_of
 from tests.support.protobuf import traces
 from tests.support.world import World, new_world
@@ -222,6 +223,7 @@ def test_a_record_sent_again_is_stored_once(world: World) -> None:
     assert world.count("log_records") == 1
 
 
+@EMBEDDED_CONTAINER
 def test_other_records_are_ignored_without_an_error(world: World) -> None:
     one = chat()
     others = [
@@ -241,6 +243,7 @@ def test_other_records_are_ignored_without_an_error(world: World) -> None:
 BAD: dict[str, Any] = {"traceId": "00", "spanId": "zz", "attributes": {"a": 1}}
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("field", BAD)
 def test_malformed_records_are_rejected_and_the_others_stored(world: World, field: str) -> None:
     one = chat()
@@ -252,6 +255,7 @@ def test_malformed_records_are_rejected_and_the_others_stored(world: World, fiel
     assert world.count("log_records") == 1
 
 
+@EMBEDDED_CONTAINER
 def test_a_batch_of_malformed_records_alone_is_400(world: World) -> None:
     bad = [record(chat()) | {"spanId": "0" * 16} for _ in range(2)]
     answer = world.log(bad)
@@ -262,6 +266,7 @@ def test_a_batch_of_malformed_records_alone_is_400(world: World) -> None:
     assert (answer.status_code, Status.FromString(answer.content).code) == (400, 3)
 
 
+@EMBEDDED_CONTAINER
 def test_a_malformed_record_of_protobuf_is_told_in_protobuf(world: World) -> None:
     one = chat()
     answer = world.log([record(one), record(one, traceId="0" * 32)], world.prompt())
@@ -270,12 +275,14 @@ def test_a_malformed_record_of_protobuf_is_told_in_protobuf(world: World) -> Non
     assert (answer.status_code, partial.rejected_log_records) == (200, 1)
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("body", [b"[]", b"{", b'{"resourceLogs": 5}', b"[" * 100_000])
 def test_what_is_no_export_is_400(world: World, body: bytes) -> None:
     answer = world.post("/api/public/otel/v1/logs", body=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json["code"]) == (400, 3)
 
 
+@EMBEDDED_CONTAINER
 def test_a_record_that_nests_too_deeply_is_rejected_alone(world: World) -> None:
     deep = b'{"arrayValue":{"values":[' * 300 + b"]}}" * 300
     body = json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": [record(chat()), record(chat())]}]}]}).encode()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from app.otlp.names import CONVERSATION_KEYS
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, span
 from tests.support.protobuf import traces
 from tests.support.world import World
@@ -34,6 +35,7 @@ def stored(world: World, *spans: dict[str, Any]) -> Any:
     return session(world, prompt_id)
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("key", CONVERSATION_KEYS)
 @pytest.mark.parametrize(("value", "name"), [("a b/c", "a b/c"), (12, "12")])
 def test_each_of_them_names_the_conversation(world: World, key: str, value: Any, name: str) -> None:
@@ -48,6 +50,7 @@ def test_what_is_no_name_leaves_the_next_best_to_name_it(world: World, value: An
     assert stored(world, one("1" * 32, 1, {BEST: value, "session.id": "s"}))["conversationId"] == "s"
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("place", range(1, len(CONVERSATION_KEYS)))
 def test_the_best_name_counts_wherever_in_the_trace_it_is(world: World, place: int) -> None:
     better, worse = CONVERSATION_KEYS[place - 1], CONVERSATION_KEYS[place]

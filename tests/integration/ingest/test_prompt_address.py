@@ -16,6 +16,7 @@ from sqlalchemy import select
 from app.models.spans import spans
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX
 from app.otlp.wire import FIELDS_MAX
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, span
 from tests.support.protobuf import traces
 from tests.support.world import World, new_world
@@ -40,6 +41,7 @@ def sessions(world: World, prompt_id: int) -> list[dict[str, Any]]:
     return [world.get(f"/api/v1/sessions/{entry['id']}").json for entry in entries]
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize(("encoding", "compress"), [("", bytes), ("gzip", gzip.compress), ("deflate", zlib.compress)])
 @pytest.mark.parametrize("media_type", [JSON, PROTOBUF, "Application/X-Protobuf; charset=x"])
 def test_a_batch_of_either_kind_is_stored_and_answered_in_kind(
@@ -104,6 +106,7 @@ def test_a_batch_of_which_nothing_can_be_stored_is_400(world: World, media_type:
     assert world.get("/api/v1/rejected-spans").json["rejectedSpans"][0]["code"] == "bad_prompt_id"
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("kind", ["unknown", "foreign", "no number", "nothing"])
 @pytest.mark.parametrize("media_type", [JSON, PROTOBUF])
 def test_a_prompt_that_the_key_does_not_have_is_404_before_the_body_is_read(
@@ -126,6 +129,7 @@ def test_an_archived_prompt_takes_spans_as_before(world: World) -> None:
     assert world.send_to(prompt_id, traces(export(new_span()))).status_code == 200
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("body", [b"\x0a", b"{}", b"\xff" * 30, b"not protobuf"])
 def test_what_is_no_export_is_400(world: World, body: bytes) -> None:
     answer = world.send_to(world.prompt(), body)
@@ -134,6 +138,7 @@ def test_what_is_no_export_is_400(world: World, body: bytes) -> None:
     assert "no OTLP protobuf export" in status_of(answer).message
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("media_type", ["text/plain", "", "application/protobuf", "application/grpc"])
 def test_another_media_type_is_refused_in_json_naming_both(world: World, media_type: str) -> None:
     answer = world.send_to(world.prompt(), b"", Content_Type=media_type)
@@ -143,6 +148,7 @@ def test_another_media_type_is_refused_in_json_naming_both(world: World, media_t
     assert PROTOBUF in answer.json["error"]
 
 
+@EMBEDDED_CONTAINER
 def test_the_address_without_a_prompt_names_this_one_when_it_refuses_protobuf(world: World) -> None:
     answer = world.send(traces(export(new_span())), Content_Type=PROTOBUF)
 
@@ -150,6 +156,7 @@ def test_the_address_without_a_prompt_names_this_one_when_it_refuses_protobuf(wo
     assert "/api/public/prompts/{id}/otel/v1/traces" in answer.json["error"]
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("headers", [{"Authorization": ""}, {"Authorization": "Bearer rp_none"}])
 def test_no_key_is_401_in_protobuf(world: World, headers: dict[str, str]) -> None:
     path = f"/api/public/prompts/{world.prompt()}/otel/v1/traces"
@@ -158,6 +165,7 @@ def test_no_key_is_401_in_protobuf(world: World, headers: dict[str, str]) -> Non
     assert (answer.status_code, status_of(answer).code) == (401, 16)
 
 
+@EMBEDDED_CONTAINER
 def test_too_much_is_413_in_protobuf(world: World) -> None:
     prompt_id = world.prompt()
     for body, encoding in (
@@ -168,6 +176,7 @@ def test_too_much_is_413_in_protobuf(world: World) -> None:
         assert (answer.status_code, status_of(answer).code) == (413, 3)
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("path", ["/v1/traces/v1/traces", "/v1/metrics", "", "/"])
 def test_other_paths_are_404_saying_where_spans_go(world: World, path: str) -> None:
     base = f"/api/public/prompts/{world.prompt()}/otel"
@@ -177,6 +186,7 @@ def test_other_paths_are_404_saying_where_spans_go(world: World, path: str) -> N
     assert ("doubled" if "traces" in path else f"{base}/v1/traces") in status_of(answer).message
 
 
+@EMBEDDED_CONTAINER
 def test_bombs_are_refused_or_rejected_alone(world: World) -> None:
     """64 MiB of messages of two bytes would be gigabytes, were they parsed."""
     prompt_id, limit = world.prompt(), world.container.settings.trace_bytes

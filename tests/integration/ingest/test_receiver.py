@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
 
@@ -33,6 +34,7 @@ def test_a_stored_batch_is_answered_with_an_empty_partial_success(world: World) 
     assert world.count("spans") == 1
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize(
     "content_type", ["application/json", "Application/JSON; charset=UTF-8", "application/json ;x=y"]
 )
@@ -40,6 +42,7 @@ def test_the_content_type_may_be_in_any_case_and_have_parameters(world: World, c
     assert world.send(valid(world), Content_Type=content_type).status_code == 200
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("content_type", ["application/x-protobuf", "text/plain", ""])
 def test_another_content_type_is_refused_saying_what_is_taken(world: World, content_type: str) -> None:
     answer = world.send(valid(world), Content_Type=content_type)
@@ -49,6 +52,7 @@ def test_another_content_type_is_refused_saying_what_is_taken(world: World, cont
     assert answer.json["code"] == 3
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize(
     ("encoding", "compress"),
     [
@@ -68,6 +72,7 @@ def test_compressed_batches_are_taken(world: World, encoding: str, compress: Any
     assert answer.status_code == (400 if cut else 200), answer.text
 
 
+@EMBEDDED_CONTAINER
 def test_a_bare_deflate_stream_is_taken(world: World) -> None:
     stream = zlib.compressobj(wbits=-15)
     body = stream.compress(valid(world)) + stream.flush()
@@ -75,6 +80,7 @@ def test_a_bare_deflate_stream_is_taken(world: World) -> None:
     assert world.send(body, Content_Encoding="deflate").status_code == 200
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip"])
 def test_an_unknown_encoding_is_refused(world: World, encoding: str) -> None:
     answer = world.send(valid(world), Content_Encoding=encoding)
@@ -83,6 +89,7 @@ def test_an_unknown_encoding_is_refused(world: World, encoding: str) -> None:
     assert "gzip" in answer.json["error"]
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"x"', b'{"resourceSpans": 5}', b"\x00", b"[" * 100_000])
 def test_what_is_no_export_is_400(world: World, body: bytes) -> None:
     answer = world.send(body)
@@ -92,6 +99,7 @@ def test_what_is_no_export_is_400(world: World, body: bytes) -> None:
     assert answer.json["code"] == 3
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("body", [b"not gzip", gzip.compress(b"{}", mtime=0)[:-5], b""])
 def test_a_broken_gzip_stream_is_400(world: World, body: bytes) -> None:
     assert world.send(body, Content_Encoding="gzip").status_code == 400
@@ -102,6 +110,7 @@ def test_a_batch_without_spans_is_fine(world: World, body: bytes) -> None:
     assert (world.send(body).status_code, world.send(body).json) == (200, {"partialSuccess": {}})
 
 
+@EMBEDDED_CONTAINER
 def test_a_bomb_is_413(world: World) -> None:
     bomb = gzip.compress(b" " * (world.container.settings.trace_bytes + 1))
 
@@ -111,6 +120,7 @@ def test_a_bomb_is_413(world: World) -> None:
     assert answer.status_code == 413
 
 
+@EMBEDDED_CONTAINER
 def test_too_much_on_the_wire_is_413_whatever_the_length_says(world: World) -> None:
     body = b" " * (world.container.settings.trace_wire_bytes + 1)
 
@@ -168,6 +178,7 @@ def test_rejected_spans_can_be_picked_by_the_prompt_that_they_named(world: World
     assert [(one["promptId"], one["code"]) for one in answer.json["rejectedSpans"]] == [(prompt_id, "bad_trace_id")]
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("path", ["/api/public/otel/v1/metrics", "/api/public/otel/"])
 def test_other_signals_are_404_saying_what_is_taken(world: World, path: str) -> None:
     answer = world.post(path, body=b"{}")
@@ -176,6 +187,7 @@ def test_other_signals_are_404_saying_what_is_taken(world: World, path: str) -> 
     assert "Only traces" in answer.json["error"]
 
 
+@EMBEDDED_CONTAINER
 def test_a_doubled_path_is_404_saying_so(world: World) -> None:
     answer = world.post(TRACES + "/v1/traces", body=b"{}")
 
@@ -183,6 +195,7 @@ def test_a_doubled_path_is_404_saying_so(world: World) -> None:
     assert "doubled" in answer.json["error"]
 
 
+@EMBEDDED_CONTAINER
 def test_no_key_is_401_in_the_form_of_otlp(world: World) -> None:
     answer = world.client.simulate_post(TRACES, body=b"{}", headers={"Content-Type": "application/json"})
 
@@ -191,6 +204,7 @@ def test_no_key_is_401_in_the_form_of_otlp(world: World) -> None:
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
+@EMBEDDED_CONTAINER
 def test_a_trailing_slash_makes_no_difference_and_redirects_nowhere(world: World) -> None:
     answer = world.post(TRACES + "/", body=valid(world), headers={"Content-Type": "application/json"})
 

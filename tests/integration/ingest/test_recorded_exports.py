@@ -1,4 +1,4 @@
-"""The batches that real SDKs exported give the sessions that were said of them, over HTTP, on each backend."""
+"""The batches that real SDKs exported give the sessions that were said of them, over HTTP."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from tests.support import protobuf
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.steps import without_measures
 from tests.support.world import World
 
@@ -52,6 +53,7 @@ def to_another_prompt(world: World, batch: Any) -> tuple[int, str]:
     return answer.status_code, str(ExportTraceServiceResponse.FromString(answer.content).partial_success.rejected_spans)
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("send", [as_json, to_another_prompt])
 @pytest.mark.parametrize("run", EXPECTED)
 def test_an_export_gives_the_sessions_that_it_recorded(world: World, run: str, send: Send) -> None:
@@ -67,6 +69,7 @@ def test_an_export_gives_the_sessions_that_it_recorded(world: World, run: str, s
     check_sessions(world, run, ids, traces)
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("run", [run for run in EXPECTED if run not in {"nm.two_prompts", "nm.partial_prompt_id"}])
 def test_spans_that_name_no_prompt_give_the_same_sessions_at_its_address(world: World, run: str) -> None:
     ids = {4242: world.prompt(), 4243: world.prompt()}

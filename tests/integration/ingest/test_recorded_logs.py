@@ -10,6 +10,7 @@ import pytest
 from tests.integration.ingest.test_log_records import chat, record, send
 from tests.integration.ingest.test_recorded_exports import DATA, rewritten
 from tests.support import protobuf
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import value_of
 from tests.support.world import World
 
@@ -45,6 +46,7 @@ def records_in(batch: Any) -> list[Any]:
     return [one for found in batch["resourceLogs"] for logged in found["scopeLogs"] for one in logged["logRecords"]]
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize("own_address", [True, False])
 @pytest.mark.parametrize("logs_first", [True, False])
 @pytest.mark.parametrize("run", RUNS)

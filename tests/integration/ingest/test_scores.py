@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from app.models.queries import new_batch_id
 from app.services.traces.log_records import WAITS
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, pairs_of, span
 from tests.support.protobuf import traces
 from tests.support.world import World, new_world
@@ -110,6 +111,7 @@ def test_a_score_of_the_same_span_name_and_time_is_stored_once_wherever_it_comes
     assert [score["name"] for score in scores(world, prompt_id)] == ["Relevance", "Tone", "Relevance", "Relevance"]
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize(
     ("value", "stored"),
     [

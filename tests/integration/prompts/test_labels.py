@@ -12,6 +12,7 @@ from falcon.testing import Result
 from app.models import labels as labels_table
 from app.models.queries import delete_rows
 from tests.support.api_routes import NOTHING
+from tests.support.backends import SQLITE_CONTAINER
 from tests.support.world import World, new_world
 
 PROMPTS = "/api/v1/prompts"
@@ -118,6 +119,7 @@ def test_an_unknown_label_is_not_found(world: World, path: str, hashes: list[str
     assert [answer.status_code for answer in answers] == [404] * 6
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(
     "label", ["draft", "latest", "productive", ".", "..", "a b", "x" * 65, "ü", "a%00", "a%0A", "🙂"]
 )
@@ -145,6 +147,7 @@ def test_a_label_and_a_commit_hash_exclude_each_other(world: World, path: str, h
     assert all(answer.json["error"].startswith("label: ") for answer in answers)
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(
     ("body", "field"),
     [

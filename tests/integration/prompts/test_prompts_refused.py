@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.backends import SQLITE_CONTAINER
 from tests.support.world import World, new_world
 
 PROMPTS = "/api/v1/prompts"
@@ -119,6 +120,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(("sent", "message"), REFUSED)
 def test_the_message_names_the_field(world: World, sent: dict[str, Any], message: str) -> None:
     body = {key: value for key, value in {"name": "n", "value": "v", **sent}.items() if value is not None}
@@ -129,6 +131,7 @@ def test_the_message_names_the_field(world: World, sent: dict[str, Any], message
     assert world.count("prompts") == 0
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(("sent", "message"), [(s, m) for s, m in REFUSED if "languageModelConfig" in s])
 def test_an_edit_is_held_to_the_same_rules(world: World, sent: dict[str, Any], message: str) -> None:
     path = f"{PROMPTS}/{world.prompt()}"
@@ -137,6 +140,7 @@ def test_an_edit_is_held_to_the_same_rules(world: World, sent: dict[str, Any], m
     assert world.get(path).headers["ETag"].startswith('"1.')
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -210,6 +214,7 @@ def test_what_python_alone_reads_as_an_id_is_none(world: World, prefix: str) -> 
     assert world.get(f"{PROMPTS}/{prompt_id}").status_code == 200
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize("which", ["x", "%00", "%ff%ed%a0%80", "A" * 64, "0" * 64, "🦊"])
 def test_hashes_that_are_none_are_not_found(world: World, which: str) -> None:
     path = f"{PROMPTS}/{world.prompt()}"
@@ -237,6 +242,7 @@ def test_a_key_for_reading_may_render_and_change_nothing(world: World) -> None:
     assert world.delete(f"{PROMPTS}/{prompt_id}", headers=headers).status_code == 403
 
 
+@SQLITE_CONTAINER
 def test_methods_that_are_not_there(world: World) -> None:
     assert world.delete(PROMPTS).status_code == 405
     assert world.get(f"{PROMPTS}/{world.prompt()}/commit").status_code == 405

@@ -78,6 +78,7 @@ def test_a_path_that_lost_its_slash_to_a_script_name_is_no_path(world: World, ro
             assert ask("GET", path[1:], world.headers)[0] == 404, path
 
 
+@EMBEDDED_CONTAINER
 def test_every_caller_gets_what_each_route_declares(
     world: World, routes: Mapping[str, Access], callers: list[Caller]
 ) -> None:
@@ -106,6 +107,7 @@ def test_two_slashes_in_front_are_an_unknown_path_for_all(
             assert ask("GET", f"/{path}", caller.headers)[0] == 404, (path, caller.name)
 
 
+@EMBEDDED_CONTAINER
 def test_the_walk_sees_a_route_that_is_open(world: World, routes: Mapping[str, Access]) -> None:
     """Held to a declaration that it does not have, a public page is found."""
     page = {"/sign-in": ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from app import cursors
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.world import World
 
 USAGE = "/api/v1/usage"
 
 
+@EMBEDDED_CONTAINER
 @pytest.mark.parametrize(
     "days",
     [

@@ -1,4 +1,4 @@
-"""Browsers without a screen: signed-in visitors of a project, on each backend in turn."""
+"""Browsers without a screen: signed-in visitors of a project."""
 
 from __future__ import annotations
 
@@ -15,10 +15,22 @@ from falcon.testing import Result
 from app.models.organizations import Role
 from app.services.accounts.service import NewUser
 from app.services.accounts.sign_in_attempts import Origin
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.world import World
 
 PASSWORD = "correct horse battery"
 HTML = {"Accept": "text/html"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs each test of pages on the embedded backend alone, unless it chooses others itself.
+
+    The services that pages call are tested on both by the tests of the API; `test_access.py` opens every page on both.
+    """
+    chosen = any("container" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if "container" in metafunc.fixturenames and not chosen:
+        metafunc.definition.add_marker(EMBEDDED_CONTAINER)
 
 
 @dataclass

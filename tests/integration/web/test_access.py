@@ -11,10 +11,12 @@ from app.access import ByRole, Public
 from app.models.organizations import Role
 from app.web.routes import PROJECT, PROMPT, ROUTES, SESSION, SETTINGS
 from tests.integration.web.conftest import Browser
+from tests.support.backends import EACH_CONTAINER
+from tests.support.everything import everything, organization
 from tests.support.world import World, new_world
 
 MemberOf = Callable[[Role], Browser]
-
+_PARAMETER = re.compile(r"{(\w+)[^}]*}")
 
 # Without what is the operators' alone (tests/integration/security/test_operations_page.py).
 IN_PROJECTS = [
@@ -60,6 +62,19 @@ def test_every_page_takes_the_role_that_it_should(member_of: MemberOf, role: Rol
         if hasattr(page, "on_post"):
             refused = browser.send(address, csrf=csrf).status_code == 403
             assert refused is not role.covers(least(path, "POST")), f"POST {path}"
+
+
+@EACH_CONTAINER
+def test_every_page_opens_over_what_it_shows(world: World, admin: Browser) -> None:
+    """Of a project with one of everything: what pages ask of a database, each database answers."""
+    world.put("/api/v1/credentials/ANTHROPIC", json={"apiKey": "sk-test"})
+    owned = organization(world) | everything(world) | {"project_id": world.project_id}
+    spans = world.get(f"/api/v1/sessions/{owned['session_id']}").json["turns"][0]["spans"]
+    owned["span_id"] = spans[0]["spanId"]
+    for path, page in IN_PROJECTS:
+        if hasattr(page, "on_get"):
+            opened = admin.open(_PARAMETER.sub(lambda found: str(owned[found[1]]), path))
+            assert opened.status_code in (200, 303), f"{path}: {admin.text}"
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MEMBER])

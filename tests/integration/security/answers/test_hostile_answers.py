@@ -15,6 +15,7 @@ from tests.integration.replays.recording import prompt as prompt_with_tools
 from tests.integration.replays.recording import record as record_session
 from tests.integration.runs.asking import record, run
 from tests.integration.runs.test_runs_streaming import events, stream
+from tests.support.backends import SQLITE_CONTAINER
 from tests.support.waiting import wait_until
 
 WIRES = ("OPENAI", "ANTHROPIC", "GOOGLE")
@@ -161,6 +162,7 @@ def test_no_arguments_of_a_tool_call_lose_a_run_whose_project_masks(world, upstr
         assert str(HUGE) not in json.dumps(kept)
 
 
+@SQLITE_CONTAINER
 @pytest.mark.parametrize("name", hostile.TEXTS)
 def test_no_arguments_of_a_tool_call_lose_a_replay(world, browser, upstream, name):
     prompt_id = prompt_with_tools(world)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from app.addresses import FORBIDDEN, GuardedBackend, is_forbidden_host
 from app.errors import ProviderError
-from app.providers.transport import ANSWER_BYTES, BoundedTransport, GuardedBackend
+from app.providers.failures import ProviderFailure
+from app.providers.transport import ANSWER_BYTES, BoundedTransport
 from app.providers.types import Credential, ModelRef
 from app.providers.vendors import VENDORS, VendorProfile
 
@@ -38,7 +40,7 @@ class Clients:
     """
 
     def __init__(self, answer_bytes: int = ANSWER_BYTES) -> None:
-        self._transport = SharedTransport(GuardedBackend())
+        self._transport = SharedTransport(GuardedBackend(refuse))
         self._bounded = {
             streamed: BoundedTransport(self._transport, answer_bytes=answer_bytes, streamed=streamed)
             for streamed in (False, True)
@@ -100,6 +102,12 @@ class SharedTransport(httpx.AsyncBaseTransport):
     async def close_for_all(self) -> None:
         for pool in self._pools:
             await pool.aclose()
+
+
+def refuse(host: str) -> None:
+    """Raise `ProviderFailure` for a forbidden address; private ones stay open: self-hosted models are served there."""
+    if is_forbidden_host(host):
+        raise ProviderFailure(f"The base URL leads to {FORBIDDEN}.")
 
 
 def _open(vendor: VendorProfile, base_url: str, api_key: str | None, transport: httpx.AsyncBaseTransport) -> AnyLLM:

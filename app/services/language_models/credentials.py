@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from urllib.parse import urlsplit
 
+from app.addresses import check_address
 from app.chat import Message
 from app.coalesce import Coalescer
 from app.db import Database
@@ -16,7 +16,6 @@ from app.models import audit_log, language_models
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.models.queries import delete_rows, put_row
-from app.providers.transport import FORBIDDEN, is_forbidden_host
 from app.providers.types import Credential, ModelConfig, ModelPort, ModelRef, ModelRequest
 from app.providers.vendors import CUSTOM, VENDORS
 from app.timestamps import Now
@@ -157,21 +156,9 @@ def check_base_url(base_url: str) -> None:
     """Raise `Invalid` for an address that can't be called; "" stands for the vendor's own."""
     if not base_url:
         return
-    try:
-        parts = urlsplit(base_url)
-        whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        whole = False
-    if not whole or not base_url.isprintable() or " " in base_url:
-        raise Invalid("baseUrl: Must be a whole address that begins with https:// or http://.")
-    if "?" in base_url or "#" in base_url or "\\" in base_url:
+    check_address("baseUrl", base_url, longest=BASE_URL_MAX)
+    if "?" in base_url or "#" in base_url:
         raise Invalid("baseUrl: Must have no query and no fragment: what is asked for is added to its path.")
-    if is_forbidden_host(parts.hostname or "") or "%" in parts.netloc:
-        raise Invalid(f"baseUrl: Must not name {FORBIDDEN}.")
-    if "@" in parts.netloc:
-        raise Invalid("baseUrl: Must have no user or password: it is shown to those who may change it.")
-    if len(base_url) > BASE_URL_MAX:
-        raise Invalid(f"baseUrl: Longer than {BASE_URL_MAX} characters.")
 
 
 def _nothing_set(vendor: str) -> str:

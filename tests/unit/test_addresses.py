@@ -3,9 +3,10 @@
 import httpx
 import pytest
 
-from app.providers.clients import SharedTransport
+from app.addresses import GuardedBackend, is_forbidden_host, is_private_host
+from app.providers.clients import SharedTransport, refuse
 from app.providers.failures import ProviderFailure
-from app.providers.transport import GuardedBackend, is_forbidden_host
+from app.proxies import parse_networks
 from tests.fakes.upstream import Upstream
 from tests.support.coroutines import run_coroutine
 
@@ -35,6 +36,31 @@ def test_addresses_of_ones_own_models_stay_open(host):
     assert not is_forbidden_host(host)
 
 
+PRIVATE = [
+    "127.0.0.1", "127.1", "0x7f000001", "[::1]", "10.0.0.8", "172.16.3.4", "192.168.1.20", "[fd12::8]", "100.64.0.1",
+    "[::ffff:10.0.0.8]", "[64:ff9b::10.0.0.8]", "[64:ff9b::7f00:1]", "[2002:a00:8::1]", "169.254.1.1", "192.0.2.1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", PRIVATE)
+def test_a_private_address_is_known_in_every_spelling(host):
+    assert is_private_host(host)
+
+
+@pytest.mark.parametrize("host", ["93.184.215.14", "[2606:2800:21f:cb07:6820:80da:af6b:8b2c]", "example.com"])
+def test_public_addresses_and_names_are_not_private(host):
+    assert not is_private_host(host)
+
+
+def test_an_allowed_network_is_not_private_and_what_lies_beside_it_is():
+    allowed = parse_networks("10.0.0.0/8, fd12::/16")
+    assert [is_private_host(host, allowed) for host in ("10.0.0.8", "[fd12::8]", "192.168.1.20")] == [
+        False,
+        False,
+        True,
+    ]
+
+
 def fetched(url, *resolved):
     """The status of a request, where every name resolves to these addresses."""
 
@@ -42,7 +68,7 @@ def fetched(url, *resolved):
         return resolved
 
     async def fetch():
-        transport = SharedTransport(GuardedBackend(resolve if resolved else None))
+        transport = SharedTransport(GuardedBackend(refuse, resolve if resolved else None))
         try:
             async with httpx.AsyncClient(transport=transport) as client:
                 return (await client.get(url, timeout=5)).status_code
@@ -68,12 +94,17 @@ def test_a_spelling_that_was_stored_before_is_refused_when_it_is_called(host):
         fetched(f"http://{host}:9/")
 
 
-def test_a_name_that_leads_elsewhere_by_the_time_it_is_connected_gets_nothing(monkeypatch):
-    monkeypatch.setattr("app.providers.transport.is_forbidden_host", lambda host: host == "127.0.0.1")
+def test_a_name_is_resolved_once_and_its_checked_address_is_called():
     with Upstream() as upstream:
-        with pytest.raises(ProviderFailure):
-            fetched(upstream.url, "10.0.0.1")
-        assert upstream.requests == []
+        assert fetched(upstream.url.replace("127.0.0.1", "rebinding.invalid") + "/script", "127.0.0.1") == 200
+
+
+def test_an_address_that_refuses_the_connection_is_followed_by_the_next():
+    with Upstream() as upstream:
+        assert (
+            fetched(upstream.url.replace("127.0.0.1", "two.invalid") + "/script", "127.0.0.2", "::1", "127.0.0.1")
+            == 200
+        )
 
 
 def test_loopback_is_called():

@@ -31,6 +31,7 @@ from app.services.runs import RunService, Started
 from app.services.runs.following import shortened, still_in_work
 from app.services.runs.outcome import NOT_SENT
 from app.services.traces.form import BatchForm, Receipt
+from app.services.webhooks.deliveries import WebhookDeliverer
 from app.services.wiring import Services
 
 log = structlog.get_logger(__name__)
@@ -38,6 +39,7 @@ log = structlog.get_logger(__name__)
 BatchActor = dramatiq.Actor[..., dict[str, object]]
 ReplayActor = dramatiq.Actor[[int], None]
 RunActor = dramatiq.Actor[[int], None]
+WebhookActor = dramatiq.Actor[[int, int], None]
 
 # For the claim, the files and the storing of an answer, on top of the model call.
 AROUND_THE_CALL_S = 120
@@ -51,10 +53,16 @@ class Actors:
     replay: ReplayActor
     run_prompt: RunActor
     store_spans: BatchActor
+    deliver_webhook: WebhookActor
 
 
 def declare(broker: RedisBroker, services: Services) -> Actors:
-    return Actors(_replay(broker, services), _run_prompt(broker, services), _store_spans(broker, services))
+    return Actors(
+        _replay(broker, services),
+        _run_prompt(broker, services),
+        _store_spans(broker, services),
+        _deliver_webhook(broker, services),
+    )
 
 
 def _replay(broker: RedisBroker, services: Services) -> ReplayActor:
@@ -101,6 +109,16 @@ def _store_spans(broker: RedisBroker, services: Services) -> BatchActor:
         return asdict(services.ingest.store_claimed(project_id, key, ticket, form, sealed=sealed))
 
     return store_spans
+
+
+def _deliver_webhook(broker: RedisBroker, services: Services) -> WebhookActor:
+    """Dramatiq never retries it: the rows say what is to be done, and the clock sends the message again."""
+
+    @dramatiq.actor(broker=broker, queue_name="webhooks", max_retries=0, time_limit=120_000, max_age=MAX_AGE_MS)
+    def deliver_webhook(project_id: int, webhook_id: int) -> None:
+        services.webhook_deliverer.deliver(project_id=project_id, webhook_id=webhook_id)
+
+    return deliver_webhook
 
 
 # A batch of another request that is not stored by then may have lost its worker, so that this request sends it again.
@@ -236,3 +254,17 @@ class RunDelivery:
     def _message(self, run_id: int, organization_id: int) -> Message[None]:
         """Return the run's message; all of a run have the same id, so that one that is sent again is recognized."""
         return owned(self.actor.message(run_id), organization_id).copy(message_id=f"run-{run_id}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookDelivery:
+    broker: WakingBroker
+    actor: WebhookActor
+    owners: Owners
+    deliverer: WebhookDeliverer
+
+    def sweep(self) -> None:
+        """Send a message for each webhook that is to be told of something; the clock calls it."""
+        for due in self.deliverer.due():
+            message = self.actor.message(due.project_id, due.webhook_id)
+            self.broker.enqueue(owned(message, self.owners.of_project(due.project_id)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.actors import Actors, BatchDelivery, ExperimentDelivery, ReplayDelivery, RunDelivery
+from app.actors import Actors, BatchDelivery, ExperimentDelivery, ReplayDelivery, RunDelivery, WebhookDelivery
 from app.redis_store.rate import RateLimiter
 from app.services.runs.following import Follower
 from app.services.wiring import Backends, Services
@@ -23,9 +23,11 @@ class Container(Backends):
     run_follower: Follower
     replay_delivery: ReplayDelivery
     experiment_delivery: ExperimentDelivery
+    webhook_delivery: WebhookDelivery
 
     def close(self) -> None:
         """End the threads and connections of this process; its workers must have ended."""
         self.services.runs.ending.completions.close()
         self.providers.close()
+        self.services.webhook_sender.close()
         self.database.dispose()

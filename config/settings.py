@@ -88,6 +88,12 @@ class Settings:
         "Addresses or networks, comma-separated, of proxies whose X-Forwarded-For and -Proto are believed",
         _networks,
     )
+    webhook_networks: str = setting(
+        "REPRISE_WEBHOOK_NETWORKS",
+        "",
+        "Networks, comma-separated, that webhooks may lead to though they are private; others must be public",
+        _networks,
+    )
     secret_key: str = setting(
         "REPRISE_SECRET_KEY",
         "",

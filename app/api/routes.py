@@ -21,6 +21,7 @@ from app.api import (
     scores,
     sessions,
     traces,
+    webhooks,
 )
 from app.api.openapi import ApiDocsPage, OpenApi
 from app.api.operation import Limits, Resource, bound
@@ -39,6 +40,8 @@ RUN = f"/api/v1/runs/{ID % 'run_id'}"
 SESSION = "/api/v1/sessions/{session_id}"
 PROJECT = f"/api/v1/projects/{ID % 'project_id'}"
 CREDENTIAL = "/api/v1/credentials/{vendor}"
+WEBHOOK = f"/api/v1/webhooks/{ID % 'webhook_id'}"
+DELIVERY = f"{WEBHOOK}/deliveries/{ID % 'delivery_id'}"
 
 ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     ("/health/live", health.Live),
@@ -110,6 +113,13 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"/api/v1/invitations/{ID % 'invitation_id'}", organization.Invitation),
     ("/api/v1/audit-log", organization.AuditLog),
     ("/api/v1/data-policy", organization.DataPolicyResource),
+    ("/api/v1/webhooks", webhooks.Webhooks),
+    (WEBHOOK, webhooks.Webhook),
+    (f"{WEBHOOK}/secret", webhooks.WebhookSecret),
+    (f"{WEBHOOK}/test", webhooks.WebhookTest),
+    (f"{WEBHOOK}/deliveries", webhooks.WebhookDeliveries),
+    (DELIVERY, webhooks.WebhookDelivery),
+    (f"{DELIVERY}/redeliver", webhooks.Redelivery),
     ("/api/v1/api-keys", organization.ApiKeys),
     (f"/api/v1/api-keys/{ID % 'key_id'}", organization.ApiKeyResource),
 )

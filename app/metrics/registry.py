@@ -75,6 +75,9 @@ PROVIDER_CALLS = _counter(
 )
 PROVIDER_SECONDS = _seconds("reprise_provider_call_seconds", "Time that a try of a vendor's call took.", "vendor")
 REPLAYS = _counter("reprise_replays_total", "Replays that ended.", "outcome")
+WEBHOOK_DELIVERIES = _counter(
+    "reprise_webhook_deliveries_total", "Attempts to tell webhooks of events, by what became of them.", "outcome"
+)
 EXPERIMENTS = _counter("reprise_experiments_total", "Experiments that ended.", "verdict")
 
 SPANS = _counter("reprise_spans_total", "Spans by what became of them; every one is received, too.", "outcome")

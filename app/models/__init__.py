@@ -27,5 +27,7 @@ from app.models import (
     turns,
     usage,
     users,
+    webhook_deliveries,
+    webhooks,
 )
 from app.models.base import metadata as metadata

@@ -72,6 +72,10 @@ class Action(StrEnum):
     TEST_CASE_CHANGED = "test_case.changed", "Changed the test case"
     TEST_CASE_CREATED = "test_case.created", "Made the test case"
     TEST_CASE_DELETED = "test_case.deleted", "Deleted the test case"
+    WEBHOOK_CHANGED = "webhook.changed", "Changed the webhook to"
+    WEBHOOK_CREATED = "webhook.created", "Made the webhook to"
+    WEBHOOK_REMOVED = "webhook.removed", "Removed the webhook to"
+    WEBHOOK_SECRET_ROTATED = "webhook.secret_rotated", "Rotated the secret of the webhook to"
 
 
 _ACTIONS = {str(action): action for action in Action}

@@ -206,3 +206,16 @@ def rejection_causes(connection: Connection, *, project_id: int) -> list[Rejecti
     counted = causes.where(c.project_id == project_id).group_by(c.code).subquery()
     statement = select(counted.c.count, *_REJECTED).join(counted, counted.c.newest_id == c.id)
     return [RejectionCause(row[0], RejectedSpan(*row[1:])) for row in connection.execute(statement)]
+
+
+def newest_rejected(connection: Connection, *, project_id: int) -> int:
+    """Return the id of the project's newest rejected span, 0 without any."""
+    c = rejected_spans.c
+    return connection.scalar(select(func.max(c.id)).where(c.project_id == project_id)) or 0
+
+
+def rejected_between(connection: Connection, *, project_id: int, after_id: int, last_id: int) -> dict[str, int]:
+    """Count the project's rejected spans with ids in (after_id, last_id] that are kept, by their causes."""
+    c = rejected_spans.c
+    counted = select(c.code, func.count()).where(c.project_id == project_id, c.id > after_id, c.id <= last_id)
+    return {row[0]: row[1] for row in connection.execute(counted.group_by(c.code).order_by(c.code))}

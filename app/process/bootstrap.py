@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from app import __version__, actors
-from app.actors import BatchDelivery, ExperimentDelivery, ReplayDelivery, RunDelivery
+from app.actors import BatchDelivery, ExperimentDelivery, ReplayDelivery, RunDelivery, WebhookDelivery
 from app.container import Container
 from app.db import Database, build_database
 from app.metrics import Metrics, provider_call, registry
@@ -101,6 +101,9 @@ def _deliveries(backends: Backends, services: Services, declared: actors.Actors)
         "run_delivery": RunDelivery(**sent, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s),
         "replay_delivery": replays,
         "experiment_delivery": ExperimentDelivery(replays=replays, advancer=services.experiment_advancer),
+        "webhook_delivery": WebhookDelivery(
+            **sent, actor=declared.deliver_webhook, deliverer=services.webhook_deliverer
+        ),
     }
 
 

@@ -23,6 +23,8 @@ from config.settings import Settings
 
 # How long running actors may take to end; then they are cut off, and their rows are picked up by the next start.
 STOP_S = 20
+# Webhooks that are told of events at once.
+WEBHOOK_THREADS = 4
 
 
 class Background:
@@ -31,7 +33,12 @@ class Background:
     def __init__(self, container: Container) -> None:
         self._broker = container.broker
         settings = container.settings
-        sizes = {"runs": settings.worker_threads, "spans": settings.span_threads, "replays": settings.worker_threads}
+        sizes = {
+            "runs": settings.worker_threads,
+            "spans": settings.span_threads,
+            "replays": settings.worker_threads,
+            "webhooks": WEBHOOK_THREADS,
+        }
         threads = {queue: Quota.of(size, settings.organization_share).capacity for queue, size in sizes.items()}
         self._workers = [Worker(self._broker, queues={queue}, worker_threads=n) for queue, n in threads.items()]
         self._stop = threading.Event()

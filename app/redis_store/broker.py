@@ -28,7 +28,7 @@ from app.redis_store.middleware import HandBack, Ownership, organization_of
 from app.redis_store.organization_queue import OrganizationQueue
 from app.shares import Quota
 
-QUEUES = ("runs", "spans", "replays")
+QUEUES = ("runs", "spans", "replays", "webhooks")
 # A worker that has been silent for so long is dead: its messages go to the others.
 HEARTBEAT_MS = 15_000
 RESULT_TTL_MS = 600_000

@@ -19,6 +19,7 @@ from app.prices.book import PriceList
 from app.providers.catalogue import Catalogue
 from app.providers.router import Providers
 from app.providers.types import ModelPort
+from app.proxies import parse_networks
 from app.redis_store.batches import Mailbox
 from app.redis_store.broker import WakingBroker
 from app.redis_store.clients import RedisClients
@@ -69,8 +70,12 @@ from app.services.traces.scoring import ScoreService
 from app.services.traces.session_list import SessionListService
 from app.services.traces.session_sums import SessionSumService
 from app.services.traces.versions import SessionComparison
+from app.services.webhooks.deliveries import WebhookDeliverer
+from app.services.webhooks.rejections import RejectionTeller
+from app.services.webhooks.service import WebhookService
 from app.shares import Quota, Turns
 from app.timestamps import Now
+from app.webhooks.sender import WebhookSender
 from app.work.heartbeat import Heartbeat
 from config.settings import Settings
 
@@ -150,6 +155,10 @@ class Services:
     test_cases: TestCaseService
     usage: UsageService
     versions: VersionService
+    rejection_teller: RejectionTeller
+    webhook_deliverer: WebhookDeliverer
+    webhook_sender: WebhookSender
+    webhooks: WebhookService
 
 
 class Parts:
@@ -182,6 +191,7 @@ def build(backends: Backends) -> Services:
     _add_accounts(parts, backends)
     _add_data(parts, backends)
     _add_calls(parts, backends)
+    _add_webhooks(parts, backends.settings)
     return parts.make(Services)
 
 
@@ -217,3 +227,9 @@ def _add_calls(parts: Parts, backends: Backends) -> None:
         call_timeout_s=settings.run_call_s,
         stopping=lambda: backends.broker.stopping,
     )
+
+
+def _add_webhooks(parts: Parts, settings: Settings) -> None:
+    parts.make(WebhookSender, networks=parse_networks(settings.webhook_networks))
+    parts.make(WebhookService, secret_key=settings.secret_key)
+    parts.make(WebhookDeliverer, base_url=settings.public_url.rstrip("/"))

@@ -16,7 +16,7 @@ from tests.support.process import ChildProcess
 from tests.support.waiting import LOOPBACK, NotReady, free_port
 
 ROOT = Path(__file__).parents[2]
-WORKERS = ("runs", "spans", "replays")
+WORKERS = ("runs", "spans", "replays", "webhooks")
 # Of the caller's environment: no settings, no vendor's keys.
 PASSED_ON = ("HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 

@@ -68,7 +68,12 @@ def organization(world: Project) -> dict[str, Any]:
     """Make the things of an organization, as `everything`; takes a key with the scope `admin`, and a member."""
     model = {"name": MARK, "baseUrl": f"http://127.0.0.1:9/{MARK}"}
     price = {"model": MARK, "promptPrice": 1, "completionPrice": 2}
+    hook = _made(world, "/api/v1/webhooks", {"url": f"https://{MARK}.invalid", "events": ["label.moved"]})
+    tested = world.post(f"/api/v1/webhooks/{hook['id']}/test", json={})
+    assert tested.status_code == 202, tested.text
     return {
+        "webhook_id": hook["id"],
+        "delivery_id": tested.json["id"],
         "vendor": "ANTHROPIC",
         "model_id": _made(world, "/api/v1/models", model)["id"],
         "price_id": _made(world, "/api/v1/model-prices", price)["id"],

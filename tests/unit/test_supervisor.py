@@ -24,7 +24,7 @@ def test_the_procfile_names_what_is_kept_running(tmp_path: Path) -> None:
 
 
 def test_the_own_procfile_lists_every_kind_of_process() -> None:
-    assert set(procfile()) == {"web", "runs", "spans", "replays", "clock"}
+    assert set(procfile()) == {"web", "runs", "spans", "replays", "webhooks", "clock"}
 
 
 def test_children_find_this_interpreters_programs_first_and_share_the_secret_key() -> None:

@@ -166,6 +166,8 @@ OF_PROMPT = (
     "label_versions",
     "prompt_versions",
 )
+# Tables of rows that name both a project and a prompt, and that nothing refers to.
+OF_BOTH = ("rejected_spans", "log_records", "scores", "observed_daily", "webhook_deliveries")
 # Runs and batches that were under way at an erasure may still store rows for this time; a run may take a day.
 AFTERMATH = timedelta(days=2)
 # Each attempt removes what was stored during the one before; nothing begins any more once the prompt is erased.
@@ -235,7 +237,7 @@ class DeletionService:
         log.warning("erasure_left_to_sweep", prompt_id=prompt_id, error=str(found.orig))
 
     def _empty_project(self, project_id: int) -> None:
-        for table in ("rejected_spans", "log_records", "scores", "observed_daily", "api_keys"):
+        for table in (*OF_BOTH, "webhooks", "api_keys"):
             self.remover.exhaust(partial(removal.remove_of, table=table, project_id=project_id))
         with self.database.write() as connection:
             delete_rows(connection, data_policies.data_policies, project_id=project_id)
@@ -243,7 +245,7 @@ class DeletionService:
 
 def _steps_of_prompt(project_id: int, prompt_id: int) -> Iterator[Step]:
     yield partial(removal.remove_turns, scope=TurnScope(project_id, prompt_id=prompt_id))
-    for table in ("rejected_spans", "log_records", "scores", "observed_daily"):
+    for table in OF_BOTH:
         yield partial(removal.remove_of, table=table, project_id=project_id, prompt_id=prompt_id)
     for table in OF_PROMPT:
         yield partial(removal.remove_of, table=table, prompt_id=prompt_id)

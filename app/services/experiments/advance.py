@@ -25,6 +25,8 @@ from app.metrics.registry import EXPERIMENTS
 from app.models import experiment_replays, experiments
 from app.models.experiments import ExperimentRow
 from app.models.replays import add_replays
+from app.models.webhook_deliveries import add_event
+from app.models.webhooks import Event
 from app.services.experiments.findings import findings_of, summary_of
 from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
 from app.services.experiments.standing import Standing, Wanted
@@ -209,6 +211,10 @@ class ExperimentAdvancer:
             values |= {**step.end, "finished_at": now}
             experiment_replays.cancel_replays(connection, experiment_id=experiment_id, now=now)
         experiments.change_experiment(connection, experiment_id=experiment_id, values=values)
+        if step.end is not None:
+            row, event = standing.plan.row, Event.EXPERIMENT_FINISHED
+            key = {"project_id": row.project_id, "prompt_id": row.prompt_id}
+            add_event(connection, now, event, _event(row, step.end), **key)
         played = [(wanted, self._add(connection, standing.plan, wanted.series)) for wanted in step.added]
         links = [
             {"experiment_id": experiment_id, **_link(wanted, replay_id), "reused": reused}
@@ -227,6 +233,12 @@ class ExperimentAdvancer:
 def _end(standing: Standing, decisions: Decisions, **values: Any) -> dict[str, Any]:
     """Return the columns of an experiment's end."""
     return {**values, "result": to_builtins(findings_of(standing, decisions))}
+
+
+def _event(row: ExperimentRow, end: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what webhooks are told of the end of an experiment."""
+    told = {"outcome": end.get("verdict") or end["status"], "reason": end.get("reason")}
+    return {"projectId": row.project_id, "experimentId": row.id, **told}
 
 
 def _link(wanted: Wanted, replay_id: int) -> dict[str, int]:

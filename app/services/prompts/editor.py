@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
@@ -15,6 +16,8 @@ from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.prompt_versions import VersionHead
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row
+from app.models.webhook_deliveries import add_event
+from app.models.webhooks import Event
 from app.redis_store.epochs import Epochs
 from app.rendering.render import render
 from app.services.language_models.service import ModelService
@@ -68,7 +71,10 @@ class PromptEditor:
             audit_log.note(connection, now, actor, Action.PROMPT_CREATED, content.name, project_id=project_id)
             if not new.commit:
                 return created
-            return drafts.add_version(connection, created, parent=None, message="Initial commit", actor=actor, now=now)
+            message = "Initial commit"
+            first = drafts.add_version(connection, created, parent=None, message=message, actor=actor, now=now)
+            _tell(connection, project_id, first, message, actor, now)
+            return first
 
     def change(
         self,
@@ -187,9 +193,9 @@ class VersionService:
             if drafts.equals(draft, newest):
                 raise Conflict("There is nothing to commit: the draft equals the newest version.")
             parent = newest.row.commit_hash if newest else None
-            committed = drafts.add_version(
-                connection, draft, parent=parent, message=message, actor=actor, now=self.now()
-            )
+            now = self.now()
+            committed = drafts.add_version(connection, draft, parent=parent, message=message, actor=actor, now=now)
+            _tell(connection, project_id, committed, message, actor, now)
             commit_hash = str(committed.commit_hash)
             self._note(connection, project_id, actor, Action.PROMPT_COMMITTED, draft.name, commit_hash)
             return commit_hash
@@ -249,3 +255,12 @@ class VersionService:
     ) -> None:
         now, version = self.now(), commit_hash[:8]
         audit_log.note(connection, now, actor, action, name, project_id=project_id, details={"version": version})
+
+
+def _tell(
+    connection: Connection, project_id: int, version: PromptContent, message: str, actor: Actor, now: datetime
+) -> None:
+    """Write the event of a commit for webhooks; its author is a person, or null for an API key."""
+    author = actor.name if actor.kind == "user" else None
+    data = {"projectId": project_id, "commitHash": version.commit_hash, "message": message, "author": author}
+    add_event(connection, now, Event.VERSION_COMMITTED, data, project_id=project_id, prompt_id=version.prompt_id)

@@ -16,6 +16,8 @@ from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.evidence import Evidence, find_evidence
 from app.models.labels import Label, Split
 from app.models.prompts import PromptRow
+from app.models.webhook_deliveries import add_event
+from app.models.webhooks import Event
 from app.redis_store.epochs import Epochs
 from app.services.prompts.service import PromptReader
 from app.services.prompts.splits import find_label
@@ -75,7 +77,8 @@ class LabelService:
         """
 
         def work(connection: Connection) -> Label:
-            prompt = _locked(connection, project_id, prompt_id)
+            key = {"project_id": project_id, "prompt_id": prompt_id}
+            prompt = _locked(connection, **key)
             self.reader.pinned(connection, prompt, move.commit_hash)
             old, now = prompt.labels.get(name), self.now()
             new = _moved(prompt, name, move, now)
@@ -92,6 +95,8 @@ class LabelService:
             action = Action.LABEL_CHANGED if old and _target(old) == _target(new) else Action.LABEL_MOVED
             details = _details(old, new, move)
             audit_log.note(connection, now, actor, action, prompt.name, details, project_id=project_id)
+            if action == Action.LABEL_MOVED:
+                add_event(connection, now, Event.LABEL_MOVED, _event(project_id, new), **key)
             return new
 
         label = self.database.retrying(work)
@@ -192,6 +197,13 @@ def _details(old: Label | None, new: Label, move: LabelMove) -> dict[str, Any]:
     if move.experiment_id is not None:
         details["experiment"] = move.experiment_id
     return details | ({"reason": move.override} if move.override is not None else {})
+
+
+def _event(project_id: int, label: Label) -> dict[str, Any]:
+    """Return what webhooks are told of a move."""
+    split = label.split and {"commitHash": label.split.commit_hash, "share": label.split.share}
+    moved = {"label": label.name, "commitHash": label.commit_hash, "previousCommitHash": label.previous, "split": split}
+    return {"projectId": project_id, **moved}
 
 
 def _words(label: Label | None) -> str:

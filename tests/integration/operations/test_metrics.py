@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.metrics import registry
 from app.process.application import build_app
+from app.redis_store.broker import QUEUES
 from app.services.operations.metrics import MetricsService
 from app.web.views.operations import troubles
 from tests.support.counting import Since, counts
@@ -155,7 +156,7 @@ def test_the_operations_page_reads_the_last_hour(world: World) -> None:
     assert found.ingest.count >= 1
     assert found.ingest.p50_s is not None
     assert 0 < found.ingest.p50_s <= (found.ingest.p99_s or 0)
-    assert {state.queue: state.workers > 0 for state in found.queues} == {"runs": True, "spans": True, "replays": True}
+    assert {state.queue: state.workers > 0 for state in found.queues} == dict.fromkeys(QUEUES, True)
     assert "POST /api/public/otel/v1/traces" in dict(found.slowest_routes) or len(found.slowest_routes) == 10
 
 

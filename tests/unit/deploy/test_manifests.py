@@ -11,6 +11,8 @@ import yaml
 from app import __version__
 from app.metrics import registry
 from app.redis_store.broker import QUEUES
+from app.services.webhooks.deliveries import BUDGET_S
+from app.webhooks.sender import TIMEOUT_S
 from config.settings import declared
 from tests.support.deployment import procfile
 
@@ -30,7 +32,7 @@ IMAGES = dict(line.split("=", 1) for line in (DEPLOY / "images").read_text().spl
 PINNED = re.compile(r"[\w./-]+:\d+\.\d+\.\d+(-\w+)*")
 # The run a caller waits for, and what is around it.
 CALL_S = next(field.default for field in declared() if field.metadata["env"] == "REPRISE_RUN_CALL_S") + 120
-STOP_S = {"web": 30, "spans": 60, "runs": CALL_S}
+STOP_S = {"web": 30, "spans": 60, "runs": CALL_S, "webhooks": BUDGET_S + TIMEOUT_S}
 
 
 def of_kind(kind: str) -> list[dict[str, Any]]:
@@ -284,9 +286,9 @@ def test_the_proxy_reaches_web_alone_and_mysql_and_redis_reach_nothing_outside()
     assert COMPOSE["networks"]["data"]["internal"]
 
 
-def test_what_calls_no_model_has_no_way_out() -> None:
+def test_what_calls_nobody_outside_has_no_way_out() -> None:
     outside = {name for name, service in OURS.items() if set(service["networks"]) - {"data"}}
-    assert outside == {"web", "runs", "replays"}
+    assert outside == {"web", "runs", "replays", "webhooks"}
 
 
 def test_pods_are_reached_by_nobody_but_web_on_its_port() -> None:

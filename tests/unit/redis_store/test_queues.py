@@ -52,7 +52,7 @@ def store(broker: WakingBroker, work: object = None, **options: object) -> drama
 
 
 def test_an_empty_redis_has_empty_queues(client: fakeredis.FakeRedis) -> None:
-    assert [state.queue for state in read_queues(client)] == ["runs", "spans", "replays"]
+    assert [state.queue for state in read_queues(client)] == ["runs", "spans", "replays", "webhooks"]
     assert spans(client) == QueueState("spans", 0, 0, 0, 0, 0.0, 0)
 
 

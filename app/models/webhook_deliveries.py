@@ -1,0 +1,175 @@
+"""Deliveries of events to webhooks: each row is written in the transaction of its event, is work, and is the log."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from sqlalchemy import Column, Connection, Index, Integer, String, delete, or_, select, update
+
+from app.models import prompts, queries, webhooks
+from app.models.base import BigInt, Json, Timestamp, exact, new_table
+from app.models.webhooks import Event
+
+Status = Literal["waiting", "delivered", "failed"]
+ERROR_MAX, ANSWER_MAX = 500, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An event for one webhook, and how the last attempt to deliver it went.
+
+    `attempts` counts those that began; the next one is made at `due_at`, while the status is `waiting`. `error` is
+    what kept the receiver from an answer, and `answer` the beginning of the answer's text.
+    """
+
+    id: int
+    project_id: Annotated[int, BigInt]
+    webhook_id: Annotated[int, BigInt]
+    event_id: Annotated[str, exact(40)]
+    event: Annotated[str, exact(32)]
+    data: Annotated[dict[str, Any], Json]
+    status: Annotated[Status, exact(16)]
+    attempts: Annotated[int, Integer]
+    due_at: Annotated[datetime, Timestamp]
+    status_code: Annotated[int | None, Integer]
+    error: Annotated[str | None, String(ERROR_MAX)]
+    answer: Annotated[str | None, String(ANSWER_MAX)]
+    latency_ms: Annotated[int | None, Integer]
+    created_at: Annotated[datetime, Timestamp]
+    finished_at: Annotated[datetime | None, Timestamp]
+
+
+# Without foreign keys: prompts and webhooks are erased without waiting for what is being delivered.
+webhook_deliveries = new_table(
+    "webhook_deliveries",
+    Delivery,
+    Column("prompt_id", BigInt, nullable=True),
+    Index("ix_webhook_deliveries_webhook_id_id", "webhook_id", "id"),
+    Index("ix_webhook_deliveries_status_due_at", "status", "due_at", "webhook_id"),
+    Index("ix_webhook_deliveries_project_id", "project_id"),
+    Index("ix_webhook_deliveries_prompt_id", "prompt_id"),
+    Index("ix_webhook_deliveries_created_at", "created_at"),
+)
+_C, _W = webhook_deliveries.c, webhooks.webhooks.c
+_SELECT = select(*queries.columns_of(Delivery, webhook_deliveries))
+
+
+def add_event(
+    connection: Connection,
+    now: datetime,
+    event: Event,
+    data: Mapping[str, Any],
+    *,
+    project_id: int,
+    prompt_id: int | None = None,
+) -> None:
+    """Write an event, in its own transaction, for each enabled webhook of the project that wants it.
+
+    The data of an event of a prompt get the prompt's id and name.
+    """
+    known = webhooks.list_webhooks(connection, project_id=project_id)
+    wanted = [one.id for one in known if one.enabled and event in one.events]
+    if wanted:
+        told = {**_about(connection, prompt_id), **data}
+        add_deliveries(connection, now, event, told, project_id=project_id, prompt_id=prompt_id, webhook_ids=wanted)
+
+
+def _about(connection: Connection, prompt_id: int | None) -> dict[str, Any]:
+    if prompt_id is None:
+        return {}
+    name = connection.scalar(select(prompts.prompts.c.name).where(prompts.prompts.c.id == prompt_id))
+    return {"promptId": prompt_id, "promptName": name}
+
+
+def add_deliveries(
+    connection: Connection,
+    now: datetime,
+    event: str,
+    data: Mapping[str, Any],
+    *,
+    project_id: int,
+    webhook_ids: list[int],
+    prompt_id: int | None = None,
+) -> int:
+    """Write a delivery of one event for each of the webhooks; returns the id of the last one."""
+    row = {
+        "project_id": project_id,
+        "prompt_id": prompt_id,
+        "event_id": f"msg_{secrets.token_hex(16)}",
+        "event": event,
+        "data": data,
+        "status": "waiting",
+        "attempts": 0,
+        "due_at": now,
+        "created_at": now,
+    }
+    ids = [queries.insert_row(connection, webhook_deliveries, **row, webhook_id=id_) for id_ in webhook_ids]
+    return ids[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class DueWebhook:
+    """A webhook with deliveries to be made that no worker has."""
+
+    webhook_id: int
+    project_id: int
+
+
+def due_webhooks(connection: Connection, *, now: datetime, limit: int) -> list[DueWebhook]:
+    statement = (
+        select(_C.webhook_id, _C.project_id)
+        .join(webhooks.webhooks, _W.id == _C.webhook_id)
+        .where(_C.status == "waiting", _C.due_at <= now, _W.enabled, or_(_W.busy_until.is_(None), _W.busy_until <= now))
+        .distinct()
+        .limit(limit)
+    )
+    return queries.list_rows(connection, DueWebhook, statement)
+
+
+def next_due(connection: Connection, *, webhook_id: int, now: datetime) -> Delivery | None:
+    """Return the webhook's delivery that has waited longest for its attempt; None if none waits for it."""
+    due = _SELECT.where(_C.webhook_id == webhook_id, _C.status == "waiting", _C.due_at <= now)
+    return queries.find_row(connection, Delivery, due.order_by(_C.due_at, _C.id).limit(1))
+
+
+def claim(connection: Connection, delivery: Delivery, *, until: datetime) -> bool:
+    """Begin the next attempt, which is made again if it has not ended by then; False if another worker was quicker."""
+    return change_attempt(connection, delivery, {"attempts": delivery.attempts + 1, "due_at": until})
+
+
+def change_attempt(connection: Connection, delivery: Delivery, values: Mapping[str, Any]) -> bool:
+    """Set columns of a waiting delivery; False if another attempt has begun, or it has ended or was removed."""
+    unmoved = update(webhook_deliveries).where(
+        _C.id == delivery.id, _C.status == "waiting", _C.attempts == delivery.attempts
+    )
+    return queries.changes_row(connection, unmoved.values(**values))
+
+
+def deliver_again(connection: Connection, delivery: Delivery, *, now: datetime) -> None:
+    """Let the delivery wait anew."""
+    key = {"id": delivery.id, "project_id": delivery.project_id}
+    anew = {"status": "waiting", "attempts": 0, "due_at": now, "finished_at": None}
+    queries.update_rows(connection, webhook_deliveries, key, **anew)
+
+
+def find_delivery(connection: Connection, *, project_id: int, webhook_id: int, delivery_id: int) -> Delivery | None:
+    own = _SELECT.where(_C.id == delivery_id, _C.webhook_id == webhook_id, _C.project_id == project_id)
+    return queries.find_row(connection, Delivery, own)
+
+
+def list_deliveries(
+    connection: Connection, *, project_id: int, webhook_id: int, before_id: int | None, limit: int
+) -> list[Delivery]:
+    """List a webhook's deliveries, newest first."""
+    own = _SELECT.where(_C.webhook_id == webhook_id, _C.project_id == project_id)
+    return queries.list_rows(connection, Delivery, queries.newest_first(own, _C.id, before_id=before_id, limit=limit))
+
+
+def remove_expired(connection: Connection, *, before: datetime, limit: int) -> int:
+    """Remove at most `limit` deliveries of events before then, ended or not, of all projects; returns their number."""
+    ids = list(connection.scalars(select(_C.id).where(_C.created_at < before).limit(limit)))
+    return connection.execute(delete(webhook_deliveries).where(_C.id.in_(sorted(ids)))).rowcount

@@ -1,0 +1,141 @@
+"""Webhooks of projects: the addresses that are told of events, with their sealed secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from sqlalchemy import Boolean, Column, Connection, Index, func, or_, select, update
+
+from app.models import queries
+from app.models.base import BigInt, ExactText, Json, Timestamp, exact, new_table, reference
+from app.models.spans import rejected_spans
+
+Format = Literal["json", "slack"]
+
+
+class Event(StrEnum):
+    """An event that webhooks are told of."""
+
+    VERSION_COMMITTED = "version.committed"
+    LABEL_MOVED = "label.moved"
+    EXPERIMENT_FINISHED = "experiment.finished"
+    SPANS_REJECTED = "spans.rejected"
+
+
+TEST_EVENT = "webhook.test"
+"""The event of a test, which a person sends to one webhook."""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """`events` are names of `Event`; a disabled webhook is told of nothing, and what waits for it waits on."""
+
+    id: int
+    project_id: int
+    url: Annotated[str, ExactText]
+    format: Annotated[Format, exact(8)]
+    events: Annotated[list[str], Json]
+    enabled: Annotated[bool, Boolean]
+    created_at: Annotated[datetime, Timestamp]
+    updated_at: Annotated[datetime, Timestamp]
+
+
+webhooks = new_table(
+    "webhooks",
+    reference("project_id", "projects"),
+    Webhook,
+    # Encrypted by `CredentialCipher`; the old one signs too until its time is over.
+    Column("secret", ExactText, nullable=False),
+    Column("old_secret", ExactText, nullable=True),
+    Column("old_secret_until", Timestamp, nullable=True),
+    # A worker has it, or a failure gives the receiver a pause: until then no other message is sent for it.
+    Column("busy_until", Timestamp, nullable=True),
+    # The newest rejected span that the webhook was told of.
+    Column("rejected_id", BigInt, nullable=False),
+    Index("ix_webhooks_project_id", "project_id"),
+)
+_C = webhooks.c
+_SELECT = select(*queries.columns_of(Webhook, webhooks))
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """The sealed secrets of a webhook."""
+
+    secret: str
+    old_secret: str | None
+    old_secret_until: datetime | None
+
+
+_SECRETS = select(*queries.columns_of(Secrets, webhooks))
+
+
+def list_webhooks(connection: Connection, *, project_id: int) -> list[Webhook]:
+    """List a project's webhooks, oldest first."""
+    return queries.list_rows(connection, Webhook, _SELECT.where(_C.project_id == project_id).order_by(_C.id))
+
+
+def find_webhook(connection: Connection, *, project_id: int, webhook_id: int) -> Webhook | None:
+    statement = _SELECT.where(_C.id == webhook_id, _C.project_id == project_id)
+    return queries.find_row(connection, Webhook, statement)
+
+
+def find_secrets(connection: Connection, *, project_id: int, webhook_id: int) -> Secrets | None:
+    statement = _SECRETS.where(_C.id == webhook_id, _C.project_id == project_id)
+    return queries.find_row(connection, Secrets, statement)
+
+
+def change_webhook(connection: Connection, *, project_id: int, webhook_id: int, values: Mapping[str, Any]) -> bool:
+    """Set columns of a webhook; return False if the project has no such webhook."""
+    own = update(webhooks).where(_C.id == webhook_id, _C.project_id == project_id)
+    return queries.changes_row(connection, own.values(**values))
+
+
+def reserve(connection: Connection, *, webhook_id: int, now: datetime, until: datetime) -> bool:
+    """Keep others from the webhook until then; return False if it is reserved or disabled."""
+    free = update(webhooks).where(_C.id == webhook_id, _C.enabled, or_(_C.busy_until.is_(None), _C.busy_until <= now))
+    return queries.changes_row(connection, free.values(busy_until=until))
+
+
+def free_at(connection: Connection, *, webhook_id: int, when: datetime) -> None:
+    """Let others have the webhook from then on."""
+    queries.update_rows(connection, webhooks, {"id": webhook_id}, busy_until=when)
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """A webhook with rejected spans that it was not told of, those with ids in (told_id, newest_id]."""
+
+    webhook_id: int
+    project_id: int
+    events: list[str]
+    told_id: int
+    newest_id: int
+
+
+def untold_rejections(connection: Connection) -> list[Untold]:
+    """List the enabled webhooks, of all projects, whose projects have rejected spans that are new to them."""
+    r = rejected_spans.c
+    statement = (
+        select(_C.id, _C.project_id, _C.events, _C.rejected_id, func.max(r.id))
+        .join(rejected_spans, (r.project_id == _C.project_id) & (r.id > _C.rejected_id))
+        .where(_C.enabled)
+        .group_by(_C.id, _C.project_id, _C.events, _C.rejected_id)
+    )
+    return queries.list_rows(connection, Untold, statement)
+
+
+def note_told(connection: Connection, untold: Untold) -> bool:
+    """Note that the webhook is told of these rejected spans; False if another process was quicker."""
+    unmoved = update(webhooks).where(_C.id == untold.webhook_id, _C.rejected_id == untold.told_id)
+    return queries.changes_row(connection, unmoved.values(rejected_id=untold.newest_id))
+
+
+def forget_reused_ids(connection: Connection) -> None:
+    """Lower what lies above the newest rejected span: SQLite gives the ids of removed rows again."""
+    newest = connection.scalar(select(func.max(rejected_spans.c.id))) or 0
+    connection.execute(update(webhooks).where(_C.rejected_id > newest).values(rejected_id=newest))

@@ -1,0 +1,74 @@
+"""Webhooks of a project, and the log of their deliveries."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from marshmallow import fields, validate
+
+from app.models import webhook_deliveries, webhooks
+from app.schemas.answer import Answer, choice, fields_of, listing, many, mapping, part, text
+from app.schemas.base import BoundedList, StrictBoolean, StrictSchema, Text
+from app.services.webhooks.service import URL_MAX, NewWebhook
+
+EVENTS, FORMATS = [str(event) for event in webhooks.Event], ["json", "slack"]
+
+
+def _in_order(names: list[str]) -> tuple[str, ...]:
+    """Return the events that are named, each once."""
+    return tuple(event for event in EVENTS if event in names)
+
+
+def _url(**options: Any) -> Text:
+    return Text(minimum=1, maximum=URL_MAX, trim=True, **options)
+
+
+def _events(**options: Any) -> BoundedList:
+    known = fields.String(validate=validate.OneOf(EVENTS))
+    return BoundedList(known, minimum=1, maximum=len(EVENTS), into=_in_order, **options)
+
+
+class NewWebhookSchema(StrictSchema):
+    command: ClassVar = NewWebhook
+
+    url = _url(required=True)
+    events = _events(required=True)
+    format = fields.String(validate=validate.OneOf(FORMATS), load_default="json")
+    enabled = StrictBoolean(load_default=True)
+
+
+class WebhookChangeSchema(StrictSchema):
+    """What is left out stays as it is."""
+
+    url = _url()
+    events = _events()
+    format = fields.String(validate=validate.OneOf(FORMATS))
+    enabled = StrictBoolean()
+
+
+class Webhook(Answer):
+    row = fields_of(webhooks.Webhook, "id", "url")
+    events = many(choice(*EVENTS))
+    format = choice(*FORMATS)
+    state = fields_of(webhooks.Webhook, "enabled", "created_at", "updated_at")
+
+
+class KnownSecret(Answer):
+    """A webhook with its secret, which is shown this once."""
+
+    webhook = part(Webhook, "webhook")
+    secret = text()
+
+
+class WebhookDelivery(Answer):
+    """`attempts` counts those that began; the next one is made at `dueAt`, while the status is `waiting`."""
+
+    row = fields_of(webhook_deliveries.Delivery, "id", "event_id", "event")
+    data = mapping()
+    state = fields_of(webhook_deliveries.Delivery, "status", "attempts", "due_at")
+    answer = fields_of(webhook_deliveries.Delivery, "status_code", "error", "answer", "latency_ms")
+    times = fields_of(webhook_deliveries.Delivery, "created_at", "finished_at")
+
+
+Webhooks = listing("webhooks", Webhook)
+WebhookDeliveries = listing("deliveries", WebhookDelivery, name="WebhookDeliveries", paged=True)

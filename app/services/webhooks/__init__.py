@@ -1,0 +1,1 @@
+"""Webhooks of projects and their deliveries."""

@@ -1,0 +1,136 @@
+"""Delivers events to webhooks: a worker has a webhook to itself, and makes its deliveries one after the other."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import structlog
+
+from app.db import Database
+from app.errors import RepriseError
+from app.metrics import Metrics
+from app.metrics.registry import WEBHOOK_DELIVERIES
+from app.models import webhook_deliveries, webhooks
+from app.models.webhook_deliveries import ANSWER_MAX, ERROR_MAX, Delivery, DueWebhook
+from app.models.webhooks import Webhook
+from app.services.data.removal import SWEEP_S, Remover
+from app.services.webhooks.service import WebhookService
+from app.timestamps import Now
+from app.webhooks.message import Message, body_of, headers_of
+from app.webhooks.sender import Attempt, WebhookSender
+
+log = structlog.get_logger(__name__)
+
+# After these seconds a failed delivery is tried again, after the last of them no more: for a day and a half.
+PAUSES_S = (5, 30, 300, 1800, 7200, 18_000, 36_000, 64_800)
+JITTER = 0.2
+GONE = 410
+"""The status by which a receiver says that it wants no further attempt."""
+# A webhook has a worker for so long, and its other deliveries the time after; an attempt may end later by its timeout.
+BUDGET_S = 30.0
+# Longer than a worker can have a webhook: after it the worker must have died.
+RESERVED_FOR = timedelta(minutes=3)
+# A receiver that failed is left alone for so long, whatever else waits for it.
+REST_AFTER_FAILURE = timedelta(seconds=5)
+KEPT_FOR = timedelta(days=30)
+AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookDeliverer:
+    """`base_url` is where people reach Reprise, "" where that is not known."""
+
+    database: Database
+    now: Now
+    metrics: Metrics
+    sender: WebhookSender
+    service: WebhookService
+    remover: Remover
+    base_url: str
+    monotonic: Callable[[], float] = time.monotonic
+
+    def due(self) -> list[DueWebhook]:
+        """Return webhooks with deliveries to be made, each reserved for the message that the caller is to send."""
+        now = self.now()
+        with self.database.read() as connection:
+            due = webhook_deliveries.due_webhooks(connection, now=now, limit=AT_ONCE)
+        reserved = []
+        for one in due:
+            with self.database.write() as connection:
+                until = now + RESERVED_FOR
+                if webhooks.reserve(connection, webhook_id=one.webhook_id, now=now, until=until):
+                    reserved.append(one)
+        return reserved
+
+    def deliver(self, *, project_id: int, webhook_id: int) -> None:
+        """Make the webhook's due deliveries until one fails, none is left or the time is used up."""
+        until, rest = self.monotonic() + BUDGET_S, timedelta()
+        while self.monotonic() < until and not rest:
+            claimed = self._claim_next(project_id, webhook_id)
+            if claimed is None:
+                break
+            if not self._attempt(*claimed):
+                rest = REST_AFTER_FAILURE
+        with self.database.write() as connection:
+            webhooks.free_at(connection, webhook_id=webhook_id, when=self.now() + rest)
+
+    def remove_expired(self) -> int:
+        """Remove deliveries after `KEPT_FOR`; returns their number."""
+        step = partial(webhook_deliveries.remove_expired, before=self.now() - KEPT_FOR)
+        return self.remover.exhaust(step, until=self.remover.monotonic() + SWEEP_S)
+
+    def _claim_next(self, project_id: int, webhook_id: int) -> tuple[Webhook, Delivery] | None:
+        now = self.now()
+        with self.database.write() as connection:
+            webhook = webhooks.find_webhook(connection, project_id=project_id, webhook_id=webhook_id)
+            delivery = webhook_deliveries.next_due(connection, webhook_id=webhook_id, now=now)
+            if webhook is None or not webhook.enabled or delivery is None:
+                return None
+            if not webhook_deliveries.claim(connection, delivery, until=now + RESERVED_FOR):
+                return None
+            key = {"project_id": project_id, "webhook_id": webhook_id, "delivery_id": delivery.id}
+            claimed = webhook_deliveries.find_delivery(connection, **key)
+        return None if claimed is None else (webhook, claimed)
+
+    def _attempt(self, webhook: Webhook, delivery: Delivery) -> bool:
+        """Make the attempt that was claimed, and store how it went; returns whether the receiver took the event."""
+        attempt = self._send(webhook, delivery)
+        values: dict[str, Any] = {
+            "status_code": attempt.status_code,
+            "error": attempt.error and attempt.error[:ERROR_MAX],
+            "answer": attempt.answer[:ANSWER_MAX],
+            "latency_ms": attempt.latency_ms,
+        }
+        now, pause_s = self.now(), _pause_s(delivery, attempt)
+        if attempt.succeeded or pause_s is None:
+            values |= {"status": "delivered" if attempt.succeeded else "failed", "finished_at": now}
+        else:
+            values["due_at"] = now + timedelta(seconds=pause_s)
+        with self.database.write() as connection:
+            webhook_deliveries.change_attempt(connection, delivery, values)
+        outcome = str(values.get("status", "retried"))
+        self.metrics.count(WEBHOOK_DELIVERIES, outcome)
+        log.info("webhook", delivery_id=delivery.id, outcome=outcome, status=attempt.status_code, error=attempt.error)
+        return attempt.succeeded
+
+    def _send(self, webhook: Webhook, delivery: Delivery) -> Attempt:
+        message = Message(delivery.event_id, delivery.event, delivery.created_at, delivery.data)
+        try:
+            body = body_of(message, webhook.format, base_url=self.base_url)
+            signing = self.service.signing(project_id=webhook.project_id, webhook_id=webhook.id)
+            return self.sender.post(webhook.url, headers_of(message.id, body, signing, self.now()), body)
+        except RepriseError as error:
+            return Attempt(None, "", str(error), 0)
+
+
+def _pause_s(delivery: Delivery, attempt: Attempt) -> float | None:
+    """Return the seconds until the next attempt, None when there is to be none."""
+    if delivery.attempts > len(PAUSES_S) or attempt.status_code == GONE:
+        return None
+    return PAUSES_S[delivery.attempts - 1] * random.uniform(1, 1 + JITTER)  # noqa: S311 - jitter, no secret

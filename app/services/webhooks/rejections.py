@@ -1,0 +1,43 @@
+"""Tells webhooks of rejected spans: the clock looks for new ones, so that ingest need not write events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.models import spans, webhook_deliveries, webhooks
+from app.models.webhooks import Event, Untold
+from app.timestamps import Now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectionTeller:
+    database: Database
+    now: Now
+
+    def sweep(self) -> None:
+        """Write one event for each webhook whose project has rejected spans since it was told of some."""
+        with self.database.write() as connection:
+            webhooks.forget_reused_ids(connection)
+        with self.database.read() as connection:
+            found = webhooks.untold_rejections(connection)
+        for untold in found:
+            with self.database.write() as connection:
+                if webhooks.note_told(connection, untold) and Event.SPANS_REJECTED in untold.events:
+                    self._tell(connection, untold)
+
+    def _tell(self, connection: Connection, untold: Untold) -> None:
+        counts = spans.rejected_between(
+            connection, project_id=untold.project_id, after_id=untold.told_id, last_id=untold.newest_id
+        )
+        causes = [{"code": code, "count": count} for code, count in counts.items()]
+        webhook_deliveries.add_deliveries(
+            connection,
+            self.now(),
+            Event.SPANS_REJECTED,
+            {"projectId": untold.project_id, "rejected": sum(counts.values()), "causes": causes},
+            project_id=untold.project_id,
+            webhook_ids=[untold.webhook_id],
+        )

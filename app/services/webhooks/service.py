@@ -1,0 +1,202 @@
+"""The webhooks of a project: made, changed, tested, and their secrets rotated; and the log of their deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection
+
+from app.addresses import check_address
+from app.cursors import Page, page_by_id
+from app.db import Database
+from app.encryption import CredentialCipher
+from app.errors import Conflict, Invalid, require
+from app.models import audit_log, organizations, spans, webhook_deliveries, webhooks
+from app.models.audit_log import SYSTEM, Action, Actor
+from app.models.queries import delete_rows, insert_row
+from app.models.webhook_deliveries import Delivery
+from app.models.webhooks import TEST_EVENT, Format, Webhook
+from app.timestamps import Now
+from app.webhooks.message import new_secret
+from app.webhooks.sender import WebhookSender
+
+WEBHOOKS_MAX, URL_MAX = 20, 2000
+OLD_SECRET_FOR = timedelta(hours=24)
+"""The time for which the secret before the present one signs, too."""
+NONE_SUCH = "There is no such webhook."
+
+
+@dataclass(frozen=True, slots=True)
+class NewWebhook:
+    """`events` are names of `app.models.webhooks.Event`, each once."""
+
+    url: str
+    events: tuple[str, ...]
+    format: Format = "json"
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSecret:
+    """A webhook with its secret, which is shown when it is made."""
+
+    webhook: Webhook
+    secret: str
+
+
+@dataclass(slots=True, kw_only=True)
+class WebhookService:
+    database: Database
+    now: Now
+    sender: WebhookSender
+    secret_key: str
+    _cipher: CredentialCipher = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._cipher = CredentialCipher(self.secret_key)
+
+    def list(self, *, project_id: int) -> list[Webhook]:
+        """Return the project's webhooks, oldest first."""
+        with self.database.read() as connection:
+            return webhooks.list_webhooks(connection, project_id=project_id)
+
+    def get(self, *, project_id: int, webhook_id: int) -> Webhook:
+        with self.database.read() as connection:
+            return _found(connection, project_id, webhook_id)
+
+    def create(self, *, project_id: int, new: NewWebhook, actor: Actor = SYSTEM) -> KnownSecret:
+        """Make a webhook; `Invalid` for an address that may not be called, and beyond `WEBHOOKS_MAX`."""
+        self._check_url(new.url)
+        now, secret = self.now(), new_secret()
+        with self.database.write() as connection:
+            organizations.require_project(connection, project_id)
+            webhook_id = insert_row(
+                connection,
+                webhooks.webhooks,
+                project_id=project_id,
+                url=new.url,
+                events=new.events,
+                format=new.format,
+                enabled=new.enabled,
+                secret=self._cipher.encrypt(secret),
+                rejected_id=spans.newest_rejected(connection, project_id=project_id),
+                created_at=now,
+                updated_at=now,
+            )
+            if len(webhooks.list_webhooks(connection, project_id=project_id)) > WEBHOOKS_MAX:
+                raise Invalid(f"url: A project has at most {WEBHOOKS_MAX} webhooks; remove one first.")
+            made = _found(connection, project_id, webhook_id)
+            self._note(connection, actor, Action.WEBHOOK_CREATED, made)
+        return KnownSecret(made, secret)
+
+    def change(self, *, project_id: int, webhook_id: int, values: Mapping[str, Any], actor: Actor = SYSTEM) -> Webhook:
+        """Set fields of `NewWebhook`; those that are not named stay as they are."""
+        if "url" in values:
+            self._check_url(values["url"])
+        changed = {**values, "updated_at": self.now(), "busy_until": None}
+        with self.database.write() as connection:
+            old = _found(connection, project_id, webhook_id)
+            webhooks.change_webhook(connection, project_id=project_id, webhook_id=webhook_id, values=changed)
+            new = _found(connection, project_id, webhook_id)
+            fields = [name for name in values if getattr(old, name) != getattr(new, name)]
+            if fields:
+                self._note(connection, actor, Action.WEBHOOK_CHANGED, new, changed=", ".join(fields))
+        return new
+
+    def rotate_secret(self, *, project_id: int, webhook_id: int, actor: Actor = SYSTEM) -> KnownSecret:
+        """Make a new secret; the old one signs, too, for `OLD_SECRET_FOR`, so that receivers can change over."""
+        now, secret = self.now(), new_secret()
+        with self.database.write() as connection:
+            key = {"project_id": project_id, "webhook_id": webhook_id}
+            webhook = _found(connection, project_id, webhook_id)
+            old = require(webhooks.find_secrets(connection, **key), NONE_SUCH).secret
+            values = {"secret": self._cipher.encrypt(secret), "old_secret": old, "updated_at": now}
+            values["old_secret_until"] = now + OLD_SECRET_FOR
+            webhooks.change_webhook(connection, **key, values=values)
+            self._note(connection, actor, Action.WEBHOOK_SECRET_ROTATED, webhook)
+        return KnownSecret(webhook, secret)
+
+    def remove(self, *, project_id: int, webhook_id: int, actor: Actor = SYSTEM) -> None:
+        """Remove the webhook with the log of its deliveries."""
+        with self.database.write() as connection:
+            self._note(connection, actor, Action.WEBHOOK_REMOVED, _found(connection, project_id, webhook_id))
+            of_webhook = {"project_id": project_id, "webhook_id": webhook_id}
+            delete_rows(connection, webhook_deliveries.webhook_deliveries, **of_webhook)
+            delete_rows(connection, webhooks.webhooks, project_id=project_id, id=webhook_id)
+
+    def test(self, *, project_id: int, webhook_id: int, actor: Actor = SYSTEM) -> Delivery:
+        """Write a delivery of the event `webhook.test`; `Conflict` for a webhook that is disabled."""
+        key, data = {"project_id": project_id, "webhook_id": webhook_id}, {"projectId": project_id}
+        with self.database.write() as connection:
+            if not _found(connection, **key).enabled:
+                raise Conflict("The webhook is disabled: enable it first.")
+            delivery_id = webhook_deliveries.add_deliveries(
+                connection,
+                self.now(),
+                TEST_EVENT,
+                data | {"sentBy": actor.name},
+                project_id=project_id,
+                webhook_ids=[webhook_id],
+            )
+            return _delivery(connection, **key, delivery_id=delivery_id)
+
+    def deliveries(
+        self, *, project_id: int, webhook_id: int, limit: int = 50, cursor: str | None = None
+    ) -> Page[Delivery]:
+        """Return a page of the webhook's deliveries, newest first."""
+        key = {"project_id": project_id, "webhook_id": webhook_id}
+        with self.database.read() as connection:
+            _found(connection, **key)
+            read = partial(webhook_deliveries.list_deliveries, connection, **key)
+            return page_by_id(read, limit=limit, cursor=cursor)
+
+    def delivery(self, **key: int) -> Delivery:
+        """Return the delivery with `project_id`, `webhook_id` and `delivery_id`."""
+        with self.database.read() as connection:
+            return _delivery(connection, **key)
+
+    def deliver_again(self, **key: int) -> Delivery:
+        """Have the delivery made again, as the same event: at once, and with all attempts that a new one has."""
+        now = self.now()
+        with self.database.write() as connection:
+            webhook_deliveries.deliver_again(connection, _delivery(connection, **key), now=now)
+            webhooks.free_at(connection, webhook_id=key["webhook_id"], when=now)
+            return _delivery(connection, **key)
+
+    def signing(self, *, project_id: int, webhook_id: int) -> Sequence[str]:
+        """Return the secrets that sign now, the present one first; `Undecryptable` when the key of all has changed."""
+        with self.database.read() as connection:
+            found = webhooks.find_secrets(connection, project_id=project_id, webhook_id=webhook_id)
+        sealed = require(found, NONE_SUCH)
+        secrets = [sealed.secret]
+        if sealed.old_secret and sealed.old_secret_until and sealed.old_secret_until > self.now():
+            secrets.append(sealed.old_secret)
+        return [self._cipher.decrypt(secret) for secret in secrets]
+
+    def _check_url(self, url: str) -> None:
+        host = check_address("url", url, longest=URL_MAX)
+        try:
+            self.sender.refuse(host)
+        except Invalid as error:
+            raise Invalid(f"url: {error}") from None
+
+    def _note(self, connection: Connection, actor: Actor, action: Action, webhook: Webhook, **details: str) -> None:
+        # The host alone: paths of addresses, such as Slack's, are secrets.
+        host = urlsplit(webhook.url).hostname or ""
+        audit_log.note(connection, self.now(), actor, action, host, details, project_id=webhook.project_id)
+
+
+def _found(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
+    return require(webhooks.find_webhook(connection, project_id=project_id, webhook_id=webhook_id), NONE_SUCH)
+
+
+def _delivery(connection: Connection, *, project_id: int, webhook_id: int, delivery_id: int) -> Delivery:
+    found = webhook_deliveries.find_delivery(
+        connection, project_id=project_id, webhook_id=webhook_id, delivery_id=delivery_id
+    )
+    return require(found, "There is no such delivery.")

@@ -1,0 +1,1 @@
+"""What is sent to webhooks: the bodies, their signatures, and the requests."""

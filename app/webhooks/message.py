@@ -1,0 +1,114 @@
+"""The requests that tell webhooks of events, as plain JSON or for Slack, with the signatures of Standard Webhooks."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Literal
+
+import orjson
+
+from app.timestamps import iso
+
+SECRET_PREFIX, SECRET_BYTES = "whsec_", 32
+Data = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An event: its `id` is the same in each attempt, `when` is the time of the event."""
+
+    id: str
+    event: str
+    when: datetime
+    data: Data
+
+
+def new_secret() -> str:
+    """Return 32 random bytes in base64, after the prefix by which secrets of webhooks are known."""
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def body_of(message: Message, form: Literal["json", "slack"], *, base_url: str) -> bytes:
+    """Return the body; links begin with `base_url`, and there are none where that is ""."""
+    link = base_url + _path(message.data) if base_url else ""
+    if form == "slack":
+        return orjson.dumps({"text": _slack_text(message, link)})
+    linked = {**message.data, "url": link} if link else message.data
+    return orjson.dumps({"type": message.event, "timestamp": iso(message.when), "data": linked})
+
+
+def headers_of(message_id: str, body: bytes, signing: Sequence[str], now: datetime) -> dict[str, str]:
+    """Return the headers of an attempt, with a signature by each of the secrets."""
+    timestamp = str(int(now.timestamp()))
+    signed = b".".join((message_id.encode(), timestamp.encode(), body))
+    return {
+        "content-type": "application/json",
+        "webhook-id": message_id,
+        "webhook-timestamp": timestamp,
+        "webhook-signature": " ".join(f"v1,{_signature(secret, signed)}" for secret in signing),
+    }
+
+
+def _signature(secret: str, signed: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    return base64.b64encode(hmac.digest(key, signed, sha256)).decode()
+
+
+def _path(data: Data) -> str:
+    """Return the path of the page that shows what the event is about."""
+    project = f"/projects/{data['projectId']}"
+    if "experimentId" in data:
+        return f"{project}/experiments/{data['experimentId']}"
+    if "rejected" in data:
+        return f"{project}/rejected-spans"
+    return f"{project}/prompts/{data['promptId']}/versions" if "promptId" in data else project
+
+
+def _slack_text(message: Message, link: str) -> str:
+    text = _TEXTS.get(message.event, _test)(message.data)
+    return _escaped(text) + (f" <{link}|Open in Reprise>" if link else "")
+
+
+def _escaped(text: str) -> str:
+    """Escape the characters by which Slack tells its markup from text."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _committed(data: Data) -> str:
+    author = f" by {data['author']}" if data["author"] else ""
+    message = f": {data['message']}" if data["message"] else "."
+    return f"Version {data['commitHash'][:8]} of {data['promptName']} was committed{author}{message}"
+
+
+def _moved(data: Data) -> str:
+    split = data["split"]
+    shared = f", and {split['share']:.0%} of the keys get {split['commitHash'][:8]}" if split else ""
+    return f"The label {data['label']} of {data['promptName']} points to version {data['commitHash'][:8]}{shared}."
+
+
+def _finished(data: Data) -> str:
+    reason = f" {data['reason']}" if data["reason"] else ""
+    return f"Experiment {data['experimentId']} of {data['promptName']} ended: {data['outcome']}.{reason}"
+
+
+def _rejected(data: Data) -> str:
+    causes = ", ".join(f"{one['count']} for {one['code']}" for one in data["causes"])
+    return f"Spans were rejected: {data['rejected']}, of which {causes}."
+
+
+def _test(_data: Data) -> str:
+    return "This is a test: the webhook works."
+
+
+_TEXTS: Mapping[str, Callable[[Data], str]] = {
+    "version.committed": _committed,
+    "label.moved": _moved,
+    "experiment.finished": _finished,
+    "spans.rejected": _rejected,
+}

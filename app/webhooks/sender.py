@@ -1,0 +1,111 @@
+"""Sends requests to addresses that people chose: to public ones, for a short time, reading little of the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+
+import httpx
+
+from app.addresses import FORBIDDEN, GuardedBackend, is_forbidden_host, is_private_host
+from app.errors import Invalid, RepriseError
+from app.providers.anyllm import LoopThread
+from app.proxies import Network
+from app.storable import storable_text
+
+TIMEOUT_S = 15.0
+"""The time of an attempt, from the resolution of the name to the status of the answer."""
+TEXT_S = 2.0
+ANSWER_BYTES = 4000
+PRIVATE = "not public: the setting REPRISE_WEBHOOK_NETWORKS names those that may be called"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The receiver's answer: its status and the beginning of its text, or else the `error` that kept it from one."""
+
+    status_code: int | None
+    answer: str
+    error: str | None
+    latency_ms: int
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status_code is not None and 200 <= self.status_code < 300
+
+
+@dataclass(slots=True, kw_only=True)
+class WebhookSender:
+    """`networks` may be called though they are private. The event loop starts with the first request."""
+
+    networks: tuple[Network, ...] = ()
+    timeout_s: float = TIMEOUT_S
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _loop: LoopThread | None = field(default=None, init=False)
+
+    def refuse(self, host: str) -> None:
+        """Raise `Invalid` for a host that webhooks may not lead to; a name is refused by what it resolves to."""
+        if is_forbidden_host(host):
+            raise Invalid(f"The address is {FORBIDDEN}.")
+        if is_private_host(host, self.networks):
+            raise Invalid(f"The address is {PRIVATE}.")
+
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Attempt:
+        """Send a request once, and follow no redirect."""
+        with self._lock:
+            self._loop = self._loop or LoopThread()
+        started = time.perf_counter()
+        status_code, answer, error = self._loop.run(self._answered(url, headers, body))
+        return Attempt(status_code, answer, error, round((time.perf_counter() - started) * 1000))
+
+    def close(self) -> None:
+        """Stop the event loop; the next request starts it again."""
+        with self._lock:
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.close()
+
+    async def _answered(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int | None, str, str | None]:
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                return *await self._post(url, headers, body), None
+        except TimeoutError:
+            return None, "", f"No answer within {self.timeout_s:g} s."
+        except RepriseError as error:
+            return None, "", str(error)
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+            return None, "", storable_text(f"{type(error).__name__}: {error}")
+
+    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, str]:
+        transport = httpx.AsyncHTTPTransport(verify=_tls(), limits=httpx.Limits(max_keepalive_connections=0))
+        # httpx has no argument for the network backend.
+        transport._pool._network_backend = GuardedBackend(self.refuse)
+        sent = {**headers, "user-agent": "Reprise", "accept-encoding": "identity"}
+        async with (
+            httpx.AsyncClient(transport=transport, timeout=None) as client,  # noqa: S113 - `_answered` has the time
+            client.stream("POST", url, headers=sent, content=body) as response,
+        ):
+            return response.status_code, await _beginning(response)
+
+
+async def _beginning(response: httpx.Response) -> str:
+    """Return the beginning of the text, as far as it comes in `TEXT_S`; the status has said what counts."""
+    found = b""
+    with suppress(httpx.HTTPError, TimeoutError):
+        async with asyncio.timeout(TEXT_S):
+            async for piece in response.aiter_raw():
+                found += piece[:ANSWER_BYTES]
+                if len(found) >= ANSWER_BYTES:
+                    break
+    return storable_text(found[:ANSWER_BYTES].decode(errors="replace"))
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    return httpx.create_ssl_context(trust_env=False)

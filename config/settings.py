@@ -146,6 +146,12 @@ class Settings:
         "Whether spans and log records are stored compressed, on or off",
         _one_of("on", "off"),
     )
+    search: str = setting(
+        "REPRISE_SEARCH",
+        "on",
+        "Whether what traces say is kept as an index that finds words, on or off; off removes the index",
+        _one_of("on", "off"),
+    )
     run_wait_s: int = setting(
         "REPRISE_RUN_WAIT_S", 300, "Seconds a run request waits for its answer before 504", _positive
     )

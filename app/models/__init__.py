@@ -22,6 +22,7 @@ from app.models import (
     replays,
     runs,
     scores,
+    search,
     sessions,
     spans,
     turns,

@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, exists, func, select, update
 
+from app.models import search
 from app.models.base import metadata
 from app.models.experiment_replays import experiment_replays, in_unfinished_experiment
 from app.models.experiments import experiments
@@ -80,6 +81,8 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
             break
         emptied += rows
     remove_of_turns(connection, project_id=scope.project_id, trace_ids=[row.trace_id for row in emptied])
+    # Theirs are the words of the turns that go, and of those that lose spans.
+    search.note_turns(connection, project_id=scope.project_id, turn_ids=[row.id for row in found])
     _delete(connection, turns, [row.id for row in emptied])
     settle(connection, session_keys={row.session_key for row in emptied})
     return limit - left + len(emptied)

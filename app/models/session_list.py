@@ -14,6 +14,7 @@ from app.models.prompts import prompts
 from app.models.scores import ScoreRange
 from app.models.sessions import SessionRow, sessions
 from app.models.turns import turns
+from app.search.query import Query
 from app.sessions.sums import Kind, part_of_names
 
 Order = Literal["time", "duration", "errors"]
@@ -42,8 +43,9 @@ class Range(NamedTuple):
 class Conditions:
     """Conditions on a project's sessions, each None for all of them.
 
-    `session_keys` are those of a conversation, `versions` the hashes of a label by prompt. A session has a `score` if
-    it, or one of its turns or spans, has such a one. Times are Unix nanoseconds, `to_ns` is not included.
+    `session_keys` are those of a conversation, or that a search found; `versions` are the hashes of a label by prompt.
+    A session has a `score` if it, or one of its turns or spans, has such a one. Times are Unix nanoseconds, `to_ns` is
+    not included. No SQL stands for the `query` of the text search.
     """
 
     project_id: int
@@ -62,6 +64,7 @@ class Conditions:
     tokens: Range = Range()
     duration_ns: Range = Range()
     turns: Range = Range()
+    query: Query | None = None
 
     def indexed(self, order: Order) -> Iterator[ColumnElement[bool]]:
         """The conditions that the index of the order serves."""

@@ -18,6 +18,7 @@ from app.container import Container
 from app.metrics import Metrics
 from app.metrics.registry import CLOCK_JOBS
 from app.process.bootstrap import bootstrap, start
+from app.services.traces.search_index import EVERY_S
 
 log = structlog.get_logger(__name__)
 
@@ -43,6 +44,7 @@ def jobs(container: Container) -> list[PeriodicJob]:
         PeriodicJob("tell_rejections", 60, container.services.rejection_teller.sweep),
         PeriodicJob("send_webhooks", 2, container.webhook_delivery.sweep),
         PeriodicJob("remove_webhook_deliveries", 600, container.services.webhook_deliverer.remove_expired),
+        PeriodicJob("index_words", EVERY_S, container.services.search_indexer.sweep),
         PeriodicJob("remove_lone_log_records", 600, container.services.log_records.sweep),
     ]
 

@@ -11,13 +11,14 @@ from marshmallow import fields, post_load, validate
 
 from app.models.session_list import Order
 from app.models.sessions import SessionRow
-from app.schemas.answer import Answer, dump, fields_of, integer, many, number, one, text, time
+from app.schemas.answer import Answer, choice, dump, fields_of, integer, many, number, one, text, time
 from app.schemas.base import BIGINT_MAX, Identifier, Moment, PageQuerySchema, QueryBoolean, StrictSchema, Text
 from app.schemas.csv_lines import csv_lines
 from app.schemas.traces import TokenUsage, total_cost
-from app.services.traces import session_list
+from app.services.traces import search, session_list
 from app.services.traces.session_list import SessionFilter
 from app.sessions.facts import MAX_NAME
+from app.sessions.said import Kind
 from app.timestamps import of_unix_ns
 
 # A duration in nanoseconds is a BIGINT.
@@ -37,9 +38,12 @@ class _Filters(StrictSchema):
 
     `errors` is true for sessions in which a span has an error, false for those without. `tool` was called, `failedTool`
     failed; `label` points to a version that the session ran with, now. `score` is the name of a score of it, or of one
-    of its turns or spans, whose value is between `minScore` and `maxScore`.
+    of its turns or spans, whose value is between `minScore` and `maxScore`. `q` is what is all said in one turn of the
+    session, tools included: words, "phrases", beginnings of words as in `refund*`, and with a minus what the turn must
+    not have.
     """
 
+    q = Text(attribute="words", minimum=1, maximum=200)
     prompt_id = Identifier()
     version = _name()
     label = _name(64)
@@ -111,6 +115,25 @@ class ListedSession(Answer):
     failed_tools = many(text(), get=lambda session: session.names("failed_tool"))
 
 
+class SearchHit(Answer):
+    """The first text of the session that has words of `q`: a part of it around these words.
+
+    `turn` is the number of the turn in the session, `spanId` is null for what the user said. `places` are the beginning
+    and the end of each word in the part, counted in characters.
+    """
+
+    found = fields_of(search.Hit, "turn", "trace_id", "span_id")
+    kind = choice(*get_args(Kind))
+    text = text()
+    places = many(many(integer()))
+
+
+class FoundSession(ListedSession):
+    """`hit` is there where the query has `q`."""
+
+    hit = one(SearchHit, required=False)
+
+
 class SessionCount(Answer):
     """There are more sessions than were counted unless it is `complete`."""
 
@@ -127,7 +150,7 @@ class SessionPage:
 class Sessions(Answer):
     """`count` is there where the query asks for it."""
 
-    sessions = many(ListedSession, attribute="entries")
+    sessions = many(FoundSession, attribute="entries")
     next_cursor = text(allow_none=True)
     count = one(SessionCount, required=False)
 

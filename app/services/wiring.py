@@ -64,9 +64,11 @@ from app.services.traces.ingest import IngestService
 from app.services.traces.log_records import LogRecordService
 from app.services.traces.logs import SessionService
 from app.services.traces.observed import ObservedService
+from app.services.traces.openings import OpeningService
 from app.services.traces.parts import SessionPartService
 from app.services.traces.prompt_log import LogService
 from app.services.traces.scoring import ScoreService
+from app.services.traces.search_index import SearchIndexer
 from app.services.traces.session_list import SessionListService
 from app.services.traces.session_sums import SessionSumService
 from app.services.traces.versions import SessionComparison
@@ -145,6 +147,7 @@ class Services:
     retention: RetentionService
     runs: RunService
     scores: ScoreService
+    search_indexer: SearchIndexer
     session_comparison: SessionComparison
     session_parts: SessionPartService
     session_list: SessionListService
@@ -212,8 +215,17 @@ def _add_data(parts: Parts, backends: Backends) -> None:
     parts.make(ContentCipher, secret_key=settings.secret_key)
     parts.make(DataPolicyService, can_encrypt=bool(settings.secret_key) or settings.embedded)
     to_stored = compress_all if settings.compression == "on" else as_they_are
+    searchable = settings.search == "on"
+    parts.make(SearchIndexer, enabled=searchable)
+    parts.make(OpeningService, searchable=searchable)
     parts.make(LogRecordService, record_bytes=settings.span_bytes, to_stored=to_stored)
-    parts.make(IngestService, batch_bytes=settings.trace_bytes, span_bytes=settings.span_bytes, to_stored=to_stored)
+    parts.make(
+        IngestService,
+        batch_bytes=settings.trace_bytes,
+        span_bytes=settings.span_bytes,
+        to_stored=to_stored,
+        searchable=searchable,
+    )
 
 
 def _add_calls(parts: Parts, backends: Backends) -> None:

@@ -41,9 +41,21 @@ def build_session(
     in_order = [in_step_order(spans) for _, spans in read]
     steps = list(map(steps_of, in_order, read_asked(in_order)))
     return tuple(
-        _turn(trace_id.hex(), spans, steps[index], hashes, prices, opens_session=index == 0)
+        _turn(trace_id.hex(), spans, steps[index], _user(spans, opens_session=index == 0), hashes, prices)
         for index, (trace_id, spans) in enumerate(read)
     )
+
+
+def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxyType({})) -> Turn:
+    """A turn from its spans, at least one, for those who do not know the session.
+
+    Its user said both what the turn would show as the first of a session and what it would show as a later one.
+    """
+    read = _read(spans, {}, records)
+    in_order = in_step_order(read)
+    said = (_user(read, opens_session=first) for first in (True, False))
+    user = "\n".join(dict.fromkeys(filter(None, said))) or None
+    return _turn(spans[0].trace_id.hex(), read, steps_of(in_order, *read_asked([in_order])), user, (), NO_PRICES)
 
 
 def _read(spans: Sequence[StoredSpan], memo: Memo, records: Records) -> list[TurnSpan]:
@@ -56,12 +68,10 @@ def _turn(
     trace_id: str,
     spans: list[TurnSpan],
     steps: tuple[Step, ...],
+    user: str | None,
     hashes: Container[str],
     prices: PriceBook,
-    *,
-    opens_session: bool,
 ) -> Turn:
-    user = _user(spans, opens_session=opens_session)
     named = (version_of(span.full.attributes, hashes) for span in spans)
     versions = list(dict.fromkeys(filter(None, named)))
     conversations = _names(spans, CONVERSATION_KEYS)

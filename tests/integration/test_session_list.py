@@ -7,11 +7,12 @@ import io
 import itertools
 import json
 import secrets
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from app.services.traces.session_list import SessionFilter, SessionListService
+from app.services.traces.session_list import SessionFilter
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
 
@@ -175,9 +176,7 @@ def test_sessions_are_counted_where_they_are_asked_for(world: World, filled: tup
 
 def test_a_search_for_something_rare_ends_its_page_early_and_goes_on(world: World, filled: tuple[int, int]) -> None:
     ticks = itertools.count(step=0.3)
-    impatient = SessionListService(
-        database=world.container.database, prices=world.container.services.prices, window=1, tick=lambda: next(ticks)
-    )
+    impatient = replace(world.container.services.session_list, window=1, tick=lambda: next(ticks))
     rare = SessionFilter(user_id="ada", tool="search")
     chosen: dict[str, Any] = {"project_id": world.project_id, "filters": rare, "order": "duration"}
 

@@ -13,7 +13,7 @@ from app.db import Database
 from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
-from app.models import observed, prompt_versions, scores, spans
+from app.models import observed, prompt_versions, scores, search, spans
 from app.models.compression import ToStored
 from app.models.queries import new_batch_id
 from app.models.spans import RejectedSpan
@@ -50,6 +50,7 @@ class IngestService:
     known_prompts: KnownPrompts
     log_records: LogRecordService
     openings: OpeningService
+    searchable: bool
 
     def store_claimed(
         self, project_id: int, key: str, ticket: str, form: BatchForm, *, sealed: bool = False
@@ -157,6 +158,8 @@ class IngestService:
             if new_parts:
                 add_to_turns(connection, project_id, batch_id, new_parts)
                 observed.add(connection, observed_rows(project_id, batch_id, new_parts))
+                if self.searchable:
+                    search.note_batch(connection, project_id=project_id, batch_id=batch_id)
             return stored
 
         return self.database.retrying(work)

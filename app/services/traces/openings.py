@@ -1,18 +1,20 @@
-"""The openings of turns whose words came as log records, which lists show and searches read."""
+"""The openings of turns whose words came as log records, which lists show, and the search's note of these turns."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from sqlalchemy import Connection
+
 from app.db import Database
-from app.models import log_records, spans
-from app.models.spans import SpanKey
+from app.models import log_records, search, spans
+from app.models.spans import SpanKey, TurnKey
 from app.otlp.logs import events_of
 from app.services.traces.turns import add_openings
-from app.sessions.facts import opening_of
+from app.sessions.facts import Opening, opening_of
 
 AT_ONCE = 100
 """Spans that are in memory together with their records."""
@@ -26,9 +28,10 @@ class OpeningService:
     """
 
     database: Database
+    searchable: bool
 
     def add(self, project_id: int, keys: Collection[SpanKey]) -> None:
-        """Add to the turns of the spans `keys` what log records say that the user said."""
+        """Add to the turns of the spans `keys` what log records say, and note them for the search."""
         with self.database.read() as connection:
             # Most projects have none: to look for hundreds of keys takes four times as long as to see that.
             if not log_records.has_any(connection, project_id=project_id):
@@ -47,5 +50,12 @@ class OpeningService:
             records = events_of(log_records.list_records(connection, list(chain.from_iterable(logged.values()))))
             stored = spans.spans_by_key(connection, project_id=project_id, keys=logged.keys())
         found = {turn: opening for turn, of_turn in stored.items() if (opening := opening_of(of_turn, records))}
-        if found:
-            self.database.retrying(lambda connection: add_openings(connection, found))
+        if stored:
+            self.database.retrying(lambda connection: self._write(connection, project_id, list(stored), found))
+
+    def _write(
+        self, connection: Connection, project_id: int, keys: Sequence[TurnKey], found: Mapping[TurnKey, Opening]
+    ) -> None:
+        add_openings(connection, found)
+        if self.searchable:
+            search.note_traces(connection, project_id=project_id, keys=keys)

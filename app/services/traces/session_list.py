@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -21,6 +21,7 @@ from app.prices.book import PriceBook
 from app.prices.types import NOTHING, Bill
 from app.services.language_models.prices import PriceService
 from app.services.traces.prompt_log import SEARCH_S, WINDOW, ns_of
+from app.services.traces.search import FoundTurn, Hit, SearchService
 from app.services.traces.turns import conversation_key
 from app.sessions.facts import load
 from app.sessions.sums import Kind, names_in
@@ -28,6 +29,8 @@ from app.sessions.types import Usage
 
 NS_PER_MS = 1_000_000
 SESSIONS_AT_ONCE = 50
+SEARCHED_AT_ONCE, READ_AT_ONCE = 200, 20
+"""Sessions whose turns are looked up in the index of words at once, and those whose turns may have to be read."""
 COUNT_S = 0.2
 """The time after which counting ends."""
 
@@ -36,8 +39,9 @@ COUNT_S = 0.2
 class SessionFilter:
     """Conditions on a project's sessions, each None for all of them.
 
-    `label` names a label that points to the version of a session's turns, now. `score` is the name of a score that it,
-    or one of its turns or spans, has. `errors` is true for sessions in which a span has an error, false for others.
+    `words` is what the text search looks for: one turn of a session has all of it. `label` names a label that points to
+    the version of a session's turns, now. `score` is the name of a score that it, or one of its turns or spans, has.
+    `errors` is true for sessions in which a span has an error, false for others.
     """
 
     prompt_id: int | None = None
@@ -60,16 +64,18 @@ class SessionFilter:
     max_turns: int | None = None
     from_at: datetime | None = None
     to_at: datetime | None = None
+    words: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ListedSession:
-    """A session as the list shows it."""
+    """A session as the list shows it; with a `hit` where words were looked for."""
 
     row: SessionRow
     prompt_name: str
     preview: str | None
     bill: Bill = NOTHING
+    hit: Hit | None = None
 
     @property
     def id(self) -> str:
@@ -100,6 +106,7 @@ class SessionListService:
 
     database: Database
     prices: PriceService
+    search: SearchService
     window: int = WINDOW
     tick: Callable[[], float] = time.monotonic
 
@@ -120,21 +127,21 @@ class SessionListService:
         until = self.tick() + SEARCH_S
         found: list[tuple[SessionRow, Position]] = []
         with self.database.read() as connection:
-            conditions = _conditions(connection, project_id, filters)
+            conditions = self._conditions(connection, project_id, filters)
             for rows, after in self._windows(connection, conditions, order, begin, limit + 1):  # noqa: B007
                 found += rows
                 if len(found) > limit or self.tick() >= until:
                     break
             if len(found) > limit:
                 found, after = found[:limit], found[limit - 1][1]
-            listed = self._listed(connection, project_id, [row for row, _ in found])
+            listed = self._listed(connection, conditions, [row for row, _ in found], hits=True)
         return Page(listed, cursors.encode(order, *after) if after else None)
 
     def count(self, *, project_id: int, filters: SessionFilter) -> Count:
         """Count the sessions that match, for a fifth of a second at most."""
         until, count = self.tick() + COUNT_S, 0
         with self.database.read() as connection:
-            conditions = _conditions(connection, project_id, filters)
+            conditions = self._conditions(connection, project_id, filters)
             for rows, after in self._windows(connection, conditions, "time", None, self.window):
                 count += len(rows)
                 if after and self.tick() >= until:
@@ -144,12 +151,12 @@ class SessionListService:
     def all(self, *, project_id: int, filters: SessionFilter, order: Order) -> Iterator[ListedSession]:
         """Yield all sessions that match; no transaction spans them, and none is open while the caller has one."""
         with self.database.read() as connection:
-            conditions = _conditions(connection, project_id, filters)
+            conditions = self._conditions(connection, project_id, filters)
         after: Position | None = None
         while True:
             with self.database.read() as connection:
                 rows, after = next(self._windows(connection, conditions, order, after, self.window))
-                listed = self._listed(connection, project_id, [row for row, _ in rows])
+                listed = self._listed(connection, conditions, [row for row, _ in rows])
             yield from listed
             if after is None:
                 return
@@ -161,29 +168,68 @@ class SessionListService:
 
         `least` are looked at where an index serves all conditions.
         """
+        query = conditions.query
         size = self.window if conditions.other(order) else least
+        if query is not None:
+            size = min(size, SEARCHED_AT_ONCE if query.is_exact else READ_AT_ONCE)
         while True:
             positions = session_list.window(connection, conditions, order=order, after=after, limit=size)
             rows = session_list.matching(connection, conditions, order=order, positions=positions)
             at = {id_: (key, id_) for key, id_ in positions}
             after = positions[-1] if len(positions) == size else None
+            if query is not None:
+                first = self._first_turns(connection, conditions, rows)
+                rows = [row for row in rows if row.session_key in first]
             yield [(row, at[row.id]) for row in rows], after
             if after is None:
                 return
 
-    def _listed(self, connection: Connection, project_id: int, rows: list[SessionRow]) -> list[ListedSession]:
+    def _first_turns(
+        self, connection: Connection, conditions: Conditions, rows: list[SessionRow]
+    ) -> dict[bytes, FoundTurn]:
+        if conditions.query is None:
+            return {}
+        keys = [row.session_key for row in rows]
+        return self.search.first_turns(
+            connection, project_id=conditions.project_id, query=conditions.query, session_keys=keys
+        )
+
+    def _listed(
+        self, connection: Connection, conditions: Conditions, rows: list[SessionRow], *, hits: bool = False
+    ) -> list[ListedSession]:
         """The sessions with their first words, prompts and costs, without those of erased prompts."""
         if not rows:
             return []
+        project_id, query = conditions.project_id, conditions.query
         prompt_ids = sorted({row.prompt_id for row in rows})
         names = session_list.prompt_names(connection, project_id=project_id, prompt_ids=prompt_ids)
         said = session_list.previews(connection, [row.session_key for row in rows])
         bills = _bills(connection, rows, self.prices.book(connection, project_id=project_id))
+        found: dict[bytes, Hit] = {}
+        if hits and query is not None:
+            first = self._first_turns(connection, conditions, rows)
+            found = self.search.hits(connection, project_id=project_id, query=query, first=first.values())
         return [
-            ListedSession(row, names[row.prompt_id], said.get(row.session_key), bills[row.session_key])
+            ListedSession(
+                row,
+                names[row.prompt_id],
+                said.get(row.session_key),
+                bills[row.session_key],
+                found.get(row.session_key),
+            )
             for row in rows
             if row.prompt_id in names
         ]
+
+    def _conditions(self, connection: Connection, project_id: int, filters: SessionFilter) -> Conditions:
+        conditions = _stored_conditions(connection, project_id, filters)
+        if filters.words is None:
+            return conditions
+        query = self.search.query(filters.words)
+        keys = self.search.rare(connection, project_id=project_id, query=query)
+        if keys is not None and conditions.session_keys is not None:
+            keys = [key for key in keys if key in conditions.session_keys]
+        return replace(conditions, query=query, session_keys=conditions.session_keys if keys is None else keys)
 
 
 def _position(cursor: str | None, order: Order) -> Position | None:
@@ -195,7 +241,7 @@ def _position(cursor: str | None, order: Order) -> Position | None:
     return int(key), int(id_)
 
 
-def _conditions(connection: Connection, project_id: int, filters: SessionFilter) -> Conditions:
+def _stored_conditions(connection: Connection, project_id: int, filters: SessionFilter) -> Conditions:
     prompts = session_list.prompts_with_labels(connection, project_id=project_id) if _asks_prompts(filters) else {}
     keys, versions = None, None
     if filters.conversation_id is not None:

@@ -1,0 +1,68 @@
+"""Splits texts into words for the search: folded case, and pairs of characters in scripts without spaces.
+
+Both the index and the queries use this, on every database, so that a text is found by how it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+from unicodedata import normalize
+
+WORD_MAX = 64
+"""Characters of a word that count."""
+
+# Thai, Lao, Burmese, Khmer, Chinese and Japanese are written without spaces between words.
+_UNSPACED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u1049\u1050-\u109d\u1780-\u17d3"
+    "\u2e80-\u2fdf\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+# Vowel signs and accents that Python's `\w` leaves out: combining ones, Hebrew, Arabic, and the scripts of India.
+_SIGNS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0d7f\u20d0-\u20ff"
+_ASCII = re.compile("[a-z0-9]+")
+_RUN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_SIGNS}])+")
+_FIRST_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+
+
+class Word(NamedTuple):
+    """A word and the characters of the text that it stands at, the last one exclusive."""
+
+    text: str
+    start: int
+    end: int
+
+
+def is_unspaced(word: str) -> bool:
+    """Return whether a word is of a script without spaces: a pair of its characters, or the last one of a run."""
+    return _FIRST_UNSPACED.match(word) is not None
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in their order."""
+    if text.isascii():
+        return [word[:WORD_MAX] for word in _ASCII.findall(text.lower())]
+    return [word for run in _RUN.findall(_folded(text)) for word, _ in _split(run)]
+
+
+def placed_words(text: str) -> Iterator[Word]:
+    """Yield the words of a text with their places in it."""
+    for match in _RUN.finditer(text):
+        # Folding may change the length of a run, as of ß; only the places of pairs are within it.
+        for word, index in _split(_folded(match.group())):
+            start = match.start() + index
+            yield Word(word, start, min(match.end(), start + len(word)) if is_unspaced(word) else match.end())
+
+
+def _folded(text: str) -> str:
+    return normalize("NFKC", normalize("NFKC", text).casefold())
+
+
+def _split(run: str) -> Iterator[tuple[str, int]]:
+    """Yield the words of a run of letters, each with its index."""
+    if not is_unspaced(run):
+        yield run[:WORD_MAX], 0
+        return
+    for index in range(len(run)):
+        yield run[index : index + 2], index

@@ -1,0 +1,170 @@
+"""The text search over everything said in the turns of sessions."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+from sqlalchemy import Connection
+
+from app.errors import Invalid
+from app.models import queries, search
+from app.models.search import IndexedTurn
+from app.search.blocks import ALL, TURNS, needed, turns_with
+from app.search.query import Query, Term, parse
+from app.services.traces.search_index import TURNS_AT_ONCE, SearchIndexer, built_turns
+from app.sessions.said import Kind, Said, said_in
+
+RARE = 1_000
+"""Turns that are looked up at once by their ids; where more are found, lists are looked through for them."""
+FIND_S = 0.25
+BLOCKS_AT_ONCE = 2_000
+AROUND = 60
+"""Characters of a hit's text before and after the words, and at most as many of the words."""
+
+Sets = dict[int, int]
+"""Sets of turns by their blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """The first text of a session that a query finds: a part of it, and the places of the words in that part.
+
+    `turn` is the turn's number in the session; `span_id` is None for what the user said.
+    """
+
+    turn: int
+    trace_id: str
+    span_id: str | None
+    kind: Kind
+    text: str
+    places: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTurn:
+    """A turn that matches, with its number in its session."""
+
+    number: int
+    turn: IndexedTurn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchService:
+    """`monotonic` returns seconds."""
+
+    indexer: SearchIndexer
+    monotonic: Callable[[], float] = time.monotonic
+
+    def query(self, text: str) -> Query:
+        """Return what a text asks for; raises `Invalid` if it can't be searched for."""
+        if not self.indexer.enabled:
+            raise Invalid("q: The search is switched off here.")
+        try:
+            return parse(text)
+        except Invalid as error:
+            raise Invalid(f"q: {error}") from error
+
+    def rare(self, connection: Connection, *, project_id: int, query: Query) -> list[bytes] | None:
+        """Return the keys of all sessions in which a turn may match; None where these are many, or take too long."""
+        until, found, below = self.monotonic() + FIND_S, list[int](), None
+        while True:
+            blocks, below = self._next_blocks(connection, project_id, query, below)
+            found += (block * TURNS + index for block, turns in blocks.items() for index in _indices(turns))
+            if len(found) > RARE or (below is not None and self.monotonic() >= until):
+                return None
+            if below is None:
+                turns = search.turns_by_id(connection, project_id=project_id, ids=found)
+                return sorted({turn.session_key for turn in turns})
+
+    def _next_blocks(
+        self, connection: Connection, project_id: int, query: Query, below: int | None
+    ) -> tuple[Sets, int | None]:
+        """Return the turns that may match in the next blocks under `below`, and the last of these; None at the end."""
+        (bucket, terms), *others = needed(query).items()
+        rows = search.buckets_in(connection, project_id=project_id, bucket=bucket, below=below, limit=BLOCKS_AT_ONCE)
+        last = rows[-1][0] if len(rows) == BLOCKS_AT_ONCE else None
+        sets = {block: turns for block, words in rows if (turns := _meet(terms, words))}
+        for bucket, terms in others:
+            sets = _narrowed(connection, project_id, sets, bucket, terms)
+        return sets, last
+
+    def first_turns(
+        self, connection: Connection, *, project_id: int, query: Query, session_keys: Sequence[bytes]
+    ) -> dict[bytes, FoundTurn]:
+        """Return the first turn that matches of each of the sessions that have one."""
+        candidates = _candidates(connection, project_id, query, session_keys)
+        if query.is_exact:
+            return {found.turn.session_key: found for found in reversed(candidates)}
+        first: dict[bytes, FoundTurn] = {}
+        for start in range(0, len(candidates), TURNS_AT_ONCE):
+            some = [one for one in candidates[start : start + TURNS_AT_ONCE] if one.turn.session_key not in first]
+            built = built_turns(connection, project_id=project_id, listed=[found.turn for found in some])
+            for found in some:
+                said = said_in(built[found.turn.key]) if found.turn.key in built else ()
+                if query.holds(one.text for one in said):
+                    first.setdefault(found.turn.session_key, found)
+        return first
+
+    def hits(
+        self, connection: Connection, *, project_id: int, query: Query, first: Iterable[FoundTurn]
+    ) -> dict[bytes, Hit]:
+        """Return the first text of each of these turns that has words of the query, by the keys of their sessions."""
+        listed, hits = list(first), dict[bytes, Hit]()
+        for start in range(0, len(listed), TURNS_AT_ONCE):
+            some = listed[start : start + TURNS_AT_ONCE]
+            built = built_turns(connection, project_id=project_id, listed=[found.turn for found in some])
+            for found in some:
+                said = said_in(built[found.turn.key]) if found.turn.key in built else ()
+                if hit := next(filter(None, (_hit(query, found, one) for one in said)), None):
+                    hits[found.turn.session_key] = hit
+        return hits
+
+
+def _candidates(
+    connection: Connection, project_id: int, query: Query, session_keys: Sequence[bytes]
+) -> list[FoundTurn]:
+    """Return the turns of sessions that have the words of the query, those of each session in order."""
+    listed = search.turns_of_sessions(connection, session_keys=session_keys)
+    sets = dict.fromkeys({turn.place[0] for turn in listed}, ALL)
+    for bucket, terms in needed(query).items():
+        sets = _narrowed(connection, project_id, sets, bucket, terms)
+    numbers: Counter[bytes] = Counter()
+    found: list[FoundTurn] = []
+    for turn in listed:
+        numbers[turn.session_key] += 1
+        block, index = turn.place
+        if sets.get(block, 0) >> index & 1:
+            found.append(FoundTurn(numbers[turn.session_key], turn))
+    return found
+
+
+def _narrowed(connection: Connection, project_id: int, sets: Sets, bucket: int, terms: Iterable[Term]) -> Sets:
+    """Return those of the turns that meet the terms of a bucket."""
+    words = dict[int, bytes]()
+    for some in queries.pieces(sorted(sets)):
+        words.update(search.buckets_in(connection, project_id=project_id, bucket=bucket, blocks=some))
+    narrowed = {block: turns & _meet(terms, words.get(block, b"")) for block, turns in sets.items()}
+    return {block: turns for block, turns in narrowed.items() if turns}
+
+
+def _meet(terms: Iterable[Term], words: bytes) -> int:
+    return reduce(and_, (turns_with(term, words) for term in terms))
+
+
+def _indices(turns: int) -> Iterator[int]:
+    return (index for index in range(TURNS) if turns >> index & 1)
+
+
+def _hit(query: Query, found: FoundTurn, said: Said) -> Hit | None:
+    places = query.places_in(said.text)
+    if not places:
+        return None
+    begin, end = max(0, places[0][0] - AROUND), min(places[0][1], places[0][0] + AROUND) + AROUND
+    shown = tuple((start - begin, min(stop, end) - begin) for start, stop in places if start < end)
+    named = found.turn.trace_id.hex(), said.span_id, said.kind
+    return Hit(found.number, *named, said.text[begin:end], shown)

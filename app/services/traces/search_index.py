@@ -1,0 +1,94 @@
+"""Keeps the index of the text search: reads the words of turns that changed, after the commit that changed them."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.models import log_records, search, spans
+from app.models.search import Block, IndexedTurn
+from app.models.spans import StoredSpan, TurnKey
+from app.otlp.logs import events_of
+from app.search.blocks import buckets_of
+from app.search.words import words_of
+from app.sessions.build import build_lone_turn
+from app.sessions.said import said_in
+from app.sessions.types import Turn
+
+# The part of its time that a clock reads words in: ingest keeps the rest of the processor.
+WORK_S, EVERY_S = 0.5, 1.5
+TURNS_AT_ONCE = 8
+"""Turns whose spans are in memory at once."""
+CLEARED_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchIndexer:
+    """`monotonic` returns seconds. An indexer that is not `enabled` removes the index."""
+
+    database: Database
+    enabled: bool
+    monotonic: Callable[[], float] = time.monotonic
+
+    def sweep(self) -> None:
+        """Read the blocks that wait, the newest first, until none is left or the time is used up."""
+        until = self.monotonic() + WORK_S
+        step = self._next if self.enabled else self._clear
+        while step() and self.monotonic() < until:
+            pass
+
+    def _next(self) -> bool:
+        """Read a block; returns False if none waits."""
+        with self.database.read() as connection:
+            found = search.newest_waiting(connection)
+            if found is None:
+                return False
+            block, ids = found
+            if block != search.EVERYTHING:
+                words = self._words(connection, block)
+        work: Callable[[Connection], object]
+        if block == search.EVERYTHING:
+            work = partial(search.note_everything, ids=ids)
+        else:
+            work = partial(search.put, block=block, buckets=buckets_of(words), waiting_ids=ids)
+        self.database.background.retrying(work)
+        return True
+
+    def _clear(self) -> bool:
+        return self.database.retrying(partial(search.clear, limit=CLEARED_AT_ONCE)) > 0
+
+    def _words(self, connection: Connection, block: Block) -> dict[int, set[str]]:
+        """Return the words of the turns of a block, by the index of the turn."""
+        listed = search.turns_of_block(connection, block)
+        found: dict[int, set[str]] = {}
+        for start in range(0, len(listed), TURNS_AT_ONCE):
+            some = listed[start : start + TURNS_AT_ONCE]
+            built = built_turns(connection, project_id=block[0], listed=some)
+            for turn in some:
+                texts = said_in(built[turn.key]) if turn.key in built else ()
+                found[turn.place[1]] = {word for said in texts for word in words_of(said.text)}
+        return found
+
+
+def built_turns(connection: Connection, *, project_id: int, listed: Sequence[IndexedTurn]) -> dict[TurnKey, Turn]:
+    """Return turns built from their spans, those that have any spans."""
+    traces: dict[int, list[bytes]] = defaultdict(list)
+    for turn in listed:
+        traces[turn.prompt_id].append(turn.trace_id)
+    logged = events_of(
+        log_records.records_of(connection, project_id=project_id, trace_ids=[turn.trace_id for turn in listed])
+    )
+    found: dict[TurnKey, Turn] = {}
+    for prompt_id, trace_ids in traces.items():
+        by_trace: dict[bytes, list[StoredSpan]] = defaultdict(list)
+        for span in spans.spans_of(connection, project_id=project_id, prompt_id=prompt_id, trace_ids=trace_ids):
+            by_trace[span.trace_id].append(span)
+        for trace_id, of_turn in by_trace.items():
+            found[prompt_id, trace_id] = build_lone_turn(of_turn, logged)
+    return found

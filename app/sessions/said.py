@@ -1,0 +1,69 @@
+"""Everything said in a turn, text by text, for the search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+from app.sessions.types import Step, Turn
+
+Kind = Literal["user", "arguments", "result", "error", "answer", "reasoning", "aside"]
+TEXT_MAX, TURN_MAX = 200_000, 1_000_000
+"""Characters of a text, and of a turn, that are read."""
+
+
+class Said(NamedTuple):
+    """A text of a turn. `span_id` is that of its step, None for what the user said; an `aside` is beside tool calls."""
+
+    kind: Kind
+    span_id: str | None
+    text: str
+
+
+def said_in(turn: Turn) -> Iterator[Said]:
+    """Yield the texts of a turn until `TURN_MAX` characters are reached."""
+    left = TURN_MAX
+    for said in _all(turn):
+        if left <= 0:
+            return
+        text = said.text[: min(left, TEXT_MAX)]
+        left -= len(text)
+        yield said._replace(text=text)
+
+
+def _all(turn: Turn) -> Iterator[Said]:
+    if turn.user:
+        yield Said("user", None, turn.user)
+    for step in turn.steps:
+        yield from _of_step(step)
+    for span in turn.spans:
+        if span.reasoning:
+            yield Said("reasoning", span.span_id, span.reasoning)
+        if span.text_beside_tools:
+            yield Said("aside", span.span_id, span.text_beside_tools)
+
+
+def _of_step(step: Step) -> Iterator[Said]:
+    if step.kind == "answer":
+        yield Said("answer", step.span_id, step.text)
+        return
+    yield Said("arguments", step.span_id, _text(step.arguments))
+    if step.error:
+        yield Said("error", step.span_id, step.error)
+    else:
+        yield Said("result", step.span_id, _text(step.result))
+
+
+def _text(value: Any) -> str:
+    """The names and values of a JSON value as lines, as many as a text has."""
+    lines, waiting, length = [], [value], 0
+    while waiting and length < TEXT_MAX:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += [inner for pair in reversed(one.items()) for inner in reversed(pair)]
+        elif isinstance(one, list):
+            waiting += reversed(one)
+        elif one is not None:
+            lines.append(str(one))
+            length += len(lines[-1]) + 1
+    return "\n".join(lines)

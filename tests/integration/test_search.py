@@ -1,0 +1,242 @@
+"""The text search finds what was said in a project's sessions, and nothing that was removed or masked."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from app.models import search
+from app.search.words import words_of
+from app.services.traces.search_index import SearchIndexer
+from tests.support.exports import export, span
+from tests.support.world import World, new_world
+
+
+def message(role: str, text: str) -> str:
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}])
+
+
+def say(world: World, prompt_id: int, user: str = "", answer: str = "", **tool: Any) -> str:
+    """Send a turn in which this was said, with a tool that has further attributes; returns its trace id."""
+    trace_id, common = secrets.token_hex(16), {"service.prompt.id": prompt_id}
+    chat = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": message("user", user),
+        "gen_ai.output.messages": message("assistant", answer),
+    } | {name: tool.pop(name) for name in list(tool) if name == "gen_ai.conversation.id"}
+    spans = [span(common | chat, traceId=trace_id, spanId="1" * 16)]
+    if tool:
+        called = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look"}
+        named = {f"gen_ai.tool.call.{name}": value for name, value in tool.items()}
+        spans.append(span(common | called | named, traceId=trace_id, spanId="2" * 16))
+    assert world.send(export(*spans)).status_code == 200
+    return trace_id
+
+
+def index(world: World) -> None:
+    """Read all blocks that wait, as the clock does."""
+    database = world.container.database
+    indexer = SearchIndexer(database=database, enabled=True)
+    while True:
+        indexer.sweep()
+        with database.read() as connection:
+            if search.newest_waiting(connection) is None:
+                return
+
+
+def found(world: World, q: str, **query: Any) -> list[str]:
+    """The first words of the sessions that are found, page after page."""
+    listed: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = world.get("/api/v1/sessions", params={"q": q, **query} | ({"cursor": cursor} if cursor else {}))
+        assert page.status_code == 200, page.text
+        listed += [one["preview"] for one in page.json["sessions"]]
+        cursor = page.json["nextCursor"]
+    return listed
+
+
+def stored_words(world: World) -> set[str]:
+    """The words that the index has of the project."""
+    of_project = select(search.search_words.c.words).where(search.search_words.c.project_id == world.project_id)
+    with world.container.database.read() as connection:
+        lines = b"".join(connection.scalars(of_project)).decode().split("\n")
+    return {line.partition(" ")[0] for line in lines if line}
+
+
+@pytest.fixture
+def filled(world: World) -> World:
+    """Sessions named by the first word of what their users said."""
+    prompt_id = world.prompt()
+    say(world, prompt_id, "one: a refund of order 4711", "That is not possible.")
+    say(world, prompt_id, "two: refunds for order-4712", "It is possible, but not now.")
+    say(world, prompt_id, "three: 東京都に行きたい", "Die Größe passt nicht.")
+    say(world, prompt_id, "four", arguments='{"order_id": 4711}', result={"city": {"nämë": "Zürich"}})
+    index(world)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("q", "sessions"),
+    [
+        ("refund 4711", ["one"]),
+        ("REFUND", ["one"]),
+        ("refund*", ["two", "one"]),
+        ('"not possible"', ["one"]),
+        ("not possible", ["two", "one"]),
+        ("possible -now", ["one"]),
+        ('possible -"not possible"', ["two"]),
+        ("4711", ["four", "one"]),
+        ("order-4712", ["two"]),
+        ("order_id", ["four"]),
+        ("東京", ["three"]),
+        ("都に行", ["three"]),
+        ("京", ["three"]),
+        ("東都", []),
+        ("größe", ["three"]),
+        ("GRÖSSE", ["three"]),
+        ("groesse", []),
+        ("zürich", ["four"]),
+        ("nämë", ["four"]),
+        ("refund zürich", []),
+        ("refund% OR 1=1", []),
+    ],
+)
+def test_a_search_finds_what_one_turn_says(filled: World, q: str, sessions: list[str]) -> None:
+    assert sorted(words_of(one)[0] for one in found(filled, q)) == sorted(sessions)
+    assert sorted(words_of(one)[0] for one in found(filled, q, limit=1, sort="duration")) == sorted(sessions)
+
+
+def test_a_hit_names_the_step_and_the_words(filled: World) -> None:
+    [session] = filled.get("/api/v1/sessions", params={"q": "zürich"}).json["sessions"]
+
+    hit = session["hit"]
+    assert (hit["turn"], hit["spanId"], hit["kind"]) == (1, "2" * 16, "result")
+    assert [hit["text"][start:end] for start, end in hit["places"]] == ["Zürich"]
+    assert "hit" not in filled.get("/api/v1/sessions").json["sessions"][0]
+
+
+@pytest.mark.parametrize(
+    ("q", "message"),
+    [
+        ("-refund", "Give at least one word to look for."),
+        ("***", "Give at least one word to look for."),
+        ("r*", "Give at least 2 letters before the star."),
+        ("a " * 17, "Give at most 16 words."),
+    ],
+)
+def test_a_search_that_is_none_is_refused(world: World, q: str, message: str) -> None:
+    answer = world.get("/api/v1/sessions", params={"q": q})
+
+    assert (answer.status_code, answer.json["error"]) == (400, f"q: {message}")
+
+
+def test_a_search_meets_the_other_filters_in_every_order(filled: World) -> None:
+    prompt_id = filled.prompt()
+    say(filled, prompt_id, "five refunds", **{"gen_ai.conversation.id": "talk"})
+    index(filled)
+
+    assert found(filled, "refunds", promptId=prompt_id) == ["five refunds"]
+    assert found(filled, "refunds", conversationId="talk", sort="errors") == ["five refunds"]
+    assert found(filled, "zürich", conversationId="talk") == []
+    lines = filled.get("/api/v1/exports/sessions", params={"q": "refunds", "promptId": prompt_id}).text
+    assert [json.loads(line)["preview"] for line in lines.splitlines()] == ["five refunds"]
+
+
+def test_what_is_said_often_is_found_page_by_page(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.services.traces.search.RARE", 2)
+    prompt_id = world.prompt()
+    for number in range(5):
+        say(world, prompt_id, f"number {number} often", "said" if number else "rarely said")
+    index(world)
+
+    assert len(found(world, "often", limit=2)) == 5
+    assert found(world, '"rarely said" often', limit=2) == ["number 0 often"]
+
+
+def test_spans_that_come_later_are_found_too(world: World) -> None:
+    prompt_id, trace_id = world.prompt(), secrets.token_hex(16)
+    for number, text in enumerate(["earlier", "later"], 1):
+        chat = {
+            "service.prompt.id": prompt_id,
+            "gen_ai.operation.name": "chat",
+            "gen_ai.output.messages": message("assistant", text),
+        }
+        world.send(export(span(chat, traceId=trace_id, spanId=f"{number}" * 16)))
+        index(world)
+
+    assert len(found(world, "earlier later")) == 1
+
+
+def test_another_project_finds_nothing_of_it(filled: World) -> None:
+    stranger = new_world(filled.container)
+    say(stranger, stranger.prompt(), "refund of a stranger")
+    index(stranger)
+
+    assert found(stranger, "refund*") == ["refund of a stranger"]
+    assert found(stranger, "4711") == found(stranger, '"not possible"') == []
+    assert "stranger" not in stored_words(filled)
+
+
+def test_the_words_of_a_deleted_session_leave_the_index(filled: World) -> None:
+    [session] = filled.get("/api/v1/sessions", params={"q": "zürich"}).json["sessions"]
+
+    assert filled.delete(f"/api/v1/sessions/{session['id']}").status_code == 204
+    assert found(filled, "zürich") == []
+    index(filled)
+
+    assert {"zürich", "nämë"} & stored_words(filled) == set()
+    assert {"refund", "4711"} <= stored_words(filled)
+
+
+def test_the_words_of_an_erased_prompt_leave_the_index(filled: World) -> None:
+    [session] = filled.get("/api/v1/sessions", params={"q": "zürich"}).json["sessions"]
+    services = filled.container.services
+
+    services.deletion.erase_prompt(project_id=filled.project_id, prompt_id=session["promptId"])
+    index(filled)
+
+    assert stored_words(filled) == set()
+
+
+def test_masked_words_never_reach_the_index(world: World) -> None:
+    rules = {"masking": [{"kind": "pattern", "value": "4711"}]}
+    assert world.put("/api/v1/data-policy", json=rules).status_code == 200
+    say(world, world.prompt(), "order 4711 is late")
+    index(world)
+
+    assert "late" in stored_words(world)
+    assert "4711" not in stored_words(world)
+
+
+def test_two_that_read_a_block_at_once_lose_nothing(world: World) -> None:
+    prompt_id, database = world.prompt(), world.container.database
+    say(world, prompt_id, "before")
+    with database.read() as connection:
+        waiting = search.newest_waiting(connection)
+    assert waiting is not None
+    block, ids = waiting
+    say(world, prompt_id, "after")
+    index(world)
+
+    # The one that read less comes last.
+    with database.write() as connection:
+        assert not search.put(connection, block, {0: b"\nbefore A"}, waiting_ids=ids)
+
+    assert {"before", "after"} <= stored_words(world)
+
+
+def test_an_index_that_is_switched_off_is_removed_and_made_anew_when_it_is_on(filled: World) -> None:
+    off = SearchIndexer(database=filled.container.database, enabled=False)
+    while stored_words(filled):
+        off.sweep()
+    off.sweep()
+    assert found(filled, "refund*") == []
+
+    index(filled)
+
+    assert len(found(filled, "refund*")) == 2

@@ -127,7 +127,7 @@ class Maker:
         with self.database.write() as connection:
             spans.insert_new(connection, written)
             turns.insert_new(connection, sorted(rows, key=lambda row: row.key))
-            sessions.put(connection, session_rows(self.project_id, parts, {}))
+            sessions.put(connection, session_rows(self.project_id, rows[0].batch_id, parts, {}))
         return len(written)
 
 

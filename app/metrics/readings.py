@@ -14,12 +14,11 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from app.metrics.registry import METRICS, Labels, Metric
+from app.metrics.registry import METRICS, MILLION, Labels, Metric
 
 Increments = Mapping[tuple[Metric, Labels, str], int]
 Gauges = Mapping[Metric, Mapping[Labels, float]]
 SUM = "sum"
-MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +105,9 @@ class _Snapshot(Collector):
                 labels: (list(zip(found.counts, accumulate(found.counts.values()), strict=True)), found.sum)
                 for labels, found in self.readings.distributions(metric).items()
             }
-        values = self.gauges.get(metric, {}) if metric.kind == "gauge" else self.readings.counts(metric)
-        return {labels: (value,) for labels, value in values.items()}
+        if metric.kind == "gauge":
+            return {labels: (value,) for labels, value in self.gauges.get(metric, {}).items()}
+        return {labels: (value / metric.per,) for labels, value in self.readings.counts(metric).items()}
 
 
 def render(readings: Readings, gauges: Gauges, accept: str) -> tuple[bytes, str]:

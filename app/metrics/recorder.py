@@ -15,8 +15,8 @@ from typing import Protocol
 
 import redis
 
-from app.metrics.readings import MILLION, SUM, Increments, Readings
-from app.metrics.registry import CACHE_LOOKUPS, OTHER, PROVIDER_CALLS, PROVIDER_SECONDS, Labels, Metric
+from app.metrics.readings import SUM, Increments, Readings
+from app.metrics.registry import CACHE_LOOKUPS, MILLION, OTHER, PROVIDER_CALLS, PROVIDER_SECONDS, Labels, Metric
 
 Gauge = Callable[[], Mapping[Labels, float]]
 FLUSH_S = 1.0

@@ -9,6 +9,7 @@ from typing import Literal
 Kind = Literal["counter", "histogram", "gauge"]
 Labels = tuple[str, ...]
 
+MILLION = 1_000_000
 # Seconds: from a cached read to a run that used up its wait.
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 # The value of all labels of sets beyond a metric's `series_max`.
@@ -19,7 +20,8 @@ OTHER = "other"
 class Metric:
     """One metric, named as Prometheus names it: its unit last, `_total` for counters.
 
-    `buckets` are the upper bounds of a histogram, in the unit of the name. `series_max` bounds how many label
+    `buckets` are the upper bounds of a histogram, in the unit of the name. A counter counts parts of its unit, of which
+    `per` are one. `series_max` bounds how many label
     sets are kept; further ones are counted together under `other`.
     """
 
@@ -29,6 +31,7 @@ class Metric:
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     series_max: int = 100
+    per: int = 1
 
     def bound(self, value: float) -> str:
         """The upper bound of the bucket that `value` falls into, as Prometheus writes it."""
@@ -39,8 +42,8 @@ class Metric:
         return [*map(repr, self.buckets), "+Inf"]
 
 
-def _counter(name: str, meaning: str, *labels: str, series_max: int = 100) -> Metric:
-    return Metric(name, "counter", meaning, labels, series_max=series_max)
+def _counter(name: str, meaning: str, *labels: str, series_max: int = 100, per: int = 1) -> Metric:
+    return Metric(name, "counter", meaning, labels, series_max=series_max, per=per)
 
 
 def _seconds(name: str, meaning: str, *labels: str) -> Metric:
@@ -84,6 +87,18 @@ SPANS = _counter("reprise_spans_total", "Spans by what became of them; every one
 BATCHES = _counter("reprise_batches_total", "Trace batches by what became of them.", "outcome")
 BATCH_BYTES = _counter("reprise_batch_bytes_total", "Bytes of trace batches as they were sent.")
 BATCH_SECONDS = _seconds("reprise_batch_store_seconds", "Time from taking a batch up to its commit.")
+
+OBSERVED_SESSIONS = _counter("reprise_observed_sessions_total", "Sessions that traces brought.", "project")
+OBSERVED_FAILED_SESSIONS = _counter(
+    "reprise_observed_failed_sessions_total", "Sessions of traces in which a span has an error.", "project"
+)
+OBSERVED_ERRORS = _counter("reprise_observed_errors_total", "Spans of traces with an error.", "project")
+OBSERVED_TOKENS = _counter(
+    "reprise_observed_tokens_total", "Tokens of traced model calls.", "project", "kind", series_max=200
+)
+OBSERVED_COST = _counter(
+    "reprise_observed_cost_usd_total", "US dollars that traced model calls cost.", "project", per=MILLION
+)
 
 MESSAGES = _counter("reprise_messages_total", "Messages that actors worked on, every try counted.", "actor", "outcome")
 MESSAGE_SECONDS = _seconds("reprise_message_seconds", "Time that an actor worked on a message.", "actor")

@@ -11,6 +11,7 @@ from app.models import (
     data_policies,
     experiment_replays,
     experiments,
+    insight,
     labels,
     language_models,
     log_records,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     DefaultClause,
@@ -23,11 +24,13 @@ from sqlalchemy import (
     select,
 )
 
-from app.models import queries
-from app.models.base import BigInt, ExactText, binary, exact, new_table
+from app.models import insight, queries
+from app.models.base import BigInt, ExactText, MediumBlob, binary, exact, new_table
+from app.models.insight import InsightKey
 from app.models.scores import ScoreRange, remove_of_sessions
 from app.models.turns import Extent, extents, list_turns, turns, turns_in_pieces
 from app.sessions.facts import TurnFacts, load
+from app.sessions.figures import Counted, Figures, dump, load_counted, total
 from app.sessions.sums import SessionSums, names_of, with_names
 
 TURNS_AT_ONCE = 2_000
@@ -35,7 +38,7 @@ TURNS_AT_ONCE = 2_000
 
 
 # What an earlier release stores while it still runs.
-_ZERO = DefaultClause("0")
+_ZERO, _UNCOUNTED = DefaultClause("0"), DefaultClause("1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,8 @@ class SessionRow:
     """`conversation_id` is None for a turn that is a session of its own.
 
     The fields from `turns` on are what its turns add up to: see app/sessions/sums.py. `errors` is None until all of
-    them were added, `names` are those that `with_names` writes.
+    them were added, `names` are those that `with_names` writes. `uncounted` is another number after each change, until
+    the figures of the session are counted; then it is None.
     """
 
     session_key: Annotated[bytes, binary(16)]
@@ -61,6 +65,7 @@ class SessionRow:
     duration_ns: Annotated[int, BigInt, _ZERO] = 0
     user_id: Annotated[str | None, exact(255)] = None
     names: Annotated[str | None, ExactText] = None
+    uncounted: Annotated[int | None, BigInt, _UNCOUNTED] = field(default=None, compare=False)
     id: int = 0
 
     @property
@@ -86,6 +91,8 @@ class SessionRow:
 sessions = new_table(
     "sessions",
     SessionRow,
+    # The figures that it was counted with: see `Counted`.
+    Column("counted", MediumBlob, nullable=True),
     UniqueConstraint("session_key"),
     Index("ix_sessions_prompt_id_start_ns_id", "prompt_id", "start_ns", "id"),
     # The orders of a project's sessions.
@@ -93,6 +100,7 @@ sessions = new_table(
     Index("ix_sessions_project_id_duration_ns_id", "project_id", "duration_ns", "id"),
     Index("ix_sessions_project_id_errors_id", "project_id", "errors", "id"),
     Index("ix_sessions_project_id_user_id_start_ns", "project_id", "user_id", "start_ns"),
+    Index("ix_sessions_project_id_uncounted", "project_id", "uncounted"),
 )
 
 
@@ -129,8 +137,11 @@ _ADD: dict[str, queries.Rule] = {
     "last_ns": "greatest",
     **dict.fromkeys(_SUMS, "plus"),
     "user_id": "first",
+    "uncounted": "new",
 }
-_PUT: dict[str, queries.Rule] = dict.fromkeys(("duration_ns", "start_ns", "last_ns", *_SUMS, "user_id", "names"), "new")
+_PUT: dict[str, queries.Rule] = dict.fromkeys(
+    ("duration_ns", "start_ns", "last_ns", *_SUMS, "user_id", "names", "uncounted"), "new"
+)
 
 
 def put(connection: Connection, rows: Sequence[SessionRow]) -> None:
@@ -161,12 +172,24 @@ def settle(connection: Connection, *, session_keys: Collection[bytes]) -> None:
         rows = queries.list_rows(connection, SessionRow, locked)
         found = extents(connection, session_keys=[row.session_key for row in rows])
         if empty := [row.session_key for row in rows if row.session_key not in found]:
-            remove_of_sessions(connection, session_keys=empty)
-            connection.execute(delete(sessions).where(_C.session_key.in_(empty)))
+            _remove(connection, empty)
         kept = [row for row in rows if row.session_key in found]
         facts = _facts_of(connection, found)
         settled = [_added_up(row, found[row.session_key], facts[row.session_key]) for row in kept]
         _upsert(connection, settled, _PUT)
+
+
+def _remove(connection: Connection, session_keys: Sequence[bytes]) -> None:
+    """Delete locked sessions with their scores, and take away what they were counted with."""
+    remove_of_sessions(connection, session_keys=session_keys)
+    gone = _C.session_key.in_(session_keys)
+    kept = select(_C.project_id, _C.prompt_id, _C.counted).where(gone, _C.counted.is_not(None))
+    changes: dict[InsightKey, list[Figures]] = defaultdict(list)
+    for project_id, prompt_id, text in connection.execute(kept):
+        counted = load_counted(text)
+        changes[InsightKey.of(project_id, prompt_id, counted)].append(counted.figures.negative)
+    connection.execute(delete(sessions).where(gone))
+    insight.add(connection, {key: total(figures) for key, figures in changes.items()})
 
 
 def _facts_of(connection: Connection, found: Mapping[bytes, Extent]) -> dict[bytes, list[TurnFacts]]:
@@ -199,6 +222,7 @@ def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> Se
         duration_ns=extent.end_ns - extent.start_ns,
         user_id=user_id,
         names=names or None,
+        uncounted=(row.uncounted or 0) + 1,
     )
 
 
@@ -216,6 +240,26 @@ def not_added_up(connection: Connection, *, project_id: int, after_id: int, limi
     """List a project's sessions that are to be added up and have ids above `after_id`, in the order of their ids."""
     found = _SELECT.where(_C.project_id == project_id, _C.errors.is_(None), _C.id > after_id)
     return queries.list_rows(connection, SessionRow, found.order_by(_C.id).limit(limit))
+
+
+def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[SessionRow]:
+    """List a project's sessions that are added up and to be counted, those first that have waited longest."""
+    found = _SELECT.where(_C.project_id == project_id, _C.uncounted.is_not(None), _C.errors.is_not(None))
+    return queries.list_rows(connection, SessionRow, found.order_by(_C.uncounted).limit(limit))
+
+
+def put_counted(
+    connection: Connection, *, marks: Mapping[bytes, int | None], counted: Mapping[bytes, Counted]
+) -> dict[bytes, Counted | None]:
+    """Keep the figures of the sessions whose `uncounted` is still the one in `marks`; returns those they had before."""
+    found = select(_C.session_key, _C.uncounted, _C.counted).where(_C.session_key.in_(sorted(marks)))
+    before: dict[bytes, Counted | None] = {}
+    for key, mark, text in connection.execute(found.order_by(_C.session_key).with_for_update()).all():
+        if mark == marks[key]:
+            figures = dump(counted[key])
+            queries.update_rows(connection, sessions, {"session_key": key}, uncounted=None, counted=figures)
+            before[key] = load_counted(text) if text else None
+    return before
 
 
 def find_session(connection: Connection, *, project_id: int, session_key: bytes) -> SessionRow | None:

@@ -44,6 +44,7 @@ def jobs(container: Container) -> list[PeriodicJob]:
         PeriodicJob("tell_rejections", 60, container.services.rejection_teller.sweep),
         PeriodicJob("send_webhooks", 2, container.webhook_delivery.sweep),
         PeriodicJob("remove_webhook_deliveries", 600, container.services.webhook_deliverer.remove_expired),
+        PeriodicJob("count_sessions", 5, container.services.insight_counter.sweep),
         PeriodicJob("index_words", EVERY_S, container.services.search_indexer.sweep),
         PeriodicJob("remove_lone_log_records", 600, container.services.log_records.sweep),
     ]

@@ -73,7 +73,7 @@ def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: 
         turns.replace(connection, [_turn_row(project_id, batch_id, turn) for turn in merged.values()])
         left = {row.session_key for row in stored if row.session_key != merged[row.key].session_key}
         fresh = list((by_key | merged).values())
-    sessions.put(connection, session_rows(project_id, fresh, before))
+    sessions.put(connection, session_rows(project_id, batch_id, fresh, before))
     sessions.settle(connection, session_keys=left)
 
 
@@ -87,17 +87,19 @@ def add_openings(connection: Connection, openings: Mapping[TurnKey, Opening]) ->
     turns.replace(connection, changed)
 
 
-def session_rows(project_id: int, fresh: Sequence[TurnPart], before: Mapping[TurnKey, TurnFacts]) -> list[SessionRow]:
+def session_rows(
+    project_id: int, batch_id: int, fresh: Sequence[TurnPart], before: Mapping[TurnKey, TurnFacts]
+) -> list[SessionRow]:
     """The sessions of turns, each with what they add to it; `before` are the facts that some turns had."""
     rows: dict[bytes, SessionRow] = {}
     for turn in fresh:
-        row = _session_row(project_id, turn, before.get((turn.prompt_id, turn.trace_id)))
+        row = _session_row(project_id, batch_id, turn, before.get((turn.prompt_id, turn.trace_id)))
         known = rows.get(row.session_key)
         rows[row.session_key] = known.plus(row) if known else row
     return [rows[key] for key in sorted(rows)]
 
 
-def _session_row(project_id: int, turn: TurnPart, before: TurnFacts | None) -> SessionRow:
+def _session_row(project_id: int, batch_id: int, turn: TurnPart, before: TurnFacts | None) -> SessionRow:
     facts, key, sums = turn.facts, turn.session_key, SessionSums.of(turn.facts)
     if before and session_key(turn.prompt_id, turn.trace_id, before) == key:
         sums = sums.plus(SessionSums.of(before), -1)
@@ -112,6 +114,7 @@ def _session_row(project_id: int, turn: TurnPart, before: TurnFacts | None) -> S
         duration_ns=facts.end_ns - facts.start_ns,
         user_id=facts.user[2] if facts.user else None,
         names=names_of(facts) or None,
+        uncounted=batch_id,
     )
 
 

@@ -1,0 +1,114 @@
+"""Counts what sessions did into the figures of their day, version and model, soon after ingest changed them."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.metrics import Metrics
+from app.metrics.registry import (
+    MILLION,
+    OBSERVED_COST,
+    OBSERVED_ERRORS,
+    OBSERVED_FAILED_SESSIONS,
+    OBSERVED_SESSIONS,
+    OBSERVED_TOKENS,
+)
+from app.models import insight, organizations, sessions, turns
+from app.models.insight import InsightKey
+from app.models.sessions import SessionRow
+from app.prices.book import PriceBook
+from app.services.language_models.prices import PriceService
+from app.sessions import figures
+from app.sessions.facts import TurnFacts, load
+from app.sessions.figures import Counted, Figures, total
+from app.timestamps import of_unix_ns
+
+# The time of one call, for which the clock's other jobs wait.
+SWEEP_S = 3.0
+SESSIONS_AT_ONCE = 100
+# Sessions with more turns are read a part at a time.
+LONG = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class InsightCounter:
+    """A session has the figures that it was counted with, so that it is counted once however often this runs.
+
+    `monotonic` returns seconds.
+    """
+
+    database: Database
+    prices: PriceService
+    metrics: Metrics
+    monotonic: Callable[[], float] = time.monotonic
+    _last: int = field(default=0, init=False)
+
+    def sweep(self) -> None:
+        """Count sessions that have changed until none are left or the time is used up."""
+        until = self.monotonic() + SWEEP_S
+        with self.database.read() as connection:
+            left = [project.id for project in organizations.list_projects(connection)]
+        # Begins after the project at which the last call ran out of time, and takes turns, so that each gets a share.
+        left.sort(key=lambda id_: (id_ <= self._last, id_))
+        while left:
+            for project_id in list(left):
+                if self.monotonic() >= until:
+                    return
+                self._last = project_id
+                if self.count(project_id) < SESSIONS_AT_ONCE:
+                    left.remove(project_id)
+
+    def count(self, project_id: int) -> int:
+        """Count some sessions of a project; returns how many there were."""
+        with self.database.read() as connection:
+            rows = sessions.uncounted(connection, project_id=project_id, limit=SESSIONS_AT_ONCE)
+            book = self.prices.book(connection, project_id=project_id) if rows else None
+            found = {row.session_key: (row, _counted(connection, row, book)) for row in rows if book}
+        if found:
+            self._note(project_id, self.database.background.retrying(lambda connection: _store(connection, found)))
+        return len(rows)
+
+    def _note(self, project_id: int, change: Figures) -> None:
+        """Count what is new in metrics, whose values never fall."""
+        for metric, labels, by in (
+            (OBSERVED_SESSIONS, (), change.sessions),
+            (OBSERVED_FAILED_SESSIONS, (), change.failed),
+            (OBSERVED_ERRORS, (), change.errors),
+            (OBSERVED_TOKENS, ("input",), change.input_tokens),
+            (OBSERVED_TOKENS, ("output",), change.output_tokens),
+            (OBSERVED_COST, (), round(change.cost_usd * MILLION)),
+        ):
+            if by > 0:
+                self.metrics.count(metric, str(project_id), *labels, by=by)
+
+
+def _counted(connection: Connection, row: SessionRow, book: PriceBook) -> Counted:
+    return figures.count(of_unix_ns(row.start_ns).date(), _facts(connection, row), book)
+
+
+def _facts(connection: Connection, row: SessionRow) -> Iterator[TurnFacts]:
+    key = row.session_key
+    pieces = turns.turns_in_pieces(connection, session_key=key) if row.turns > LONG else None
+    for some in pieces or [turns.list_turns(connection, session_keys=[key])]:
+        yield from (load(turn.facts) for turn in some)
+
+
+def _store(connection: Connection, found: Mapping[bytes, tuple[SessionRow, Counted]]) -> Figures:
+    """Keep the figures of those sessions that ingest did not change meanwhile; returns what they add to all sums."""
+    marks = {key: row.uncounted for key, (row, _) in found.items()}
+    before = sessions.put_counted(connection, marks=marks, counted={key: one for key, (_, one) in found.items()})
+    changes: dict[InsightKey, list[Figures]] = defaultdict(list)
+    for key, earlier in before.items():
+        row, now = found[key]
+        changes[InsightKey.of(row.project_id, row.prompt_id, now)].append(now.figures)
+        if earlier:
+            changes[InsightKey.of(row.project_id, row.prompt_id, earlier)].append(earlier.figures.negative)
+    added = {key: total(some) for key, some in changes.items()}
+    insight.add(connection, added)
+    return total(added.values())

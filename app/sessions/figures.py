@@ -1,0 +1,166 @@
+"""The figures of sessions, which add up by day, version and model, so that versions can be compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from datetime import date
+from math import ceil, floor, log, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import msgspec
+
+from app.prices.book import PriceBook
+from app.prices.types import NOTHING
+from app.sessions.facts import TurnFacts
+
+GROWTH = 1.1
+"""The bounds of a sketch's buckets grow by this factor, so that its values are told within 5 %."""
+NS_PER_MS = 1_000_000
+PER_USD = 1_000_000
+"""The costs of a sketch are in millionths of a US dollar."""
+_Z = NormalDist().inv_cdf(0.975)
+
+Sketch = Mapping[int, int]
+"""Numbers of values by bucket; sketches of different values add up to the sketch of all of them."""
+
+
+class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Sums over sessions. `failed` are those with errors, `tool_failed` those with a tool call that failed.
+
+    `latency` is the sketch of the turns' milliseconds, from the first span's start to the last one's end. `cost` is the
+    sketch of the costs of sessions whose calls all have a price; of the `unpriced` ones `cost_usd` has what is known.
+    """
+
+    sessions: int = 0
+    failed: int = 0
+    turns: int = 0
+    errors: int = 0
+    tool_calls: int = 0
+    tool_errors: int = 0
+    tool_failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    unpriced: int = 0
+    cost_usd: float = 0.0
+    latency: Sketch = {}
+    cost: Sketch = {}
+
+    @property
+    def negative(self) -> Figures:
+        """The figures that take these away where they are added."""
+        parts: dict[str, Any] = {name: -getattr(self, name) for name in _SUMS}
+        for name in _SKETCHES:
+            parts[name] = {bucket: -count for bucket, count in getattr(self, name).items()}
+        return Figures(**parts)
+
+
+_SKETCHES = ("latency", "cost")
+_SUMS = tuple(name for name in Figures.__struct_fields__ if name not in _SKETCHES)
+
+
+def total(figures: Iterable[Figures]) -> Figures:
+    """Return the sums; buckets that come to 0 are left out."""
+    sums: dict[str, Any] = dict.fromkeys(_SUMS, 0)
+    sketches: dict[str, Counter[int]] = {name: Counter() for name in _SKETCHES}
+    for one in figures:
+        for name in _SUMS:
+            sums[name] += getattr(one, name)
+        for name, sketch in sketches.items():
+            sketch.update(getattr(one, name))
+    for name, sketch in sketches.items():
+        sums[name] = {bucket: count for bucket, count in sketch.items() if count}
+    return Figures(**sums | {"cost_usd": float(sums["cost_usd"])})
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """The figures of one session, and where they count: `version` and `model` are "" for none and for several."""
+
+    day: date
+    version: str
+    model: str
+    figures: Figures
+
+
+dump = msgspec.json.Encoder().encode
+"""Encode `Figures` or `Counted` as JSON."""
+load = msgspec.json.Decoder(Figures).decode
+load_counted = msgspec.json.Decoder(Counted).decode
+
+
+def count(day: date, facts: Iterable[TurnFacts], prices: PriceBook) -> Counted:
+    """Return the figures of a session that begins on `day`, from the facts of its turns."""
+    sums: Counter[str] = Counter()
+    latency: Counter[int] = Counter()
+    versions: set[str] = set()
+    models: set[str] = set()
+    bill = NOTHING
+    for one in facts:
+        sums.update(turns=1, errors=one.errors, tool_calls=one.tool_calls, tool_errors=one.tool_errors)
+        sums.update(input_tokens=one.usage.input_tokens, output_tokens=one.usage.output_tokens)
+        latency[bucket_of((one.end_ns - one.start_ns) / NS_PER_MS)] += 1
+        versions |= one.prompt_versions
+        models |= one.models
+        bill += one.bill(prices)
+    cost_usd = float(bill.cost.total) if bill.cost else 0.0
+    figures = Figures(
+        **sums,
+        sessions=1,
+        failed=int(sums["errors"] > 0),
+        tool_failed=int(sums["tool_errors"] > 0),
+        unpriced=int(bool(bill.unpriced)),
+        cost_usd=cost_usd,
+        latency=dict(latency),
+        cost={bucket_of(cost_usd * PER_USD): 1} if bill.cost and not bill.unpriced else {},
+    )
+    return Counted(day, only(versions), only(models), figures)
+
+
+def only(names: Collection[str]) -> str:
+    """Return the name where there is just one, else ""."""
+    return next(iter(names)) if len(names) == 1 else ""
+
+
+def bucket_of(value: float) -> int:
+    """Return the bucket of a value: 0 below 1, else one more than its logarithm to the base `GROWTH`, rounded down."""
+    return 1 + floor(log(value) / log(GROWTH)) if value >= 1 else 0
+
+
+def bounds_of(bucket: int) -> tuple[float, float]:
+    """Return the bounds of a bucket's values: the lower one is among them, the upper one is the next bucket's."""
+    return (GROWTH ** (bucket - 1), GROWTH**bucket) if bucket else (0.0, 1.0)
+
+
+def value_of(bucket: int) -> float:
+    """Return a value within 5 % of every value in the bucket; 0 for bucket 0."""
+    return 2 * GROWTH**bucket / (1 + GROWTH) if bucket else 0.0
+
+
+def quantile(sketch: Sketch, share: float) -> float | None:
+    """Return the value below which `share` (0 to 1) of the values lie, within 5 %; None for an empty sketch."""
+    values = sum(sketch.values())
+    return value_of(_nth(sketch, max(1, ceil(share * values)))) if values > 0 else None
+
+
+def quantile_interval(sketch: Sketch, share: float) -> tuple[float, float] | None:
+    """Return the bounds of the quantile at 95 % confidence, by the ranks of the values; None for too few values.
+
+    Conover, "Practical Nonparametric Statistics", 3rd edition (1999), section 3.2.
+    """
+    values = sum(sketch.values())
+    middle, half = values * share, _Z * sqrt(values * share * (1 - share))
+    low, high = floor(middle - half), ceil(middle + half) + 1
+    if low < 1 or high > values:
+        return None
+    return bounds_of(_nth(sketch, low))[0], bounds_of(_nth(sketch, high))[1]
+
+
+def _nth(sketch: Sketch, rank: int) -> int:
+    """Return the bucket of the value that comes at this rank, from 1 on; of the last one where there are fewer."""
+    found = 0
+    for found in sorted(sketch):
+        rank -= sketch[found]
+        if rank <= 0:
+            break
+    return found

@@ -1,0 +1,181 @@
+"""The figures of sessions by day, version and model are those of the sessions that are stored, each counted once."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import date
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from app.metrics.registry import OBSERVED_COST, OBSERVED_ERRORS, OBSERVED_SESSIONS, OBSERVED_TOKENS
+from app.models import insight, sessions
+from app.models.sessions import SessionRange, SessionRow
+from app.sessions.figures import Figures, load_counted
+from tests.support.counting import Since
+from tests.support.exports import export, span
+from tests.support.world import World, new_world
+
+DAY = date(2018, 12, 13)
+TOKENS = {"gen_ai.usage.input_tokens": 1_000_000, "gen_ai.usage.output_tokens": 100_000}
+
+
+def chat(prompt_id: int, trace_id: str, version: str = "", **recorded: Any) -> dict[str, Any]:
+    attributes = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai"}
+    named = {"service.prompt.version": version} if version else {}
+    of_model = {"gen_ai.request.model": "gpt-4o-mini"}
+    return span(attributes | named | of_model | recorded, traceId=trace_id, spanId=secrets.token_hex(8))
+
+
+def failed_tool(prompt_id: int, trace_id: str) -> dict[str, Any]:
+    attributes = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"}
+    return span(attributes, traceId=trace_id, spanId=secrets.token_hex(8), status={"code": 2})
+
+
+def sent(world: World, *spans: dict[str, Any]) -> None:
+    assert world.send(export(*spans)).status_code == 200
+
+
+def counted(world: World, prompt_id: int) -> dict[tuple[str, str], Figures]:
+    """Count what is to be counted; returns the figures of the day by version and model."""
+    while world.container.services.insight_counter.count(world.project_id):
+        pass
+    return kept(world, prompt_id)
+
+
+def kept(world: World, prompt_id: int) -> dict[tuple[str, str], Figures]:
+    which = {"project_id": world.project_id, "prompt_id": prompt_id, "since": DAY, "until": DAY}
+    with world.container.database.read() as connection:
+        found = insight.list_figures(connection, **which, limit=100)
+    return {(key.version, key.model): figures for key, figures in found}
+
+
+def stored(world: World, prompt_id: int) -> list[SessionRow]:
+    with world.container.database.read() as connection:
+        return sessions.list_sessions(connection, SessionRange(prompt_id), limit=100)
+
+
+def test_sessions_count_by_version_and_model_once_however_often_the_clock_counts(world: World) -> None:
+    prompt_id, (one, other, third) = world.prompt(), (secrets.token_hex(16) for _ in range(3))
+    sent(world, chat(prompt_id, one, "a", **TOKENS), failed_tool(prompt_id, one), chat(prompt_id, other, "a", **TOKENS))
+    sent(world, chat(prompt_id, third, "b"), chat(prompt_id, third, "c", **{"gen_ai.request.model": "gpt-4o"}))
+
+    found = counted(world, prompt_id)
+
+    assert counted(world, prompt_id) == found
+    assert found.keys() == {("a", "gpt-4o-mini"), ("", "")}
+    of_a = found["a", "gpt-4o-mini"]
+    assert (of_a.sessions, of_a.failed, of_a.turns, of_a.errors) == (2, 1, 2, 1)
+    assert (of_a.tool_calls, of_a.tool_errors, of_a.tool_failed) == (1, 1, 1)
+    assert (of_a.input_tokens, of_a.output_tokens, of_a.unpriced) == (2_000_000, 200_000, 0)
+    assert of_a.cost_usd == pytest.approx(0.42)
+    assert sum(of_a.latency.values()) == sum(of_a.cost.values()) == 2
+    assert found["", ""].sessions == 1
+
+
+def test_a_session_that_goes_on_counts_in_the_place_of_what_it_was(world: World) -> None:
+    prompt_id, named = world.prompt(), {"gen_ai.conversation.id": "c"}
+    sent(world, chat(prompt_id, secrets.token_hex(16), "a", **named, **TOKENS))
+    before = counted(world, prompt_id)
+
+    sent(world, chat(prompt_id, secrets.token_hex(16), "a", **named))
+    after = counted(world, prompt_id)
+    sent(world, chat(prompt_id, secrets.token_hex(16), "b", **named))
+    several = counted(world, prompt_id)
+
+    key = ("a", "gpt-4o-mini")
+    assert (before[key].turns, after[key].turns) == (1, 2)
+    assert (before[key].sessions, after[key].sessions) == (1, 1)
+    assert [(where, figures.sessions, figures.turns) for where, figures in several.items()] == [
+        (("", "gpt-4o-mini"), 1, 3)
+    ]
+
+
+def test_turns_that_join_a_conversation_take_their_figures_with_them(world: World) -> None:
+    prompt_id, traces = world.prompt(), [secrets.token_hex(16) for _ in range(3)]
+    for trace_id in traces:
+        sent(world, chat(prompt_id, trace_id, "a"))
+    assert counted(world, prompt_id)["a", "gpt-4o-mini"].sessions == 3
+
+    for trace_id in traces:
+        sent(world, chat(prompt_id, trace_id, **{"gen_ai.conversation.id": "c"}))
+
+    [figures] = counted(world, prompt_id).values()
+    assert (figures.sessions, figures.turns) == (1, 3)
+    with world.container.database.read() as connection:
+        texts = connection.scalars(sessions.sessions.select().with_only_columns(sessions.sessions.c.counted)).all()
+    assert figures in [load_counted(text).figures for text in texts if text]
+
+
+def test_what_changes_while_it_is_counted_stays_to_be_counted(world: World) -> None:
+    prompt_id, named = world.prompt(), {"gen_ai.conversation.id": "c"}
+    sent(world, chat(prompt_id, secrets.token_hex(16), "a", **named))
+    counted(world, prompt_id)
+    sent(world, chat(prompt_id, secrets.token_hex(16), "a", **named))
+    [row] = stored(world, prompt_id)
+
+    with world.container.database.write() as connection:
+        [text] = connection.scalars(
+            sessions.sessions.select()
+            .with_only_columns(sessions.sessions.c.counted)
+            .where(sessions.sessions.c.session_key == row.session_key)
+        )
+        late = sessions.put_counted(
+            connection, marks={row.session_key: 1}, counted={row.session_key: load_counted(text)}
+        )
+
+    assert late == {}
+    assert stored(world, prompt_id) == [row]
+    assert counted(world, prompt_id)["a", "gpt-4o-mini"].turns == 2
+
+
+def test_the_clock_counts_what_an_earlier_release_stored(world: World) -> None:
+    prompt_id = world.prompt()
+    sent(world, chat(prompt_id, secrets.token_hex(16), "a"))
+    with world.container.database.write() as connection:
+        earlier = update(sessions.sessions).where(sessions.sessions.c.prompt_id == prompt_id)
+        connection.execute(earlier.values(uncounted=1, counted=None))
+
+    assert counted(world, prompt_id)["a", "gpt-4o-mini"].sessions == 1
+
+
+def test_figures_go_with_their_sessions_and_with_the_prompt(world: World) -> None:
+    prompt_id, (one, other) = world.prompt(), (secrets.token_hex(16), secrets.token_hex(16))
+    sent(world, chat(prompt_id, one, "a"), chat(prompt_id, other, "b"))
+    assert len(counted(world, prompt_id)) == 2
+    deletion, [session, _] = world.container.services.deletion, stored(world, prompt_id)
+
+    deletion.delete_session(project_id=world.project_id, session_id=session.session_key.hex())
+
+    assert len(kept(world, prompt_id)) == 1
+    deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
+    assert kept(world, prompt_id) == {}
+
+
+def test_every_project_is_counted_and_none_for_another(world: World) -> None:
+    worlds = [world, new_world(world.container)]
+    prompts = [each.prompt() for each in worlds]
+    for each, prompt_id in zip(worlds, prompts, strict=True):
+        sent(each, chat(prompt_id, secrets.token_hex(16), "a"))
+
+    world.container.services.insight_counter.sweep()
+
+    for each, prompt_id in zip(worlds, prompts, strict=True):
+        assert kept(each, prompt_id)["a", "gpt-4o-mini"].sessions == 1
+    assert kept(worlds[0], prompts[1]) == {}
+
+
+def test_metrics_tell_what_is_observed_of_each_project(world: World) -> None:
+    prompt_id, named, project = world.prompt(), {"gen_ai.conversation.id": "c"}, str(world.project_id)
+    metrics = (OBSERVED_SESSIONS, OBSERVED_ERRORS, OBSERVED_COST, OBSERVED_TOKENS)
+    before = [Since(world, metric) for metric in metrics]
+    for _ in range(2):
+        trace_id = secrets.token_hex(16)
+        sent(world, chat(prompt_id, trace_id, **named, **TOKENS), failed_tool(prompt_id, trace_id))
+        counted(world, prompt_id)
+
+    found = [{labels: by for labels, by in since.moved().items() if labels[0] == project} for since in before]
+
+    assert found[:3] == [{(project,): 1}, {(project,): 2}, {(project,): 420_000}]
+    assert found[3] == {(project, "input"): 2_000_000, (project, "output"): 200_000}

@@ -56,6 +56,7 @@ class Bench:
         log = f"/api/v1/prompts/{self.maker.prompt_ids[0]}/logs"
         since = self.container.now() - timedelta(days=89)
         few = f"/api/v1/prompts/{self.maker.prompt_ids[-1]}/logs?type=run&search=nowhere&limit=50"
+        insight = f"/api/v1/prompts/{self.maker.prompt_ids[0]}/insight"
         listed = "/api/v1/sessions?limit=50"
         cursor = self.get(f"{log}?limit=200").json["nextCursor"]
         for _ in range(10):
@@ -87,6 +88,7 @@ class Bench:
             "log, runs of a prompt with few": lambda: self.get(few),
             "usage of 90 days by model": lambda: self.get(f"/api/v1/usage?from={since:%F}&groupBy=model"),
             "observed of 90 days by model": lambda: self.get(f"/api/v1/usage/observed?from={since:%F}&groupBy=model"),
+            "insight of 90 days by version": lambda: self.get(f"{insight}?from={since:%F}"),
             "rejected spans": lambda: self.get("/api/v1/rejected-spans?limit=50"),
         }
 
@@ -97,6 +99,13 @@ class Bench:
             took = [_timed(page) for _ in range(3 if "nothing" in name else repeats)]
             print(f"  {name:34} {statistics.median(took) * 1000:9.1f} ms")
             self.statements[name] = self.recorded(page)
+
+    def count(self) -> None:
+        """Count the sessions, as the clock does."""
+        started, counter, counted = time.perf_counter(), self.container.services.insight_counter, 0
+        while found := counter.count(self.maker.project_id):
+            counted += found
+        print(f"\nsessions counted at {counted / (time.perf_counter() - started):,.0f} a second")
 
     def ingest(self, repeats: int) -> float:
         rates = []
@@ -202,6 +211,7 @@ def main(spans: int, repeats: int, buffer_pool: str) -> None:
         for size in sizes:
             rate = bench.maker.spans(size - stored)
             bench.maker.runs((size - stored) // 10, model_id)
+            bench.count()
             stored = size
             print(f"\nwritten in bulk at {rate:,.0f} spans/s")
             bench.measure(size, repeats)

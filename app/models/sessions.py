@@ -30,7 +30,7 @@ from app.models.insight import InsightKey
 from app.models.scores import ScoreRange, remove_of_sessions
 from app.models.turns import Extent, extents, list_turns, turns, turns_in_pieces
 from app.sessions.facts import TurnFacts, load
-from app.sessions.figures import Counted, Figures, dump, load_counted, total
+from app.sessions.figures import Figures, load_counted, total
 from app.sessions.sums import SessionSums, names_of, with_names
 
 TURNS_AT_ONCE = 2_000
@@ -240,26 +240,6 @@ def not_added_up(connection: Connection, *, project_id: int, after_id: int, limi
     """List a project's sessions that are to be added up and have ids above `after_id`, in the order of their ids."""
     found = _SELECT.where(_C.project_id == project_id, _C.errors.is_(None), _C.id > after_id)
     return queries.list_rows(connection, SessionRow, found.order_by(_C.id).limit(limit))
-
-
-def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[SessionRow]:
-    """List a project's sessions that are added up and to be counted, those first that have waited longest."""
-    found = _SELECT.where(_C.project_id == project_id, _C.uncounted.is_not(None), _C.errors.is_not(None))
-    return queries.list_rows(connection, SessionRow, found.order_by(_C.uncounted).limit(limit))
-
-
-def put_counted(
-    connection: Connection, *, marks: Mapping[bytes, int | None], counted: Mapping[bytes, Counted]
-) -> dict[bytes, Counted | None]:
-    """Keep the figures of the sessions whose `uncounted` is still the one in `marks`; returns those they had before."""
-    found = select(_C.session_key, _C.uncounted, _C.counted).where(_C.session_key.in_(sorted(marks)))
-    before: dict[bytes, Counted | None] = {}
-    for key, mark, text in connection.execute(found.order_by(_C.session_key).with_for_update()).all():
-        if mark == marks[key]:
-            figures = dump(counted[key])
-            queries.update_rows(connection, sessions, {"session_key": key}, uncounted=None, counted=figures)
-            before[key] = load_counted(text) if text else None
-    return before
 
 
 def find_session(connection: Connection, *, project_id: int, session_key: bytes) -> SessionRow | None:

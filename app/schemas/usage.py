@@ -36,11 +36,16 @@ class UsageQuestion:
 
     def days(self, today: date) -> UsageFilter:
         """Return the requested days, by default the last 30 with today; `Invalid` for more than `DAYS_MAX`."""
-        until = self.until or max(today, self.since or today)
-        since = self.since or until - timedelta(days=DAYS - 1)
-        if not 0 <= (until - since).days <= DAYS_MAX:
-            raise Invalid(f"to: Must be from 0 to {DAYS_MAX} days after from.")
-        return UsageFilter(since, until, self.prompt_id)
+        return UsageFilter(*days_of(self.since, self.until, today), self.prompt_id)
+
+
+def days_of(since: date | None, until: date | None, today: date) -> tuple[date, date]:
+    """Return the first and the last of the requested days; see `UsageQuestion.days`."""
+    last = until or max(today, since or today)
+    first = since or last - timedelta(days=DAYS - 1)
+    if not 0 <= (last - first).days <= DAYS_MAX:
+        raise Invalid(f"to: Must be from 0 to {DAYS_MAX} days after from.")
+    return first, last
 
 
 class Groups(fields.Field[tuple[str, ...]]):

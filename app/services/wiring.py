@@ -61,6 +61,7 @@ from app.services.runs.execution import Caller
 from app.services.runs.service import ACCEPTED_AT_ONCE, TURN_S, RunService
 from app.services.runs.usage import UsageService
 from app.services.traces.ingest import IngestService
+from app.services.traces.insight import InsightService
 from app.services.traces.insight_sums import InsightCounter
 from app.services.traces.log_records import LogRecordService
 from app.services.traces.logs import SessionService
@@ -125,6 +126,7 @@ class Services:
     experiments: ExperimentService
     export: ExportService
     ingest: IngestService
+    insight: InsightService
     insight_counter: InsightCounter
     keys: KeyService
     labels: LabelService

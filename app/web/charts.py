@@ -20,6 +20,15 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """An interval in pixels, and the place of its value."""
+
+    x: float
+    width: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     """A series drawn on a scale from 0 to `top`; `peak` is the label and the value of the highest bar."""
 
@@ -39,6 +48,21 @@ def chart(points: Sequence[tuple[str, float]], *, width: float = 600, height: fl
     top = scale_top(max(values))
     peak = max(points, key=lambda point: point[1])
     return Chart(bars(values, width=width, height=height, top=top), top, sum(values), peak)
+
+
+def intervals(
+    known: Sequence[tuple[float | None, float | None, float | None]], *, width: float = 160
+) -> list[Interval]:
+    """Draw (value, low, high) on one scale; nothing unless all are known."""
+    bounds = [bound for each in known for bound in each if bound is not None]
+    if len(bounds) < 3 * len(known):
+        return []
+    least, extent = min(bounds), (max(bounds) - min(bounds)) or 1
+
+    def place(value: float | None) -> float:
+        return round(((value or 0) - least) / extent * (width - 2), 2)
+
+    return [Interval(place(low), max(2.0, place(high) - place(low)), place(value)) for value, low, high in known]
 
 
 def scale_top(largest: float) -> float:

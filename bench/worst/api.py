@@ -50,6 +50,8 @@ plain(
     name="ten years by all that there is",
     query="from=2020-01-01&to=2030-01-07&groupBy=day,prompt,version,model,key,source",
 )
+plain(f"GET {PROMPT}/insight", name="ten years", query="from=2020-01-01&to=2030-01-07&groupBy=day")
+plain(f"GET {PROMPT}/insight/comparison", name="ten years", query="from=2020-01-01&to=2030-01-07&before=a&after=b")
 plain("GET /api/v1/usage/observed", query="from=2020-01-01&to=2030-01-07&groupBy=day,prompt,model")
 LONG = {"prompt_id": "{long_prompt}", "session_id": "{long_session}"}
 plain(f"GET {PROMPT}/logs", name="a session of many turns", query="limit=200", ids=LONG)

@@ -56,6 +56,7 @@ plain(
     f"GET {PROJECT}/rejected-spans",
     f"GET {PROJECT}/operations",
 )
+plain(f"GET {PROMPT}/insight", query="days=90&by=day")
 plain(f"GET {PROJECT}/usage", f"GET {PROJECT}/usage.csv", query="from=2020-01-01&to=2030-01-07")
 plain(f"GET {SETTINGS}/keys", f"GET {SETTINGS}/keys/{{key_id}}/revoke", f"GET {SETTINGS}/members")
 plain(

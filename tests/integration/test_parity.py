@@ -57,6 +57,7 @@ SAME: dict[str, set[str]] = {
 SHOWN: dict[str, set[str]] = {
     "SessionTestCase": {"GET /api/v1/sessions/{session_id}/test-case-proposal"},
     "Versions": {f"GET {PROMPT}/labels"},
+    "PromptInsight": {f"GET {PROMPT}/insight", f"GET {PROMPT}/insight/comparison"},
     "PromptLogs": {f"GET {PROMPT}/logs"},
     "Export": {f"GET {PROMPT}/exports/{{kind}}"},
     "RunView": {"GET /api/v1/runs/{run_id}"},

@@ -20,6 +20,8 @@ PAGES = {
     "editor": "{base}/prompts/{prompt}/edit",
     "archiving a prompt": "{base}/prompts/{prompt}/archive",
     "versions": "{base}/prompts/{prompt}/versions",
+    "insight": "{base}/prompts/{prompt}/insight",
+    "insight by day": "{base}/prompts/{prompt}/insight?by=day&days=7",
     "version": "{base}/prompts/{prompt}/versions/{version}",
     "restoring a version": "{base}/prompts/{prompt}/versions/{version}/restore",
     "moving a label": "{base}/prompts/{prompt}/labels?label=production&version={version}",

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from app.metrics.registry import OBSERVED_COST, OBSERVED_ERRORS, OBSERVED_SESSIONS, OBSERVED_TOKENS
-from app.models import insight, sessions
+from app.models import insight, session_counts, sessions
 from app.models.sessions import SessionRange, SessionRow
 from app.sessions.figures import Figures, load_counted
 from tests.support.counting import Since
@@ -121,7 +121,7 @@ def test_what_changes_while_it_is_counted_stays_to_be_counted(world: World) -> N
             .with_only_columns(sessions.sessions.c.counted)
             .where(sessions.sessions.c.session_key == row.session_key)
         )
-        late = sessions.put_counted(
+        late = session_counts.put_counted(
             connection, marks={row.session_key: 1}, counted={row.session_key: load_counted(text)}
         )
 

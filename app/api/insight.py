@@ -1,0 +1,33 @@
+"""GET /api/v1/prompts/{id}/insight and its /comparison: how a prompt's versions do, and two of them side by side."""
+
+from __future__ import annotations
+
+from app.api.operation import Resource, operation
+from app.models.api_keys import ApiKey
+from app.schemas import insight as schemas
+
+
+class PromptInsight(Resource, tag="Insight", GET="read"):
+    @operation(
+        "How sessions, runs, replays and scores did by version, label, model or day",
+        query=schemas.InsightQuery,
+        answers={200: schemas.PromptInsight},
+    )
+    def on_get(self, key: ApiKey, command: schemas.InsightQuestion, prompt_id: int) -> schemas.InsightReport:
+        filters = command.filters(self.container.now().date())
+        which = {"project_id": key.project_id, "prompt_id": prompt_id}
+        groups = self.services.insight.read(**which, filters=filters, group_by=command.group_by)
+        return schemas.InsightReport(groups, filters, command.group_by)
+
+
+class InsightComparison(Resource, tag="Insight", GET="read"):
+    @operation(
+        "Two versions side by side, with intervals, and if the later one got better",
+        query=schemas.ComparisonQuery,
+        answers={200: schemas.InsightComparison},
+    )
+    def on_get(self, key: ApiKey, command: schemas.ComparisonQuestion, prompt_id: int) -> schemas.ComparedReport:
+        filters = command.filters(self.container.now().date())
+        which = {"project_id": key.project_id, "prompt_id": prompt_id}
+        found = self.services.insight.compare(**which, filters=filters, before=command.before, after=command.after)
+        return schemas.ComparedReport(found, filters)

@@ -1,0 +1,123 @@
+"""What insight reads besides the figures of sessions: the newest runs and scores of a prompt, and counts of replays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from sqlalchemy import ColumnElement, Connection, Subquery, and_, func, or_, select
+
+from app.models.language_models import language_models
+from app.models.prompt_versions import draft_snapshots
+from app.models.queries import list_rows
+from app.models.replays import replays
+from app.models.runs import UNFINISHED, runs
+from app.models.scores import scores
+from app.models.sessions import sessions
+from app.models.turns import turns
+
+
+@dataclass(frozen=True, slots=True)
+class RecentRun:
+    """A run that has ended; `commit_hash` is None for the draft's."""
+
+    commit_hash: str | None
+    model: str
+    created_at: datetime
+    response_time_ms: int
+
+
+def recent_runs(
+    connection: Connection, *, project_id: int, prompt_id: int, since: datetime, until: datetime, limit: int
+) -> list[RecentRun]:
+    """List the newest runs of the prompt that called a model and were created in [since, until)."""
+    c = runs.c
+    statement = (
+        select(c.commit_hash, language_models.c.name, c.created_at, c.response_time_ms)
+        .join(language_models, language_models.c.id == c.language_model_id)
+        .where(c.prompt_id == prompt_id, c.project_id == project_id, c.created_at >= since, c.created_at < until)
+        .where(c.status.not_in(UNFINISHED), c.response_time_ms.is_not(None))
+        .order_by(c.created_at.desc(), c.id.desc())
+        .limit(limit)
+    )
+    return list_rows(connection, RecentRun, statement)
+
+
+@dataclass(frozen=True, slots=True)
+class RecentScore:
+    """A score of a number and what was scored: a run, or a session, of which a span or a turn may be meant.
+
+    `names` are those of the session's models and versions: see `with_names`. `run_at` is None for a session.
+    """
+
+    name: str
+    value: float
+    names: str | None
+    start_ns: int | None
+    run_at: datetime | None
+    commit_hash: str | None
+    model: str | None
+
+
+def recent_scores(connection: Connection, *, project_id: int, prompt_id: int, limit: int) -> list[RecentScore]:
+    """List scores of numbers of a prompt, without those of what is gone.
+
+    They are among its newest `limit`, and among the project's newest `limit` of turns and steps, whose prompt is not
+    stored with them.
+    """
+    s = scores.c
+    columns = (s.name, s.value, s.trace_id, s.session_key, s.run_id, s.prompt_id)
+    newest = select(*columns).where(s.project_id == project_id).order_by(s.id.desc()).limit(limit)
+    of_prompt = newest.where(s.prompt_id == prompt_id).subquery("newest")
+    of_any = newest.subquery("newest")
+    found = _with_what_is_scored(connection, of_prompt, project_id, prompt_id)
+    return found + _with_what_is_scored(connection, of_any, project_id, prompt_id, of_any.c.prompt_id.is_(None))
+
+
+def _with_what_is_scored(
+    connection: Connection, newest: Subquery, project_id: int, prompt_id: int, *further: ColumnElement[bool]
+) -> list[RecentScore]:
+    """List the scores of the subquery, which comes first and alone: no server then begins with the sessions."""
+    n, t, c, r = newest.c, turns.c, sessions.c, runs.c
+    of_session = c.session_key == func.coalesce(n.session_key, t.session_key)
+    statement = (
+        select(n.name, n.value, c.names, c.start_ns, r.created_at, r.commit_hash, language_models.c.name)
+        .outerjoin(turns, and_(t.prompt_id == prompt_id, t.trace_id == n.trace_id))
+        .outerjoin(sessions, and_(of_session, c.project_id == project_id))
+        .outerjoin(runs, and_(r.id == n.run_id, r.project_id == project_id))
+        .outerjoin(language_models, language_models.c.id == r.language_model_id)
+        .where(n.value.is_not(None), or_(c.id.is_not(None), r.id.is_not(None)), *further)
+    )
+    return list_rows(connection, RecentScore, statement)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayCount:
+    """The replays of one content by model, day (UTC) of their start and status."""
+
+    fingerprint: str
+    model: str
+    day: date
+    status: str
+    replays: int
+
+
+def count_decided_replays(
+    connection: Connection, *, project_id: int, prompt_id: int, since: datetime, until: datetime
+) -> list[ReplayCount]:
+    """Count the prompt's replays that passed or failed and were started in [since, until)."""
+    c, snapshot = replays.c, draft_snapshots.c
+    columns = (snapshot.fingerprint, language_models.c.name, func.date(c.created_at), c.status)
+    statement = (
+        select(*columns, func.count())
+        .join(draft_snapshots, snapshot.id == c.draft_snapshot_id)
+        .join(language_models, language_models.c.id == snapshot.language_model_id)
+        .where(c.prompt_id == prompt_id, c.project_id == project_id, c.created_at >= since, c.created_at < until)
+        .where(c.status.in_(("passed", "failed")))
+        .group_by(*columns)
+    )
+    # SQLite has no dates: its function returns text.
+    return [
+        ReplayCount(fingerprint, model, date.fromisoformat(str(day)), status, count)
+        for fingerprint, model, day, status, count in connection.execute(statement)
+    ]

@@ -1,0 +1,179 @@
+"""Insight: the queries and the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, ClassVar, NamedTuple
+
+from marshmallow import fields, missing, validate
+
+from app.schemas.answer import Answer, boolean, choice, fields_of, integer, many, number, one, text
+from app.schemas.base import Day, StrictSchema, Text
+from app.schemas.usage import days_of
+from app.services.traces.insight import GROUPS, Comparison, GroupBy, InsightFilter
+from app.services.traces.insight_findings import Insight
+from app.sessions.facts import MAX_NAME
+from app.sessions.figures import Figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsightQuestion:
+    """`since` and `until` are None where the caller leaves them out, `version` and `model` for all of them."""
+
+    since: date | None
+    until: date | None
+    group_by: GroupBy = "version"
+    version: str | None = None
+    model: str | None = None
+
+    def filters(self, today: date) -> InsightFilter:
+        since, until = days_of(self.since, self.until, today)
+        return InsightFilter(since=since, until=until, version=self.version, model=self.model)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonQuestion(InsightQuestion):
+    """`before` and `after` are versions, as runs and traces name them."""
+
+    before: str
+    after: str
+
+
+def _name(**options: Any) -> Text:
+    return Text(minimum=1, maximum=MAX_NAME, **options)
+
+
+class _Days(StrictSchema):
+    since = Day(data_key="from", load_default=None)
+    until = Day(data_key="to", load_default=None)
+    model = _name(load_default=None)
+
+
+class InsightQuery(_Days):
+    command: ClassVar = InsightQuestion
+
+    group_by = fields.String(validate=validate.OneOf(GROUPS), load_default="version")
+    version = _name(load_default=None)
+
+
+class ComparisonQuery(_Days):
+    command: ClassVar = ComparisonQuestion
+
+    before = _name(required=True)
+    after = _name(required=True)
+
+
+class Estimate(Answer):
+    """A value and the bounds of its 95 % interval; null where there is too little to tell it."""
+
+    value = number(allow_none=True)
+    low = number(allow_none=True)
+    high = number(allow_none=True)
+
+
+class Quantiles(Answer):
+    """The median and the 95th percentile."""
+
+    p50 = one(Estimate, get=lambda both: both[0])
+    p95 = one(Estimate, get=lambda both: both[1])
+
+
+class InsightSessions(Answer):
+    """`failed` and `failedTools` are shares of the sessions: with errors, and with a tool call that failed.
+
+    `cost` is in US dollars; of the sessions that are `unpriced` it has what is known, and `costPerSession` has none of
+    them. Quantiles are within 5 %.
+    """
+
+    counts = fields_of(Figures, "sessions", "turns", "errors", "tool_calls", "tool_errors", path="sessions")
+    tokens = fields_of(Figures, "input_tokens", "output_tokens", "unpriced", path="sessions")
+    cost = number(get=lambda group: max(0.0, group.sessions.cost_usd))
+    failed = one(Estimate, attribute="failed_sessions")
+    failed_tools = one(Estimate)
+    turn_ms = one(Quantiles)
+    cost_per_session = one(Quantiles, attribute="session_cost")
+
+
+class InsightRuns(Answer):
+    """Times are in milliseconds, of the newest 5,000 runs of all groups together."""
+
+    runs = integer()
+    failed = one(Estimate, attribute="failed_runs")
+    cost = number(attribute="runs_cost_usd")
+    p50_ms = number(allow_none=True, get=lambda group: group.run_time[0])
+    p95_ms = number(allow_none=True, get=lambda group: group.run_time[1])
+
+
+class InsightReplays(Answer):
+    passed = integer(attribute="replays_passed")
+    failed = integer(attribute="replays_failed")
+    pass_rate = one(Estimate, attribute="passed_replays")
+
+
+class InsightScore(Answer):
+    name = text()
+    count = integer(get=lambda score: len(score.values))
+    mean = one(Estimate)
+
+
+def _key(name: str, shown: Callable[[Any], Any] = lambda key: key) -> Callable[[Insight], Any]:
+    """Return the function that reads the key of a group; `missing` where it is not one of these."""
+    return lambda group: shown(group.key) if group.group_by == name else missing
+
+
+class InsightGroup(Answer):
+    """`version` is null for sessions that name none or several, and for runs and replays of the draft."""
+
+    version = text(required=False, allow_none=True, get=_key("version"))
+    label = text(required=False, get=_key("label"))
+    model = text(required=False, allow_none=True, get=_key("model"))
+    day = text(required=False, get=_key("day", date.isoformat))
+    sessions = one(InsightSessions, get=lambda group: group)
+    runs = one(InsightRuns, get=lambda group: group)
+    replays = one(InsightReplays, get=lambda group: group)
+    scores = many(InsightScore)
+
+
+class InsightReport(NamedTuple):
+    groups: Sequence[Insight]
+    filters: InsightFilter
+    group_by: str
+
+
+class PromptInsight(Answer):
+    from_ = text(get=lambda report: report.filters.since.isoformat())
+    to = text(get=lambda report: report.filters.until.isoformat())
+    group_by = text()
+    groups = many(InsightGroup)
+
+
+class Finding(Answer):
+    """`change` is null where an interval is not known, and "unclear" where the two overlap.
+
+    `improved` is null without a clear change, and for scores, of which nobody said if more is better.
+    """
+
+    name = text()
+    score = boolean()
+    before = one(Estimate)
+    after = one(Estimate)
+    change = choice("lower", "higher", "unclear", allow_none=True)
+    improved = boolean(allow_none=True)
+
+
+class ComparedReport(NamedTuple):
+    comparison: Comparison
+    filters: InsightFilter
+
+
+class InsightComparison(Answer):
+    """`summary` says in one or two sentences if the later version got better."""
+
+    from_ = text(get=lambda report: report.filters.since.isoformat())
+    to = text(get=lambda report: report.filters.until.isoformat())
+    summary = text(attribute="comparison.summary")
+    findings = many(Finding, attribute="comparison.findings")
+    before = one(InsightGroup, attribute="comparison.before")
+    after = one(InsightGroup, attribute="comparison.after")

@@ -1,0 +1,120 @@
+"""How a prompt's versions do: their sessions, runs, replays and scores, and two of them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from app.errors import Invalid
+from app.experiments.comparison import Finding
+from app.services.traces.insight import Comparison, GroupBy, InsightFilter, comparison_of
+from app.services.traces.insight_findings import Insight
+from app.web.charts import Interval, intervals
+from app.web.page import PromptPage, Reply, show
+from app.web.visit import Visit
+
+GROUPS: list[tuple[GroupBy, str]] = [("version", "Version"), ("label", "Label"), ("model", "Model"), ("day", "Day")]
+PERIODS = [("7", "Last 7 days"), ("30", "Last 30 days"), ("90", "Last 90 days")]
+SHOWN, CHOICES = 50, 100
+LABELS = {
+    "failedSessions": ("Sessions with errors", "percent"),
+    "failedTools": ("Sessions with failed tools", "percent"),
+    "turnMs": ("Time of a turn, median", "duration"),
+    "sessionCost": ("Cost of a session, median", "usd"),
+    "failedRuns": ("Failed runs", "percent"),
+    "replaysPassed": ("Replays passed", "percent"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A figure of two versions: its name, its unit, and the intervals as they are drawn on one scale."""
+
+    name: str
+    unit: str
+    finding: Finding
+    drawn: Sequence[Interval]
+
+
+@dataclass(frozen=True, slots=True)
+class InsightQuery:
+    filters: InsightFilter
+    days: str
+    by: GroupBy
+
+
+class PromptInsight(PromptPage):
+    def get(self, visit: Visit, prompt_id: int) -> Reply:
+        query, head = self._query(visit.query), self.head(visit, prompt_id)
+        which: dict[str, Any] = {"project_id": visit.project_id, "prompt_id": prompt_id}
+        named = {one.head.commit_hash: one for one in self.services.versions.list(**which)}
+        by_version = self.services.insight.read(**which, filters=query.filters)
+        groups = by_version
+        if query.by != "version":
+            groups = self.services.insight.read(**which, filters=query.filters, group_by=query.by)
+        choices = _in_order([group.key for group in by_version if group.key], named)[:CHOICES]
+        pair = _pair(visit.query, choices)
+        return show(
+            "insight.html",
+            head=head,
+            query=query,
+            groups=groups[:SHOWN],
+            more=len(groups) - SHOWN,
+            daily=_daily(groups, query.filters) if query.by == "day" else None,
+            by_label=dict(GROUPS)[query.by],
+            named=named,
+            choices=choices,
+            pair=pair,
+            comparison=_compared(comparison_of(by_version, *pair)) if pair else None,
+            group_choices=GROUPS,
+            periods=PERIODS,
+        )
+
+    def _query(self, fields: Mapping[str, str]) -> InsightQuery:
+        """`Invalid` for a choice that the form does not have."""
+        days, chosen = fields.get("days", "30"), fields.get("by", "version")
+        by = next((name for name, _ in GROUPS if name == chosen), None)
+        if days not in dict(PERIODS) or by is None:
+            raise Invalid("There is no such choice.")
+        today = self.container.now().date()
+        return InsightQuery(InsightFilter(since=today - timedelta(days=int(days) - 1), until=today), days, by)
+
+
+def _in_order(keys: Sequence[str], named: Mapping[str, object]) -> list[str]:
+    """The versions that something was recorded of: the committed ones first, the newest before."""
+    return [*(key for key in named if key in keys), *sorted(key for key in keys if key not in named)]
+
+
+def _pair(query: Mapping[str, str], choices: Sequence[str]) -> tuple[str, str] | None:
+    """The versions to compare, by default the two newest; None where there are no two."""
+    if len(choices) < 2:
+        return None
+    chosen = query.get("before", choices[1]), query.get("after", choices[0])
+    if not set(chosen) <= set(choices):
+        raise Invalid("There is no such version.")
+    return chosen
+
+
+def _compared(comparison: Comparison) -> tuple[str, list[Compared]]:
+    """What can be said of the difference, and the figures."""
+    return comparison.summary, [_figure(finding) for finding in comparison.findings]
+
+
+def _figure(finding: Finding) -> Compared:
+    name, unit = LABELS.get(finding.name, ("", "")) if not finding.score else (f"Score {finding.name}", "score")
+    bounds = [(one.value, one.low, one.high) for one in (finding.before, finding.after)]
+    return Compared(name, unit, finding, intervals(bounds))
+
+
+def _daily(groups: Sequence[Insight], filters: InsightFilter) -> dict[str, list[tuple[str, float]]]:
+    """The points of the charts: sessions, those with errors and their cost in USD, of each day."""
+    by_day = {group.key: group.sessions for group in groups}
+    days = [filters.since + timedelta(days=n) for n in range((filters.until - filters.since).days + 1)]
+    sums = [(day.isoformat(), by_day.get(day)) for day in days]
+    return {
+        "sessions": [(day, one.sessions if one else 0) for day, one in sums],
+        "failed": [(day, one.failed if one else 0) for day, one in sums],
+        "cost": [(day, max(0.0, one.cost_usd) if one else 0.0) for day, one in sums],
+    }

@@ -9,6 +9,7 @@ from app.models.api_keys import ApiKey
 from app.models.replays import ReplayFilter, ReplayRow
 from app.schemas import replays as schemas
 from app.schemas.cases import TestCase
+from app.services.replays.acceptance import AcceptableStep
 from app.services.replays.cases import CaseView
 from app.services.replays.history import DraftHistory
 from app.services.replays.service import JudgeAgreement, ReplayView
@@ -95,6 +96,25 @@ class AcceptedStep(Resource, POST="write"):
             actor=key.actor,
         )
         return self.services.test_cases.view(row)
+
+
+class BatchAcceptance(Resource, GET="read", POST="write"):
+    """The replays that were started with this one, and what accepting all of their outcomes would change."""
+
+    @operation("The failed steps of the batch that can be accepted as expected", answers={200: schemas.AcceptableSteps})
+    def on_get(self, key: ApiKey, replay_id: int) -> list[AcceptableStep]:
+        return self.services.acceptance.of_batch(project_id=key.project_id, replay_id=replay_id)
+
+    @operation(
+        "Accept what the failed steps of the batch produced as expected",
+        body=schemas.AcceptBatchSchema,
+        body_optional=True,
+        answers={200: schemas.AcceptedSteps},
+    )
+    def on_post(self, key: ApiKey, replay_id: int, command: Command) -> int:
+        return self.services.acceptance.accept(
+            project_id=key.project_id, replay_id=replay_id, **command, actor=key.actor
+        )
 
 
 def _number(step: str) -> int:

@@ -81,6 +81,7 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{PROMPT}/judge-agreement", replays.JudgeAgreementResource),
     (REPLAY, replays.ReplayResource),
     (f"{REPLAY}/cancel", replays.ReplayCancellation),
+    (f"{REPLAY}/batch/accept", replays.BatchAcceptance),
     (f"{REPLAY}/steps/{{step}}", replays.ReplayStep),
     (f"{REPLAY}/steps/{{step}}/accept", replays.AcceptedStep),
     ("/api/v1/prompts/run", runs.RunPrompt),

@@ -30,6 +30,7 @@ from app.schemas.answer import (
 from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSchema, Text
 from app.schemas.candidates import Candidate, CandidateAnswer
 from app.schemas.runs import Cost, Tokens
+from app.services.replays.acceptance import STEPS_MAX
 from app.services.replays.candidates import DRAFT
 from app.services.replays.frozen import AT_ONCE
 from app.services.replays.service import ReplayView
@@ -57,6 +58,12 @@ class StartAllSchema(StartSchema):
 
 class VerdictSchema(StrictSchema):
     verdict = fields.String(required=True, validate=validate.OneOf(("passed", "failed")))
+
+
+class AcceptBatchSchema(StrictSchema):
+    """`steps` are keys of acceptable steps; without them all of these are accepted."""
+
+    keys = BoundedList(Text(minimum=1, maximum=64), data_key="steps", maximum=STEPS_MAX, load_default=None)
 
 
 class ReplayQuerySchema(PageQuerySchema):
@@ -104,6 +111,26 @@ class StepVerdict(Answer):
     facts = one(answer_of(Facts), allow_none=True)
     decided_by = choice(*get_args(findings.DecidedBy), allow_none=True)
     judged = choice("passed", "failed", required=False)
+
+
+class AcceptableStep(Answer):
+    """A failed step whose outcome its test case can expect; `turn` and `step` count from 0, steps within their turn."""
+
+    key = text()
+    replay_id = integer()
+    test_case_id = integer()
+    test_case_name = text()
+    turn = integer()
+    step = integer()
+    verdict = one(StepVerdict, get=lambda found: NO_STEP_DETAILS | found.verdict)
+
+
+class AcceptableSteps(Answer):
+    steps = many(AcceptableStep, get=itself)
+
+
+class AcceptedSteps(Answer):
+    accepted = integer(get=itself)
 
 
 class ReplayTurn(Answer):

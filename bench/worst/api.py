@@ -38,6 +38,7 @@ plain("GET /api/v1/replays/{replay_id}", "POST /api/v1/replays/{replay_id}/cance
 plain("GET /api/v1/test-cases/{test_case_id}", "GET /api/v1/test-cases/{test_case_id}/export")
 plain("POST /api/v1/test-cases/{test_case_id}/replays", f"POST {PROMPT}/replays")
 plain("POST /api/v1/replays/{replay_id}/steps/{step}/accept")
+plain("GET /api/v1/replays/{replay_id}/batch/accept", "POST /api/v1/replays/{replay_id}/batch/accept")
 plain("POST /api/v1/test-cases/{test_case_id}/calibrations", "GET /api/v1/calibrations/{calibration_id}")
 plain("POST /api/v1/calibrations/{calibration_id}/accept")
 plain(f"POST {PROMPT}/experiments", "GET /api/v1/experiments/{experiment_id}")

@@ -32,7 +32,7 @@ SAME: dict[str, set[str]] = {
     "NewExperiment": {f"POST {PROMPT}/experiments"},
     "CancelExperiment": {"POST /api/v1/experiments/{experiment_id}/cancel"},
     "CancelReplay": {f"POST {REPLAY}/cancel"},
-    "AcceptBatch": {f"POST {REPLAY}/steps/{{step}}/accept"},
+    "AcceptBatch": {f"POST {REPLAY}/batch/accept"},
     "JudgeStep": {f"PATCH {REPLAY}/steps/{{step}}"},
     "AcceptStep": {f"POST {REPLAY}/steps/{{step}}/accept"},
     "GettingStarted": {"POST /api/v1/api-keys"},

@@ -50,9 +50,13 @@ class AcceptanceService:
         found = (step for entry in last.values() for step in self._of_replay(project_id, entry))
         return list(islice(found, STEPS_MAX))
 
-    def accept(self, *, project_id: int, replay_id: int, keys: Collection[str], actor: Actor) -> int:
-        """Accept those steps of the batch, by key, that are still to be accepted, and return how many that were."""
-        steps = [step for step in self.of_batch(project_id=project_id, replay_id=replay_id) if step.key in keys]
+    def accept(self, *, project_id: int, replay_id: int, keys: Collection[str] | None = None, actor: Actor) -> int:
+        """Accept the steps of the batch that are still to be accepted, and return how many that were.
+
+        `keys` are those of the steps to accept; without them `of_batch` lists the steps.
+        """
+        listed = self.of_batch(project_id=project_id, replay_id=replay_id)
+        steps = listed if keys is None else [step for step in listed if step.key in keys]
         for each in steps:
             self.test_cases.accept(
                 project_id=project_id,

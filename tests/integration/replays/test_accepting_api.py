@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.replays.recording import make_case, prompt, record, replayed
+from tests.integration.replays.recording import finished, make_case, prompt, record, replayed
 from tests.support.world import World, new_world
 
 
@@ -72,3 +72,53 @@ def test_nothing_foreign_is_accepted_or_proposed(world: World, prompt_id: int) -
     assert stranger.post(f"/api/v1/replays/{replay['id']}/steps/0/accept").status_code == 404
     assert stranger.get(f"/api/v1/sessions/{session_id}/test-case-proposal").status_code == 404
     assert world.get(f"/api/v1/test-cases/{case_id}").json["turns"][0]["steps"][0]["text"] == "Pong"
+
+
+def batch_of(world: World, prompt_id: int, *answers: str) -> str:
+    """Replay test cases that expect these answers together; the path of the API that accepts the batch."""
+    for answer in answers:
+        case_expecting(world, prompt_id, answer)
+    started = world.post(f"/api/v1/prompts/{prompt_id}/replays").json["replays"]
+    for each in started:
+        finished(world, each["id"])
+    return f"/api/v1/replays/{started[0]['id']}/batch/accept"
+
+
+def test_all_that_the_failed_replays_of_a_batch_did_is_accepted_once(world: World, prompt_id: int) -> None:
+    path = batch_of(world, prompt_id, "Pong", "Ping", "Peng")
+
+    listed = world.get(path).json["steps"]
+
+    assert [(each["turn"], each["step"], each["verdict"]["actual"]) for each in listed] == [(0, 0, "Ping")] * 2
+    assert world.post(path).json == {"accepted": 2}
+    assert world.get(path).json == {"steps": []}
+    assert world.post(path).json == {"accepted": 0}
+    cases = world.get(f"/api/v1/prompts/{prompt_id}/test-cases").json["testCases"]
+    assert {case["turns"][0]["steps"][0]["text"] for case in cases} == {"Ping"}
+
+
+def test_of_a_batch_only_the_named_steps_are_accepted(world: World, prompt_id: int) -> None:
+    path = batch_of(world, prompt_id, "Pong", "Peng")
+    first, second = world.get(path).json["steps"]
+
+    assert world.post(path, json={"steps": [first["key"], "0.0.0"]}).json == {"accepted": 1}
+
+    assert world.get(path).json == {"steps": [second]}
+
+
+@pytest.mark.parametrize("steps", [[7], ["x" * 65], "all"])
+def test_what_is_no_list_of_keys_accepts_nothing(world: World, prompt_id: int, steps: object) -> None:
+    path = batch_of(world, prompt_id, "Pong")
+
+    answer = world.post(path, json={"steps": steps})
+
+    assert (answer.status_code, answer.json["error"][:5]) == (400, "steps")
+    assert len(world.get(path).json["steps"]) == 1
+
+
+def test_a_foreign_batch_is_neither_listed_nor_accepted(world: World, prompt_id: int) -> None:
+    path, stranger = batch_of(world, prompt_id, "Pong"), new_world(world.container)
+
+    assert (stranger.get(path).status_code, stranger.post(path).status_code) == (404, 404)
+
+    assert len(world.get(path).json["steps"]) == 1

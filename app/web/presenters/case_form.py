@@ -19,11 +19,11 @@ from app.web.presenters.case_fields import CaseFields, MatcherFields, StepFields
 
 TOOLS_SHOWN = 200  # Rules of further tools are set by their names.
 MISSING = [
-    ("error", "Tell the model that the tool is unavailable, and go on"),
+    ("error", "Say that it is unavailable"),
     ("stop", "Stop the replay"),
-    ("nearest", "Answer with the turn's next recorded result, if it reads"),
-    ("static", "Answer with the tool's own result, set in its rules"),
-    ("simulate", "Let a model play the tool, if it reads"),
+    ("nearest", "Reads: next recorded result"),
+    ("static", "The result set in its rules"),
+    ("simulate", "Reads: a model plays the tool"),
 ]
 CHOICES = {
     "arguments": [
@@ -43,19 +43,19 @@ CHOICES = {
         ("ignore", "Answer: anything"),
     ],
     "orders": [
-        ("effects", "Calls that write after what preceded them, others in any order"),
+        ("effects", "Writes in order, others freely"),
         ("any", "In any order"),
         ("in_order", "In the recorded order"),
     ],
     "histories": [
-        ("replayed", "The answers that the draft just gave"),
-        ("recorded", "The recorded answers: turns are independent"),
+        ("replayed", "The draft's own answers"),
+        ("recorded", "The recorded answers"),
     ],
     "missing": MISSING,
     "judges": [
-        ("auto", "What its meaning leaves open, if it can"),
+        ("auto", "What stays open, if it can"),
         ("never", "Nothing"),
-        ("always", "What its meaning leaves open; no replay without one"),
+        ("always", "What stays open, or no replay"),
     ],
     "effects": [("read", "Reads: asking changes nothing"), ("write", "Writes: it acts on the world")],
     "extra": [("allow", "Are allowed"), ("fail", "Fail the replay")],
@@ -65,11 +65,11 @@ CHOICES = {
         ("exact", "exact: the same value"),
         ("facts", "facts: the same values, in any words"),
         ("any", "any: anything"),
-        ("text", "text: the same but for case, spaces, punctuation"),
+        ("text", "text: but for case, punctuation"),
         ("number", "number: at most a tolerance apart"),
         ("regex", "regex: matches a pattern"),
         ("one_of", "one_of: one of a JSON list"),
-        ("unordered", "unordered: the same list in any order"),
+        ("unordered", "unordered: a list in any order"),
         ("ai", "ai: a judge model decides, as told"),
     ],
 }

@@ -15,19 +15,30 @@ function places() {
   return [...new Map([...links].map((link) => [link.href, link])).values()];
 }
 
-function entry(link) {
+const words = (element) => element.textContent.trim().replace(/\s+/g, " ");
+
+// The buttons of this page's forms that lack no text. What several are called is said by none of them.
+function actions() {
+  const buttons = [...document.querySelectorAll("main .actions button")].filter(
+    (button) => button.type === "submit" && !button.disabled && button.checkVisibility() && button.form?.matches(":valid"),
+  );
+  return buttons.filter((button) => !buttons.some((other) => other !== button && words(other) === words(button)));
+}
+
+function entry(place) {
   const made = document.createElement("li");
-  const shown = document.createElement("a");
-  shown.href = link.href;
-  shown.textContent = link.textContent.trim().replace(/\s+/g, " ");
+  const shown = document.createElement(place.href ? "a" : "button");
+  if (place.href) shown.href = place.href;
+  else shown.addEventListener("click", () => { palette.close(); place.click(); });
+  shown.textContent = words(place);
   made.append(shown);
   return made;
 }
 
 function list() {
-  const words = wanted.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const fits = (link) => words.every((word) => link.textContent.toLowerCase().includes(word));
-  found.replaceChildren(...[...places(), ...prompts].filter(fits).map(entry));
+  const asked = wanted.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (place) => asked.every((word) => place.textContent.toLowerCase().includes(word));
+  found.replaceChildren(...[...actions(), ...places(), ...prompts].filter(fits).map(entry));
   palette.querySelector("[role=status]").textContent = found.children.length ? "" : "Nothing is called that.";
 }
 
@@ -56,7 +67,7 @@ wanted.addEventListener("input", () => {
 });
 
 palette.addEventListener("keydown", (event) => {
-  const links = [...found.querySelectorAll("a")];
+  const links = [...found.querySelectorAll("a, button")];
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step && links.length) {
     event.preventDefault();

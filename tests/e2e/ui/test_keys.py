@@ -48,3 +48,25 @@ def test_a_question_mark_lists_the_keys_but_not_while_one_types(site: Site, look
         assert visit.accessibility_problems() == []
         page.keyboard.press("Escape")
         expect(keys).to_have_count(0)
+
+
+def test_the_palette_presses_the_buttons_of_the_page_that_need_no_text(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = visit.page
+        visit.open(f"{site.base}/prompts/{site.prompt_id}/edit")
+        palette = page.get_by_role("dialog", name="Go to")
+        page.keyboard.press("Control+k")
+        expect(palette.get_by_role("button", name="Save draft")).to_be_visible()
+        expect(palette.get_by_role("button", name="Render")).to_have_count(0)
+        assert visit.accessibility_problems() == []
+
+        page.locator("dialog[open] input").press("Escape")
+        page.fill("#value", "Be kind. {{name}}")
+        page.keyboard.press("Control+k")
+        page.keyboard.type("save dr")
+        page.keyboard.press("Enter")
+
+        expect(page.get_by_text("The draft is saved.")).to_be_visible()
+        visit.open(f"{site.base}/prompts/new")
+        page.keyboard.press("Control+k")
+        expect(palette.get_by_role("button")).to_have_count(0)

@@ -40,6 +40,14 @@ def test_the_demo_is_one_session_one_test_case_and_one_replay(world: World) -> N
     assert (session["turns"], case["sessionId"], replay["testCaseId"]) == (3, session["id"], case["id"])
 
 
+def test_the_demos_session_costs_nothing_and_lacks_no_price(world: World) -> None:
+    (entry,) = world.get(f"/api/v1/prompts/{seeded(world)}/logs?type=otel").json["entries"]
+
+    session = world.get(f"/api/v1/sessions/{entry['id']}").json
+
+    assert (session["cost"]["total"], session["unpricedModels"]) == (0, [])
+
+
 def test_the_demos_replay_shows_every_result(world: World) -> None:
     (replay,) = world.get(f"/api/v1/prompts/{seeded(world)}/replays").json["replays"]
     world.container.replay_delivery.send([replay["id"]])

@@ -30,6 +30,7 @@ from app.services.replays.claims import ReplaySweeper
 from app.services.runs import RunService, Started
 from app.services.runs.following import shortened, still_in_work
 from app.services.runs.outcome import NOT_SENT
+from app.services.traces.checking import OnlineCheckRunner
 from app.services.traces.form import BatchForm, Receipt
 from app.services.webhooks.deliveries import WebhookDeliverer
 from app.services.wiring import Services
@@ -38,11 +39,14 @@ log = structlog.get_logger(__name__)
 
 BatchActor = dramatiq.Actor[..., dict[str, object]]
 ReplayActor = dramatiq.Actor[[int], None]
+CheckActor = dramatiq.Actor[[int], None]
 RunActor = dramatiq.Actor[[int], None]
 WebhookActor = dramatiq.Actor[[int, int], None]
 
 # For the claim, the files and the storing of an answer, on top of the model call.
 AROUND_THE_CALL_S = 120
+# Less than the time for which a worker holds a check.
+CHECK_MS = 15 * 60_000
 RETRIED: dict[str, Any] = {"min_backoff": 500, "max_backoff": 15_000, "max_age": MAX_AGE_MS}
 
 
@@ -50,6 +54,7 @@ RETRIED: dict[str, Any] = {"min_backoff": 500, "max_backoff": 15_000, "max_age":
 class Actors:
     """All actors, for the deliveries that send their messages."""
 
+    check_turns: CheckActor
     replay: ReplayActor
     run_prompt: RunActor
     store_spans: BatchActor
@@ -58,11 +63,22 @@ class Actors:
 
 def declare(broker: RedisBroker, services: Services) -> Actors:
     return Actors(
+        _check_turns(broker, services),
         _replay(broker, services),
         _run_prompt(broker, services),
         _store_spans(broker, services),
         _deliver_webhook(broker, services),
     )
+
+
+def _check_turns(broker: RedisBroker, services: Services) -> CheckActor:
+    """Dramatiq never retries it: the clock sends it again while there are turns to look at."""
+
+    @dramatiq.actor(broker=broker, queue_name="replays", max_retries=0, time_limit=CHECK_MS, max_age=MAX_AGE_MS)
+    def check_turns(check_id: int) -> None:
+        services.online_check_runner.run(check_id)
+
+    return check_turns
 
 
 def _replay(broker: RedisBroker, services: Services) -> ReplayActor:
@@ -206,6 +222,18 @@ class ExperimentDelivery:
                 self.advance(experiment_id)
             except Exception as error:
                 log.error("experiment_failed", experiment_id=experiment_id, error=str(error), exc_info=error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckDelivery:
+    broker: WakingBroker
+    actor: CheckActor
+    runner: OnlineCheckRunner
+
+    def sweep(self) -> None:
+        """Send the online checks that have turns to look at; the clock calls it."""
+        for check_id, organization_id in self.runner.due().items():
+            self.broker.enqueue(owned(self.actor.message(check_id), organization_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.actors import Actors, BatchDelivery, ExperimentDelivery, ReplayDelivery, RunDelivery, WebhookDelivery
+from app.actors import (
+    Actors,
+    BatchDelivery,
+    CheckDelivery,
+    ExperimentDelivery,
+    ReplayDelivery,
+    RunDelivery,
+    WebhookDelivery,
+)
 from app.redis_store.rate import RateLimiter
 from app.services.runs.following import Follower
 from app.services.wiring import Backends, Services
@@ -19,6 +27,7 @@ class Container(Backends):
     services: Services
     actors: Actors
     batch_delivery: BatchDelivery
+    check_delivery: CheckDelivery
     run_delivery: RunDelivery
     run_follower: Follower
     replay_delivery: ReplayDelivery

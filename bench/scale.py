@@ -11,18 +11,23 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from falcon.testing import Result, TestClient
-from sqlalchemy import Engine, event, select, text
+from sqlalchemy import Engine, event, func, select, text, update
 
 from app.container import Container
-from app.models import language_models, removal
+from app.models import language_models, online_checks, removal
+from app.models.audit_log import SYSTEM
+from app.models.online_checks import OnlineCheck
+from app.models.turns import turns
 from app.process.application import build_app
 from app.services.data.removal import Remover
+from app.services.traces.checking import TURNS_AT_ONCE
+from app.services.traces.online_checks import NewCheck
 from bench.scale_rows import Maker
 from bench.spans import batch
 from config import logging
@@ -58,6 +63,7 @@ class Bench:
         few = f"/api/v1/prompts/{self.maker.prompt_ids[-1]}/logs?type=run&search=nowhere&limit=50"
         insight = f"/api/v1/prompts/{self.maker.prompt_ids[0]}/insight"
         listed = "/api/v1/sessions?limit=50"
+        check = self.online_check()
         cursor = self.get(f"{log}?limit=200").json["nextCursor"]
         for _ in range(10):
             cursor = self.get(f"{log}?limit=200&cursor={cursor}").json["nextCursor"] or cursor
@@ -89,8 +95,25 @@ class Bench:
             "usage of 90 days by model": lambda: self.get(f"/api/v1/usage?from={since:%F}&groupBy=model"),
             "observed of 90 days by model": lambda: self.get(f"/api/v1/usage/observed?from={since:%F}&groupBy=model"),
             "insight of 90 days by version": lambda: self.get(f"{insight}?from={since:%F}"),
+            "online checks that are due": self.container.services.online_check_runner.due,
+            "online check, its next turns": lambda: self.next_turns(check),
             "rejected spans": lambda: self.get("/api/v1/rejected-spans?limit=50"),
         }
+
+    def online_check(self) -> OnlineCheck:
+        """A check that has looked at half of the project's turns."""
+        checks, project_id = self.container.services.online_checks, self.maker.project_id
+        new = NewCheck(name="sunny", kind="contains", value="sunny")
+        check = checks.add(project_id=project_id, prompt_id=self.maker.prompt_ids[0], new=new, actor=SYSTEM)
+        with self.container.database.write() as connection:
+            half = select(func.avg(turns.c.batch_id)).where(turns.c.project_id == project_id)
+            position = int(connection.scalar(half) or 0)
+            connection.execute(update(online_checks.online_checks).values(position=position))
+        return replace(check, position=position)
+
+    def next_turns(self, check: OnlineCheck) -> object:
+        with self.container.database.read() as connection:
+            return online_checks.turns_after(connection, check, before_batch=2**62, limit=TURNS_AT_ONCE)
 
     def measure(self, size: int, repeats: int) -> None:
         print(f"\n{size:,} spans stored")

@@ -52,6 +52,8 @@ class Action(StrEnum):
     MODEL_ADDED = "model.added", "Added the model"
     MODEL_CHANGED = "model.changed", "Changed the model"
     MODEL_REMOVED = "model.removed", "Removed the model"
+    ONLINE_CHECK_ADDED = "online_check.added", "Added the online check"
+    ONLINE_CHECK_REMOVED = "online_check.removed", "Removed the online check"
     PRICE_SET = "price.set", "Set the price of"
     PRICE_REMOVED = "price.removed", "Removed the price of"
     PROJECT_CREATED = "project.created", "Created the project"

@@ -30,8 +30,8 @@ from app.models.turns import turns
 SESSION_MAX = 10_000
 """The scores that are read of one session, the earliest first."""
 
-Source = Literal["otlp", "api", "person"]
-"""Where a score comes from: telemetry, a program that used the API, or a person on a page."""
+Source = Literal["otlp", "api", "person", "check"]
+"""Where a score comes from: telemetry, a program that used the API, a person on a page, or an online check."""
 
 
 @dataclass(frozen=True, slots=True)

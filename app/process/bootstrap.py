@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from app import __version__, actors
-from app.actors import BatchDelivery, ExperimentDelivery, ReplayDelivery, RunDelivery, WebhookDelivery
+from app.actors import BatchDelivery, CheckDelivery, ExperimentDelivery, ReplayDelivery, RunDelivery, WebhookDelivery
 from app.container import Container
 from app.db import Database, build_database
 from app.metrics import Metrics, provider_call, registry
@@ -97,6 +97,9 @@ def _deliveries(backends: Backends, services: Services, declared: actors.Actors)
             mailbox=backends.mailbox,
             rules=services.masking,
             wait_s=settings.ingest_wait_s,
+        ),
+        "check_delivery": CheckDelivery(
+            broker=backends.broker, actor=declared.check_turns, runner=services.online_check_runner
         ),
         "run_delivery": RunDelivery(**sent, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s),
         "replay_delivery": replays,

@@ -125,7 +125,8 @@ class SessionScore(Answer):
     """A score of a session, of one of its turns or of a step.
 
     `source` is `otlp` for an evaluation that telemetry brought, `api` for a program's score, `person` for one that was
-    given on a page. A score that is true or false has the value 1 or 0, and that word as its label.
+    given on a page, `check` for one of an online check. A score that is true or false has the value 1 or 0, and that
+    word as its label.
     """
 
     id = text(required=False, get=lambda score: None if score.source == "otlp" else score.id)

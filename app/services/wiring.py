@@ -60,12 +60,14 @@ from app.services.runs.claims import HEARTBEAT_S, RUN_WORK
 from app.services.runs.execution import Caller
 from app.services.runs.service import ACCEPTED_AT_ONCE, TURN_S, RunService
 from app.services.runs.usage import UsageService
+from app.services.traces.checking import OnlineCheckRunner
 from app.services.traces.ingest import IngestService
 from app.services.traces.insight import InsightService
 from app.services.traces.insight_sums import InsightCounter
 from app.services.traces.log_records import LogRecordService
 from app.services.traces.logs import SessionService
 from app.services.traces.observed import ObservedService
+from app.services.traces.online_checks import OnlineCheckService
 from app.services.traces.openings import OpeningService
 from app.services.traces.parts import SessionPartService
 from app.services.traces.prompt_log import LogService
@@ -136,6 +138,8 @@ class Services:
     metrics: MetricsService
     models: ModelService
     observed: ObservedService
+    online_check_runner: OnlineCheckRunner
+    online_checks: OnlineCheckService
     overview: OverviewService
     own_models: OwnModelService
     owners: Owners
@@ -237,12 +241,13 @@ def _add_calls(parts: Parts, backends: Backends) -> None:
     parts.make(Turns, quota=Quota.of(ACCEPTED_AT_ONCE, settings.organization_share), timeout_s=TURN_S)
     parts.make(Heartbeat, table=RUN_WORK, every_s=HEARTBEAT_S)
     parts.make(Caller, timeout_s=settings.run_call_s)
-    parts.make(
-        ReplayPlayer,
-        database=backends.database.background,
-        call_timeout_s=settings.run_call_s,
-        stopping=lambda: backends.broker.stopping,
-    )
+    for player in (ReplayPlayer, OnlineCheckRunner):
+        parts.make(
+            player,
+            database=backends.database.background,
+            call_timeout_s=settings.run_call_s,
+            stopping=lambda: backends.broker.stopping,
+        )
 
 
 def _add_webhooks(parts: Parts, settings: Settings) -> None:

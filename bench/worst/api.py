@@ -72,7 +72,7 @@ plain(
     "GET /api/v1/models", "GET /api/v1/models/{model_id}", "GET /api/v1/projects", "GET /api/v1/projects/{project_id}"
 )
 plain("GET /api/v1/model-prices", "GET /api/v1/model-prices/{price_id}")
-plain("GET /api/v1/scores/{score_id}")
+plain("GET /api/v1/scores/{score_id}", "GET /api/v1/online-checks/{check_id}", f"GET {PROMPT}/online-checks")
 plain("GET /api/v1/scores", query="limit=200&name=" + "x" * 255)
 HOOK = "/api/v1/webhooks/{webhook_id}"
 plain("GET /api/v1/webhooks", f"GET {HOOK}", f"POST {HOOK}/secret", f"POST {HOOK}/test")
@@ -304,6 +304,11 @@ def model_price(_stage: Stage) -> Ask:
 def score(stage: Stage) -> Ask:
     target = {"promptId": stage.ids["prompt_id"], "conversationId": "x" * 512}
     return sends({"id": "x" * 128, "name": "x" * 255, "value": "y" * 255, "comment": "é" * 10_000, "target": target})
+
+
+@worst(f"POST {PROMPT}/online-checks", "a long text")
+def online_check(_stage: Stage) -> Ask:
+    return sends({"name": "x" * 255, "kind": "contains", "value": "é" * 10_000, "share": 1})
 
 
 @worst("POST /api/v1/projects", "a name")

@@ -49,6 +49,8 @@ plain(
 plain(f"GET {TEST_CASE}", f"GET {TEST_CASE}/delete", f"GET {REPLAY}", f"GET {REPLAY}/steps/{{step}}/accept")
 plain(f"GET {REPLAY}/batch", f"GET {REPLAY}/batch/accept")
 plain(f"GET {PROJECT}/calibrations/{{calibration_id}}", f"GET {PROJECT}/experiments/{{experiment_id}}")
+plain(f"GET {PROMPT}/online-checks", name="a big one", ids=BIG)
+plain(f"GET {PROJECT}/online-checks/{{check_id}}/remove")
 plain(f"GET {PROMPT}/experiments", f"GET {PROMPT}/experiments/new", name="a big one", ids=BIG)
 plain(
     f"GET {PROJECT}/runs/{{run_id}}",

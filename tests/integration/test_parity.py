@@ -29,6 +29,8 @@ SAME: dict[str, set[str]] = {
     "DeleteTestCase": {f"DELETE {CASE}"},
     "CalibrateTestCase": {f"POST {CASE}/calibrations"},
     "CalibrationView": {"POST /api/v1/calibrations/{calibration_id}/accept"},
+    "OnlineChecks": {f"POST {PROMPT}/online-checks"},
+    "RemoveOnlineCheck": {"DELETE /api/v1/online-checks/{check_id}"},
     "NewExperiment": {f"POST {PROMPT}/experiments"},
     "CancelExperiment": {"POST /api/v1/experiments/{experiment_id}/cancel"},
     "CancelReplay": {f"POST {REPLAY}/cancel"},

@@ -44,6 +44,7 @@ NOTHING: dict[str, Any] = {
     "token": "0" * 43,
     "name": "app.css",
     "score_id": "nowhere",
+    "check_id": 2**62,
 }
 
 

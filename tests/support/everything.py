@@ -50,6 +50,7 @@ def everything(world: Project) -> dict[str, Any]:
         "run_id": int(run.headers["X-Run-Id"]),
         "session_id": session_id,
         "score_id": _made(world, "/api/v1/scores", _score(session_id))["id"],
+        "check_id": _made(world, f"{prompt}/online-checks", {"name": MARK, "kind": "contains", "value": MARK})["id"],
         "test_case_id": case["id"],
         "key_id": _made(world, "/api/v1/api-keys", {"name": MARK})["id"],
         "replay_id": _replayed(world, case["id"]),

@@ -161,6 +161,7 @@ OF_PROMPT = (
     "experiments",
     "case_snapshots",
     "test_cases",
+    "online_checks",
     "draft_snapshots",
     "runs",
     "label_versions",

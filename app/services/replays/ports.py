@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -57,6 +57,12 @@ class Progress:
             return {"done": self._done, **tokens, **costs}
 
 
+class Meter(Protocol):
+    """Counts what calls of models use."""
+
+    def add(self, model: LanguageModel, tokens: Tokens) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class MeteredModel:
     """The engine's `ModelPort` over the providers'; `config` is a prompt's, its tools are the engine's to say.
@@ -68,7 +74,7 @@ class MeteredModel:
     config: dict[str, Any]
     providers: ModelPort
     credential: Callable[[], Credential | None]
-    progress: Progress
+    progress: Meter
     budget: Budget
     timeout_s: float
     organization_id: int

@@ -38,6 +38,7 @@ PAGES = {
     "replay with violations": "{base}/replays/{failing}",
     "test case with rules of tools": "{base}/test-cases/{failing_case}",
     "calibration": "{base}/calibrations/{calibration}",
+    "online checks": "{base}/prompts/{prompt}/online-checks",
     "experiments": "{base}/prompts/{prompt}/experiments",
     "experiments, none of the verdict": "{base}/prompts/{prompt}/experiments?verdict=inconclusive",
     "new experiment": "{base}/prompts/{prompt}/experiments/new",

@@ -1,0 +1,38 @@
+"""Online checks of a prompt: made, listed, read and removed."""
+
+from __future__ import annotations
+
+from app.api.operation import Resource, operation
+from app.models.api_keys import ApiKey
+from app.models.online_checks import OnlineCheck
+from app.schemas import online_checks as schemas
+from app.schemas.answer import listing
+from app.services.traces.online_checks import NewCheck
+
+
+class PromptOnlineChecks(Resource, tag="Scores", GET="read", POST="write"):
+    @operation("The prompt's online checks", answers={200: listing("online_checks", schemas.OnlineCheck)})
+    def on_get(self, key: ApiKey, prompt_id: int) -> list[OnlineCheck]:
+        return self.services.online_checks.list(project_id=key.project_id, prompt_id=prompt_id)
+
+    @operation(
+        "Check a share of the prompt's turns that are recorded from now on, and score them",
+        body=schemas.OnlineCheckSchema,
+        answers={201: schemas.OnlineCheck},
+        location="/api/v1/online-checks/{id}",
+        answer_headers=("Location",),
+        errors=(404,),
+    )
+    def on_post(self, key: ApiKey, prompt_id: int, command: NewCheck) -> OnlineCheck:
+        added = self.services.online_checks.add
+        return added(project_id=key.project_id, prompt_id=prompt_id, new=command, actor=key.actor)
+
+
+class OnlineCheckResource(Resource, tag="Scores", GET="read", DELETE="write"):
+    @operation("One online check", answers={200: schemas.OnlineCheck})
+    def on_get(self, key: ApiKey, check_id: int) -> OnlineCheck:
+        return self.services.online_checks.get(project_id=key.project_id, check_id=check_id)
+
+    @operation("Remove an online check; the scores that it gave stay", answers={204: None})
+    def on_delete(self, key: ApiKey, check_id: int) -> None:
+        self.services.online_checks.remove(project_id=key.project_id, check_id=check_id, actor=key.actor)

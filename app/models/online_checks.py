@@ -1,0 +1,120 @@
+"""Online checks: rules by which a share of a prompt's recorded turns is scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from sqlalchemy import Connection, Double, Index, String, and_, exists, or_, select, update
+
+from app.models import queries
+from app.models.base import BigInt, MediumText, Timestamp, exact, new_table
+from app.models.turns import TurnRow, turns
+
+Kind = Literal["contains", "regex", "judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineCheck:
+    """A check of the answers of a `share` of a prompt's turns, of one version or model where these are not None.
+
+    `value` is a text, a pattern or what a judge asserts. The project's turns up to the batch `position`, and in it up
+    to the row `position_id`, were looked at. `spent_usd` is what judges cost on the day `spent_on`, `problem` why the
+    last call of one failed. A worker holds the check, and others leave it alone, until `held_until`.
+    """
+
+    id: int
+    project_id: Annotated[int, BigInt]
+    prompt_id: Annotated[int, BigInt]
+    name: Annotated[str, exact(255)]
+    kind: Annotated[Kind, exact(16)]
+    value: Annotated[str, MediumText]
+    judge_model_id: Annotated[int | None, BigInt]
+    share: Annotated[float, Double]
+    version: Annotated[str | None, exact(255)]
+    model: Annotated[str | None, exact(255)]
+    max_cost_per_day: Annotated[float, Double]
+    position: Annotated[int, BigInt]
+    position_id: Annotated[int, BigInt]
+    scored: Annotated[int, BigInt]
+    spent_on: Annotated[str, exact(10)]
+    spent_usd: Annotated[float, Double]
+    problem: Annotated[str | None, String(1000)]
+    held_until: Annotated[datetime, Timestamp]
+    created_at: Annotated[datetime, Timestamp]
+
+
+# Without foreign keys, as turns and scores.
+online_checks = new_table("online_checks", OnlineCheck, Index("ix_online_checks_prompt_id", "prompt_id"))
+
+_C, _T = online_checks.c, turns.c
+_SELECT = select(*queries.columns_of(OnlineCheck, online_checks))
+
+
+def add(connection: Connection, **values: Any) -> int:
+    """Insert a check; returns its id."""
+    return queries.insert_row(connection, online_checks, **values)
+
+
+def find(connection: Connection, *, project_id: int, check_id: int) -> OnlineCheck | None:
+    statement = _SELECT.where(_C.project_id == project_id, _C.id == check_id)
+    return queries.find_row(connection, OnlineCheck, statement)
+
+
+def find_held(connection: Connection, *, check_id: int, until: datetime) -> OnlineCheck | None:
+    """Return the check that a worker holds until `until`; None for one that others hold, or that was removed."""
+    return queries.find_row(connection, OnlineCheck, _SELECT.where(_C.id == check_id, _C.held_until == until))
+
+
+def of_prompt(connection: Connection, *, project_id: int, prompt_id: int) -> list[OnlineCheck]:
+    """List a prompt's checks in the order in which they were made."""
+    statement = _SELECT.where(_C.project_id == project_id, _C.prompt_id == prompt_id).order_by(_C.id)
+    return queries.list_rows(connection, OnlineCheck, statement)
+
+
+def remove(connection: Connection, *, project_id: int, check_id: int) -> bool:
+    """Delete a check; returns whether the project had it."""
+    return bool(queries.delete_rows(connection, online_checks, project_id=project_id, id=check_id))
+
+
+def due(connection: Connection, *, now: datetime, before_batch: int, limit: int) -> list[tuple[int, int]]:
+    """List (id, project id) of checks that nobody holds, in whose projects turns came since they looked at them.
+
+    Those that were held the longest ago come first.
+    """
+    # Of any prompt: the turns of one have no index by batches.
+    waiting = exists().where(_T.project_id == _C.project_id, _T.batch_id >= _C.position, _T.batch_id < before_batch)
+    found = select(_C.id, _C.project_id).where(_C.held_until <= now, waiting)
+    listed = connection.execute(found.order_by(_C.held_until, _C.id).limit(limit))
+    return [(check_id, project_id) for check_id, project_id in listed]
+
+
+def hold(connection: Connection, *, check_id: int, now: datetime, until: datetime) -> bool:
+    """Give a check that nobody holds to a worker; returns False if it is held, or is no more."""
+    free = update(online_checks).where(_C.id == check_id, _C.held_until <= now)
+    return queries.changes_row(connection, free.values(held_until=until))
+
+
+def change_held(connection: Connection, *, check_id: int, until: datetime, **values: Any) -> bool:
+    """Set columns of a check that a worker holds until `until`; returns False if it does not any more."""
+    held = update(online_checks).where(_C.id == check_id, _C.held_until == until)
+    return queries.changes_row(connection, held.values(**values))
+
+
+def turns_after(
+    connection: Connection, check: OnlineCheck, *, before_batch: int, limit: int
+) -> list[tuple[int, TurnRow]]:
+    """List turns with the ids of their rows that come after the check's position, in the order of their batches."""
+    beyond = or_(_T.batch_id > check.position, and_(_T.batch_id == check.position, _T.id > check.position_id))
+    columns = queries.columns_of(TurnRow, turns)
+    # The first condition is implied by the others; it alone lets MySQL start in the index at the right place.
+    statement = select(_T.id, *columns).where(
+        _T.project_id == check.project_id,
+        _T.batch_id >= check.position,
+        _T.batch_id < before_batch,
+        beyond,
+        _T.prompt_id == check.prompt_id,
+    )
+    found = connection.execute(statement.order_by(_T.batch_id, _T.id).limit(limit))
+    return [(id_, TurnRow(*row)) for id_, *row in found]

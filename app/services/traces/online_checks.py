@@ -1,0 +1,109 @@
+"""Online checks as their authors see them: made, listed and removed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Invalid, NotFound, require
+from app.models import audit_log, online_checks
+from app.models.audit_log import Action, Actor
+from app.models.base import earlier_now
+from app.models.online_checks import Kind, OnlineCheck
+from app.models.queries import first_batch_id
+from app.patterns import compile_pattern
+from app.services.language_models.service import ModelService
+from app.services.prompts.service import PromptReader
+from app.timestamps import Now
+
+CHECKS_MAX = 20
+"""The checks that a prompt may have."""
+NO_CHECK = "There is no such online check."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCheck:
+    """A check as its author describes it; `judge_model` is the name of the model that a judge asks."""
+
+    name: str
+    kind: Kind
+    value: str
+    share: float = 1.0
+    judge_model: str | None = None
+    version: str | None = None
+    model: str | None = None
+    max_cost_per_day: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineCheckService:
+    database: Database
+    now: Now
+    models: ModelService
+    reader: PromptReader
+
+    def list(self, *, project_id: int, prompt_id: int) -> list[OnlineCheck]:
+        """List a prompt's checks, the first made first; `NotFound` for no prompt."""
+        with self.database.read() as connection:
+            self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            return online_checks.of_prompt(connection, project_id=project_id, prompt_id=prompt_id)
+
+    def get(self, *, project_id: int, check_id: int) -> OnlineCheck:
+        """Return a check; `NotFound` for none."""
+        with self.database.read() as connection:
+            return require(online_checks.find(connection, project_id=project_id, check_id=check_id), NO_CHECK)
+
+    def add(self, *, project_id: int, prompt_id: int, new: NewCheck, actor: Actor) -> OnlineCheck:
+        """Store a check of the turns that are recorded from now on; `NotFound` for no prompt.
+
+        `Invalid` beyond `CHECKS_MAX`, for a pattern that is none, and for a model that can't judge.
+        """
+        with self.database.write() as connection:
+            head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            if len(online_checks.of_prompt(connection, project_id=project_id, prompt_id=prompt_id)) >= CHECKS_MAX:
+                raise Invalid(f"A prompt may have {CHECKS_MAX} online checks; remove one first.")
+            now = earlier_now(connection, self.now())
+            values = asdict(new) | {"judge_model_id": self._judge(connection, head.organization_id, new)}
+            del values["judge_model"]
+            start = {"position": first_batch_id(now), "position_id": 0, "scored": 0, "spent_on": "", "spent_usd": 0.0}
+            check_id = online_checks.add(
+                connection,
+                project_id=project_id,
+                prompt_id=prompt_id,
+                **values,
+                **start,
+                problem=None,
+                held_until=now,
+                created_at=now,
+            )
+            audit_log.note(connection, now, actor, Action.ONLINE_CHECK_ADDED, new.name, project_id=project_id)
+            return require(online_checks.find(connection, project_id=project_id, check_id=check_id), NO_CHECK)
+
+    def remove(self, *, project_id: int, check_id: int, actor: Actor) -> None:
+        """Remove a check; the scores that it gave stay. `NotFound` for none."""
+        with self.database.write() as connection:
+            known = require(online_checks.find(connection, project_id=project_id, check_id=check_id), NO_CHECK)
+            if not online_checks.remove(connection, project_id=project_id, check_id=check_id):
+                raise NotFound(NO_CHECK)
+            audit_log.note(
+                connection, self.now(), actor, Action.ONLINE_CHECK_REMOVED, known.name, project_id=project_id
+            )
+
+    def _judge(self, connection: Connection, organization_id: int, new: NewCheck) -> int | None:
+        """Return the id of the model that judges, None for a check that asks none."""
+        if new.kind == "regex":
+            try:
+                compile_pattern(new.value)
+            except ValueError as error:
+                raise Invalid(f"value: {error}") from error
+        if new.kind != "judge":
+            return None
+        if new.judge_model is None:
+            raise Invalid("judgeModelName: Name the model that judges.")
+        name, field = new.judge_model, "judgeModelName"
+        model = self.models.named(connection, organization_id=organization_id, name=name, field=field)
+        if model.vendor == "BUILTIN":
+            raise Invalid(f"{field}: {name} is a builtin model and can't judge; name a vendor's.")
+        return model.id

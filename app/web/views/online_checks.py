@@ -1,0 +1,82 @@
+"""The online checks of a prompt: a list, the form that adds one, and the question before one is removed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.access import ByRole
+from app.errors import Invalid
+from app.models.organizations import Role
+from app.schemas.base import load
+from app.schemas.online_checks import OnlineCheckSchema
+from app.services.traces.online_checks import NewCheck
+from app.web.forms import Form
+from app.web.page import PromptPage, Redirect, Reply, confirm, show
+from app.web.visit import Visit
+
+KINDS = [("judge", "A model judges that"), ("contains", "It has the text"), ("regex", "It matches the pattern")]
+TEXTS = ("name", "kind", "value", "version", "model")
+
+
+class OnlineChecks(PromptPage):
+    refusals = (Invalid,)
+
+    def get(self, visit: Visit, prompt_id: int) -> Reply:
+        models = self.services.models.list(organization_id=visit.organization_id)
+        return show(
+            "online_checks.html",
+            head=self.head(visit, prompt_id),
+            checks=self.services.online_checks.list(project_id=visit.project_id, prompt_id=prompt_id),
+            kinds=KINDS,
+            judges=[
+                ("", "No model"),
+                *((one.name, one.name) for one in models if one.usable and one.vendor != "BUILTIN"),
+            ],
+            names={one.id: one.name for one in models},
+            today=self.container.now().date().isoformat(),
+        )
+
+    def post(self, visit: Visit, prompt_id: int) -> Reply:
+        check = self.services.online_checks.add(
+            project_id=visit.project_id, prompt_id=prompt_id, new=new_check(visit.form), actor=visit.actor
+        )
+        path = f"{visit.base}/prompts/{prompt_id}/online-checks"
+        return Redirect(path, f"Turns that are recorded from now on are checked for {check.name[:100]}.")
+
+
+class RemoveOnlineCheck(PromptPage):
+    access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
+
+    def get(self, visit: Visit, check_id: int) -> Reply:
+        check = self.services.online_checks.get(project_id=visit.project_id, check_id=check_id)
+        return confirm(
+            visit,
+            title=f"Remove the check {check.name[:100]}?",
+            text="No more turns are checked. The scores that it gave stay.",
+            button="Remove the check",
+            back=f"{visit.base}/prompts/{check.prompt_id}/online-checks",
+        )
+
+    def post(self, visit: Visit, check_id: int) -> Reply:
+        check = self.services.online_checks.get(project_id=visit.project_id, check_id=check_id)
+        self.services.online_checks.remove(project_id=visit.project_id, check_id=check_id, actor=visit.actor)
+        return Redirect(f"{visit.base}/prompts/{check.prompt_id}/online-checks", "The check is removed.")
+
+
+def new_check(form: Form) -> NewCheck:
+    """Return the check of the form; `Invalid` for one that the API refuses, too."""
+    sent: dict[str, Any] = {name: form.text(name) for name in TEXTS if form.text(name)}
+    if form.text("judge"):
+        sent["judgeModelName"] = form.text("judge")
+    sent["share"] = _number(form.text("percent"), "Share of the turns") / 100
+    if form.text("cost"):
+        sent["maxCostPerDay"] = _number(form.text("cost"), "Cost a day")
+    check: NewCheck = load(OnlineCheckSchema(), sent)
+    return check
+
+
+def _number(text: str, label: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise Invalid(f"{label}: Must be a number.") from None

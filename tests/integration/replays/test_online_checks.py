@@ -1,0 +1,236 @@
+"""Online checks score a share of the turns that are recorded, each once, whoever works on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from tests.fakes.upstream import Upstream
+from tests.fakes.wire import Reply
+from tests.integration.replays.recording import BOOKED, HOT, THANKS, prompt, record
+from tests.integration.replays.shop import JUDGED, JUDGED_WRONG
+from tests.support.conversations import RecordedTurn
+from tests.support.waiting import wait_until
+from tests.support.world import World
+
+JUDGE = {"name": "polite", "kind": "judge", "value": "It is polite.", "judgeModelName": "gpt-4o-mini"}
+TEXT = {"name": "says it", "kind": "contains", "value": "you are"}
+
+
+def add(world: World, prompt_id: int, body: dict[str, Any], status: int = 201, **fields: Any) -> Any:
+    added = world.post(f"/api/v1/prompts/{prompt_id}/online-checks", json=body | fields)
+    assert added.status_code == status, added.text
+    return added.json
+
+
+def settle(world: World) -> None:
+    """Let the checks begin before what was recorded, and the turns have been recorded before them."""
+    with world.container.database.write() as connection:
+        mine = {"id": world.project_id}
+        connection.execute(text("UPDATE online_checks SET position = 0, position_id = 0 WHERE project_id = :id"), mine)
+        earlier = {"by": (5 * 60_000) << 21}
+        connection.execute(text("UPDATE turns SET batch_id = batch_id - :by WHERE project_id = :id"), mine | earlier)
+
+
+def run(world: World, check: Any) -> Any:
+    """The check after it has looked at everything."""
+    world.container.services.online_check_runner.run(check["id"])
+    return world.get(f"/api/v1/online-checks/{check['id']}").json
+
+
+def recorded(world: World, turns: Sequence[RecordedTurn] = (HOT, BOOKED, THANKS)) -> int:
+    prompt_id = prompt(world)
+    record(world, prompt_id, turns)
+    return prompt_id
+
+
+def scores(world: World, **query: Any) -> list[tuple[Any, ...]]:
+    found = world.get("/api/v1/scores", params={"limit": 200} | query).json["scores"]
+    return [(one["name"], one["label"], one["comment"]) for one in reversed(found)]
+
+
+@pytest.mark.parametrize(
+    ("body", "passed"),
+    [
+        (TEXT, [False, False, True]),
+        ({"name": "says it", "kind": "regex", "value": r"\d+ °C"}, [True, False, False]),
+    ],
+)
+def test_a_check_scores_the_answers_of_turns(world: World, body: dict[str, Any], passed: list[bool]) -> None:
+    prompt_id = recorded(world)
+    check = add(world, prompt_id, body)
+    settle(world)
+    assert run(world, check)["scored"] == 3
+
+    session_id = world.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json["entries"][0]["id"]
+    session = world.get(f"/api/v1/sessions/{session_id}").json
+    by_trace = {score["target"]["traceId"]: score for score in session["scores"]}
+    found = [by_trace[turn["traceId"]] for turn in session["turns"]]
+    assert [one["value"] for one in found] == [float(one) for one in passed]
+    assert {(one["name"], one["source"]) for one in found} == {("says it", "check")}
+
+
+def test_a_judge_scores_with_its_reasons_and_no_turn_twice(world: World, upstream: Upstream) -> None:
+    prompt_id = recorded(world)
+    check = add(world, prompt_id, JUDGE)
+    settle(world)
+    upstream.script(JUDGED, JUDGED_WRONG, JUDGED)
+    found = run(world, check)
+    said = [("polite", "true", "It says so."), ("polite", "false", "It does not."), ("polite", "true", "It says so.")]
+    assert scores(world) == said
+    assert (found["scored"], found["problem"], found["spentUsd"] > 0) == (3, None, True)
+    assert "It is polite." in str(upstream.requests[0].body)
+
+    settle(world)
+    assert run(world, check)["scored"] == 3
+    assert (len(upstream.requests), scores(world)) == (3, said)
+    assert world.count("usage_daily") == 0
+
+
+def test_the_clock_has_workers_check_what_was_recorded(world: World) -> None:
+    prompt_id = recorded(world)
+    add(world, prompt_id, TEXT)
+    settle(world)
+    world.container.check_delivery.sweep()
+
+    wait_until(lambda: len(scores(world)) == 3, "the scores of the check")
+
+
+def test_turns_are_checked_from_now_on_and_once_they_have_settled(world: World) -> None:
+    prompt_id = recorded(world)
+    check = add(world, prompt_id, TEXT)
+    record(world, prompt_id, (RecordedTurn("Again?", "You are right."),))
+
+    assert run(world, check)["scored"] == 0
+    assert check["id"] not in world.container.services.online_check_runner.due()
+
+
+def test_a_check_of_an_idle_prompt_is_not_due_again_for_the_turns_of_others(world: World) -> None:
+    recorded(world)
+    check = add(world, prompt(world), TEXT)
+    settle(world)
+    runner = world.container.services.online_check_runner
+    assert check["id"] in runner.due()
+    assert run(world, check)["scored"] == 0
+    assert check["id"] not in runner.due()
+
+
+def test_every_check_looks_at_the_same_share(world: World) -> None:
+    turns = [RecordedTurn(f"{number}?", f"You are number {number}.") for number in range(40)]
+    prompt_id = recorded(world, turns)
+    checks = [add(world, prompt_id, TEXT | {"name": name}, share=0.5) for name in ("one", "two")]
+    none = add(world, prompt_id, TEXT | {"name": "none"}, share=0)
+    settle(world)
+    for check in (*checks, none):
+        run(world, check)
+
+    found = world.get("/api/v1/scores", params={"limit": 200}).json["scores"]
+    one, two = ({s["target"]["traceId"] for s in found if s["name"] == name} for name in ("one", "two"))
+    assert one == two
+    assert 0 < len(one) < 40
+    assert scores(world, name="none") == []
+
+
+@pytest.mark.parametrize("field", ["version", "model"])
+def test_a_check_of_another_version_or_model_scores_nothing(world: World, field: str) -> None:
+    check = add(world, recorded(world), TEXT, **{field: "another"})
+    settle(world)
+
+    assert run(world, check)["scored"] == 0
+
+
+def test_no_judge_is_asked_beyond_the_cost_of_a_day(world: World, upstream: Upstream) -> None:
+    check = add(world, recorded(world), JUDGE, maxCostPerDay=0)
+    settle(world)
+
+    assert run(world, check)["scored"] == 0
+    assert upstream.requests == []
+
+
+def test_a_judge_that_fails_leaves_its_turn_and_rests(world: World, upstream: Upstream) -> None:
+    check = add(world, recorded(world), JUDGE)
+    settle(world)
+    upstream.script(Reply(status=401))
+    assert "gpt-4o-mini" in run(world, check)["problem"]
+    assert check["id"] not in world.container.services.online_check_runner.due()
+    assert run(world, check)["scored"] == 0
+    assert len(upstream.requests) == 1
+
+
+def test_a_judge_without_a_verdict_says_so_and_goes_on(world: World, upstream: Upstream) -> None:
+    check = add(world, recorded(world), JUDGE)
+    settle(world)
+    upstream.script(JUDGED, Reply(text="Perhaps."), JUDGED)
+
+    assert run(world, check)["scored"] == 2
+
+
+def test_two_workers_ask_the_judge_once_a_turn(world: World, upstream: Upstream) -> None:
+    check = add(world, recorded(world), JUDGE)
+    settle(world)
+    upstream.choose = lambda _body: JUDGED
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: world.container.services.online_check_runner.run(check["id"]), range(4)))
+
+    assert (len(upstream.requests), len(scores(world))) == (3, 3)
+
+
+def test_reasons_are_masked(world: World, upstream: Upstream) -> None:
+    masking = {"masking": [{"kind": "pattern", "value": "says"}]}
+    assert world.put("/api/v1/data-policy", json=masking).status_code == 200
+    check = add(world, recorded(world, (THANKS,)), JUDGE)
+    settle(world)
+    upstream.script(JUDGED)
+    run(world, check)
+
+    assert scores(world) == [("polite", "true", "It [masked] so.")]
+
+
+def test_a_removed_check_scores_nothing_more_and_its_scores_stay(world: World) -> None:
+    prompt_id = recorded(world)
+    check = add(world, prompt_id, TEXT)
+    settle(world)
+    run(world, check)
+    assert world.delete(f"/api/v1/online-checks/{check['id']}").status_code == 204
+    record(world, prompt_id, (RecordedTurn("Again?", "You are right."),))
+    settle(world)
+    world.container.services.online_check_runner.run(check["id"])
+    assert len(scores(world)) == 3
+
+    add(world, prompt_id, TEXT)
+    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
+    assert (world.count("online_checks"), scores(world)) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"kind": "regex", "value": "("}, "value: "),
+        ({"kind": "judge"}, "judgeModelName: Name the model that judges."),
+        ({"kind": "judge", "judgeModelName": "echo"}, "judgeModelName: echo is a builtin model"),
+        ({"kind": "judge", "judgeModelName": "nothing"}, "judgeModelName: The model"),
+        ({"kind": "feeling"}, "kind: "),
+        ({"share": 1.5}, "share: "),
+        ({"maxCostPerDay": -1}, "maxCostPerDay: "),
+        ({"name": " "}, "name: "),
+    ],
+)
+def test_a_check_that_can_not_work_is_refused(world: World, fields: dict[str, Any], message: str) -> None:
+    assert message in add(world, prompt(world), TEXT, 400, **fields)["error"]
+
+
+def test_a_prompt_has_so_many_checks_and_their_changes_are_audited(world: World) -> None:
+    prompt_id = prompt(world)
+    for _ in range(20):
+        add(world, prompt_id, TEXT)
+    add(world, prompt_id, TEXT, 400)
+    listed = world.get(f"/api/v1/prompts/{prompt_id}/online-checks").json["onlineChecks"]
+    assert len(listed) == 20
+
+    assert world.delete(f"/api/v1/online-checks/{listed[0]['id']}").status_code == 204
+    actions = [entry["action"] for entry in world.get("/api/v1/audit-log").json["entries"][:2]]
+    assert actions == ["online_check.removed", "online_check.added"]

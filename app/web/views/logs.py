@@ -190,7 +190,8 @@ class RunView(LogEntryPage):
         row = self.services.runs.get(project_id=visit.project_id, run_id=run_id)
         if "go" in visit.query:
             return self.beside(visit, row.prompt_id, run_id)
-        return show("run.html", run=row, head=self.head(visit, row.prompt_id))
+        scores = self.services.scores.list(project_id=visit.project_id, run_id=run_id).entries
+        return show("run.html", run=row, head=self.head(visit, row.prompt_id), scores=scores)
 
 
 class RejectedSpans(Page):

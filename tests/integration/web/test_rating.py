@@ -67,6 +67,17 @@ def test_a_thumb_that_is_none_and_a_comment_that_is_too_long_are_refused(world: 
     assert rated(world) == []
 
 
+def test_a_run_shows_its_scores(world: World, admin: Browser) -> None:
+    asked = {"id": world.prompt(), "question": "Who?", "productive": False}
+    run_id = int(world.post("/api/v1/prompts/run", json=asked).headers["X-Run-Id"])
+    body = {"name": "helpful", "value": 0.25, "comment": HOSTILE, "target": {"runId": run_id}}
+    assert world.post("/api/v1/scores", json=body).status_code == 201
+
+    admin.open(f"{admin.base}/runs/{run_id}")
+    assert f"helpful0.25 {HOSTILE}" in admin.text
+    assert HOSTILE not in admin.page
+
+
 def test_the_log_is_filtered_by_a_score(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     path = admin.base + stored(world, *conversation(prompt_id, 1))

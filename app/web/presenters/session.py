@@ -46,6 +46,16 @@ class ShownTurn:
     scores: Scores
     depths: Mapping[str, int]
 
+    @property
+    def anchors(self) -> dict[int, str]:
+        """The index of the first entry of each span, with the span's id."""
+        first: dict[str, int] = {}
+        for index, (shown, span) in enumerate(self.entries):
+            named = shown.span_id if isinstance(shown, Step) else span.span_id if span else None
+            if named is not None:
+                first.setdefault(named, index)
+        return {index: span_id for span_id, index in first.items()}
+
 
 def shown_turns(session: Session, start: int = 0) -> list[ShownTurn]:
     """The turns of a session, or of a part of it that begins at the index `start`."""

@@ -11,6 +11,7 @@ from app.services.traces.logs import Session
 from app.sessions.types import ShownSpan
 from app.web.cookies import Flash
 from app.web.page import PromptPage, Redirect, Reply, show
+from app.web.presenters.marks import marks_of
 from app.web.presenters.session import low_scores, shown_turns, text_of, timeline
 from app.web.presenters.texts import WHOLE, block
 from app.web.views.logs import LogEntryPage
@@ -35,6 +36,7 @@ class SessionView(LogEntryPage):
             turns=shown_turns(part.session, part.start),
             versions=self._versions(part.session),
             timeline=timeline(part),
+            marks=marks_of(visit.query.get("q", "")),
             thumb=(thumb := self._thumb(visit, session_id)),
             whole=[score for score in part.session.scores if score.session_key and score != thumb],
             low=low_scores(part.session),

@@ -15,6 +15,7 @@ from app.timestamps import iso
 from app.web.forms import checked_choice
 from app.web.lists import filters_of
 from app.web.page import PAGE_SIZE, Page, Reply, show
+from app.web.presenters.marks import pieces, place_of
 from app.web.views.logs import PERIODS, TIMES
 from app.web.visit import Visit
 
@@ -38,6 +39,16 @@ RANGES = (
     ("Tokens", "minTokens", "maxTokens", "1"),
     ("Duration, ms", "minDurationMs", "maxDurationMs", "1"),
 )
+# The names of what was said where a search found it.
+SAID = {
+    "user": "User",
+    "arguments": "Arguments of a tool",
+    "result": "Result of a tool",
+    "error": "Error of a tool",
+    "answer": "Answer",
+    "reasoning": "Reasoning",
+    "aside": "Beside tool calls",
+}
 FOLDED = {name for name, _, _ in FILTERS} | {name for _, least, most, _ in RANGES for name in (least, most)}
 
 
@@ -80,6 +91,9 @@ class Sessions(Page):
             exports="?" + urlencode(chosen) if chosen else "",
             prompts=[("", "All prompts"), *((str(prompt.id), prompt.name) for prompt in prompts)],
             suggested=_suggested(found.entries),
+            said=SAID,
+            pieces=pieces,
+            place_of=place_of,
             **{"orders": ORDERS, "statuses": STATUSES, "times": TIMES, "filters": FILTERS, "ranges": RANGES},
         )
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 
+from tests.integration.test_search import index, say
 from tests.integration.test_session_list import HASH, said, session
 from tests.integration.web.conftest import Browser
 from tests.support.world import World
@@ -60,3 +63,30 @@ def test_a_filter_that_is_none_is_refused(world: World, admin: Browser) -> None:
     assert admin.open(f"{admin.base}/sessions?minTurns=many").status_code == 400
     assert admin.open(f"{admin.base}/sessions?since=soon").status_code == 400
     assert admin.open(f"{admin.base}/sessions?list=from+elsewhere&since=30d").status_code == 200
+
+
+def test_a_search_shows_where_it_was_said_and_leads_there(world: World, admin: Browser) -> None:
+    say(world, world.prompt(), "One <i>question</i>", "It is <b>possible</b>.", result={"note": "Größe 42 <script>"})
+    index(world)
+
+    admin.open(f"{admin.base}/sessions?q=gr%C3%B6sse+42")
+
+    assert "Result of a tool, turn 1: note <mark>Größe</mark> <mark>42</mark> &lt;script&gt;" in " ".join(
+        re.sub("</?(span|a)[^>]*>", "", admin.page).split()
+    )
+    [href] = re.findall(r'href="([^"]*#turn-1-span-2{16})"', admin.page)
+    admin.open(html.unescape(href).partition("#")[0])
+    assert f'id=turn-1-span-{"2" * 16} class="tool"' in admin.page
+    assert "<mark>Größe</mark> <mark>42</mark> &lt;script&gt;" in admin.page
+
+
+def test_words_of_a_search_are_marked_in_answers_and_questions(world: World, admin: Browser) -> None:
+    say(world, world.prompt(), "Is a *refund* <possible>?", "A **refund** is not.")
+    [session_id] = [one["id"] for one in world.get("/api/v1/sessions").json["sessions"]]
+
+    admin.open(f"{admin.base}/sessions/{session_id}?q=refund+%22%2A%22")
+
+    assert "Is a *<mark>refund</mark>* &lt;possible&gt;?" in admin.page
+    assert "A **<mark>refund</mark>** is not." in admin.page
+    admin.open(f"{admin.base}/sessions/{session_id}?q=-refund")
+    assert "<mark>" not in admin.page

@@ -1,0 +1,51 @@
+"""Marks the words of a search in the texts of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from app.errors import Invalid
+from app.search.query import Query, parse
+from app.services.traces.search import Hit
+
+QUERY_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The marks of a query; of none, no text has any."""
+
+    query: Query | None = None
+
+    def pieces(self, text: str) -> list[tuple[str, bool]]:
+        """Return the pieces of a text, each with whether it is marked."""
+        return list(pieces(text, self.query.places_in(text) if self.query else ()))
+
+    def finds(self, text: str) -> bool:
+        return self.query is not None and bool(self.query.places_in(text))
+
+
+def marks_of(q: str) -> Marks:
+    """Return the marks of the text of a query, none for a text that is no query."""
+    try:
+        return Marks(parse(q[:QUERY_MAX]))
+    except Invalid:
+        return Marks()
+
+
+def pieces(text: str, places: Sequence[tuple[int, int]]) -> Iterator[tuple[str, bool]]:
+    """Yield the pieces of a text between and at these places, each with whether it is at one."""
+    at = 0
+    for start, end in places:
+        if at < start:
+            yield text[at:start], False
+        yield text[start:end], True
+        at = end
+    if at < len(text):
+        yield text[at:], False
+
+
+def place_of(hit: Hit) -> str:
+    """Return the id of the element that has the hit on the page of its session."""
+    return f"turn-{hit.turn}-{'user' if hit.span_id is None else 'span-' + hit.span_id}"

@@ -143,7 +143,7 @@ class Settings:
     compression: str = setting(
         "REPRISE_COMPRESSION",
         "on",
-        "Whether spans and log records are stored compressed, on or off",
+        "Whether spans, log records and texts of runs and replays are stored compressed, on or off",
         _one_of("on", "off"),
     )
     search: str = setting(

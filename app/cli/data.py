@@ -129,17 +129,17 @@ def _confirm(what: str, yes: bool) -> None:
 
 @click.command()
 def compress() -> None:
-    """Compress spans that were stored before there was compression, beside running servers."""
-    from app.services.data.compression import TABLES
+    """Compress what was stored before there was compression, beside running servers."""
+    from app.services.data.compression import COLUMNS
 
     service = context.container().services.compression
-    for table in TABLES:
-        last_id, compressed = service.last_id(table), 0
-        with click.progressbar(length=last_id, label=table.name, file=sys.stderr) as bar:
-            for looked_at, rows in service.compress(table, until_id=last_id):
+    for column in COLUMNS:
+        last_id, compressed = service.last_id(column), 0
+        with click.progressbar(length=last_id, label=str(column), file=sys.stderr) as bar:
+            for looked_at, rows in service.compress(column, until_id=last_id):
                 compressed += rows
                 bar.update(looked_at)
-        click.echo(f"{table.name}: {compressed} rows are compressed now.")
+        click.echo(f"{column}: {compressed} rows are compressed now.")
 
 
 @click.group("data-policy")

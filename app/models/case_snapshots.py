@@ -10,8 +10,9 @@ from typing import Annotated, Any
 from sqlalchemy import Connection, ForeignKey, Index, UniqueConstraint, select
 
 from app.models import queries
-from app.models.base import BigInt, Json, Timestamp, exact, new_table
+from app.models.base import BigInt, Timestamp, exact, new_table
 from app.models.cases import test_cases
+from app.models.compression import CompressedJson
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class CaseSnapshotRow:
     test_case_id: Annotated[int, BigInt]
     # The SHA-256, as 64 hex digits, of the test case's fingerprint and its prompt's assertion value.
     fingerprint: Annotated[str, exact(64)]
-    document: Annotated[dict[str, Any], Json]
+    document: Annotated[dict[str, Any], CompressedJson]
     created_at: Annotated[datetime, Timestamp]
 
 

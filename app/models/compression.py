@@ -1,4 +1,4 @@
-"""Compresses the bodies of spans and log records, one by one, with a dictionary of what such bodies share.
+"""Compresses the bodies of spans and log records and long texts, one by one, with a dictionary of what spans share.
 
 The first byte of a stored body tells its format, so that older rows stay readable and other formats can come:
 
@@ -6,27 +6,48 @@ The first byte of a stored body tells its format, so that older rows stay readab
 - `ZSTD_1`: a Zstandard frame (RFC 8878) that needs the dictionary `dictionaries/1.zstd`;
 - `PLAIN`: the body, which would look like one of these, follows.
 
+A text that is stored compressed is `MARK` and such a body in Base64: its column stays one of text, since MySQL would
+copy the whole table to change that, and nobody could write meanwhile.
+
 A dictionary never changes, since stored rows need it; a better one gets a format byte of its own. `bench/dictionary.py`
 trains them.
 """
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import zstandard
-from sqlalchemy import Connection, LargeBinary, Table, TypeDecorator, bindparam, func, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    LargeBinary,
+    Table,
+    Text,
+    TypeDecorator,
+    bindparam,
+    func,
+    select,
+    type_coerce,
+    update,
+)
 from sqlalchemy.engine import Dialect
 
-from app.models.base import MediumBlob
+from app.models.base import Json, JsonStruct, LongJson, MediumBlob, MediumText
 
 PLAIN, ZSTD_1 = b"\0", b"\1"
+MARK = "\1z\1"
+"""What a compressed text begins with. JSON never does; other texts that do are compressed in any case."""
 LEVEL = 3
 """Of Zstandard's levels: 1 is no faster with a dictionary, and larger ones take more time than the bytes are worth."""
 _FIRST_OF_TEXTS = 9
+_COMPRESSES = "reprise_compresses"
 _FOLDER = Path(__file__).parent / "dictionaries"
 
 Context = TypeVar("Context")
@@ -108,6 +129,17 @@ def decompress(stored: bytes) -> bytes:
     return stored
 
 
+def compress_text(text: str) -> str:
+    """Return the shortest stored form of a text."""
+    compressed = MARK + b64encode(compress(text.encode())).decode()
+    return compressed if len(compressed) < len(text) or text.startswith(MARK) else text
+
+
+def decompress_text(stored: str) -> str:
+    """Return the text of a stored form; raises `ValueError` for a format that a newer release has written."""
+    return decompress(b64decode(stored[len(MARK) :])).decode() if stored.startswith(MARK) else stored
+
+
 class Compressed(TypeDecorator[bytes]):
     """A body, which may be stored compressed; rows are inserted with what `compress` returns."""
 
@@ -118,24 +150,85 @@ class Compressed(TypeDecorator[bytes]):
         return None if value is None else decompress(value)
 
 
+def store_texts(engine: Engine, *, compressed: bool) -> None:
+    """Let an engine store texts compressed, as it does by itself, or as releases without compression did."""
+    setattr(engine.dialect, _COMPRESSES, compressed)
+
+
+def _stored(text: str, dialect: Dialect) -> str:
+    return compress_text(text) if getattr(dialect, _COMPRESSES, True) or text.startswith(MARK) else text
+
+
+class CompressedText(TypeDecorator[str]):
+    """A text, which may be stored compressed; SQL can't look into it."""
+
+    impl = MediumText
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else _stored(value, dialect)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else decompress_text(value)
+
+
+class _OfCompressed(TypeDecorator[Any]):
+    """What another type makes of a text, which may be stored compressed."""
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        text = super().process_bind_param(value, dialect)
+        return None if text is None else _stored(text, dialect)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return super().process_result_value(None if value is None else decompress_text(value), dialect)
+
+
+class CompressedJson(_OfCompressed, Json):
+    """As `Json`."""
+
+    cache_ok = True
+
+
+class CompressedLongJson(_OfCompressed, LongJson):
+    """As `LongJson`."""
+
+    cache_ok = True
+
+
+class CompressedStruct(_OfCompressed, JsonStruct):
+    """As `JsonStruct`."""
+
+    cache_ok = True
+
+
 def last_id(connection: Connection, table: Table) -> int:
     """Return the highest id of a table, 0 if it is empty."""
     return connection.scalar(select(func.max(table.c.id))) or 0
 
 
-def plain_rows(connection: Connection, table: Table, *, after_id: int, until_id: int) -> list[tuple[int, int]]:
-    """List the rows with uncompressed bodies and ids in (after_id, until_id]: their ids and the bodies' lengths."""
-    c = table.c
-    is_plain = func.substr(c.body, 1, 1, type_=LargeBinary) >= bytes([_FIRST_OF_TEXTS])
-    listed = select(c.id, func.length(c.body)).where(c.id > after_id, c.id <= until_id, is_plain).order_by(c.id)
-    return [(id_, length) for id_, length in connection.execute(listed)]
+def plain_rows(connection: Connection, column: Column[Any], *, after_id: int, until_id: int) -> list[tuple[int, int]]:
+    """List the rows with an uncompressed value and ids in (after_id, until_id]: their ids and the values' lengths."""
+    c, raw, length = column.table.c, _raw(column), func.length(column)
+    if isinstance(column.type, Compressed):
+        is_plain = func.substr(raw, 1, 1, type_=LargeBinary) >= bytes([_FIRST_OF_TEXTS])
+    else:
+        is_plain = func.substr(raw, 1, len(MARK), type_=Text) != MARK
+    listed = select(c.id, length).where(c.id > after_id, c.id <= until_id, is_plain).order_by(c.id)
+    return [(id_, size) for id_, size in connection.execute(listed)]
 
 
-def compress_rows(connection: Connection, table: Table, ids: Sequence[int]) -> int:
-    """Compress the bodies of rows; returns the number of rows that are still stored. A row never changes otherwise."""
-    c = table.c
-    bodies = connection.execute(select(c.id, c.body).where(c.id.in_(ids))).all()
-    shorter = [{"row_id": id_, "stored": compress(body)} for id_, body in bodies]
+def compress_rows(connection: Connection, column: Column[Any], ids: Sequence[int]) -> int:
+    """Compress a column of rows, which nobody changes until the commit; returns the number that became shorter."""
+    c, raw = column.table.c, _raw(column)
+    stored = compress if isinstance(column.type, Compressed) else compress_text
+    rows = connection.execute(select(c.id, raw).where(c.id.in_(ids)).with_for_update()).all()
+    shorter = [{"row_id": id_, "stored": new} for id_, old in rows if old and len(new := stored(old)) < len(old)]
     if shorter:
-        connection.execute(update(table).where(c.id == bindparam("row_id")).values(body=bindparam("stored")), shorter)
+        changed = update(column.table).where(c.id == bindparam("row_id"))
+        connection.execute(changed.values({column: type_coerce(bindparam("stored"), raw.type)}), shorter)
     return len(shorter)
+
+
+def _raw(column: Column[Any]) -> ColumnElement[Any]:
+    """Return the column as it is stored."""
+    return type_coerce(column, LargeBinary() if isinstance(column.type, Compressed) else Text())

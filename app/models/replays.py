@@ -22,8 +22,9 @@ from sqlalchemy import (
 )
 
 from app.chat import TOKEN_COUNTS
-from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
+from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table
 from app.models.calibrations import CalibrationRow
+from app.models.compression import CompressedLongJson
 from app.models.organizations import projects
 from app.models.prompt_versions import draft_snapshots
 from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
@@ -95,7 +96,7 @@ class ReplayRow(Outcome):
 replays = new_table(
     "replays",
     ReplayRow,
-    Column("result", LongJson),
+    Column("result", CompressedLongJson),
     # The steps that both a judge and a person decided, and those of them on which they agree.
     Column("judge_reviewed", Integer, nullable=False, server_default="0"),
     Column("judge_agreed", Integer, nullable=False, server_default="0"),

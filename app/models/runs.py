@@ -24,7 +24,8 @@ from sqlalchemy import (
 )
 
 from app.chat import Tokens
-from app.models.base import BigInt, JsonStruct, MediumBlob, MediumText, Timestamp, binary, exact, new_table, reference
+from app.models.base import BigInt, MediumBlob, MediumText, Timestamp, binary, exact, new_table, reference
+from app.models.compression import CompressedStruct, CompressedText
 from app.models.language_models import language_models
 from app.models.organizations import projects
 from app.models.queries import columns_of, find_row, insert_row, list_rows
@@ -127,10 +128,10 @@ class RunRow(RunSummary):
     organization_id: int
     prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
     api_key_id: Annotated[int | None, BigInt]
-    request: Annotated[StoredRequest, JsonStruct(StoredRequest)]
+    request: Annotated[StoredRequest, CompressedStruct(StoredRequest)]
     language_model_id: Annotated[int, BigInt]
-    instruction: Annotated[str | None, MediumText]
-    outcome: Annotated[StoredOutcome | None, JsonStruct(StoredOutcome)]
+    instruction: Annotated[str | None, CompressedText]
+    outcome: Annotated[StoredOutcome | None, CompressedStruct(StoredOutcome)]
     started_at: Annotated[datetime | None, Timestamp]
 
     @property

@@ -15,6 +15,7 @@ from app.actors import BatchDelivery, CheckDelivery, ExperimentDelivery, ReplayD
 from app.container import Container
 from app.db import Database, build_database
 from app.metrics import Metrics, provider_call, registry
+from app.models.compression import store_texts
 from app.process import home
 from app.providers import catalogue
 from app.providers.anyllm import AnyLlmModels
@@ -155,6 +156,7 @@ def _database(settings: Settings, metrics: Metrics) -> Database:
         on_lock_retry=lambda: metrics.count(registry.LOCK_RETRIES),
         on_pool_timeout=lambda: metrics.count(registry.POOL_TIMEOUTS),
     )
+    store_texts(database.engine, compressed=settings.compression == "on")
     metrics.gauge(
         registry.DATABASE_CONNECTIONS, lambda: {(state,): count for state, count in database.connections().items()}
     )

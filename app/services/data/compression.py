@@ -1,20 +1,32 @@
-"""Compresses the bodies that were stored before there was compression, or while it was off."""
+"""Compresses the bodies and texts that were stored before there was compression, or while it was off."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
-from sqlalchemy import Table
+from sqlalchemy import Column
 
 from app.db import Database
 from app.models import compression
+from app.models.case_snapshots import case_snapshots
 from app.models.log_records import log_records
+from app.models.replays import replays
+from app.models.runs import runs
 from app.models.spans import spans
 
-TABLES = (spans, log_records)
-# Ids that are looked at in one statement, and the bytes of bodies that one transaction rewrites.
+COLUMNS: tuple[Column[Any], ...] = (
+    spans.c.body,
+    log_records.c.body,
+    runs.c.request,
+    runs.c.instruction,
+    runs.c.outcome,
+    replays.c.result,
+    case_snapshots.c.document,
+)
+# Ids that are looked at in one statement, and the bytes of a column that one transaction rewrites.
 AT_ONCE, BYTES_AT_ONCE = 1000, 8 * 1024 * 1024
 
 
@@ -22,12 +34,12 @@ AT_ONCE, BYTES_AT_ONCE = 1000, 8 * 1024 * 1024
 class CompressionService:
     database: Database
 
-    def last_id(self, table: Table) -> int:
-        """Return the highest id of a table."""
+    def last_id(self, column: Column[Any]) -> int:
+        """Return the highest id of a column's table."""
         with self.database.read() as connection:
-            return compression.last_id(connection, table)
+            return compression.last_id(connection, column.table)
 
-    def compress(self, table: Table, *, until_id: int) -> Iterator[tuple[int, int]]:
+    def compress(self, column: Column[Any], *, until_id: int) -> Iterator[tuple[int, int]]:
         """Compress rows in small transactions; yields the ids looked at and the rows compressed since the last time.
 
         It may be interrupted at any row and begun again, and other processes may store, read and remove meanwhile.
@@ -36,10 +48,10 @@ class CompressionService:
         for after_id in range(0, until_id, AT_ONCE):
             up_to = min(after_id + AT_ONCE, until_id)
             with background.read() as connection:
-                plain = compression.plain_rows(connection, table, after_id=after_id, until_id=up_to)
+                plain = compression.plain_rows(connection, column, after_id=after_id, until_id=up_to)
             compressed = 0
             for ids in _by_size(plain):
-                compressed += background.retrying(partial(compression.compress_rows, table=table, ids=ids))
+                compressed += background.retrying(partial(compression.compress_rows, column=column, ids=ids))
             yield up_to - after_id, compressed
 
 

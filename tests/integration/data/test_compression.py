@@ -1,4 +1,4 @@
-"""Spans are stored compressed; those of releases without compression are read, and compressed by a command."""
+"""Spans and long texts are stored compressed; those of earlier releases are read, and compressed by a command."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Table, delete, func, select
+from sqlalchemy import Connection, Table, Text, delete, func, select, type_coerce
 
-from app.models.compression import ZSTD_1, as_they_are, compress_rows
+from app.models.compression import MARK, ZSTD_1, Compressed, as_they_are, compress_rows, store_texts
 from app.models.log_records import log_records
+from app.models.prompts import prompts
 from app.models.spans import spans
 from app.services.data import compression
 from app.services.traces.form import BatchForm
 from tests.integration.ingest.test_log_records import chat, record
 from tests.support.conversations import RecordedTurn
 from tests.support.conversations import export as export_conversation
+from tests.support.everything import everything
 from tests.support.exports import export, pairs_of
 from tests.support.world import World
 
 TURNS = [RecordedTurn(f"What is {number}?" + " And why?" * 50, "A number.") for number in range(5)]
+TEXTS = [column for column in compression.COLUMNS if not isinstance(column.type, Compressed)]
 BEGAN_NS = 1_760_000_000_000_000_000
 
 
@@ -40,6 +43,24 @@ def first_bytes(world: World, table: Table = spans) -> set[bytes]:
         return {bytes(first) for first in connection.scalars(of_project)}
 
 
+def texts(world: World, *, stored: bool) -> dict[str, list[Any]]:
+    """Return the project's long texts by their columns: as they are stored, or as they are read."""
+    found = {}
+    with world.container.database.read() as connection:
+        for column in TEXTS:
+            table = column.table
+            is_own = table.c.prompt_id.in_(select(prompts.c.id).where(prompts.c.project_id == world.project_id))
+            shown = type_coerce(column, Text()) if stored else column
+            found[str(column)] = list(connection.scalars(select(shown).where(is_own, column.is_not(None))))
+    return found
+
+
+def compressed_columns(world: World) -> set[str]:
+    """Return the columns in which a text of the project is stored compressed."""
+    stored = texts(world, stored=True).items()
+    return {column for column, found in stored if any(text.startswith(MARK) for text in found)}
+
+
 def sessions(world: World, prompt_id: int) -> list[Any]:
     entries = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
     return [world.get(f"/api/v1/sessions/{entry['id']}").json for entry in entries]
@@ -47,8 +68,8 @@ def sessions(world: World, prompt_id: int) -> list[Any]:
 
 def compress_all(world: World) -> None:
     service = world.container.services.compression
-    for table in compression.TABLES:
-        for _ in service.compress(table, until_id=service.last_id(table)):
+    for column in compression.COLUMNS:
+        for _ in service.compress(column, until_id=service.last_id(column)):
             pass
 
 
@@ -68,12 +89,12 @@ def test_rows_of_releases_without_compression_are_compressed_beside_others(world
     prompt_id = world.prompt()
     store_plain(world, conversation(prompt_id))
     world.send(conversation(prompt_id, "c-2"))
-    said = chat()
-    batch = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record(said)]}]}]}
+    span = chat()
+    batch = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record(span)]}]}]}
     of_logs = replace(world.container.services.log_records, to_stored=as_they_are)
     of_logs.store(world.project_id, json.dumps(batch).encode(), BatchForm(signal="logs"))
     attributes = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat"}
-    world.send(export(said | {"attributes": pairs_of(attributes)}))
+    world.send(export(span | {"attributes": pairs_of(attributes)}))
     before = sessions(world, prompt_id)
     assert len(before) == 3
 
@@ -111,3 +132,39 @@ def test_large_bodies_are_rewritten_one_by_one(world: World, monkeypatch: pytest
 
     assert first_bytes(world) == {ZSTD_1}
     assert set(at_once) == {1}
+
+
+def said(world: World) -> dict[str, Any]:
+    """Store something of everything, and a run with a long instruction that goes on with a conversation."""
+    made = everything(world)
+    prompt = world.post("/api/v1/prompts", json={"name": "A prompt", "value": "Be helpful, and brief. " * 20}).json
+    history = [{"role": role, "text": f"{role}, {number}"} for number in range(9) for role in ("user", "assistant")]
+    asked = {"id": prompt["prompt"]["id"], "question": "And?", "history": history}
+    assert world.post("/api/v1/prompts/run", json=asked).status_code == 200
+    return made
+
+
+def test_texts_of_runs_and_replays_are_stored_compressed(world: World) -> None:
+    said(world)
+    assert compressed_columns(world) == {str(column) for column in TEXTS}
+
+
+def test_texts_of_releases_without_compression_are_read_and_compressed(world: World) -> None:
+    engine = world.container.database.engine
+    store_texts(engine, compressed=False)
+    try:
+        made = said(world)
+    finally:
+        store_texts(engine, compressed=True)
+    paths = (f"/api/v1/runs/{made['run_id']}", f"/api/v1/replays/{made['replay_id']}")
+    read, shown = texts(world, stored=False), [world.get(path).json for path in paths]
+    assert compressed_columns(world) == set()
+
+    compress_all(world)
+    stored = texts(world, stored=True)
+    compress_all(world)
+
+    assert texts(world, stored=True) == stored
+    assert compressed_columns(world) == {str(column) for column in TEXTS}
+    assert texts(world, stored=False) == read
+    assert [world.get(path).json for path in paths] == shown

@@ -76,6 +76,6 @@ def test_what_earlier_releases_stored_is_compressed(mine: World, made: dict[str,
         for id_, body in plain:
             connection.execute(update(spans).where(spans.c.id == id_).values(body=body))
 
-    assert f"spans: {len(plain)} rows are compressed now" in reprise("compress").output
-    assert "spans: 0 rows are compressed now" in reprise("compress").output
+    assert f"spans.body: {len(plain)} rows are compressed now" in reprise("compress").output
+    assert "spans.body: 0 rows are compressed now" in reprise("compress").output
     assert mine.get(f"/api/v1/sessions/{made['session_id']}").json == said

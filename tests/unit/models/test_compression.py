@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.models import compression
-from app.models.compression import compress, decompress
+from app.models.compression import MARK, compress, compress_text, decompress, decompress_text
 from bench.dictionary import recorded_spans
 
 SPAN = b'{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"chat","attributes":[]}'
@@ -32,6 +32,20 @@ def test_every_body_comes_back_as_it_was(body: bytes) -> None:
 @given(st.binary(max_size=300))
 def test_a_stored_body_is_at_most_a_byte_longer(body: bytes) -> None:
     assert len(compress(body)) <= len(body) + 1
+
+
+@given(st.text(st.characters(codec="utf-8")))
+@example("")
+@example(MARK)
+@example(f"{MARK}no base64")
+@example("🦊 {}" * 80_000)
+def test_every_text_comes_back_as_it_was(text: str) -> None:
+    assert decompress_text(compress_text(text)) == text
+
+
+def test_texts_of_releases_without_compression_are_read() -> None:
+    for text in ("", '{"a": 1}', "\1", "Be helpful.", "🦊" * 1000):
+        assert decompress_text(text) == text
 
 
 def test_bodies_of_releases_without_compression_are_read() -> None:

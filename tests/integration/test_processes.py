@@ -20,8 +20,6 @@ from tests.support.http_client import Client
 from tests.support.waiting import wait_until
 
 ROUNDS = 20
-# Hundreds that are idle take as much processor time as the tests.
-THREADS = 40
 TEXT = "one two three four five six seven eight"
 Clients = tuple[Client, Client]
 Events = Iterator[tuple[str, Any]]
@@ -61,7 +59,6 @@ def clients(
             web=2,
             workers=1,
             processes=1,
-            threads={"runs": THREADS},
             settings=settings,
         ) as deployment,
     ):

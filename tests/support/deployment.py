@@ -17,6 +17,8 @@ from tests.support.waiting import LOOPBACK, NotReady, free_port
 
 ROOT = Path(__file__).parents[2]
 WORKERS = ("runs", "spans", "replays", "webhooks")
+# Of each process that executes runs: the hundreds of the Procfile take as much processor time idle as the tests.
+RUN_THREADS = 40
 # Of the caller's environment: no settings, no vendor's keys.
 PASSED_ON = ("HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 
@@ -32,6 +34,15 @@ def procfile() -> dict[str, list[str]]:
     """The command of each kind of process."""
     lines = (line.partition(":") for line in (ROOT / "Procfile").read_text().splitlines() if line.strip())
     return {name.strip(): shlex.split(command) for name, _, command in lines}
+
+
+def worker_command(queue: str, *, processes: int | None = None, threads: int | None = None) -> list[str]:
+    """The Procfile's, with few threads for runs; `processes` and `threads` where not the Procfile's."""
+    command, few = procfile()[queue], RUN_THREADS if queue == "runs" else None
+    for option, number in (("--processes", processes), ("--threads", threads or few)):
+        if number:
+            command[command.index(option) + 1] = str(number)
+    return command
 
 
 def read_assignments(path: Path) -> dict[str, str]:
@@ -85,7 +96,7 @@ class Deployment:
 
     They share no folder but `home`, which they only log to; kill, pause and restart them through `webs`, `workers`
     and `clock`. `of_kind` has further variables for `web`, for the workers of a queue, or for the `clock`; `processes`
-    are those of each worker, and `threads` is for the workers of a queue, where not the Procfile's.
+    are those of each worker, and `threads` those of each process of a queue's workers, where not `worker_command`'s.
     """
 
     name = "services"
@@ -108,11 +119,8 @@ class Deployment:
         services = {"DATABASE_URL": mysql_url, "REDIS_URL": redis_url, "REPRISE_SECRET_KEY": secrets.token_urlsafe(32)}
         self.env = environment(home, {**services, **(settings or {})})
         self._commands, self._of_kind = procfile(), of_kind or {}
-        for queue, number in (threads or {}).items():
-            self._commands[queue][-1] = str(number)
-        for queue in WORKERS if processes else ():
-            command = self._commands[queue]
-            command[command.index("--processes") + 1] = str(processes)
+        for queue in WORKERS:
+            self._commands[queue] = worker_command(queue, processes=processes, threads=(threads or {}).get(queue))
         self._started = contextlib.ExitStack()
         ports = [free_port() for _ in range(web)]
         self.urls = [f"http://{LOOPBACK}:{port}" for port in ports]

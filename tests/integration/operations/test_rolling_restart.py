@@ -134,9 +134,7 @@ class Load:
 
 @pytest.fixture
 def deployment(tmp_path: Path, mysql_url: str, redis_url: str) -> Iterator[Deployment]:
-    with Deployment(
-        tmp_path, mysql_url=mysql_url, redis_url=redis_url, settings=SETTINGS, threads={"runs": 20}
-    ) as deployment:
+    with Deployment(tmp_path, mysql_url=mysql_url, redis_url=redis_url, settings=SETTINGS, processes=1) as deployment:
         yield deployment
 
 

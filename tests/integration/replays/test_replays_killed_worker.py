@@ -15,7 +15,7 @@ from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.conftest import KEY
 from tests.integration.replays.recording import THANKS, finished, prompt, start
-from tests.support.deployment import ROOT, environment, procfile
+from tests.support.deployment import ROOT, environment, worker_command
 from tests.support.process import ChildProcess
 from tests.support.sweeping import Clock, sweep_for
 from tests.support.waiting import wait_until
@@ -45,7 +45,11 @@ def worker(tmp_path: Path, apart: World, upstream: Upstream) -> Iterator[ChildPr
         "OPENAI_BASE_URL": upstream.base_url("OPENAI"),
     }
     child = ChildProcess(
-        "replays", procfile()["replays"], log=tmp_path / "worker.log", env=environment(tmp_path, urls), cwd=ROOT
+        "replays",
+        worker_command("replays", processes=1),
+        log=tmp_path / "worker.log",
+        env=environment(tmp_path, urls),
+        cwd=ROOT,
     )
     with child:
         yield child

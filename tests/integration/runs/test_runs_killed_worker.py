@@ -14,7 +14,7 @@ from app.services.runs.following import Piece
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
 from tests.integration.runs.conftest import KEY
-from tests.support.deployment import ROOT, environment, procfile
+from tests.support.deployment import ROOT, environment, worker_command
 from tests.support.process import ChildProcess
 from tests.support.redis_server import redis_server
 from tests.support.sweeping import sweep_runs
@@ -46,7 +46,11 @@ def worker(tmp_path: Path, apart: World, upstream) -> Iterator[ChildProcess]:
         "OPENAI_BASE_URL": upstream.base_url("OPENAI"),
     }
     child = ChildProcess(
-        "runs", procfile()["runs"], log=tmp_path / "worker.log", env=environment(tmp_path, urls), cwd=ROOT
+        "runs",
+        worker_command("runs", processes=1),
+        log=tmp_path / "worker.log",
+        env=environment(tmp_path, urls),
+        cwd=ROOT,
     )
     with child:
         yield child

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 from reprise_client.experiments.summary import cost, failing
@@ -78,6 +79,11 @@ def tool_name(tool: str | Mapping[str, object]) -> str:
     return tool if isinstance(tool, str) else str(tool.get("name", ""))
 
 
+def host(url: str) -> str:
+    """Finds the host of an address, whose path may be a secret."""
+    return urlsplit(url).hostname or url
+
+
 _NUMBERS = (duration, number, percent, plural, size, usd)
-_ALL = (*_NUMBERS, cost, exact, failing, from_ns, iso, model, pretty, short, tool_name)
+_ALL = (*_NUMBERS, cost, exact, failing, from_ns, host, iso, model, pretty, short, tool_name)
 FILTERS: dict[str, Callable[..., Any]] = {each.__name__: each for each in _ALL}

@@ -31,6 +31,7 @@ from app.web.views import (
     settings,
     settings_models,
     settings_prices,
+    settings_webhooks,
     sign_in,
     usage,
 )
@@ -124,6 +125,10 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{SETTINGS}/credentials", settings_models.Credentials),
     (f"{SETTINGS}/credentials/{{vendor}}/check", settings_models.CheckCredential),
     (f"{SETTINGS}/credentials/{{vendor}}/clear", settings_models.ClearCredential),
+    (f"{SETTINGS}/webhooks", settings_webhooks.Webhooks),
+    (f"{SETTINGS}/webhooks/{ID % 'webhook_id'}", settings_webhooks.WebhookView),
+    (f"{SETTINGS}/webhooks/{ID % 'webhook_id'}/secret", settings_webhooks.RotateWebhookSecret),
+    (f"{SETTINGS}/webhooks/{ID % 'webhook_id'}/remove", settings_webhooks.RemoveWebhook),
     (f"{SETTINGS}/data", settings.DataPolicySettings),
     (f"{SETTINGS}/project", settings.ProjectSettings),
     (f"{SETTINGS}/audit", settings.Audit),

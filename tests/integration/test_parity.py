@@ -8,6 +8,7 @@ from tests.support.api_routes import api_routes
 from tests.support.world import World
 
 PROMPT, CASE, REPLAY = "/api/v1/prompts/{prompt_id}", "/api/v1/test-cases/{test_case_id}", "/api/v1/replays/{replay_id}"
+WEBHOOK = "/api/v1/webhooks/{webhook_id}"
 # What a page's form does, by the page: the API's routes for it.
 SAME: dict[str, set[str]] = {
     "NewPrompt": {"POST /api/v1/prompts"},
@@ -52,6 +53,10 @@ SAME: dict[str, set[str]] = {
     "Credentials": {"PUT /api/v1/credentials/{vendor}"},
     "CheckCredential": {"POST /api/v1/credentials/{vendor}/check"},
     "ClearCredential": {"DELETE /api/v1/credentials/{vendor}"},
+    "Webhooks": {"POST /api/v1/webhooks"},
+    "WebhookView": {f"PATCH {WEBHOOK}", f"POST {WEBHOOK}/test", f"POST {WEBHOOK}/deliveries/{{delivery_id}}/redeliver"},
+    "RotateWebhookSecret": {f"POST {WEBHOOK}/secret"},
+    "RemoveWebhook": {f"DELETE {WEBHOOK}"},
     "DataPolicySettings": {"PUT /api/v1/data-policy"},
     "ProjectSettings": {"PATCH /api/v1/projects/{project_id}", "POST /api/v1/projects"},
 }
@@ -72,6 +77,7 @@ SHOWN: dict[str, set[str]] = {
     "ModelPrices": {"GET /api/v1/model-prices"},
     "Credentials": {"GET /api/v1/credentials"},
     "ProjectSettings": {"GET /api/v1/projects"},
+    "WebhookView": {f"GET {WEBHOOK}/deliveries"},
     "Audit": {"GET /api/v1/audit-log"},
 }
 # A person's own: who they are and how they prove it. Keys are no persons.

@@ -60,6 +60,7 @@ def site(chromium: support.Browser, tmp_path_factory: pytest.TempPathFactory) ->
         with support.visit(chromium, server.url) as visit:
             base = sign_in(visit, known)
             add_model(visit, base)
+            add_webhook(visit, base)
             signed_in = visit.page.context.storage_state()
         client = server.client()
         prompt_id, session_id = seed(client)
@@ -102,6 +103,15 @@ def add_model(visit: Visit, base: str) -> None:
     visit.page.fill("#description", HOSTILE)
     visit.page.click("text=Add the model")
     visit.page.wait_for_selector("text=can be used in prompts")
+
+
+def add_webhook(visit: Visit, base: str) -> None:
+    """A webhook whose receiver is not there, with a test among its deliveries."""
+    visit.open(f"{base}/settings/webhooks")
+    visit.page.fill("#url", f"https://{'a' * 60}.invalid/hooks")
+    visit.page.click("text=Make the webhook")
+    visit.page.click("text=Send a test")
+    visit.page.wait_for_selector("text=on its way")
 
 
 def seed(client: Client) -> tuple[int, str]:

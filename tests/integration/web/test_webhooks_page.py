@@ -1,0 +1,95 @@
+"""Settings · Webhooks: made, tested and changed by forms, with the log of what was sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fakes.receiver import Receiver, receiving
+from tests.integration.web.conftest import Browser
+from tests.support.world import World
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def page(admin: Browser, receiver: Receiver) -> str:
+    """The page of a webhook that was made by the form; the browser shows it with the secret."""
+    path = f"{admin.base}/settings/webhooks"
+    admin.open(path)
+    made = admin.send(path, url=receiver.url, events="version.committed", format="json", enabled="on")
+    assert made.status_code == 303, admin.text
+    admin.open(made.headers["Location"])
+    return str(made.headers["Location"])
+
+
+def deliver(world: World) -> None:
+    """Make what is due, as the clock and a worker do."""
+    deliverer = world.container.services.webhook_deliverer
+    (webhook,) = world.container.services.webhooks.list(project_id=world.project_id)
+    deliverer.deliver(project_id=world.project_id, webhook_id=webhook.id)
+
+
+def test_the_secret_is_shown_once(admin: Browser, page: str) -> None:
+    (secret,) = re.findall(r"whsec_[\w+/]+=*", admin.text)
+    admin.open(page)
+    assert secret not in admin.text
+    admin.open(f"{page}/secret")
+    admin.open(str(admin.send(f"{page}/secret").headers["Location"]))
+    assert set(re.findall(r"whsec_[\w+/]+=*", admin.text)) - {secret}
+
+
+def test_a_test_that_fails_is_in_the_log_and_can_be_sent_again(
+    world: World, admin: Browser, page: str, receiver: Receiver
+) -> None:
+    receiver.answers = [410]
+    assert admin.send(page, do="test").status_code == 303
+    deliver(world)
+    admin.open(page)
+    assert "failed" in admin.text
+    (delivery,) = re.findall(r'name="delivery" value="(\d+)"', admin.page)
+
+    assert admin.send(page, do="again", delivery=delivery).status_code == 303
+    deliver(world)
+    admin.open(page)
+    assert "delivered" in admin.text
+    assert len(receiver.received) == 2
+
+
+def test_what_a_receiver_answers_is_text(world: World, admin: Browser, page: str, receiver: Receiver) -> None:
+    def hostile(handler: object) -> None:
+        handler.wfile.write(f"HTTP/1.1 410 Gone\r\n\r\n{HOSTILE}".encode())  # type: ignore[attr-defined]
+
+    receiver.behave = hostile
+    admin.send(page, do="test")
+    deliver(world)
+    admin.open(page)
+    assert HOSTILE not in admin.page
+    assert HOSTILE in admin.text
+
+
+def test_a_form_that_is_refused_keeps_what_was_filled_in(world: World, admin: Browser, page: str) -> None:
+    refused = admin.send(page, do="save", url="http://10.0.0.8/", events="label.moved", format="slack")
+    assert refused.status_code == 400
+    assert "not public" in admin.text
+    assert 'value="http://10.0.0.8/"' in admin.page
+    (webhook,) = world.container.services.webhooks.list(project_id=world.project_id)
+    assert webhook.events == ["version.committed"]
+
+
+def test_a_change_and_the_removal_by_forms(world: World, admin: Browser, page: str, receiver: Receiver) -> None:
+    saved = admin.send(page, do="save", url=receiver.url, events="label.moved", format="slack")
+    assert saved.status_code == 303
+    (webhook,) = world.container.services.webhooks.list(project_id=world.project_id)
+    assert (webhook.events, webhook.format, webhook.enabled) == (["label.moved"], "slack", False)
+    admin.open(f"{page}/remove")
+    assert admin.send(f"{page}/remove").status_code == 303
+    assert world.count("webhooks") == 0

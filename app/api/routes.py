@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from app.api import (
+    alert_rules,
     calibrations,
     cases,
     experiments,
@@ -120,6 +121,8 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"/api/v1/invitations/{ID % 'invitation_id'}", organization.Invitation),
     ("/api/v1/audit-log", organization.AuditLog),
     ("/api/v1/data-policy", organization.DataPolicyResource),
+    ("/api/v1/alert-rules", alert_rules.AlertRules),
+    (f"/api/v1/alert-rules/{ID % 'rule_id'}", alert_rules.AlertRule),
     ("/api/v1/webhooks", webhooks.Webhooks),
     (WEBHOOK, webhooks.Webhook),
     (f"{WEBHOOK}/secret", webhooks.WebhookSecret),

@@ -3,6 +3,7 @@
 # ruff: noqa: F401
 
 from app.models import (
+    alert_rules,
     api_keys,
     audit_log,
     calibrations,

@@ -36,6 +36,8 @@ class Action(StrEnum):
         action._value_, action.label = name, label
         return action
 
+    ALERT_RULE_CREATED = "alert_rule.created", "Made the alert rule on"
+    ALERT_RULE_REMOVED = "alert_rule.removed", "Removed the alert rule on"
     API_KEY_CREATED = "api_key.created", "Created the API key"
     API_KEY_REVOKED = "api_key.revoked", "Revoked the API key"
     CREDENTIAL_CLEARED = "credential.cleared", "Removed the credential for"

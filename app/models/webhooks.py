@@ -24,6 +24,8 @@ class Event(StrEnum):
     LABEL_MOVED = "label.moved"
     EXPERIMENT_FINISHED = "experiment.finished"
     SPANS_REJECTED = "spans.rejected"
+    ALERT_STARTED = "alert.started"
+    ALERT_ENDED = "alert.ended"
 
 
 TEST_EVENT = "webhook.test"

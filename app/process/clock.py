@@ -42,6 +42,7 @@ def jobs(container: Container) -> list[PeriodicJob]:
         PeriodicJob("apply_retention", 10, container.services.retention.apply),
         PeriodicJob("finish_erasures", 30, container.services.deletion.sweep),
         PeriodicJob("add_up_sessions", 10, container.services.session_sums.sweep),
+        PeriodicJob("evaluate_alert_rules", 60, container.services.alerts.evaluate),
         PeriodicJob("tell_rejections", 60, container.services.rejection_teller.sweep),
         PeriodicJob("send_webhooks", 2, container.webhook_delivery.sweep),
         PeriodicJob("remove_webhook_deliveries", 600, container.services.webhook_deliverer.remove_expired),

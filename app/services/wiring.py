@@ -76,6 +76,7 @@ from app.services.traces.search_index import SearchIndexer
 from app.services.traces.session_list import SessionListService
 from app.services.traces.session_sums import SessionSumService
 from app.services.traces.versions import SessionComparison
+from app.services.webhooks.alerts import AlertService
 from app.services.webhooks.deliveries import WebhookDeliverer
 from app.services.webhooks.rejections import RejectionTeller
 from app.services.webhooks.service import WebhookService
@@ -116,6 +117,7 @@ class Services:
 
     acceptance: AcceptanceService
     accounts: AccountService
+    alerts: AlertService
     audit: AuditService
     calibrations: CalibrationService
     compression: CompressionService

@@ -67,6 +67,10 @@ def _path(data: Data) -> str:
         return f"{project}/experiments/{data['experimentId']}"
     if "rejected" in data:
         return f"{project}/rejected-spans"
+    if data.get("metric") == "errorShare":
+        return f"{project}/sessions?errors=true"
+    if "metric" in data:
+        return f"{project}/usage"
     return f"{project}/prompts/{data['promptId']}/versions" if "promptId" in data else project
 
 
@@ -102,6 +106,23 @@ def _rejected(data: Data) -> str:
     return f"Spans were rejected: {data['rejected']}, of which {causes}."
 
 
+def _alert(data: Data) -> str:
+    """Return "The error share of Support, 25% in the last 60 minutes, is above 10%." or that it is not any more."""
+    unit, name = _METRICS[data["metric"]]
+    whose = data.get("promptName") or "the project"
+    value = "unknown, as there are too few sessions" if data["value"] is None else unit.format(data["value"])
+    above = "is above" if data["value"] is not None and data["value"] > data["threshold"] else "is no longer above"
+    window = f"in the last {data['windowMinutes']} minutes"
+    return f"The {name} of {whose}, {value} {window}, {above} {unit.format(data['threshold'])}."
+
+
+_METRICS = {
+    "errorShare": ("{:.0%}", "share of sessions with errors"),
+    "observedCost": ("${:,.2f}", "cost of traced model calls"),
+    "cost": ("${:,.2f}", "cost of runs and replays"),
+}
+
+
 def _test(_data: Data) -> str:
     return "This is a test: the webhook works."
 
@@ -111,4 +132,6 @@ _TEXTS: Mapping[str, Callable[[Data], str]] = {
     "label.moved": _moved,
     "experiment.finished": _finished,
     "spans.rejected": _rejected,
+    "alert.started": _alert,
+    "alert.ended": _alert,
 }

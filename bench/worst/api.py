@@ -77,6 +77,7 @@ plain("GET /api/v1/scores", query="limit=200&name=" + "x" * 255)
 HOOK = "/api/v1/webhooks/{webhook_id}"
 plain("GET /api/v1/webhooks", f"GET {HOOK}", f"POST {HOOK}/secret", f"POST {HOOK}/test")
 plain(f"GET {HOOK}/deliveries", query="limit=200")
+plain("GET /api/v1/alert-rules", "GET /api/v1/alert-rules/{rule_id}")
 plain(f"GET {HOOK}/deliveries/{{delivery_id}}", f"POST {HOOK}/deliveries/{{delivery_id}}/redeliver")
 plain("GET /api/v1/members", "GET /api/v1/members/{user_id}")
 plain("GET /api/v1/invitations", "GET /api/v1/invitations/{invitation_id}")

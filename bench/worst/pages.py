@@ -68,6 +68,7 @@ plain(f"GET {SETTINGS}/credentials", f"GET {SETTINGS}/credentials/{{vendor}}/cle
 plain(f"GET {SETTINGS}/models/prices", f"GET {SETTINGS}/models/prices/{{price_id}}/remove")
 WEBHOOK = f"{SETTINGS}/webhooks/{{webhook_id}}"
 plain(f"GET {SETTINGS}/webhooks", f"GET {WEBHOOK}", f"GET {WEBHOOK}/secret", f"GET {WEBHOOK}/remove")
+plain(f"GET {SETTINGS}/alerts", f"GET {SETTINGS}/alerts/{{rule_id}}/remove")
 plain(f"GET {SETTINGS}/invitations/{{invitation_id}}/withdraw")
 plain(f"GET {SETTINGS}/project", f"GET {SETTINGS}/audit")
 

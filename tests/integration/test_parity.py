@@ -53,6 +53,8 @@ SAME: dict[str, set[str]] = {
     "Credentials": {"PUT /api/v1/credentials/{vendor}"},
     "CheckCredential": {"POST /api/v1/credentials/{vendor}/check"},
     "ClearCredential": {"DELETE /api/v1/credentials/{vendor}"},
+    "Alerts": {"POST /api/v1/alert-rules"},
+    "RemoveAlert": {"DELETE /api/v1/alert-rules/{rule_id}"},
     "Webhooks": {"POST /api/v1/webhooks"},
     "WebhookView": {f"PATCH {WEBHOOK}", f"POST {WEBHOOK}/test", f"POST {WEBHOOK}/deliveries/{{delivery_id}}/redeliver"},
     "RotateWebhookSecret": {f"POST {WEBHOOK}/secret"},
@@ -78,6 +80,7 @@ SHOWN: dict[str, set[str]] = {
     "Credentials": {"GET /api/v1/credentials"},
     "ProjectSettings": {"GET /api/v1/projects"},
     "WebhookView": {f"GET {WEBHOOK}/deliveries"},
+    "Alerts": {"GET /api/v1/alert-rules"},
     "Audit": {"GET /api/v1/audit-log"},
 }
 # A person's own: who they are and how they prove it. Keys are no persons.

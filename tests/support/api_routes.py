@@ -33,6 +33,7 @@ NOTHING: dict[str, Any] = {
     "project_id": 2**62,
     "invitation_id": 2**62,
     "user_id": 2**62,
+    "rule_id": 2**62,
     "webhook_id": 2**62,
     "delivery_id": 2**62,
     "step": 0,

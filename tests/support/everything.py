@@ -72,7 +72,9 @@ def organization(world: Project) -> dict[str, Any]:
     hook = _made(world, "/api/v1/webhooks", {"url": f"https://{MARK}.invalid", "events": ["label.moved"]})
     tested = world.post(f"/api/v1/webhooks/{hook['id']}/test", json={})
     assert tested.status_code == 202, tested.text
+    rule = {"metric": "cost", "threshold": 1, "windowMinutes": 1440}
     return {
+        "rule_id": _made(world, "/api/v1/alert-rules", rule)["id"],
         "webhook_id": hook["id"],
         "delivery_id": tested.json["id"],
         "vendor": "ANTHROPIC",

@@ -168,7 +168,15 @@ OF_PROMPT = (
     "prompt_versions",
 )
 # Tables of rows that name both a project and a prompt, and that nothing refers to.
-OF_BOTH = ("rejected_spans", "log_records", "scores", "observed_daily", "insight_daily", "webhook_deliveries")
+OF_BOTH = (
+    "rejected_spans",
+    "log_records",
+    "scores",
+    "observed_daily",
+    "insight_daily",
+    "webhook_deliveries",
+    "alert_rules",
+)
 # Runs and batches that were under way at an erasure may still store rows for this time; a run may take a day.
 AFTERMATH = timedelta(days=2)
 # Each attempt removes what was stored during the one before; nothing begins any more once the prompt is erased.

@@ -18,6 +18,8 @@ EVENTS = (
     ("label.moved", "A label is moved"),
     ("experiment.finished", "An experiment ends"),
     ("spans.rejected", "Spans are rejected"),
+    ("alert.started", "An alert rule begins to fire"),
+    ("alert.ended", "An alert rule fires no longer"),
 )
 
 

@@ -62,6 +62,7 @@ PAGES = {
     "prices of models": "{base}/settings/models/prices",
     "credentials": "{base}/settings/credentials",
     "removing a credential": "{base}/settings/credentials/OPENAI/clear",
+    "alerts": "{base}/settings/alerts",
     "webhooks": "{base}/settings/webhooks",
     "webhook": "{base}/settings/webhooks/1",
     "removing a webhook": "{base}/settings/webhooks/1/remove",

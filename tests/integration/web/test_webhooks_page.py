@@ -93,3 +93,19 @@ def test_a_change_and_the_removal_by_forms(world: World, admin: Browser, page: s
     admin.open(f"{page}/remove")
     assert admin.send(f"{page}/remove").status_code == 303
     assert world.count("webhooks") == 0
+
+
+def test_an_alert_rule_is_made_in_percent_and_removed_by_forms(world: World, admin: Browser) -> None:
+    path = f"{admin.base}/settings/alerts"
+    admin.open(path)
+    assert "nobody is told" in admin.text
+    form = {"metric": "errorShare", "threshold": "12.5", "window": "60", "prompt": "", "minSessions": "10"}
+    assert admin.send(path, **(form | {"threshold": "many"})).status_code == 400
+    assert admin.send(path, **form).status_code == 303
+    (rule,) = world.container.services.alerts.list(project_id=world.project_id)
+    assert (rule.threshold, rule.window_minutes, rule.min_sessions) == (0.125, 60, 10)
+    admin.open(path)
+    assert "All prompts, the last hour, from 10 sessions on" in admin.text
+    admin.open(f"{path}/{rule.id}/remove")
+    assert admin.send(f"{path}/{rule.id}/remove").status_code == 303
+    assert world.count("alert_rules") == 0

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from app.models.webhooks import Event
 from app.services.webhooks.deliveries import WebhookDeliverer
 from tests.fakes.receiver import Receiver, receiving
 from tests.support.world import World
 
-EVERYTHING = ["version.committed", "label.moved", "experiment.finished", "spans.rejected"]
+EVERYTHING = [str(event) for event in Event]
 
 
 @dataclass(frozen=True)

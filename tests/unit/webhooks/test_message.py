@@ -82,3 +82,15 @@ def test_the_signature_is_that_of_the_standards_example() -> None:
 def test_each_secret_signs() -> None:
     signatures = headers_of("msg_1", b"{}", [new_secret(), new_secret()], WHEN)["webhook-signature"].split(" ")
     assert len(set(signatures)) == 2
+
+
+def test_an_alert_says_what_is_above_and_what_has_recovered() -> None:
+    alert = {"projectId": 3, "alertRuleId": 1, "metric": "errorShare", "threshold": 0.1, "windowMinutes": 60}
+    started, ended = alert | {"value": 0.25}, alert | {"value": None}
+    assert slack("alert.started", started) == (
+        "The share of sessions with errors of the project, 25% in the last 60 minutes, is above 10%."
+    )
+    assert slack("alert.ended", ended).endswith("too few sessions in the last 60 minutes, is no longer above 10%.")
+    assert slack("alert.started", started, "https://r.example").endswith(
+        " <https://r.example/projects/3/sessions?errors=true|Open in Reprise>"
+    )

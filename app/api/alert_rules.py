@@ -1,0 +1,35 @@
+"""/api/v1/alert-rules: what webhooks are told of when errors or costs go beyond a threshold, and when they return."""
+
+from __future__ import annotations
+
+from app.api.operation import Resource, operation
+from app.models import alert_rules as models
+from app.models.api_keys import ApiKey
+from app.schemas import alert_rules as schemas
+from app.services.webhooks.alerts import NewAlertRule
+
+
+class AlertRules(Resource, tag="Webhooks", GET="admin", POST="admin"):
+    @operation("The project's alert rules", answers={200: schemas.AlertRules})
+    def on_get(self, key: ApiKey) -> list[models.AlertRule]:
+        return self.services.alerts.list(project_id=key.project_id)
+
+    @operation(
+        "Make an alert rule",
+        body=schemas.NewAlertRuleSchema,
+        answers={201: schemas.AlertRule},
+        location="/api/v1/alert-rules/{id}",
+        errors=(404,),
+    )
+    def on_post(self, key: ApiKey, command: NewAlertRule) -> models.AlertRule:
+        return self.services.alerts.create(project_id=key.project_id, new=command, actor=key.actor)
+
+
+class AlertRule(Resource, tag="Webhooks", GET="admin", DELETE="admin"):
+    @operation("One alert rule", answers={200: schemas.AlertRule})
+    def on_get(self, key: ApiKey, rule_id: int) -> models.AlertRule:
+        return self.services.alerts.get(project_id=key.project_id, rule_id=rule_id)
+
+    @operation("Remove an alert rule", answers={204: None})
+    def on_delete(self, key: ApiKey, rule_id: int) -> None:
+        self.services.alerts.remove(project_id=key.project_id, rule_id=rule_id, actor=key.actor)

@@ -1,0 +1,81 @@
+"""Alert rules of projects, and whether each of them fires."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal
+
+from sqlalchemy import Connection, Double, ForeignKey, Index, Integer, case, func, select, update
+
+from app.models import queries
+from app.models.base import BigInt, Timestamp, exact, new_table
+from app.models.sessions import sessions
+
+SESSIONS_MAX = 10_000
+"""The sessions of which an error share is taken at most, the latest."""
+Metric = Literal["errorShare", "observedCost", "cost"]
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRule:
+    """Fires while `metric` is above `threshold`, for the project or for one prompt.
+
+    `errorShare` is the share of the sessions of the last `window_minutes` that had errors, 0 to 1, of `min_sessions` or
+    more. `observedCost` and `cost` are the USD of traced model calls, and of runs and replays, in so many days.
+    `value` is what was found last, None for too few sessions.
+    """
+
+    id: int
+    project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
+    prompt_id: Annotated[int | None, BigInt]
+    metric: Annotated[Metric, exact(16)]
+    threshold: Annotated[float, Double]
+    window_minutes: Annotated[int, Integer]
+    min_sessions: Annotated[int, Integer]
+    firing_since: Annotated[datetime | None, Timestamp]
+    value: Annotated[float | None, Double]
+    created_at: Annotated[datetime, Timestamp]
+
+
+alert_rules = new_table(
+    "alert_rules",
+    AlertRule,
+    Index("ix_alert_rules_project_id", "project_id"),
+    Index("ix_alert_rules_prompt_id", "prompt_id"),
+)
+_C = alert_rules.c
+_SELECT = select(*queries.columns_of(AlertRule, alert_rules))
+
+
+def list_rules(connection: Connection, *, project_id: int) -> list[AlertRule]:
+    """List a project's rules, oldest first."""
+    return queries.list_rows(connection, AlertRule, _SELECT.where(_C.project_id == project_id).order_by(_C.id))
+
+
+def all_rules(connection: Connection, *, after_id: int, limit: int) -> list[AlertRule]:
+    """List rules of all projects, oldest first, of those after `after_id`."""
+    return queries.list_rows(connection, AlertRule, _SELECT.where(_C.id > after_id).order_by(_C.id).limit(limit))
+
+
+def find_rule(connection: Connection, *, project_id: int, rule_id: int) -> AlertRule | None:
+    return queries.find_row(connection, AlertRule, _SELECT.where(_C.id == rule_id, _C.project_id == project_id))
+
+
+def note_value(connection: Connection, rule: AlertRule, *, value: float | None, firing_since: datetime | None) -> bool:
+    """Store what was found; False if another process was quicker to change whether the rule fires."""
+    unmoved = update(alert_rules).where(_C.id == rule.id, _C.firing_since.is_not_distinct_from(rule.firing_since))
+    return queries.changes_row(connection, unmoved.values(value=value, firing_since=firing_since))
+
+
+def error_share(connection: Connection, rule: AlertRule, *, from_ns: int) -> float | None:
+    """Return the share of sessions with errors among those that started since then; None if they are too few."""
+    c = sessions.c
+    started = select(c.errors).where(c.project_id == rule.project_id, c.start_ns >= from_ns)
+    if rule.prompt_id is not None:
+        started = started.where(c.prompt_id == rule.prompt_id)
+    latest = started.order_by(c.start_ns.desc(), c.id.desc()).limit(SESSIONS_MAX).subquery()
+    # Sessions that are not added up yet have no number of errors, and are not counted.
+    failed = func.sum(case((latest.c.errors > 0, 1), else_=0))
+    count, errors = connection.execute(select(func.count(latest.c.errors), failed)).one()
+    return int(errors) / int(count) if count >= rule.min_sessions else None

@@ -1,0 +1,38 @@
+"""Alert rules of a project."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from marshmallow import fields, validate
+
+from app.models import alert_rules
+from app.schemas.answer import Answer, choice, fields_of, listing
+from app.schemas.base import Identifier, JsonNumber, StrictSchema
+from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
+
+METRICS = ("errorShare", "observedCost", "cost")
+
+
+class NewAlertRuleSchema(StrictSchema):
+    """`threshold` is a share from 0 to 1, or USD; costs take whole days as `windowMinutes`."""
+
+    command: ClassVar = NewAlertRule
+
+    metric = fields.String(required=True, validate=validate.OneOf(METRICS))
+    threshold = JsonNumber(required=True, validate=validate.Range(0, 1_000_000))
+    window_minutes = fields.Integer(required=True, strict=True, validate=validate.Range(5, 30 * DAY_MINUTES))
+    prompt_id = Identifier(load_default=None, allow_none=True)
+    min_sessions = fields.Integer(load_default=1, strict=True, validate=validate.Range(1, alert_rules.SESSIONS_MAX))
+
+
+class AlertRule(Answer):
+    """`firingSince` is null while the rule does not fire; `value` was found last, null for too few sessions."""
+
+    row = fields_of(alert_rules.AlertRule, "id", "prompt_id")
+    metric = choice(*METRICS)
+    limits = fields_of(alert_rules.AlertRule, "threshold", "window_minutes", "min_sessions")
+    state = fields_of(alert_rules.AlertRule, "firing_since", "value", "created_at")
+
+
+AlertRules = listing("alert_rules", AlertRule, name="AlertRules")

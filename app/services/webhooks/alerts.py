@@ -1,0 +1,137 @@
+"""Alert rules: made by people, evaluated by the clock from stored sums, and told to webhooks when they change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+
+import structlog
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.errors import Invalid, NotFound, RepriseError, require
+from app.models import alert_rules, audit_log, organizations
+from app.models.alert_rules import AlertRule, Metric
+from app.models.audit_log import SYSTEM, Action, Actor
+from app.models.prompts import known_prompts
+from app.models.queries import delete_rows, insert_row
+from app.models.usage import UsageFilter
+from app.models.webhook_deliveries import add_event
+from app.models.webhooks import Event
+from app.services.data.removal import SWEEP_S
+from app.services.runs.usage import UsageService, total
+from app.services.traces.observed import ObservedService, observed_total
+from app.services.traces.prompt_log import ns_of
+from app.timestamps import Now
+
+log = structlog.get_logger(__name__)
+
+RULES_MAX = 50
+DAY_MINUTES = 24 * 60
+AT_ONCE = 500
+NONE_SUCH = "There is no such alert rule."
+
+
+@dataclass(frozen=True, slots=True)
+class NewAlertRule:
+    """See `AlertRule`."""
+
+    metric: Metric
+    threshold: float
+    window_minutes: int
+    prompt_id: int | None = None
+    min_sessions: int = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class AlertService:
+    database: Database
+    now: Now
+    observed: ObservedService
+    usage: UsageService
+    monotonic: Callable[[], float] = time.monotonic
+    _last: int = field(default=0, init=False)
+
+    def list(self, *, project_id: int) -> list[AlertRule]:
+        """Return the project's rules, oldest first."""
+        with self.database.read() as connection:
+            return alert_rules.list_rules(connection, project_id=project_id)
+
+    def get(self, *, project_id: int, rule_id: int) -> AlertRule:
+        with self.database.read() as connection:
+            return _found(connection, project_id, rule_id)
+
+    def create(self, *, project_id: int, new: NewAlertRule, actor: Actor = SYSTEM) -> AlertRule:
+        """Make a rule; `Invalid` for a threshold or window that its metric can't have, `NotFound` for no prompt."""
+        if new.metric == "errorShare" and new.threshold >= 1:
+            raise Invalid("threshold: A share is above it only if it is below 1.")
+        if new.metric != "errorShare" and new.window_minutes % DAY_MINUTES:
+            raise Invalid(f"windowMinutes: Costs are summed by day: use a multiple of {DAY_MINUTES}.")
+        with self.database.write() as connection:
+            organizations.require_project(connection, project_id)
+            named = {new.prompt_id} if new.prompt_id is not None else set()
+            if named - known_prompts(connection, project_id=project_id, prompt_ids=named):
+                raise NotFound("There is no such prompt.")
+            values = {**asdict(new), "project_id": project_id, "created_at": self.now()}
+            rule_id = insert_row(connection, alert_rules.alert_rules, **values)
+            if len(alert_rules.list_rules(connection, project_id=project_id)) > RULES_MAX:
+                raise Invalid(f"metric: A project has at most {RULES_MAX} alert rules; remove one first.")
+            self._note(connection, actor, Action.ALERT_RULE_CREATED, new.metric, project_id)
+            return _found(connection, project_id, rule_id)
+
+    def remove(self, *, project_id: int, rule_id: int, actor: Actor = SYSTEM) -> None:
+        with self.database.write() as connection:
+            rule = _found(connection, project_id, rule_id)
+            delete_rows(connection, alert_rules.alert_rules, id=rule_id, project_id=project_id)
+            self._note(connection, actor, Action.ALERT_RULE_REMOVED, rule.metric, project_id)
+
+    def evaluate(self) -> None:
+        """Evaluate rules, from where the last call ran out of time, until all are or the time is used up."""
+        until = self.monotonic() + SWEEP_S
+        with self.database.read() as connection:
+            rules = alert_rules.all_rules(connection, after_id=self._last, limit=AT_ONCE)
+        for rule in rules:
+            if self.monotonic() >= until:
+                return
+            self._last = rule.id
+            try:
+                self._evaluate(rule)
+            except RepriseError as error:
+                log.warning("alert_rule_not_evaluated", rule_id=rule.id, error=str(error))
+        if len(rules) < AT_ONCE:
+            self._last = 0
+
+    def _evaluate(self, rule: AlertRule) -> None:
+        """Store the rule's value; write an event if the rule begins or ceases to fire, in the same transaction."""
+        value, now = self._value(rule), self.now()
+        fires, fired = value is not None and value > rule.threshold, rule.firing_since is not None
+        since = (rule.firing_since or now) if fires else None
+        with self.database.write() as connection:
+            unmoved = alert_rules.note_value(connection, rule, value=value, firing_since=since)
+            if unmoved and fires != fired:
+                event = Event.ALERT_STARTED if fires else Event.ALERT_ENDED
+                told = {"alertRuleId": rule.id, "metric": rule.metric, "threshold": rule.threshold, "value": value}
+                told |= {"projectId": rule.project_id, "windowMinutes": rule.window_minutes}
+                add_event(connection, now, event, told, project_id=rule.project_id, prompt_id=rule.prompt_id)
+
+    def _value(self, rule: AlertRule) -> float | None:
+        now = self.now()
+        if rule.metric == "errorShare":
+            from_ns = ns_of(now - timedelta(minutes=rule.window_minutes))
+            with self.database.read() as connection:
+                return alert_rules.error_share(connection, rule, from_ns=from_ns)
+        first = now.date() - timedelta(days=rule.window_minutes // DAY_MINUTES - 1)
+        days = UsageFilter(first, now.date(), rule.prompt_id)
+        if rule.metric == "cost":
+            return total(self.usage.read(project_id=rule.project_id, filters=days, group_by=("day",))).cost_usd
+        bill = observed_total(self.observed.read(project_id=rule.project_id, filters=days, group_by=("day",))).bill
+        return float(bill.cost.total) if bill.cost else 0.0
+
+    def _note(self, connection: Connection, actor: Actor, action: Action, metric: str, project_id: int) -> None:
+        audit_log.note(connection, self.now(), actor, action, metric, project_id=project_id)
+
+
+def _found(connection: Connection, project_id: int, rule_id: int) -> AlertRule:
+    return require(alert_rules.find_rule(connection, project_id=project_id, rule_id=rule_id), NONE_SUCH)

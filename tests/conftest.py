@@ -10,6 +10,7 @@ from xdist.remote import Producer
 from tests.support import mariadb as mariadb_support
 from tests.support import redis_server as redis_support
 from tests.support.deployment import EmbeddedServer
+from tests.support.http_client import Client
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
 from tests.support.scheduling import FilesByBackend
@@ -87,6 +88,11 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer
     unlimited = {"REPRISE_RATE_LIMIT": "1000000", "REPRISE_PAGE_RATE_LIMIT": "1000000"}
     with EmbeddedServer(tmp_path_factory.mktemp("backend"), unlimited) as server:
         yield server
+
+
+@pytest.fixture
+def client(backend: EmbeddedServer) -> Client:
+    return backend.client()
 
 
 def pytest_xdist_auto_num_workers() -> int:

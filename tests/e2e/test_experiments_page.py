@@ -8,26 +8,24 @@ from pathlib import Path
 from reprise_client.experiments.summary import CLASSES
 
 from app.schemas.experiments import StartExperimentSchema
-from tests.support.deployment import EmbeddedServer
 from tests.support.documents import read_document, run_blocks, shell_blocks, shop_variables
+from tests.support.http_client import Client
 
 PAGE = read_document("experiments.md")
 
 
-def test_the_page_starts_an_experiment_and_follows_it_to_its_verdict(tmp_path: Path) -> None:
-    with EmbeddedServer(tmp_path / "home") as server:
-        client = server.client()
-        known = shop_variables(client)
-        start, read = shell_blocks(PAGE)
+def test_the_page_starts_an_experiment_and_follows_it_to_its_verdict(client: Client, tmp_path: Path) -> None:
+    known = shop_variables(client)
+    start, read = shell_blocks(PAGE)
 
-        started = json.loads(run_blocks([start], tmp_path, known))
-        told = run_blocks([read], tmp_path, {**known, "EXPERIMENT_ID": str(started["id"])})
+    started = json.loads(run_blocks([start], tmp_path, known))
+    told = run_blocks([read], tmp_path, {**known, "EXPERIMENT_ID": str(started["id"])})
 
-        assert str(started["promptId"]) == known["PROMPT_ID"]
-        assert "event: done" in told
-        assert f'"experiments":[{{"id":{started["id"]},' in told.replace(" ", "")
-        found = client.get(f"/api/v1/experiments/{started['id']}").json()
-        assert (found["verdict"], found["repeats"], found["maxCost"]) == ("passed", {"min": 6, "max": 30}, 0.5)
+    assert str(started["promptId"]) == known["PROMPT_ID"]
+    assert "event: done" in told
+    assert f'"experiments":[{{"id":{started["id"]},' in told.replace(" ", "")
+    found = client.get(f"/api/v1/experiments/{started['id']}").json()
+    assert (found["verdict"], found["repeats"], found["maxCost"]) == ("passed", {"min": 6, "max": 30}, 0.5)
 
 
 def test_the_page_names_every_field_that_starts_one_and_every_class() -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.deployment import EmbeddedServer
 from tests.support.documents import access, read_document, run_blocks, shell_blocks
 from tests.support.http_client import Client
 from tests.support.waiting import wait_until
@@ -17,13 +15,7 @@ from tests.support.waiting import wait_until
 BLOCKS = shell_blocks(read_document("labels.md"))
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with EmbeddedServer(tmp_path_factory.mktemp("labels")) as server:
-        yield server.client()
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def variables(client: Client) -> dict[str, str]:
     """The variables of the page, for a prompt of two versions and an experiment of the newer against the older one."""
     made = client.post("/api/v1/prompts", {"name": "Shop", "value": "Help.", "languageModelName": "echo"}).json()

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from reprise_client.prompt_files import file as files
 
-from tests.support.deployment import EmbeddedServer
 from tests.support.documents import read_document, run_blocks, shell_blocks, shop_variables
 from tests.support.http_client import Client
 
 PAGE = read_document("prompts-in-git.md")
 (EXAMPLE,) = re.findall(r"^```markdown\n(.*?)^```$", PAGE, re.M | re.S)
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with EmbeddedServer(tmp_path_factory.mktemp("prompts")) as server:
-        yield server.client()
 
 
 def judged(client: Client, prompt_id: str, experiment: dict[str, object] | None = None) -> str:

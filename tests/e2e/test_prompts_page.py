@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.support.deployment import EmbeddedServer
 from tests.support.documents import access, read_document, run_blocks, shell_blocks
 from tests.support.http_client import Client
 
 BLOCKS = shell_blocks(read_document("prompts.md"))
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[Client]:
-    with EmbeddedServer(tmp_path / "home") as server:
-        yield server.client()
 
 
 def test_the_page_shows_what_is_rendered(client: Client, tmp_path: Path) -> None:

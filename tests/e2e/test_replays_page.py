@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.conversations import RecordedCall, RecordedTurn
-from tests.support.deployment import EmbeddedServer
 from tests.support.documents import access, read_document, record_session, run_blocks, shell_blocks
+from tests.support.http_client import Client
 
 BLOCKS = shell_blocks(read_document("replays.md"))
 
@@ -22,16 +21,9 @@ PARAMETERS = {"type": "object", "properties": {"order_id": ARGUMENT}, "required"
 TOOL = {"name": "get_order", "parameters": PARAMETERS}
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    with EmbeddedServer(tmp_path_factory.mktemp("replays")) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def variables(server: EmbeddedServer) -> dict[str, str]:
+@pytest.fixture
+def variables(client: Client) -> dict[str, str]:
     """The things that the page takes as known: two prompts, a session of the first, and a key."""
-    client = server.client()
     body = {"value": "Help.", "languageModelName": "demo-agent", "languageModelConfig": {"tools": [TOOL]}}
     one, other = (
         client.post("/api/v1/prompts", {**body, "name": name}).json()["prompt"]["id"] for name in ("Shop", "Other")
@@ -41,9 +33,8 @@ def variables(server: EmbeddedServer) -> dict[str, str]:
 
 
 def test_the_page_leads_from_a_session_to_a_replay_and_to_files(
-    server: EmbeddedServer, variables: dict[str, str], tmp_path: Path
+    client: Client, variables: dict[str, str], tmp_path: Path
 ) -> None:
-    client = server.client()
     made = run_blocks(BLOCKS[:1], tmp_path, variables)
     (case,) = client.get(f"/api/v1/prompts/{variables['PROMPT_ID']}/test-cases").json()["testCases"]
     known = variables | {"TEST_CASE_ID": str(case["id"])}

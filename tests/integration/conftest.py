@@ -5,14 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.container import Container
-from tests.support.deployment import EmbeddedServer
-from tests.support.http_client import Client
 from tests.support.world import World, new_world, running_on, settings_for
-
-
-@pytest.fixture
-def client(backend: EmbeddedServer) -> Client:
-    return backend.client()
 
 
 @pytest.fixture(

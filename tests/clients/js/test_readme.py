@@ -50,17 +50,16 @@ def application(project: Path, tmp_path: Path) -> Path:
     return copied
 
 
-def test_the_program_of_the_readme_runs(application: Path, tmp_path: Path) -> None:
-    with EmbeddedServer(tmp_path) as server:
-        api = server.client()
-        prompt_id, commit_hash = labelled_prompt(api)
-        # A block may be copied alone, so each one that needs it imports.
-        program = re.sub(r"\b17\b", str(prompt_id), "\n".join(BLOCKS))
-        (application / "readme.mjs").write_text(program + "console.log(instruction, version, state, later.answer);\n")
+def test_the_program_of_the_readme_runs(backend: EmbeddedServer, application: Path, tmp_path: Path) -> None:
+    api = backend.client()
+    prompt_id, commit_hash = labelled_prompt(api)
+    # A block may be copied alone, so each one that needs it imports.
+    program = re.sub(r"\b17\b", str(prompt_id), "\n".join(BLOCKS))
+    (application / "readme.mjs").write_text(program + "console.log(instruction, version, state, later.answer);\n")
 
-        access = {"REPRISE_URL": api.base_url, "REPRISE_API_KEY": api.api_key, "XDG_STATE_HOME": str(tmp_path)}
-        printed = run_command(["node", "readme.mjs"], application, access).splitlines()
-        logs = api.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
+    access = {"REPRISE_URL": api.base_url, "REPRISE_API_KEY": api.api_key, "XDG_STATE_HOME": str(tmp_path)}
+    printed = run_command(["node", "readme.mjs"], application, access).splitlines()
+    logs = api.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
 
     assert len(logs) == 1
     assert printed[:2] == ["fresh Be formal.", commit_hash]

@@ -16,27 +16,26 @@ README = (ROOT / "clients" / "python" / "README.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
 
 
-def test_the_programs_of_the_readme_run(tmp_path: Path) -> None:
+def test_the_programs_of_the_readme_run(backend: EmbeddedServer, tmp_path: Path) -> None:
     pytest.importorskip("opentelemetry.sdk")
     program = tmp_path / "program.py"
-    with EmbeddedServer(tmp_path / "home") as server:
-        api = server.client()
-        prompt_id = api.post("/api/v1/prompts", {**NEW, "value": "Be {{tone}}."}).json()["prompt"]["id"]
-        commit_hash = api.get(f"/api/v1/prompts/{prompt_id}").json()["commitHash"]
-        label = f"/api/v1/prompts/{prompt_id}/labels/production"
-        assert api.request("PUT", label, payload={"commitHash": commit_hash}).status == 200
-        program.write_text(re.sub(r"\b17\b", str(prompt_id), "\n".join(BLOCKS)))
-        access = {"REPRISE_URL": api.base_url, "REPRISE_API_KEY": api.api_key, "XDG_STATE_HOME": str(tmp_path)}
-        done = subprocess.run(
-            [sys.executable, str(program)],
-            env={**environment(tmp_path, access), "PYTHONPATH": str(ROOT / "clients" / "python" / "src")},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        logs = api.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
+    api = backend.client()
+    prompt_id = api.post("/api/v1/prompts", {**NEW, "value": "Be {{tone}}."}).json()["prompt"]["id"]
+    commit_hash = api.get(f"/api/v1/prompts/{prompt_id}").json()["commitHash"]
+    label = f"/api/v1/prompts/{prompt_id}/labels/production"
+    assert api.request("PUT", label, payload={"commitHash": commit_hash}).status == 200
+    program.write_text(re.sub(r"\b17\b", str(prompt_id), "\n".join(BLOCKS)))
+    access = {"REPRISE_URL": api.base_url, "REPRISE_API_KEY": api.api_key, "XDG_STATE_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={**environment(tmp_path, access), "PYTHONPATH": str(ROOT / "clients" / "python" / "src")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    logs = api.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
 
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

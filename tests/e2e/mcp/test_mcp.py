@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,8 @@ Ask = Callable[..., list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    with EmbeddedServer(tmp_path_factory.mktemp("mcp")) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def shop(server: EmbeddedServer) -> dict[str, str]:
-    return shop_variables(server.client())
+def shop(backend: EmbeddedServer) -> dict[str, str]:
+    return shop_variables(backend.client())
 
 
 @pytest.fixture

@@ -5,23 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.command_line import reprise
-from tests.support.deployment import EmbeddedServer
 from tests.support.http_client import Client
 from tests.support.imports import DATA
 
 OPENAI = DATA / "openai-chat.jsonl"
 GOOD, *_ = OPENAI.read_text(encoding="utf-8").splitlines(keepends=True)
-
-
-@pytest.fixture
-def client(backend: Any) -> Client:
-    made: Client = backend.client()
-    return made
 
 
 @pytest.fixture
@@ -103,17 +95,13 @@ def test_a_refusal_ends_the_import_with_the_servers_words(
     assert done.stdout == "Imported 0 sessions, 0 spans.\n"
 
 
-def test_an_import_that_died_is_completed_by_the_same_command(tmp_path: Path) -> None:
-    with EmbeddedServer(tmp_path / "home") as server:
-        client = server.client()
-        body = {"name": "Shop", "value": "Help.", "languageModelName": "demo-agent"}
-        prompt_id = str(client.post("/api/v1/prompts", body).json()["prompt"]["id"])
-        part = tmp_path / "part.jsonl"
-        part.write_text(GOOD)
-        whole = ("import", "openai-chat", str(OPENAI), "--prompt", prompt_id)
-        reprise(client, tmp_path, "import", "openai-chat", str(part), "--prompt", prompt_id)
+def test_an_import_that_died_is_completed_by_the_same_command(client: Client, prompt_id: str, tmp_path: Path) -> None:
+    part = tmp_path / "part.jsonl"
+    part.write_text(GOOD)
+    whole = ("import", "openai-chat", str(OPENAI), "--prompt", prompt_id)
+    reprise(client, tmp_path, "import", "openai-chat", str(part), "--prompt", prompt_id)
 
-        assert reprise(client, tmp_path, *whole).returncode == 0
+    assert reprise(client, tmp_path, *whole).returncode == 0
 
-        entries = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
-        assert sorted(entry["turns"] for entry in entries) == [1, 1, 2]
+    entries = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
+    assert sorted(entry["turns"] for entry in entries) == [1, 1, 2]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from reprise_client.cli.remote import CouldNotRun, connect
@@ -19,12 +18,6 @@ PROMPT = {
     "placeholders": [{"key": "whom", "values": [{"name": "all", "content": "everybody", "isDefault": True}]}],
     "commit": True,
 }
-
-
-@pytest.fixture
-def client(backend: Any) -> Client:
-    made: Client = backend.client()
-    return made
 
 
 @pytest.fixture

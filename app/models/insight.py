@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
 from datetime import date
+from itertools import groupby
+from operator import attrgetter
 from typing import Annotated
 
-from sqlalchemy import Column, Connection, Date, UniqueConstraint, delete, select
+from sqlalchemy import Column, Connection, Date, UniqueConstraint, select
 
 from app.models import queries
 from app.models.base import BigInt, MediumBlob, exact, new_table
@@ -38,21 +40,33 @@ insight_daily = new_table(
     UniqueConstraint(*_KEY, name="uq_insight_daily"),
 )
 _C = insight_daily.c
+_TABLE, COLUMNS = insight_daily.name, (*_KEY, "figures")
+_SELECT = select(*(_C[name] for name in COLUMNS))
 _NONE = dump(Figures())
+_NOTHING: dict[str, queries.Rule] = {"project_id": "new"}
 
 
 def add(connection: Connection, changes: Mapping[InsightKey, Figures]) -> None:
     """Add figures to those of their keys; last in its transaction, as others wait for these rows."""
-    for key in sorted(changes):
-        named = asdict(key)
-        queries.put_rows(connection, insight_daily, [named | {"figures": _NONE}], key=_KEY)
-        same = [_C[name] == value for name, value in named.items()]
-        stored = connection.scalar(select(_C.figures).where(*same).with_for_update())
-        figures = total([load(stored or _NONE), changes[key]])
-        if figures.sessions > 0:
-            queries.update_rows(connection, insight_daily, named, figures=dump(figures))
-        else:
-            connection.execute(delete(insight_daily).where(*same))
+    keys = sorted(changes)
+    # Inserts the rows that are missing, and locks all of them.
+    queries.upsert(connection, _TABLE, COLUMNS, [(*astuple(key), _NONE) for key in keys], key=_KEY, update=_NOTHING)
+    summed = {key: total([load(stored), changes[key]]) for key, stored in _stored(connection, keys)}
+    kept = [(*astuple(key), dump(figures)) for key, figures in summed.items() if figures.sessions > 0]
+    queries.upsert(connection, _TABLE, COLUMNS, kept, key=_KEY, update={"figures": "new"})
+    for key in summed.keys() - {InsightKey(*row[:-1]) for row in kept}:
+        queries.delete_rows(connection, insight_daily, **asdict(key))
+
+
+def _stored(connection: Connection, keys: Sequence[InsightKey]) -> Iterator[tuple[InsightKey, bytes]]:
+    """Yield the figures of the keys, by a statement a prompt: not every server uses the index for a list of keys."""
+    for (project_id, prompt_id), group in groupby(keys, key=attrgetter("project_id", "prompt_id")):
+        requested = set(group)
+        of_prompt = _SELECT.where(_C.project_id == project_id, _C.prompt_id == prompt_id)
+        days = sorted({key.day for key in requested})
+        for *values, figures in connection.execute(of_prompt.where(_C.day.in_(days)).with_for_update()).all():
+            if (key := InsightKey(*values)) in requested:
+                yield key, figures
 
 
 def list_figures(
@@ -60,8 +74,7 @@ def list_figures(
 ) -> list[tuple[InsightKey, Figures]]:
     """List the figures of a prompt's sessions that began on the days, both included, the latest first."""
     statement = (
-        select(*(_C[name] for name in _KEY), _C.figures)
-        .where(_C.project_id == project_id, _C.prompt_id == prompt_id, _C.day.between(since, until))
+        _SELECT.where(_C.project_id == project_id, _C.prompt_id == prompt_id, _C.day.between(since, until))
         .order_by(_C.day.desc(), _C.version, _C.model)
         .limit(limit)
     )

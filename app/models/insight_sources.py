@@ -28,19 +28,24 @@ class RecentRun:
 
 
 def recent_runs(
-    connection: Connection, *, project_id: int, prompt_id: int, since: datetime, until: datetime, limit: int
+    connection: Connection, *, prompt_id: int, since: datetime, until: datetime, limit: int
 ) -> list[RecentRun]:
     """List the newest runs of the prompt that called a model and were created in [since, until)."""
     c = runs.c
-    statement = (
-        select(c.commit_hash, language_models.c.name, c.created_at, c.response_time_ms)
-        .join(language_models, language_models.c.id == c.language_model_id)
-        .where(c.prompt_id == prompt_id, c.project_id == project_id, c.created_at >= since, c.created_at < until)
+    # The newest first and alone: no server then begins with the models.
+    newest = (
+        select(c.commit_hash, c.language_model_id, c.created_at, c.response_time_ms)
+        .where(c.prompt_id == prompt_id, c.created_at >= since, c.created_at < until)
         .where(c.status.not_in(UNFINISHED), c.response_time_ms.is_not(None))
         .order_by(c.created_at.desc(), c.id.desc())
         .limit(limit)
+        .subquery("newest")
     )
-    return list_rows(connection, RecentRun, statement)
+    n = newest.c
+    statement = select(n.commit_hash, language_models.c.name, n.created_at, n.response_time_ms)
+    return list_rows(
+        connection, RecentRun, statement.join(language_models, language_models.c.id == n.language_model_id)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select, update
 
 from app.models import queries
 from app.models.sessions import SessionRow, sessions
 from app.sessions.figures import Counted, dump, load_counted
 
 _C = sessions.c
+_PUT = (
+    update(sessions)
+    .where(_C.session_key == bindparam("key"))
+    .values(uncounted=None, counted=bindparam("figures", type_=_C.counted.type))
+)
 
 
 def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[SessionRow]:
@@ -26,10 +31,9 @@ def put_counted(
 ) -> dict[bytes, Counted | None]:
     """Keep the figures of the sessions whose `uncounted` is still the one in `marks`; returns those they had before."""
     found = select(_C.session_key, _C.uncounted, _C.counted).where(_C.session_key.in_(sorted(marks)))
-    before: dict[bytes, Counted | None] = {}
-    for key, mark, text in connection.execute(found.order_by(_C.session_key).with_for_update()).all():
-        if mark == marks[key]:
-            figures = dump(counted[key])
-            queries.update_rows(connection, sessions, {"session_key": key}, uncounted=None, counted=figures)
-            before[key] = load_counted(text) if text else None
+    locked = connection.execute(found.order_by(_C.session_key).with_for_update()).all()
+    same = [(key, text) for key, mark, text in locked if mark is not None and mark == marks[key]]
+    before = {key: load_counted(text) if text else None for key, text in same}
+    if before:
+        connection.execute(_PUT, [{"key": key, "figures": dump(counted[key])} for key in before])
     return before

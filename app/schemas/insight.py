@@ -35,10 +35,10 @@ class InsightQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonQuestion(InsightQuestion):
-    """`before` and `after` are versions, as runs and traces name them."""
+    """`before` and `after` are versions as runs and traces name them, None for the newest one and the one before."""
 
-    before: str
-    after: str
+    before: str | None = None
+    after: str | None = None
 
 
 def _name(**options: Any) -> Text:
@@ -61,8 +61,8 @@ class InsightQuery(_Days):
 class ComparisonQuery(_Days):
     command: ClassVar = ComparisonQuestion
 
-    before = _name(required=True)
-    after = _name(required=True)
+    before = _name(load_default=None)
+    after = _name(load_default=None)
 
 
 class Estimate(Answer):
@@ -97,7 +97,7 @@ class InsightSessions(Answer):
 
 
 class InsightRuns(Answer):
-    """Times are in milliseconds, of the newest 5,000 runs of all groups together."""
+    """Times are in milliseconds, of the newest 2,000 runs of all groups together."""
 
     runs = integer()
     failed = one(Estimate, attribute="failed_runs")

@@ -10,7 +10,7 @@ plain("DELETE /api/v1/prompts/{prompt_id}", name="a big one", ids=BIG)
 plain("DELETE /api/v1/test-cases/{test_case_id}", "DELETE /api/v1/credentials/{vendor}")
 plain("DELETE /api/v1/models/{model_id}", "DELETE /api/v1/members/{user_id}", "DELETE /api/v1/api-keys/{key_id}")
 plain("DELETE /api/v1/model-prices/{price_id}", "DELETE /api/v1/scores/{score_id}")
-plain("DELETE /api/v1/online-checks/{check_id}")
+plain("DELETE /api/v1/online-checks/{check_id}", "DELETE /api/v1/webhooks/{webhook_id}")
 plain("DELETE /api/v1/invitations/{invitation_id}")
 
 # Forms that remove, revoke or sign out: the generic ones are sent to them.

@@ -145,4 +145,17 @@ def test_the_insight_of_another_projects_prompt_is_not_there(world: World) -> No
     prompt_id, other = world.prompt(), new_world(world.container)
     for path in ("insight", "insight/comparison?before=a&after=b"):
         assert other.get(f"/api/v1/prompts/{prompt_id}/{path}").status_code == 404
-    assert world.get(f"/api/v1/prompts/{prompt_id}/insight/comparison?before=a").status_code == 400
+
+
+def test_the_newest_version_is_compared_with_the_one_before_unless_others_are_named(world: World) -> None:
+    prompt_id = world.prompt()
+    path = f"/api/v1/prompts/{prompt_id}"
+    assert world.get(f"{path}/insight/comparison").json["findings"] == []
+    for value in ("Be brief.", "Be kind."):
+        assert world.patch(path, json={"value": value}).status_code == 200
+        assert world.post(f"{path}/commit", json={}).status_code == 201
+    newest, before = (version["commitHash"] for version in world.get(f"{path}/versions").json["versions"])
+
+    found = world.get(f"{path}/insight/comparison").json
+
+    assert (found["before"]["version"], found["after"]["version"]) == (before, newest)

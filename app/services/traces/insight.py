@@ -28,7 +28,7 @@ GroupBy = Literal["version", "label", "model", "day"]
 GROUPS: tuple[GroupBy, ...] = ("version", "label", "model", "day")
 ROWS_MAX = 10_000
 """Sums that are read at once."""
-RECENT_MAX = 5_000
+RECENT_MAX = 2_000
 """Runs and scores, the newest of the days, by which times of runs and means of scores are told."""
 GROUPS_MAX = 400
 """Groups that are returned: those with the most sessions and runs."""
@@ -101,10 +101,14 @@ class InsightService:
         return groups[:GROUPS_MAX]
 
     def compare(
-        self, *, project_id: int, prompt_id: int, filters: InsightFilter, before: str, after: str
+        self, *, project_id: int, prompt_id: int, filters: InsightFilter, before: str | None, after: str | None
     ) -> Comparison:
-        """Compare two versions; one of which nothing was recorded in these days is empty."""
-        return comparison_of(self._groups(project_id, prompt_id, filters, "version"), before, after)
+        """Compare two versions, by default the newest one with the one before; what was not recorded is empty."""
+        groups = self._groups(project_id, prompt_id, filters, "version")
+        with self.database.read() as connection:
+            newest = prompt_versions.list_versions(connection, prompt_id=prompt_id, limit=2)
+        last, one_before, *_ = [*(version.commit_hash for version in newest), "", ""]
+        return comparison_of(groups, before or one_before, after or last)
 
     def _groups(self, project_id: int, prompt_id: int, filters: InsightFilter, group_by: GroupBy) -> list[Insight]:
         with self.database.read() as connection:
@@ -116,7 +120,7 @@ class InsightService:
 def comparison_of(groups: Iterable[Insight], before: str, after: str) -> Comparison:
     """Compare two of the groups by version; one that is not among them is empty."""
     known = {group.key: group for group in groups}
-    one, other = (known.get(version) or Insight("version", version) for version in (before, after))
+    one, other = (known.get(version) or Insight("version", version or None) for version in (before, after))
     return Comparison(one, other, findings(one, other))
 
 
@@ -170,7 +174,7 @@ def _parts(connection: Connection, head: PromptHead, filters: InsightFilter) -> 
         yield _Place(key.version, key.model, key.day), sums
     for row in _spent(connection, head, filters):
         yield _Place(row["commit_hash"], row["name"] or "", row["day"]), _spent_of(row)
-    for run in insight_sources.recent_runs(connection, **which, **filters.times, limit=RECENT_MAX):
+    for run in insight_sources.recent_runs(connection, prompt_id=head.id, **filters.times, limit=RECENT_MAX):
         yield _Place(run.commit_hash or "", run.model, run.created_at.date()), run
     yield from _replays(connection, which, filters)
     for score in insight_sources.recent_scores(connection, **which, limit=RECENT_MAX):

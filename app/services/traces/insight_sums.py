@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
@@ -32,8 +32,8 @@ from app.timestamps import of_unix_ns
 # The time of one call, for which the clock's other jobs wait.
 SWEEP_S = 3.0
 SESSIONS_AT_ONCE = 100
-# Sessions with more turns are read a part at a time.
-LONG = 200
+# Turns of a session whose turns are read together with those of others.
+SHORT = 20
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,8 +68,8 @@ class InsightCounter:
         """Count some sessions of a project; returns how many there were."""
         with self.database.read() as connection:
             rows = session_counts.uncounted(connection, project_id=project_id, limit=SESSIONS_AT_ONCE)
-            book = self.prices.book(connection, project_id=project_id) if rows else None
-            found = {row.session_key: (row, _counted(connection, row, book)) for row in rows if book}
+            book = self.prices.book(connection, project_id=project_id)
+            found = {row.session_key: (row, _counted(row, facts, book)) for row, facts in _with_facts(connection, rows)}
         if found:
             self._note(project_id, self.database.background.retrying(lambda connection: _store(connection, found)))
         return len(rows)
@@ -88,14 +88,22 @@ class InsightCounter:
                 self.metrics.count(metric, str(project_id), *labels, by=by)
 
 
-def _counted(connection: Connection, row: SessionRow, book: PriceBook) -> Counted:
-    return figures.count(of_unix_ns(row.start_ns).date(), _facts(connection, row), book)
+def _counted(row: SessionRow, facts: Iterable[TurnFacts], book: PriceBook) -> Counted:
+    return figures.count(of_unix_ns(row.start_ns).date(), facts, book)
 
 
-def _facts(connection: Connection, row: SessionRow) -> Iterator[TurnFacts]:
-    key = row.session_key
-    pieces = turns.turns_in_pieces(connection, session_key=key) if row.turns > LONG else None
-    for some in pieces or [turns.list_turns(connection, session_keys=[key])]:
+def _with_facts(connection: Connection, rows: Sequence[SessionRow]) -> Iterator[tuple[SessionRow, Iterable[TurnFacts]]]:
+    """Yield the sessions with the facts of their turns: those of short sessions are read together."""
+    of_short: dict[bytes, list[TurnFacts]] = {row.session_key: [] for row in rows if row.turns <= SHORT}
+    for turn in turns.list_turns(connection, session_keys=list(of_short)):
+        of_short[turn.session_key].append(load(turn.facts))
+    for row in rows:
+        key = row.session_key
+        yield row, of_short[key] if key in of_short else _facts(connection, key)
+
+
+def _facts(connection: Connection, session_key: bytes) -> Iterator[TurnFacts]:
+    for some in turns.turns_in_pieces(connection, session_key=session_key):
         yield from (load(turn.facts) for turn in some)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from app.errors import Invalid
 from app.experiments.comparison import Finding
@@ -60,7 +61,7 @@ class PromptInsight(PromptPage):
             "insight.html",
             head=head,
             query=query,
-            groups=groups[:SHOWN],
+            groups=[(group, _failing(visit.base, prompt_id, query, group.key)) for group in groups[:SHOWN]],
             more=len(groups) - SHOWN,
             daily=_daily(groups, query.filters) if query.by == "day" else None,
             by_label=dict(GROUPS)[query.by],
@@ -80,6 +81,16 @@ class PromptInsight(PromptPage):
             raise Invalid("There is no such choice.")
         today = self.container.now().date()
         return InsightQuery(InsightFilter(since=today - timedelta(days=int(days) - 1), until=today), days, by)
+
+
+def _failing(base: str, prompt_id: int, query: InsightQuery, key: Any) -> str:
+    """The address of a group's sessions with errors; "" for a group that no filter of sessions names."""
+    if key is None:
+        return ""
+    first, last = (key, key) if query.by == "day" else (query.filters.since, query.filters.until)
+    named: dict[str, Any] = {} if query.by == "day" else {query.by: key}
+    times = {"from": f"{first}T00:00:00Z", "to": f"{last + timedelta(days=1)}T00:00:00Z"}
+    return f"{base}/sessions?" + urlencode({"promptId": prompt_id, "errors": "true", **named, **times})
 
 
 def _in_order(keys: Sequence[str], named: Mapping[str, object]) -> list[str]:

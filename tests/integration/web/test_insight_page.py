@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable
 
 import pytest
@@ -29,6 +31,9 @@ def test_the_page_says_if_the_newer_version_got_better(world: World, member_of: 
     assert "50 %33 % to 67 %" in said
     assert "worse" in said
     assert "&lt;b&gt;a&lt;/b&gt;" in page.text
+    [failing] = re.findall(r'href="([^"]*errors=true[^"]*)"', page.text)
+    viewer.open(html.unescape(failing))
+    assert "15 sessions" in viewer.text
     for by in ("label", "model", "day"):
         assert viewer.open(f"{path}?by={by}&days=7").status_code == 200
 

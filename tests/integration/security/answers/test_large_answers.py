@@ -1,6 +1,7 @@
 """An answer that would fill the memory of a process ends as a stored failure of the provider, however it is packed."""
 
 import gzip
+from functools import cache
 
 import pytest
 
@@ -17,15 +18,22 @@ from tests.support.backends import SQLITE_CONTAINER
 # No answer that is too large gets as far as a database.
 pytestmark = SQLITE_CONTAINER
 UNREAD = "was not read to its end"
-BOMB = gzip.compress(b'{"choices": "' + bytes(314_000_000) + b'"}')
-LARGE = b'{"choices": "' + b"x" * (ANSWER_BYTES + 1) + b'"}'
-REPLIES = {"packed": Reply(raw=BOMB, headers={"content-encoding": "gzip"}), "plain": Reply(raw=LARGE)}
+REPLIES = ("packed", "plain")
+
+
+@cache
+def large(name):
+    """Made when a test asks for it: packing takes seconds, and each process of a test run imports this file."""
+    if name == "plain":
+        return Reply(raw=b'{"choices": "' + b"x" * (ANSWER_BYTES + 1) + b'"}')
+    bomb = gzip.compress(b'{"choices": "' + bytes(314_000_000) + b'"}')
+    return Reply(raw=bomb, headers={"content-encoding": "gzip"})
 
 
 @pytest.mark.parametrize("vendor", ["OPENAI", "ANTHROPIC", "GOOGLE"])
 @pytest.mark.parametrize("name", REPLIES)
 def test_300_kb_of_gzip_that_are_314_mb_end_a_run_as_a_stored_failure(world, upstream, vendor, name):
-    upstream.script(REPLIES[name])
+    upstream.script(large(name))
     answer = run(world, prompt(world, model=MODELS[vendor]))
 
     assert (answer.status_code, UNREAD in answer.json["error"]) == (502, True)
@@ -35,7 +43,7 @@ def test_300_kb_of_gzip_that_are_314_mb_end_a_run_as_a_stored_failure(world, ups
 @pytest.mark.parametrize("vendor", ["OPENAI", "ANTHROPIC", "GOOGLE"])
 @pytest.mark.parametrize("name", REPLIES)
 def test_they_end_a_stream_as_well(world, upstream, vendor, name):
-    upstream.script(REPLIES[name])
+    upstream.script(large(name))
     found = events(stream(world, prompt(world, model=MODELS[vendor])))
 
     assert (found[-1][0], found[-1][2]["status"], UNREAD in found[-1][2]["error"]) == ("error", 502, True)
@@ -43,7 +51,7 @@ def test_they_end_a_stream_as_well(world, upstream, vendor, name):
 
 def test_they_end_a_replay_as_well(world, upstream):
     case_id = make_case(world, record_session(world, prompt_with_tools(world), [THANKS]))["id"]
-    upstream.script(REPLIES["packed"])
+    upstream.script(large("packed"))
     replay = replayed(world, case_id)
 
     assert (replay["status"], UNREAD in replay["turns"][0]["error"]) == ("error", True)

@@ -20,7 +20,8 @@ from falcon.testing import Result, TestClient
 from sqlalchemy import Engine, event, func, select, text, update
 
 from app.container import Container
-from app.models import language_models, online_checks, removal
+from app.models import alert_rules, language_models, online_checks, removal
+from app.models.alert_rules import AlertRule
 from app.models.audit_log import SYSTEM
 from app.models.online_checks import OnlineCheck
 from app.models.turns import turns
@@ -28,6 +29,7 @@ from app.process.application import build_app
 from app.services.data.removal import Remover
 from app.services.traces.checking import TURNS_AT_ONCE
 from app.services.traces.online_checks import NewCheck
+from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
 from bench.scale_rows import Maker
 from bench.spans import batch
 from config import logging
@@ -63,7 +65,7 @@ class Bench:
         few = f"/api/v1/prompts/{self.maker.prompt_ids[-1]}/logs?type=run&search=nowhere&limit=50"
         insight = f"/api/v1/prompts/{self.maker.prompt_ids[0]}/insight"
         listed = "/api/v1/sessions?limit=50"
-        check = self.online_check()
+        check, rule = self.online_check(), self.alert_rule()
         cursor = self.get(f"{log}?limit=200").json["nextCursor"]
         for _ in range(10):
             cursor = self.get(f"{log}?limit=200&cursor={cursor}").json["nextCursor"] or cursor
@@ -97,8 +99,19 @@ class Bench:
             "insight of 90 days by version": lambda: self.get(f"{insight}?from={since:%F}"),
             "online checks that are due": self.container.services.online_check_runner.due,
             "online check, its next turns": lambda: self.next_turns(check),
+            "alert rule on a month's errors": lambda: self.error_share(rule),
+            "webhooks that are due": self.container.services.webhook_deliverer.due,
             "rejected spans": lambda: self.get("/api/v1/rejected-spans?limit=50"),
         }
+
+    def alert_rule(self) -> AlertRule:
+        """A rule that never fires, on as many sessions as a rule looks at."""
+        new = NewAlertRule("errorShare", 0.999, 30 * DAY_MINUTES)
+        return self.container.services.alerts.create(project_id=self.maker.project_id, new=new)
+
+    def error_share(self, rule: AlertRule) -> object:
+        with self.container.database.read() as connection:
+            return alert_rules.error_share(connection, rule, from_ns=0)
 
     def online_check(self) -> OnlineCheck:
         """A check that has looked at half of the project's turns."""

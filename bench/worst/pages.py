@@ -25,7 +25,8 @@ PUBLIC_BYTES = 4_000
 FIELDS = 900
 
 plain("GET /", "GET /sign-in", "GET /sign-in/link", "GET /join/{token}", "GET /account", "GET /prompts/{prompt_id}")
-plain("GET /design")
+plain("GET /design", "GET /docs")
+plain("GET /docs/{name}", name="the longest page", ids={"name": "replays"})
 plain(f"GET {PROJECT}", f"GET {PROJECT}/start", f"GET {PROJECT}/prompts", f"GET {PROJECT}/prompts/new")
 plain(f"GET {PROJECT}/prompts/archived")
 plain(

@@ -71,6 +71,8 @@ PAGES = {
     "audit log": "{base}/settings/audit",
     "account": "/account",
     "design": "/design",
+    "documents": "/docs",
+    "document": "/docs/connect",
 }
 # All rules hold each width in light colors. Dark ones change colors alone, so that only rules about these look at them
 # again: tests/unit/web/test_colors.py holds the style sheets to it.

@@ -1,0 +1,110 @@
+"""The pages of docs/ as HTML, with links that lead from one to another without the internet."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+
+# A link to the repository's folder, whose files packages take along.
+FOLDER = Path(__file__).parents[1] / "docs"
+FIRST = "start"
+# Decisions are for those who change the code.
+_LEFT_OUT = "adr"
+_NO_WORD = re.compile(r"[^\w\- ]")
+_ELSEWHERE = ("https://", "http://")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A page of the documents; `html` is what follows its title."""
+
+    title: str
+    html: Markup
+
+
+@cache
+def names() -> Mapping[str, Path]:
+    """Return the pages by the names in their addresses, such as `reference-gate`; those that begin are first."""
+    found = {_name(path.relative_to(FOLDER)): path for path in sorted(FOLDER.rglob("*.md"))}
+    shown = {name: path for name, path in found.items() if not name.startswith(_LEFT_OUT)}
+    return MappingProxyType({FIRST: shown[FIRST]} | shown)
+
+
+def titles() -> dict[str, str]:
+    """Return the title of each page by its name."""
+    return {name: document(name).title for name in names()}
+
+
+@cache
+def document(name: str) -> Document:
+    """Render the page of a name that `names` has; its first line is its title."""
+    path = names()[name]
+    tokens = _parser().parse(path.read_text(encoding="utf-8"))
+    title, body = tokens[1].content, tokens[3:]
+    for token in body:
+        # Tables align their cells by styles, which pages do not take.
+        token.attrs.pop("style", None)
+        token.children = _linked(token.children or [], path.parent)
+    for opening, text in pairwise(body):
+        if opening.type == "heading_open":
+            opening.attrSet("id", _slug(text.content))
+    return Document(title, Markup(_parser().renderer.render(body, _parser().options, {})))  # noqa: S704 - it escapes
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.add_render_rule("fence", _fence)
+    parser.add_render_rule("table_open", _table)
+    return parser
+
+
+def _fence(_: object, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    return f'<pre tabindex="0"><code>{escape(tokens[index].content)}</code></pre>\n'
+
+
+def _table(*_: Any) -> str:
+    return '<table tabindex="0">'
+
+
+def _name(path: Path) -> str:
+    return "-".join(part for part in path.with_suffix("").parts if part != "README")
+
+
+def _slug(heading: str) -> str:
+    return _NO_WORD.sub("", heading.lower()).replace(" ", "-")
+
+
+def _linked(tokens: Sequence[Token], folder: Path) -> list[Token]:
+    """Return the tokens of a line without pictures, and without links to files that are no pages."""
+    kept: list[Token] = []
+    shown = True
+    for token in tokens:
+        if token.type == "link_open":
+            address = _address(str(token.attrs["href"]), folder)
+            shown = address is not None
+            token.attrSet("href", address or "")
+        if token.type != "image" and (shown or not token.type.startswith("link_")):
+            kept.append(token)
+    return kept
+
+
+def _address(href: str, folder: Path) -> str | None:
+    """Return the address of what a page of the folder links to; None for a file that is not served."""
+    target, _, anchor = href.partition("#")
+    if not target or href.startswith(_ELSEWHERE):
+        return href
+    path = Path(os.path.normpath(folder / target))
+    name = next((name for name, found in names().items() if found in (path, path / "README.md")), None)
+    return name and f"/docs/{name}" + (f"#{anchor}" if anchor else "")

@@ -1,0 +1,26 @@
+"""The documents of this release, so that they are at hand where the internet is not."""
+
+from __future__ import annotations
+
+from app.access import SignedIn
+from app.errors import require
+from app.web.page import Page, Reply, show
+from app.web.presenters import manual
+from app.web.visit import Visit
+
+
+class Documents(Page):
+    access = SignedIn({"GET"})
+    section = "docs"
+
+    def get(self, visit: Visit) -> Reply:
+        return show("docs.html", titles=manual.titles())
+
+
+class DocumentView(Page):
+    access = SignedIn({"GET"})
+    section = "docs"
+
+    def get(self, visit: Visit, name: str) -> Reply:
+        require(manual.names().get(name), "The documents have no such page.")
+        return show("docs_page.html", document=manual.document(name))

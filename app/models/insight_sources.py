@@ -30,19 +30,19 @@ class RecentRun:
 def recent_runs(
     connection: Connection, *, prompt_id: int, since: datetime, until: datetime, limit: int
 ) -> list[RecentRun]:
-    """List the newest runs of the prompt that called a model and were created in [since, until)."""
+    """List those that ended with a time of their model call among the newest `limit` runs created in [since, until)."""
     c = runs.c
     # The newest first and alone: no server then begins with the models.
     newest = (
-        select(c.commit_hash, c.language_model_id, c.created_at, c.response_time_ms)
+        select(c.commit_hash, c.language_model_id, c.created_at, c.response_time_ms, c.status)
         .where(c.prompt_id == prompt_id, c.created_at >= since, c.created_at < until)
-        .where(c.status.not_in(UNFINISHED), c.response_time_ms.is_not(None))
         .order_by(c.created_at.desc(), c.id.desc())
         .limit(limit)
         .subquery("newest")
     )
     n = newest.c
-    statement = select(n.commit_hash, language_models.c.name, n.created_at, n.response_time_ms)
+    ended = and_(n.status.not_in(UNFINISHED), n.response_time_ms.is_not(None))
+    statement = select(n.commit_hash, language_models.c.name, n.created_at, n.response_time_ms).where(ended)
     return list_rows(
         connection, RecentRun, statement.join(language_models, language_models.c.id == n.language_model_id)
     )

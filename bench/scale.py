@@ -24,6 +24,7 @@ from app.models import alert_rules, language_models, online_checks, removal
 from app.models.alert_rules import AlertRule
 from app.models.audit_log import SYSTEM
 from app.models.online_checks import OnlineCheck
+from app.models.removal import TurnScope
 from app.models.turns import turns
 from app.process.application import build_app
 from app.services.data.removal import Remover
@@ -197,9 +198,9 @@ class Bench:
         remover = Remover(database=self.container.database)
         started, removed, between = time.perf_counter(), 0, []
         while removed < rows:
-            with_limit: dict[str, Any] = {"project_id": self.maker.project_id, "before": now - timedelta(days=30)}
+            old = TurnScope(self.maker.project_id, before=now - timedelta(days=30))
             step = self.container.database.retrying(
-                lambda connection: removal.remove_old_turns(connection, limit=remover.at_once, **with_limit)  # noqa: B023
+                lambda connection: removal.remove_turns(connection, old, limit=remover.at_once)  # noqa: B023
             )
             if not step:
                 break

@@ -49,7 +49,9 @@ def test_sides_that_pass_alike_pass_with_the_least_replays_and_say_what_would_ha
     assert found["reason"] == "A step that fails more than 44 % of the time would have shown."
     assert found["detectable"] == pytest.approx(1 - 0.1**0.25)
     assert found["progress"] == {"done": 16, "total": 16}
-    assert len(upstream.requests) == 16
+    # A replay that an earlier test left may still ask something else.
+    asked = [request.body["messages"][-1]["content"] for request in upstream.requests]
+    assert sum(question.startswith("Ping") for question in asked) == 16
     assert [each["class"] for each in found["testCases"]] == ["stable_pass"] * 2
     for side in (found["testCases"][0]["candidate"], found["testCases"][0]["baseline"]):
         assert (side["runs"], side["passed"], side["passRate"], side["passK"]) == (4, 4, 1, [1, 1, 1, 1])

@@ -13,12 +13,14 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import structlog
-from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.breaker import OutageBreaker
+from app.database_hosts import DatabaseHosts
 from app.errors import Unavailable
+from config.servers import MYSQL_PORT, hosts_of
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -36,6 +38,8 @@ LOCK_WAIT_S = 20
 POOL_WAIT_S = 10
 # After a time-out of the pool, one caller in so many seconds waits for a connection again; the others fail at once.
 COOL_DOWN_S = 1.0
+# An engine's option: the `DatabaseHosts` that it connects to, None for one host.
+HOSTS = "hosts"
 
 
 class Database:
@@ -127,7 +131,8 @@ class Database:
             with self.exclusive_engine.connect() as connection:
                 yield connection
             return
-        engine = build_engine(self.engine.url.render_as_string(hide_password=False), pool_size=1, statement_s=None)
+        hosts = self.engine.get_execution_options().get(HOSTS)
+        engine = _mysql_engine(self.engine.url, pool_size=1, statement_s=None, hosts=hosts)
         try:
             with translated():
                 connected = engine.connect()
@@ -185,7 +190,7 @@ def build_database(
     url: str, *, pool_size: int, on_lock_retry: Callable[[], None], on_pool_timeout: Callable[[], None]
 ) -> Database:
     """At most `pool_size` connections: on MySQL one half of them for queries, the other for changes."""
-    if make_url(url).get_backend_name() == "sqlite":
+    if is_sqlite(url):
         return Database(build_engine(url, pool_size=pool_size), on_lock_retry=on_lock_retry)
     half = max(1, pool_size // 2)
     return Database(
@@ -201,20 +206,28 @@ def build_engine(
 ) -> Engine:
     """An engine for `mysql://…` (by mysqlclient) or `sqlite:///…`, with the pragmas each of them needs.
 
-    `queries_only`: each statement for itself, which saves the rollback after it.
+    A URL of MySQL may have several hosts, see `DatabaseHosts`. `queries_only`: each statement for itself, which saves
+    the rollback after it.
     """
-    parsed = make_url(url)
-    if parsed.get_backend_name() == "sqlite":
+    if is_sqlite(url):
         engine = create_engine(
-            parsed, pool_size=pool_size, max_overflow=-1, hide_parameters=True, connect_args={"timeout": 30}
+            url, pool_size=pool_size, max_overflow=-1, hide_parameters=True, connect_args={"timeout": 30}
         )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
-    parsed = parsed.set(drivername="mysql+mysqldb").update_query_dict({"charset": "utf8mb4"})
+    first, addresses = hosts_of(url, MYSQL_PORT)
+    parsed = make_url(first).set(drivername="mysql+mysqldb").update_query_dict({"charset": "utf8mb4"})
+    hosts = DatabaseHosts(addresses) if len(addresses) > 1 else None
+    return _mysql_engine(parsed, pool_size=pool_size, queries_only=queries_only, statement_s=statement_s, hosts=hosts)
+
+
+def _mysql_engine(
+    url: URL, *, pool_size: int, statement_s: int | None, hosts: DatabaseHosts | None, queries_only: bool = False
+) -> Engine:
     timeouts = {"read_timeout": statement_s, "write_timeout": statement_s} if statement_s else {}
     engine = create_engine(
-        parsed,
+        url,
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=POOL_WAIT_S,
@@ -224,11 +237,19 @@ def build_engine(
         isolation_level="AUTOCOMMIT" if queries_only else "READ COMMITTED",
         skip_autocommit_rollback=queries_only,
         connect_args={"connect_timeout": 5, **timeouts},
+        execution_options={HOSTS: hosts},
     )
     event.listen(engine, "connect", _prepare_mysql)
     event.listen(engine, "checkout", _check_alive)
     event.listen(engine, "checkin", _note_use)
+    if hosts:
+        hosts.serve(engine)
     return engine
+
+
+def is_sqlite(url: str) -> bool:
+    """Return True for the URL of a SQLite database."""
+    return url.startswith("sqlite")
 
 
 def _check_alive(connection: Any, record: Any, _proxy: Any) -> None:

@@ -8,7 +8,7 @@ from app.cli.backup import backup, restore
 from app.cli.data import compress, data_policy, erase, keys
 from app.cli.instance import db, doctor, init, serve, sign_in_link
 from app.errors import RepriseError
-from config.settings import SettingsError
+from config.environment import SettingsError
 
 
 def extend(main: Commands) -> None:

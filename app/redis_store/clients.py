@@ -9,8 +9,10 @@ import redis
 from redis.backoff import NoBackoff
 from redis.client import Pipeline
 from redis.retry import Retry
+from redis.sentinel import Sentinel
 
 from app.breaker import OutageBreaker
+from config.servers import Sentinels
 
 COMMAND_S = 5
 # For callers that can do without the answer.
@@ -98,10 +100,24 @@ def _client(
     kind: type[redis.Redis], url: str, *, timeout_s: float, connect_s: float, connections: int = 1024
 ) -> redis.Redis:
     """Make a client that replaces a closed connection once, and repeats no command that was not answered."""
-    return kind.from_url(
-        url,
-        socket_timeout=timeout_s,
-        socket_connect_timeout=connect_s,
-        max_connections=connections,
-        retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+    options: dict[str, Any] = {
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": connect_s,
+        "max_connections": connections,
+        "retry": Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+    }
+    sentinels = Sentinels.in_url(url)
+    if sentinels is None:
+        return kind.from_url(url, **options)
+    # Each new connection asks the Sentinels for the primary, and one that finds itself on a replica is closed.
+    asked = Sentinel(
+        sentinels.addresses, sentinel_kwargs={"socket_timeout": QUICK_S, "socket_connect_timeout": QUICK_S}
+    )
+    return asked.master_for(  # type: ignore[no-any-return]
+        sentinels.service,
+        redis_class=kind,
+        db=sentinels.database,
+        username=sentinels.username,
+        password=sentinels.password,
+        **options,
     )

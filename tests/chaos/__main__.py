@@ -6,30 +6,57 @@ import argparse
 import random
 import sys
 import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tests.chaos.faults import CLOCK_FAULTS, FAULTS
-from tests.chaos.system import running_system
+from tests.chaos.faults import CLOCK_FAULTS, CLUSTER_FAULTS, FAULTS, Fault
+from tests.chaos.system import AnySystem, running_cluster, running_system
 from tests.chaos.trial import Trial, run_trial
+from tests.support import galera
 
 # Long enough that also whoever waits by a clock which was put back has noticed.
 FORGOTTEN_S = 7
 
 
 def main(seed: int, rounds: int, only: str, during: float) -> int:
-    chosen = [name for name in FAULTS if only in name]
-    chosen += random.Random(seed).choices(chosen, k=rounds)
+    print(f"seed {seed}")
+    chooser = random.Random(seed)
+    ended = [_try_all(FAULTS, running_system, chooser, rounds, only, during)]
+    if reason := galera.missing():
+        print(f"\nClusters were not tried: {reason}")
+    else:
+        ended.append(_try_all(CLUSTER_FAULTS, running_cluster, chooser, rounds, only, during))
+    return not all(ended)
+
+
+def _try_all(
+    faults: dict[str, Fault],
+    running: Callable[[Path], AbstractContextManager[AnySystem]],
+    chooser: random.Random,
+    rounds: int,
+    only: str,
+    during: float,
+) -> bool:
+    """Return True if every promise was kept through the faults whose name has `only`."""
+    chosen = [name for name in faults if only in name]
+    if not chosen:
+        return True
+    chosen += chooser.choices(chosen, k=rounds)
     wrong: list[str] = []
-    print(f"seed {seed}\n\n| {' | '.join(Trial.HEADINGS)} |\n|{'---|' * len(Trial.HEADINGS)}")
-    with tempfile.TemporaryDirectory(prefix="reprise-chaos-") as folder, running_system(Path(folder)) as system:
+    print(f"\n| {' | '.join(Trial.HEADINGS)} |\n|{'---|' * len(Trial.HEADINGS)}")
+    with tempfile.TemporaryDirectory(prefix="reprise-chaos-") as folder, running(Path(folder)) as system:
         for name in chosen:
             after_s = FORGOTTEN_S if name in CLOCK_FAULTS else 1
-            trial = run_trial(system, name, FAULTS[name], before_s=1, during_s=during, after_s=after_s)
+            survives = name in CLUSTER_FAULTS
+            trial = run_trial(
+                system, name, faults[name], before_s=1, during_s=during, after_s=after_s, survives=survives
+            )
             print(f"| {' | '.join(trial.cells())} |", flush=True)
             wrong += [f"{name}: {each}" for each in trial.wrong]
         [(spans,)] = system.rows("SELECT COUNT(*) FROM {db}.spans")
     print(f"\n{spans:,} spans, each acknowledged one of them there once" if not wrong else "\n" + "\n".join(wrong))
-    return bool(wrong)
+    return not wrong
 
 
 if __name__ == "__main__":

@@ -7,13 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from typing import Any
 
 from tests.chaos.clocks import DAY_S, HOUR_S, off
 from tests.chaos.small_disk import filled
-from tests.chaos.system import System
+from tests.chaos.system import AnySystem, ClusterSystem, SingleSystem
+from tests.support.galera import GaleraNode
 from tests.support.process import ChildProcess
+from tests.support.waiting import wait_until
 
-Fault = Callable[[System], AbstractContextManager[None]]
+Fault = Callable[[Any], AbstractContextManager[None]]
+"""Of a system of one kind: those of `FAULTS` on single servers, those of `CLUSTER_FAULTS` on a cluster."""
 
 
 @contextlib.contextmanager
@@ -36,14 +40,14 @@ def _paused(*children: ChildProcess) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def redis_flushed(system: System) -> Iterator[None]:
+def redis_flushed(system: SingleSystem) -> Iterator[None]:
     with system.redis.client() as client:
         client.flushall()
     yield
 
 
 @contextlib.contextmanager
-def database_read_only(system: System) -> Iterator[None]:
+def database_read_only(system: SingleSystem) -> Iterator[None]:
     system.mariadb.execute("SET GLOBAL read_only = 1")
     try:
         yield
@@ -52,7 +56,7 @@ def database_read_only(system: System) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def disk_full(system: System) -> Iterator[None]:
+def disk_full(system: SingleSystem) -> Iterator[None]:
     """Of the database; where no small disk could be made, it says so without being so."""
     if system.disk is not None:
         with filled(system.disk):
@@ -68,7 +72,7 @@ def disk_full(system: System) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def database_slow(system: System) -> Iterator[None]:
+def database_slow(system: SingleSystem) -> Iterator[None]:
     """It works a quarter of the time."""
     stop = threading.Event()
 
@@ -91,7 +95,7 @@ def database_slow(system: System) -> Iterator[None]:
 def _clocks_off(seconds: int, *whose: str) -> Fault:
     """Where clocks can't be moved, nothing is wrong."""
 
-    def fault(system: System) -> AbstractContextManager[None]:
+    def fault(system: AnySystem) -> AbstractContextManager[None]:
         clocks = [getattr(system.clocks, name) for name in whose] if system.clocks else []
         return off(*clocks, seconds=seconds)
 
@@ -128,3 +132,45 @@ FAULTS: dict[str, Fault] = {
     "the workers cut off": lambda system: _paused(*(w for each in system.deployment.workers.values() for w in each)),
     **CLOCK_FAULTS,
 }
+
+
+@contextlib.contextmanager
+def _isolated(node: GaleraNode) -> Iterator[None]:
+    """Cut a node off from the others; its clients still reach it."""
+    node.isolate(True)
+    try:
+        yield
+    finally:
+        node.isolate(False)
+
+
+def _without_a_node(
+    fault: Callable[[GaleraNode], AbstractContextManager[None]],
+) -> Callable[[ClusterSystem], AbstractContextManager[None]]:
+    """The fault of the node that the web prefers; it ends when the node has all that it missed."""
+
+    @contextlib.contextmanager
+    def of_system(system: ClusterSystem) -> Iterator[None]:
+        node = system.mariadb.nodes[0]
+        with fault(node):
+            yield
+        wait_until(node.serves, "the node serves again")
+
+    return of_system
+
+
+@contextlib.contextmanager
+def _node_and_primary_killed(system: ClusterSystem) -> Iterator[None]:
+    with _killed(system.mariadb.nodes[1]), _killed(system.redis.primary()):
+        yield
+
+
+CLUSTER_FAULTS: dict[str, Fault] = {
+    "a node killed": _without_a_node(_killed),
+    "a node that hangs": _without_a_node(_paused),
+    "a node cut off from the others": _without_a_node(_isolated),
+    "Redis's primary killed": lambda system: _killed(system.redis.primary()),
+    "Redis's primary hangs": lambda system: _paused(system.redis.primary()),
+    "a node and Redis's primary killed": _node_and_primary_killed,
+}
+"""Faults that a cluster goes on through: it serves again while they last."""

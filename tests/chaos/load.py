@@ -13,7 +13,7 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Self
 
-from tests.chaos.system import TRACES, System
+from tests.chaos.system import TRACES, AnySystem
 from tests.support.exports import export, span
 from tests.support.http_client import Answer
 from tests.support.waiting import NotReady
@@ -47,7 +47,7 @@ class Load:
     """Exporters that resend a batch until it is stored, and others that ask for runs and replays, until the end of
     the block; what was under way then is resent until it is acknowledged."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: AnySystem) -> None:
         self._system = system
         self._stop = threading.Event()
         self._wrong: list[str] = []

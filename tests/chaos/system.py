@@ -6,24 +6,32 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from tests.chaos.clocks import Clocks, clocks_in
 from tests.chaos.small_disk import small_disk
 from tests.support.deployment import WORKERS, Deployment
+from tests.support.galera import GaleraCluster, galera_cluster
 from tests.support.http_client import Answer, Client, serves
 from tests.support.mariadb import MariaDB, mariadb_server
 from tests.support.redis_server import RedisServer, redis_server
+from tests.support.sentinel import WatchedRedis, watched_redis
 
 TRACES = "/api/public/otel/v1/traces"
 SETTINGS = {"REPRISE_RATE_LIMIT": "100000000", "REPRISE_LOG_LEVEL": "warning"}
 
 
+DatabaseServer = TypeVar("DatabaseServer", MariaDB, GaleraCluster)
+RedisKind = TypeVar("RedisKind", RedisServer, WatchedRedis)
+
+
 @dataclass(frozen=True)
-class System:
-    mariadb: MariaDB
-    redis: RedisServer
+class System(Generic[DatabaseServer, RedisKind]):
+    """A deployment on one server of each kind, or on a cluster and a watched primary."""
+
+    mariadb: DatabaseServer
+    redis: RedisKind
     deployment: Deployment
     disk: Path | None
     clocks: Clocks | None
@@ -45,6 +53,11 @@ class System:
         return all(_answers_200(url) for url in self.deployment.urls)
 
 
+AnySystem = System[Any, Any]
+SingleSystem = System[MariaDB, RedisServer]
+ClusterSystem = System[GaleraCluster, WatchedRedis]
+
+
 def _answers_200(url: str) -> bool:
     try:
         return serves(url) and Client(url, timeout_s=5).get("/health/ready").status == 200
@@ -53,7 +66,7 @@ def _answers_200(url: str) -> bool:
 
 
 @contextlib.contextmanager
-def running_system(folder: Path) -> Iterator[System]:
+def running_system(folder: Path) -> Iterator[SingleSystem]:
     """Two web processes, one worker process group a queue, a clock; commits are durable."""
     clocks = clocks_in(folder)
     by_clock = {"web": clocks.web, **dict.fromkeys((*WORKERS, "clock"), clocks.workers)} if clocks else {}
@@ -68,12 +81,37 @@ def running_system(folder: Path) -> Iterator[System]:
             folder, mysql_url=mysql_url, redis_url=redis_url, web=2, workers=1, settings=SETTINGS, of_kind=of_kind
         ) as deployment,
     ):
-        client = deployment.client()
-        prompt_id = _made(client.post("/api/v1/prompts", {"name": "Chaos", "value": "Echo."}))["prompt"]["id"]
-        case = {"name": "Chaos", "question": "Who?", "expectedAnswer": "Who?"}
-        test_case_id = _made(client.post(f"/api/v1/prompts/{prompt_id}/test-cases", case))["id"]
-        name = urlsplit(mysql_url).path.strip("/")
-        yield System(mariadb, redis, deployment, disk, clocks, name, prompt_id, test_case_id)
+        yield System(mariadb, redis, deployment, disk, clocks, _name_in(mysql_url), *_prompt_with_a_case(deployment))
+
+
+@contextlib.contextmanager
+def running_cluster(folder: Path) -> Iterator[ClusterSystem]:
+    """The same on three Galera nodes and a Redis that Sentinels watch; web and workers prefer different nodes."""
+    with galera_cluster() as cluster, watched_redis() as redis:
+        name = cluster.create_database()
+        of_workers = {"DATABASE_URL": cluster.url(name, first=1)}
+        with Deployment(
+            folder,
+            mysql_url=cluster.url(name),
+            redis_url=redis.url(),
+            web=2,
+            workers=1,
+            settings=SETTINGS,
+            of_kind=dict.fromkeys((*WORKERS, "clock"), of_workers),
+        ) as deployment:
+            yield System(cluster, redis, deployment, None, None, name, *_prompt_with_a_case(deployment))
+
+
+def _name_in(mysql_url: str) -> str:
+    return urlsplit(mysql_url).path.strip("/")
+
+
+def _prompt_with_a_case(deployment: Deployment) -> tuple[int, int]:
+    """The ids of a new prompt and of its test case."""
+    client = deployment.client()
+    prompt_id = _made(client.post("/api/v1/prompts", {"name": "Chaos", "value": "Echo."}))["prompt"]["id"]
+    case = {"name": "Chaos", "question": "Who?", "expectedAnswer": "Who?"}
+    return prompt_id, _made(client.post(f"/api/v1/prompts/{prompt_id}/test-cases", case))["id"]
 
 
 def _made(answer: Answer) -> Any:

@@ -7,23 +7,22 @@ from collections.abc import Iterator
 import pytest
 
 from tests.chaos.faults import FAULTS
-from tests.chaos.system import System, running_system
+from tests.chaos.system import SingleSystem, running_system
 from tests.chaos.trial import run_trial
 
 SHORT = ("the spans worker killed", "Redis emptied", "MariaDB killed", "the disk full", "all clocks an hour ahead")
 
 
 @pytest.fixture(scope="module")
-def system(needs_mariadb: None, needs_redis: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+def system(needs_mariadb: None, needs_redis: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SingleSystem]:
     with running_system(tmp_path_factory.mktemp("chaos")) as running:
         yield running
 
 
 @pytest.mark.parametrize("name", SHORT)
-def test_every_promise_is_kept(system: System, name: str) -> None:
+def test_every_promise_is_kept(system: SingleSystem, name: str) -> None:
     # How soon it is ready again is measured where nothing else runs.
-    lengths = {"before_s": 0.5, "during_s": 1, "after_s": 0.5, "ready_within_s": 60}
-    trial = run_trial(system, name, FAULTS[name], **lengths)
+    trial = run_trial(system, name, FAULTS[name], before_s=0.5, during_s=1, after_s=0.5, ready_within_s=60)
 
     assert trial.wrong == ()
     assert trial.batches > 0

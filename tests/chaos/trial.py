@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from app.redis_store.queues import read_queues
 from tests.chaos.faults import CLOCK_FAULTS, Fault
 from tests.chaos.load import SPANS, Load, Promised
-from tests.chaos.system import System
+from tests.chaos.system import AnySystem
 from tests.support.waiting import NotReady, wait_until
 
 READY_WITHIN_S = 10
@@ -44,7 +44,7 @@ def _shown(states: dict[str, int]) -> str:
 
 
 def run_trial(
-    system: System,
+    system: AnySystem,
     name: str,
     fault: Fault,
     *,
@@ -52,15 +52,23 @@ def run_trial(
     during_s: float,
     after_s: float,
     ready_within_s: float = READY_WITHIN_S,
+    survives: bool = False,
 ) -> Trial:
-    """Put the system under load, do the fault, and look what is left of the promises when all is quiet."""
+    """Put the system under load, do the fault, and look what is left of the promises when all is quiet.
+
+    A system that `survives` must be ready again while the fault lasts, others after it.
+    """
     wrong: list[str] = []
     with Load(system) as load:
         time.sleep(before_s)
         with fault(system):
+            since = time.monotonic()
+            if survives:
+                ready_after_s = _time_until_ready(system, load, since, wrong)
             time.sleep(during_s)
             healing = time.monotonic()
-        ready_after_s = _time_until(lambda: _serves(system, load, healing), "ready again", 60, healing, wrong)
+        if not survives:
+            ready_after_s = _time_until_ready(system, load, healing, wrong)
         time.sleep(after_s)
     promised = load.promised
     quiet = time.monotonic()
@@ -71,7 +79,7 @@ def run_trial(
     if ready_after_s > ready_within_s:
         wrong.append(f"ready again only after {ready_after_s:.1f} s")
     longest_gap_s = promised.longest_gap_s()
-    if longest_gap_s > during_s + ready_within_s:
+    if longest_gap_s > ready_within_s + (0 if survives else during_s):
         wrong.append(f"no batch was acknowledged for {longest_gap_s:.1f} s")
     wrong += _lost_or_doubled(system, promised) + _answered_twice(system)
     if name in CLOCK_FAULTS and (ended := _states(system, "runs", promised.runs).get("failed")):
@@ -89,7 +97,11 @@ def run_trial(
     )
 
 
-def _serves(system: System, load: Load, since: float) -> bool:
+def _time_until_ready(system: AnySystem, load: Load, since: float, wrong: list[str]) -> float:
+    return _time_until(lambda: _serves(system, load, since), "ready again", 60, since, wrong)
+
+
+def _serves(system: AnySystem, load: Load, since: float) -> bool:
     """Return whether a batch was acknowledged since then, and every web process says that nothing is missing."""
     return load.promised.stored_since(since) and system.ready()
 
@@ -102,7 +114,7 @@ def _time_until(condition: Callable[[], bool], what: str, timeout_s: float, sinc
     return time.monotonic() - since
 
 
-def _lost_or_doubled(system: System, promised: Promised) -> list[str]:
+def _lost_or_doubled(system: AnySystem, promised: Promised) -> list[str]:
     """Every span that was acknowledged is there exactly once, and its turn has counted it once."""
     stored = {
         trace_id.lower(): (spans, distinct)
@@ -128,7 +140,7 @@ def _lost_or_doubled(system: System, promised: Promised) -> list[str]:
     return wrong + [f"{count} accepted {table} are lost" for table, count in missing.items() if count]
 
 
-def _answered_twice(system: System) -> list[str]:
+def _answered_twice(system: AnySystem) -> list[str]:
     """Every question is asked with a key of its own: to be sent again, if need be, and answered once."""
     doubled = system.rows(
         "SELECT question FROM {db}.runs WHERE COALESCE(error_kind, '') <> 'not_started'"
@@ -137,14 +149,14 @@ def _answered_twice(system: System) -> list[str]:
     return [f"{len(doubled)} questions were answered twice"] if doubled else []
 
 
-def _states(system: System, table: str, ids: set[int]) -> dict[str, int]:
+def _states(system: AnySystem, table: str, ids: set[int]) -> dict[str, int]:
     if not ids:
         return {}
     listed = ", ".join(map(str, sorted(ids)))
     return dict(Counter(row[0] for row in system.rows(f"SELECT status FROM {{db}}.{table} WHERE id IN ({listed})")))
 
 
-def _open(system: System) -> int:
+def _open(system: AnySystem) -> int:
     """Those that have not ended: of all that are there, promised or not."""
     found = 0
     for table in ("runs", "replays"):
@@ -153,6 +165,6 @@ def _open(system: System) -> int:
     return found
 
 
-def _queues_empty(system: System) -> bool:
+def _queues_empty(system: AnySystem) -> bool:
     with system.redis.client() as client:
         return not any(state.waiting for state in read_queues(client))

@@ -1,0 +1,85 @@
+"""Reads the environment: the values that a variable may hold, and the file that may hold its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, field
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+
+class SettingsError(Exception):
+    """A variable holds what can't be used; the message names it."""
+
+
+def positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError("must be 1 or more")
+    return number
+
+
+def natural(text: str) -> int:
+    if (number := int(text)) < 0:
+        raise ValueError("must be 0 or more")
+    return number
+
+
+def percent(text: str) -> int:
+    if not 1 <= (number := int(text)) <= 100:
+        raise ValueError("must be 1 to 100")
+    return number
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in choices:
+            raise ValueError(f"use {', '.join(choices)}")
+        return text.lower()
+
+    return parse
+
+
+def networks(text: str) -> str:
+    for entry in filter(None, map(str.strip, text.split(","))):
+        ip_network(entry)
+    return text
+
+
+def path(text: str) -> Path:
+    return Path(text).expanduser().resolve()
+
+
+def setting(
+    env: str,
+    default: Any,
+    meaning: str,
+    parse: Callable[[str], Any] = str,
+    *,
+    secret: bool = False,
+) -> Any:
+    """A field read from variable `env`, or from the file that `<env>_FILE` names."""
+    return field(default=default, metadata={"env": env, "meaning": meaning, "parse": parse, "secret": secret})
+
+
+def value_of(environ: Mapping[str, str], env: str) -> str | None:
+    """Return the text of a variable, or of the file that `<env>_FILE` names; None where neither is set."""
+    if file := environ.get(f"{env}_FILE"):
+        try:
+            return Path(file).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise SettingsError(f"{env}_FILE: can't read {file}: {error.strerror}") from error
+    return environ.get(env)
+
+
+def read(declared_field: Field[Any], environ: Mapping[str, str]) -> Any:
+    """Return the value of a setting, its default where the variable is empty; raises `SettingsError`."""
+    env, secret = declared_field.metadata["env"], declared_field.metadata["secret"]
+    text = value_of(environ, env)
+    if text is None or text == "":
+        assert declared_field.default is not MISSING  # noqa: S101 - every setting has a default
+        return declared_field.default
+    try:
+        return declared_field.metadata["parse"](text)
+    except ValueError as error:
+        raise SettingsError(f"{env}: {'its value' if secret else repr(text)} can't be used: {error}") from error

@@ -146,8 +146,10 @@ def needed(route: ApiRoute) -> str:
         return "ingest"
     if route.template.startswith("/api/v1/api-keys"):
         return "write"
-    organizations = ("credentials", "projects", "members", "invitations", "audit-log")
-    if route.template.split("/")[3] in organizations or (route.template.split("/")[3], route.method) in MODELS:
+    if str(route) == "POST /api/v1/scores":
+        return "ingest"
+    administered = ("credentials", "projects", "members", "invitations", "audit-log", "webhooks", "alert-rules")
+    if route.template.split("/")[3] in administered or (route.template.split("/")[3], route.method) in MODELS:
         return "admin"
     if str(route) in {
         "POST /api/v1/prompts/run",

@@ -30,6 +30,8 @@ BODIES: dict[str, Any] = {
     "PATCH /api/v1/members/{user_id}": {"role": "viewer"},
     "PUT /api/v1/credentials/{vendor}": {"apiKey": "mine-now"},
 }
+# What a route asks for in its query.
+QUERIES = {"GET /api/v1/prompts/{prompt_id}/insight/comparison": {"before": "0" * 64, "after": "1" * 64}}
 # What is put there is one's own, whoever else has a credential for the vendor.
 MAKES = {"PUT /api/v1/credentials/{vendor}"}
 PUBLIC = {"/api/openapi.json", "/api/docs"}
@@ -57,7 +59,8 @@ def routes(world: World) -> list[ApiRoute]:
 def ask(world: World, route: ApiRoute, values: dict[str, Any], **headers: str) -> Any:
     sent = world.headers | headers
     body = None if route.method in {"GET", "DELETE"} else BODIES.get(str(route), {})
-    return world.client.simulate_request(route.method, route.path(values), json=body, headers=sent)
+    query = QUERIES.get(str(route))
+    return world.client.simulate_request(route.method, route.path(values), json=body, headers=sent, params=query)
 
 
 def test_what_belongs_to_another_project_answers_as_what_does_not_exist(

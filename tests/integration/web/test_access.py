@@ -9,7 +9,7 @@ import pytest
 
 from app.access import ByRole, Public
 from app.models.organizations import Role
-from app.web.routes import PROJECT, PROMPT, ROUTES, SESSION, SETTINGS
+from app.web.routes import ID, PROJECT, PROMPT, ROUTES, SESSION, SETTINGS
 from tests.integration.web.conftest import Browser
 from tests.support.backends import EACH_CONTAINER
 from tests.support.everything import everything, organization
@@ -30,6 +30,7 @@ MEMBERS_OPEN = {
     f"{PROMPT}/labels",
     f"{PROMPT}/test-cases/new",
     f"{SESSION}/test-case",
+    f"{PROJECT}/online-checks/{ID % 'check_id'}/remove",
 }
 ADMINS_SEND = {f"{PROJECT}/start"}
 

@@ -6,15 +6,18 @@ import random
 import sqlite3
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from pathlib import Path
 from typing import Any
+
+from playwright.sync_api import Page, expect
 
 from app.models.usage import SUMS
 from tests.e2e.ui.conftest import sign_in
@@ -39,17 +42,46 @@ You sort what customers of {{shop}} write into one of: order, refund, complaint,
 SHOP = {"key": "shop", "values": [{"name": "northwind", "content": "Northwind Traders", "isDefault": True}]}
 ASKED = [("Where is order A-1042?", "order"), ("I want my money back.", "refund"), ("The tent leaks!", "complaint")]
 LATE = RecordedTurn("My parcel is late.", "order", (RecordedCall("find_parcel", {"of": "Ada"}, {"late_by_days": 2}),))
+REPLIES = """\
+# Role
+You write the replies of {{shop}} to its customers.
+
+# Rules
+- Answer in the customer's language.
+- Never promise a date that the carrier has not given.
+"""
+BRIEF = "- Two sentences are enough.\n"
+QUESTION = "My parcel with the tent is late. I leave on Friday!"
+LONG_REPLY = (
+    "I am sorry that your tent is late, and I see why Friday matters. It left our warehouse in Hamburg on Monday, and "
+    "the carrier has had it in Cologne since this morning.\n\n"
+    "The carrier gives no day yet, so I can't promise Friday. What I can do now:\n\n"
+    "- ask the carrier to treat it as urgent,\n"
+    "- keep a second tent for you in our shop.\n\n"
+    "Shall I do both?"
+)
+BRIEF_REPLY = (
+    "I am sorry: the tent is in Cologne, and the carrier gives no day yet. Shall I keep one for you in our shop?"
+)
+WORDS_SHOWN = 58
+TALKS = [
+    ("Can I return the boots after 30 days?", RecordedCall("get_policy", {"of": "returns"}, {"days": 30})),
+    ("Where is order A-1043?", RecordedCall("find_parcel", {"of": "A-1043"}, {"at": "Cologne"})),
+    ("Please cancel order A-1050.", RecordedCall("cancel_order", {"id": "A-1050"}, {"cancelled": True})),
+    ("Which tent is good for snow?", RecordedCall("search_catalogue", {"for": "tent", "snow": True}, {"found": 3})),
+]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A page at a path below the project's; sizes in pixels."""
+    """A page at a path below the project's, after `use` of it; sizes in pixels."""
 
     name: str
     path: str
     width: int = 1280
     height: int = 860
     scheme: str = "light"
+    use: Callable[[Page], None] | None = None
 
 
 @contextmanager
@@ -82,10 +114,19 @@ def fill(client: Client, upstream: Upstream, home: Path) -> tuple[int, str]:
         other = client.post("/api/v1/prompts", {"name": name, "value": TRIAGE, "placeholders": [SHOP]}).json()
         for question, _ in ASKED * 4:
             client.post("/api/v1/prompts/run", {"id": other["prompt"]["id"], "question": question})
-    batch = export(prompt_id, "ticket-2231", [LATE], start_ns=time.time_ns() - 120 * 10**9)
-    client.request("POST", "/api/public/otel/v1/traces", body=batch, headers={"Content-Type": "application/json"})
+    record(client, prompt_id, "ticket-2231", [LATE], age_s=120)
+    for number, (question, call) in enumerate(TALKS * 3):
+        turns = [RecordedTurn(question, "Here is what I found.", (call,), version=first)] * (1 + number % 3)
+        record(client, prompt_id, f"ticket-{2230 - number}", turns, age_s=1_000 + 5_000 * number)
     spread(home)
     return prompt_id, first
+
+
+def record(client: Client, prompt_id: int, conversation: str, turns: list[RecordedTurn], *, age_s: int) -> None:
+    """Send a conversation that began `age_s` seconds ago."""
+    start_ns = time.time_ns() - age_s * 10**9
+    batch = export(prompt_id, conversation, turns, start_ns=start_ns, model="gpt-4o-mini")
+    client.request("POST", "/api/public/otel/v1/traces", body=batch, headers={"Content-Type": "application/json"})
 
 
 def ask(client: Client, upstream: Upstream, prompt_id: int, times: int) -> None:
@@ -111,6 +152,43 @@ def experiment(client: Client, upstream: Upstream, prompt_id: int) -> int:
     path = client.post(f"/api/v1/prompts/{prompt_id}/experiments", {"detect": 0.33, "maxCost": 1}).headers["Location"]
     wait_until(lambda: client.get(path).json()["finishedAt"], "the experiment", 60)
     return int(path.rpartition("/")[2])
+
+
+def replies(client: Client, upstream: Upstream) -> list[Picture]:
+    """A prompt whose draft asks for brief answers: its answer as it streams, and beside that of the version."""
+    new = {"name": "Customer replies", "value": REPLIES, "languageModelName": "gpt-4o-mini", "placeholders": [SHOP]}
+    prompt_id = client.post("/api/v1/prompts", new).json()["prompt"]["id"]
+    client.request("PATCH", f"/api/v1/prompts/{prompt_id}", payload={"value": REPLIES + BRIEF})
+    path, rest = f"/prompts/{prompt_id}/edit", threading.Event()
+
+    def choose(body: dict[str, Any]) -> Reply:
+        brief = BRIEF.strip() in body["messages"][0]["content"]
+        if brief and rest.is_set():
+            return Reply(text=BRIEF_REPLY)
+        return Reply(text=LONG_REPLY, held=rest, cut_after=WORDS_SHOWN)
+
+    def watch(page: Page) -> None:
+        upstream.choose = choose
+        asked(page)
+        expect(page.locator("#result .text")).to_contain_text("treat it")
+
+    def compare(page: Page) -> None:
+        rest.set()
+        page.get_by_label("Also ask").select_option(index=1)
+        asked(page)
+        expect(page.locator("#result .answer-text")).to_contain_text("our shop?")
+        expect(page.locator("#result-beside .answer-text")).to_contain_text("both?")
+        expect(page.locator(".talk .meta")).to_have_count(2)
+
+    return [
+        Picture("streaming", path, use=watch),
+        Picture("two-columns", path, height=960, use=compare),
+    ]
+
+
+def asked(page: Page) -> None:
+    page.get_by_label("Question").fill(QUESTION)
+    page.get_by_role("button", name="Ask", exact=True).click()
 
 
 def spread(home: Path) -> None:
@@ -167,6 +245,7 @@ def pictures(client: Client, demo: int, triage: int, first: str, compared: int) 
         Picture("replay", f"/replays/{newest_replay()['id']}", height=960),
         Picture("experiment", f"/experiments/{compared}", height=660),
         Picture("logs", f"/prompts/{triage}/logs", height=720),
+        Picture("sessions", "/sessions", height=720),
         Picture("usage", "/usage", height=680),
         Picture("compare", f"/prompts/{triage}/compare?from={first}", height=760, scheme="dark"),
         Picture("versions", f"/prompts/{triage}/versions", height=560),
@@ -182,6 +261,8 @@ def take(browser: Browser, server: EmbeddedServer, found: list[Picture]) -> None
         view: Any = {"width": picture.width, "height": picture.height}
         with visit(browser, server.url, viewport=view, color_scheme=picture.scheme, storage_state=signed_in) as visited:
             visited.open(base + picture.path)
+            if picture.use:
+                picture.use(visited.page)
             path = FOLDER / f"{picture.name}.png"
             visited.page.screenshot(path=path)
             sys.stdout.write(f"{path.name}: {path.stat().st_size // 1000} kB\n")
@@ -193,7 +274,7 @@ def main() -> None:
         demo = int(read_assignments(server.home / "dev.env")["PROMPT_ID"])
         triage, first = fill(client, upstream, server.home)
         compared = experiment(client, upstream, triage)
-        take(browser, server, pictures(client, demo, triage, first, compared))
+        take(browser, server, pictures(client, demo, triage, first, compared) + replies(client, upstream))
 
 
 if __name__ == "__main__":

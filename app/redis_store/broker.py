@@ -28,7 +28,9 @@ from app.redis_store.middleware import HandBack, Ownership, organization_of
 from app.redis_store.organization_queue import OrganizationQueue
 from app.shares import Quota
 
-QUEUES = ("runs", "spans", "replays", "webhooks")
+REQUEST_QUEUES = ("runs", "spans", "replays")
+"""The queues that requests need: somebody waits for the end of their messages."""
+QUEUES = (*REQUEST_QUEUES, "webhooks")
 # A worker that has been silent for so long is dead: its messages go to the others.
 HEARTBEAT_MS = 15_000
 RESULT_TTL_MS = 600_000

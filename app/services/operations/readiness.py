@@ -11,7 +11,7 @@ import redis
 from app.db import Database
 from app.errors import Unavailable
 from app.models import schema
-from app.redis_store.broker import QUEUES, WakingBroker, workers_seen
+from app.redis_store.broker import QUEUES, REQUEST_QUEUES, workers_seen
 from config.settings import Settings
 
 
@@ -19,7 +19,6 @@ from config.settings import Settings
 class Readiness:
     database: Database
     client: redis.Redis
-    broker: WakingBroker
 
     def problems(self) -> list[str]:
         """Return a sentence for each missing dependency; empty if requests can be served."""
@@ -45,9 +44,9 @@ class Readiness:
         return None
 
     def workers_problem(self) -> str | None:
-        """Check that every queue has a process that fetched its messages lately."""
+        """Check that every queue that requests need has a process that fetched its messages lately."""
         try:
-            idle = [queue for queue in sorted(self.broker.queues) if not workers_seen(self.client, queue)]
+            idle = [queue for queue in sorted(REQUEST_QUEUES) if not workers_seen(self.client, queue)]
         except redis.RedisError as error:
             return f"Redis does not answer: {error}."
         return f"No worker was seen on: {', '.join(idle)}." if idle else None

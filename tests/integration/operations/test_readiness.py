@@ -47,7 +47,7 @@ def see_all(container: Container) -> None:
         see_worker(container, queue)
 
 
-def test_ready_needs_a_worker_on_every_queue(container: Container, client: TestClient) -> None:
+def test_ready_needs_a_worker_on_every_queue_that_requests_need(container: Container, client: TestClient) -> None:
     for queue in ("runs", "spans"):
         see_worker(container, queue)
     answer = client.simulate_get("/health/ready")

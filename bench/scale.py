@@ -20,10 +20,11 @@ from falcon.testing import Result, TestClient
 from sqlalchemy import Engine, event, func, select, text, update
 
 from app.container import Container
-from app.models import alert_rules, language_models, online_checks, removal
+from app.models import alert_rules, language_models, online_checks, removal, search
 from app.models.alert_rules import AlertRule
 from app.models.audit_log import SYSTEM
 from app.models.online_checks import OnlineCheck
+from app.models.queries import insert_row
 from app.models.removal import TurnScope
 from app.models.turns import turns
 from app.process.application import build_app
@@ -40,7 +41,7 @@ from tests.support.redis_server import redis_server
 from tests.support.world import new_world, running, settings_for
 
 BATCH_SPANS = 512
-TABLES = ("spans", "turns", "sessions", "runs")
+TABLES = ("spans", "turns", "sessions", "search_words", "runs")
 
 
 @dataclass
@@ -89,9 +90,23 @@ class Bench:
             "sessions, of a model, of a week": lambda: self.get(
                 f"{listed}&model=gpt-4o-mini&from={self.container.now() - timedelta(days=7):%FT%TZ}"
             ),
+            "sessions, oldest, of a user": lambda: self.get(f"{listed}&sort=oldest&userId=user-7"),
+            "sessions, shortest, of a prompt": lambda: self.get(
+                f"{listed}&sort=shortest&promptId={self.maker.prompt_ids[-1]}"
+            ),
+            "sessions, fewest errors, of a model": lambda: self.get(f"{listed}&sort=fewestErrors&model=gpt-4o-mini"),
+            "sessions, of a cost": lambda: self.get(f"{listed}&minCost=0.000001"),
+            "sessions, of a cost; finds nothing": lambda: self.get(f"{listed}&minCost=1000"),
+            "sessions, of a word in all of them": lambda: self.get(f"{listed}&q=weather"),
+            "sessions, of a phrase in all of them": lambda: self.get(f"{listed}&q=%22weather+in+paris%22"),
+            "sessions, of two words, longest": lambda: self.get(f"{listed}&q=weather+forecast&sort=duration"),
+            "sessions, of a word; finds nothing": lambda: self.get(f"{listed}&q=refund"),
+            "sessions, of a beginning; finds nothing": lambda: self.get(f"{listed}&q=refund*"),
             "sessions, counted": lambda: self.get(f"{listed}&count=true"),
-            "sessions, of a score; finds nothing": lambda: self.get(f"{listed}&score=helpful"),
-            "log, of a score; finds nothing": lambda: self.get(f"{log}?score=helpful&limit=50"),
+            "sessions, of a score": lambda: self.get(f"{listed}&score=helpful&maxScore=0.1"),
+            "sessions, of a score; finds nothing": lambda: self.get(f"{listed}&score=helpful&minScore=2"),
+            "log, of a score": lambda: self.get(f"{log}?score=helpful&maxScore=0.1&limit=50"),
+            "log, of a score; finds nothing": lambda: self.get(f"{log}?score=helpful&minScore=2&limit=50"),
             "sessions, of a tool; finds nothing": lambda: self.get(f"{listed}&tool=nowhere&sort=errors"),
             "session of 100 turns": lambda: self.get(f"/api/v1/sessions/{self.long_session}"),
             "log, runs of a prompt with few": lambda: self.get(few),
@@ -151,6 +166,20 @@ class Bench:
             took = _timed(lambda body=body: self.container.services.ingest.store(self.maker.project_id, body))
             rates.append(BATCH_SPANS / took)
         return statistics.median(rates)
+
+    def index(self) -> None:
+        """Read the words of all that is stored, as what is written in bulk notes none of it."""
+        database, started = self.container.database, time.perf_counter()
+        project_id, block = search.EVERYTHING
+        with database.write() as connection:
+            insert_row(connection, search.search_waiting, project_id=project_id, block=block)
+        while self._waits():
+            self.container.services.search_indexer.sweep()
+        print(f"words read in {time.perf_counter() - started:,.0f} s")
+
+    def _waits(self) -> bool:
+        with self.container.database.read() as connection:
+            return search.newest_waiting(connection) is not None
 
     def recorded(self, page: Callable[[], object]) -> list[tuple[str, Any]]:
         """The statements that a page executes."""
@@ -251,6 +280,7 @@ def main(spans: int, repeats: int, buffer_pool: str) -> None:
             bench.count()
             stored = size
             print(f"\nwritten in bulk at {rate:,.0f} spans/s")
+            bench.index()
             bench.measure(size, repeats)
         bench.sizes(mariadb)
         bench.explain()

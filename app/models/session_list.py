@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -17,11 +17,20 @@ from app.models.turns import turns
 from app.search.query import Query
 from app.sessions.sums import Kind, part_of_names
 
-Order = Literal["time", "duration", "errors"]
-"""What comes first: the latest, the longest, or the most errors."""
+Order = Literal["time", "duration", "errors", "oldest", "shortest", "fewestErrors"]
+"""What comes first: the latest, the longest or the most errors, or the other way round."""
 
 _C = sessions.c
-_KEYS: Mapping[Order, ColumnElement[int]] = {"time": _C.start_ns, "duration": _C.duration_ns, "errors": _C.errors}
+_KEYS: Mapping[Order, ColumnElement[int]] = {
+    "time": _C.start_ns,
+    "oldest": _C.start_ns,
+    "duration": _C.duration_ns,
+    "shortest": _C.duration_ns,
+    "errors": _C.errors,
+    "fewestErrors": _C.errors,
+}
+_ASCENDING: Collection[Order] = ("oldest", "shortest", "fewestErrors")
+_OF_TIME: Collection[Order] = ("time", "oldest")
 _TOKENS = _C.input_tokens + _C.output_tokens
 _SELECT = select(*queries.columns_of(SessionRow, sessions))
 
@@ -31,6 +40,12 @@ class Range(NamedTuple):
 
     least: float | None = None
     most: float | None = None
+
+    def has(self, number: float | None) -> bool:
+        """Return whether a number is within the range; None is within no limits alone."""
+        if number is None:
+            return self == Range()
+        return (self.least is None or number >= self.least) and (self.most is None or number <= self.most)
 
     def of(self, column: ColumnElement[Any]) -> Iterator[ColumnElement[bool]]:
         if self.least is not None:
@@ -45,7 +60,8 @@ class Conditions:
 
     `session_keys` are those of a conversation, or that a search found; `versions` are the hashes of a label by prompt.
     A session has a `score` if it, or one of its turns or spans, has such a one. Times are Unix nanoseconds, `to_ns` is
-    not included. No SQL stands for the `query` of the text search.
+    not included. No SQL stands for the `query` of the text search and for
+    `cost`, which is in US dollars.
     """
 
     project_id: int
@@ -65,14 +81,15 @@ class Conditions:
     duration_ns: Range = Range()
     turns: Range = Range()
     query: Query | None = None
+    cost: Range = Range()
 
     def indexed(self, order: Order) -> Iterator[ColumnElement[bool]]:
         """The conditions that the index of the order serves."""
         if self.session_keys is not None:
             yield _C.session_key.in_(self.session_keys)
-        if order != "time":
+        if order not in _OF_TIME:
             yield _C.project_id == self.project_id
-            if order == "errors":
+            if _KEYS[order] is _C.errors:
                 yield _C.errors.is_not(None)
             return
         if self.prompt_id is not None:
@@ -88,14 +105,18 @@ class Conditions:
     def other(self, order: Order) -> list[ColumnElement[bool]]:
         """The conditions that have to be looked for in the rows."""
         found = [*self._of_names(), *self._of_numbers()]
-        if order != "time":
+        if order not in _OF_TIME:
             found += self._equal(_C.prompt_id, self.prompt_id)
             found += Range(self.from_ns, None if self.to_ns is None else self.to_ns - 1).of(_C.start_ns)
-        if order != "time" or self.prompt_id is not None:
+        if order not in _OF_TIME or self.prompt_id is not None:
             found += self._equal(_C.user_id, self.user_id)
         if self.score is not None:
             found.append(self.score.of_session(self.project_id, _C.session_key))
         return found
+
+    def looks_through(self, order: Order) -> bool:
+        """Return whether some conditions have to be looked for in the sessions, one by one."""
+        return bool(self.query or self.cost != Range() or self.other(order))
 
     @staticmethod
     def _equal(column: ColumnElement[Any], value: object) -> Iterator[ColumnElement[bool]]:
@@ -136,12 +157,14 @@ Position = tuple[int, int]
 def window(
     connection: Connection, conditions: Conditions, *, order: Order, after: Position | None, limit: int
 ) -> list[Position]:
-    """List the positions of sessions that meet the indexed conditions and come after a position, the highest first."""
-    key = _KEYS[order]
+    """List the positions of sessions that meet the indexed conditions and come after a position, in the order."""
+    key, ascending = _KEYS[order], order in _ASCENDING
     statement = select(key, _C.id).where(*conditions.indexed(order))
     if after is not None:
-        statement = statement.where(or_(key < after[0], and_(key == after[0], _C.id < after[1])))
-    found = connection.execute(statement.order_by(key.desc(), _C.id.desc()).limit(limit))
+        beyond, further = (key > after[0], _C.id > after[1]) if ascending else (key < after[0], _C.id < after[1])
+        statement = statement.where(or_(beyond, and_(key == after[0], further)))
+    in_order = (key, _C.id) if ascending else (key.desc(), _C.id.desc())
+    found = connection.execute(statement.order_by(*in_order).limit(limit))
     return [(value, id_) for value, id_ in found]
 
 

@@ -16,7 +16,7 @@ from app.schemas.base import BIGINT_MAX, Identifier, Moment, PageQuerySchema, Qu
 from app.schemas.csv_lines import csv_lines
 from app.schemas.traces import TokenUsage, total_cost
 from app.services.traces import search, session_list
-from app.services.traces.session_list import SessionFilter
+from app.services.traces.session_filter import SessionFilter
 from app.sessions.facts import MAX_NAME
 from app.sessions.said import Kind
 from app.timestamps import of_unix_ns
@@ -38,9 +38,9 @@ class _Filters(StrictSchema):
 
     `errors` is true for sessions in which a span has an error, false for those without. `tool` was called, `failedTool`
     failed; `label` points to a version that the session ran with, now. `score` is the name of a score of it, or of one
-    of its turns or spans, whose value is between `minScore` and `maxScore`. `q` is what is all said in one turn of the
-    session, tools included: words, "phrases", beginnings of words as in `refund*`, and with a minus what the turn must
-    not have.
+    of its turns or spans, whose value is between `minScore` and `maxScore`. `minCost` and `maxCost` are US dollars by
+    the prices of now; a session without any price meets neither. `q` is what is all said in one turn of the session,
+    tools included: words, "phrases", beginnings of words as in `refund*`, and with a minus what the turn must not have.
     """
 
     q = Text(attribute="words", minimum=1, maximum=200)
@@ -62,6 +62,8 @@ class _Filters(StrictSchema):
     max_duration_ms = _whole(MS_MAX)
     min_turns = _whole()
     max_turns = _whole()
+    min_cost = fields.Float(validate=validate.Range(0))
+    max_cost = fields.Float(validate=validate.Range(0))
     from_ = Moment(attribute="from_at")
     to = Moment(attribute="to_at")
     sort = fields.String(attribute="order", validate=validate.OneOf(get_args(Order)))
@@ -73,7 +75,10 @@ def _with_filters(data: dict[str, Any], *others: str) -> dict[str, Any]:
 
 
 class SessionQuerySchema(_Filters, PageQuerySchema):
-    """A page of the list, which begins with the latest (`sort=time`), the longest or those with the most errors."""
+    """A page of the list, which begins with the latest (`sort=time`), the longest or those with the most errors.
+
+    Or it begins with the `oldest`, the `shortest`, or those with the `fewestErrors`.
+    """
 
     count = QueryBoolean()
 

@@ -8,11 +8,12 @@ import itertools
 import json
 import secrets
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from app.services.traces.session_list import SessionFilter
+from app.models.session_list import Order
+from app.services.traces.session_filter import SessionFilter
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
 
@@ -103,6 +104,13 @@ def words(found: list[dict[str, Any]]) -> list[str]:
         ({"from": "1970-01-01T00:03:20Z", "to": "1970-01-01T00:06:40Z"}, ["failed", "searched"]),
         ({"sort": "errors", "from": "1970-01-01T00:03:20Z", "to": "1970-01-01T00:05:00Z"}, ["searched"]),
         ({"label": "production"}, []),
+        ({"sort": "oldest"}, ["plain", "searched", "failed", "versioned", "long"]),
+        ({"sort": "oldest", "tool": "search", "from": "1970-01-01T00:03:20Z"}, ["searched", "failed"]),
+        ({"sort": "shortest", "minDurationMs": 5000}, ["versioned", "failed"]),
+        ({"sort": "fewestErrors", "tool": "search"}, ["searched", "failed"]),
+        ({"minCost": 0.001}, ["long"]),
+        ({"maxCost": 0.00001, "sort": "shortest"}, ["versioned"]),
+        ({"minCost": 0, "userId": "ada"}, ["searched"]),
     ],
 )
 def test_a_filter_lists_the_sessions_that_it_names(
@@ -130,7 +138,7 @@ def test_a_label_finds_the_sessions_of_the_version_that_it_points_to(world: Worl
     assert words(listed(world, label="production")) == ["with it"]
 
 
-@pytest.mark.parametrize("order", ["time", "duration", "errors"])
+@pytest.mark.parametrize("order", get_args(Order))
 @pytest.mark.parametrize("limit", [1, 2, 200])
 def test_pages_of_any_size_have_every_session_once(
     world: World, filled: tuple[int, int], order: str, limit: int

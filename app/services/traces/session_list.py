@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from sqlalchemy import Connection
 
@@ -14,57 +13,26 @@ from app.cursors import Page
 from app.db import Database
 from app.errors import Invalid
 from app.models import session_list, turns
-from app.models.scores import ScoreRange
 from app.models.session_list import Conditions, Order, Position, Range
 from app.models.sessions import SessionRow
 from app.prices.book import PriceBook
 from app.prices.types import NOTHING, Bill
 from app.services.language_models.prices import PriceService
-from app.services.traces.prompt_log import SEARCH_S, WINDOW, ns_of
+from app.services.traces.prompt_log import SEARCH_S, WINDOW
 from app.services.traces.search import FoundTurn, Hit, SearchService
-from app.services.traces.turns import conversation_key
+from app.services.traces.session_filter import SessionFilter, stored_conditions
 from app.sessions.facts import load
 from app.sessions.sums import Kind, names_in
 from app.sessions.types import Usage
 
 NS_PER_MS = 1_000_000
 SESSIONS_AT_ONCE = 50
+PRICED_AT_ONCE = 200
+"""Sessions whose costs are added up at once to see which are within limits."""
 SEARCHED_AT_ONCE, READ_AT_ONCE = 200, 20
 """Sessions whose turns are looked up in the index of words at once, and those whose turns may have to be read."""
 COUNT_S = 0.2
 """The time after which counting ends."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionFilter:
-    """Conditions on a project's sessions, each None for all of them.
-
-    `words` is what the text search looks for: one turn of a session has all of it. `label` names a label that points to
-    the version of a session's turns, now. `score` is the name of a score that it, or one of its turns or spans, has.
-    `errors` is true for sessions in which a span has an error, false for others.
-    """
-
-    prompt_id: int | None = None
-    version: str | None = None
-    label: str | None = None
-    model: str | None = None
-    user_id: str | None = None
-    conversation_id: str | None = None
-    errors: bool | None = None
-    tool: str | None = None
-    failed_tool: str | None = None
-    score: str | None = None
-    min_score: float | None = None
-    max_score: float | None = None
-    min_tokens: int | None = None
-    max_tokens: int | None = None
-    min_duration_ms: int | None = None
-    max_duration_ms: int | None = None
-    min_turns: int | None = None
-    max_turns: int | None = None
-    from_at: datetime | None = None
-    to_at: datetime | None = None
-    words: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +87,7 @@ class SessionListService:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[ListedSession]:
-        """Return the sessions that match, those first that have the most of what the list is ordered by.
+        """Return the sessions that match, in the order.
 
         A search for something rare returns what it found in half a second, perhaps nothing, and a cursor to go on.
         """
@@ -168,21 +136,28 @@ class SessionListService:
 
         `least` are looked at where an index serves all conditions.
         """
-        query = conditions.query
-        size = self.window if conditions.other(order) else least
-        if query is not None:
-            size = min(size, SEARCHED_AT_ONCE if query.is_exact else READ_AT_ONCE)
+        size = min(self.window, _at_once(conditions)) if conditions.looks_through(order) else least
         while True:
             positions = session_list.window(connection, conditions, order=order, after=after, limit=size)
             rows = session_list.matching(connection, conditions, order=order, positions=positions)
+            rows = self._with_words(connection, conditions, self._within_cost(connection, conditions, rows))
             at = {id_: (key, id_) for key, id_ in positions}
             after = positions[-1] if len(positions) == size else None
-            if query is not None:
-                first = self._first_turns(connection, conditions, rows)
-                rows = [row for row in rows if row.session_key in first]
             yield [(row, at[row.id]) for row in rows], after
             if after is None:
                 return
+
+    def _with_words(self, connection: Connection, conditions: Conditions, rows: list[SessionRow]) -> list[SessionRow]:
+        if conditions.query is None:
+            return rows
+        first = self._first_turns(connection, conditions, rows)
+        return [row for row in rows if row.session_key in first]
+
+    def _within_cost(self, connection: Connection, conditions: Conditions, rows: list[SessionRow]) -> list[SessionRow]:
+        if conditions.cost == Range():
+            return rows
+        bills = _bills(connection, rows, self.prices.book(connection, project_id=conditions.project_id))
+        return [row for row in rows if conditions.cost.has(total_of(bills[row.session_key]))]
 
     def _first_turns(
         self, connection: Connection, conditions: Conditions, rows: list[SessionRow]
@@ -222,7 +197,7 @@ class SessionListService:
         ]
 
     def _conditions(self, connection: Connection, project_id: int, filters: SessionFilter) -> Conditions:
-        conditions = _stored_conditions(connection, project_id, filters)
+        conditions = stored_conditions(connection, project_id, filters)
         if filters.words is None:
             return conditions
         query = self.search.query(filters.words)
@@ -241,42 +216,16 @@ def _position(cursor: str | None, order: Order) -> Position | None:
     return int(key), int(id_)
 
 
-def _stored_conditions(connection: Connection, project_id: int, filters: SessionFilter) -> Conditions:
-    prompts = session_list.prompts_with_labels(connection, project_id=project_id) if _asks_prompts(filters) else {}
-    keys, versions = None, None
-    if filters.conversation_id is not None:
-        keys = [conversation_key(prompt_id, filters.conversation_id) for prompt_id in prompts]
-    if filters.label is not None:
-        pointed = {id_: labels[filters.label] for id_, labels in prompts.items() if filters.label in labels}
-        versions = {
-            id_: [one.commit_hash, *([one.split.commit_hash] if one.split else [])] for id_, one in pointed.items()
-        }
-    return Conditions(
-        project_id=project_id,
-        prompt_id=filters.prompt_id,
-        session_keys=keys,
-        user_id=filters.user_id,
-        from_ns=ns_of(filters.from_at) if filters.from_at else None,
-        to_ns=ns_of(filters.to_at) if filters.to_at else None,
-        version=filters.version,
-        versions=versions,
-        model=filters.model,
-        tool=filters.tool,
-        failed_tool=filters.failed_tool,
-        errors=filters.errors,
-        score=ScoreRange(filters.score, filters.min_score, filters.max_score) if filters.score is not None else None,
-        tokens=Range(filters.min_tokens, filters.max_tokens),
-        duration_ns=Range(_ns(filters.min_duration_ms), _ns(filters.max_duration_ms)),
-        turns=Range(filters.min_turns, filters.max_turns),
-    )
+def _at_once(conditions: Conditions) -> int:
+    """Return the number of sessions that are looked through at once."""
+    if conditions.query is not None:
+        return SEARCHED_AT_ONCE if conditions.query.is_exact else READ_AT_ONCE
+    return WINDOW if conditions.cost == Range() else PRICED_AT_ONCE
 
 
-def _asks_prompts(filters: SessionFilter) -> bool:
-    return filters.conversation_id is not None or filters.label is not None
-
-
-def _ns(ms: int | None) -> int | None:
-    return None if ms is None else ms * NS_PER_MS
+def total_of(bill: Bill) -> float | None:
+    """Return the cost in US dollars, None where nothing is known of it."""
+    return float(bill.cost.total) if bill.cost else None
 
 
 def _bills(connection: Connection, rows: list[SessionRow], prices: PriceBook) -> dict[bytes, Bill]:

@@ -19,7 +19,13 @@ from app.web.presenters.marks import pieces, place_of
 from app.web.views.logs import PERIODS, TIMES
 from app.web.visit import Visit
 
-ORDERS = [("", "Latest first"), ("duration", "Longest first"), ("errors", "Most errors first")]
+ORDERS = [
+    ("", "Latest first"),
+    ("oldest", "Oldest first"),
+    ("duration", "Longest first"),
+    ("shortest", "Shortest first"),
+    ("errors", "Most errors first"),
+]
 STATUSES = [("", "Any status"), ("false", "OK"), ("true", "Not OK")]
 PROMPTS_NAMED = 500
 # Field, label, and what is given for it: a text, a whole number or a number.
@@ -37,6 +43,7 @@ RANGES = (
     ("Score", "minScore", "maxScore", "any"),
     ("Turns", "minTurns", "maxTurns", "1"),
     ("Tokens", "minTokens", "maxTokens", "1"),
+    ("Cost, US dollars", "minCost", "maxCost", "any"),
     ("Duration, ms", "minDurationMs", "maxDurationMs", "1"),
 )
 # The names of what was said where a search found it.

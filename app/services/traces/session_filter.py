@@ -1,0 +1,90 @@
+"""The filters of a project's list of sessions, and the conditions on stored sessions that they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from app.models import session_list
+from app.models.scores import ScoreRange
+from app.models.session_list import Conditions, Range
+from app.services.traces.prompt_log import ns_of
+from app.services.traces.turns import conversation_key
+
+NS_PER_MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFilter:
+    """Conditions on a project's sessions, each None for all of them.
+
+    `words` is what the text search looks for: one turn of a session has all of it. `label` names a label that points to
+    the version of a session's turns, now. `score` is the name of a score that it, or one of its turns or spans, has.
+    `errors` is true for sessions in which a span has an error, false for others. Costs are in US dollars by the prices
+    of now; a session without any price has none.
+    """
+
+    prompt_id: int | None = None
+    version: str | None = None
+    label: str | None = None
+    model: str | None = None
+    user_id: str | None = None
+    conversation_id: str | None = None
+    errors: bool | None = None
+    tool: str | None = None
+    failed_tool: str | None = None
+    score: str | None = None
+    min_score: float | None = None
+    max_score: float | None = None
+    min_tokens: int | None = None
+    max_tokens: int | None = None
+    min_duration_ms: int | None = None
+    max_duration_ms: int | None = None
+    min_turns: int | None = None
+    max_turns: int | None = None
+    min_cost: float | None = None
+    max_cost: float | None = None
+    from_at: datetime | None = None
+    to_at: datetime | None = None
+    words: str | None = None
+
+
+def stored_conditions(connection: Connection, project_id: int, filters: SessionFilter) -> Conditions:
+    prompts = session_list.prompts_with_labels(connection, project_id=project_id) if _asks_prompts(filters) else {}
+    keys, versions = None, None
+    if filters.conversation_id is not None:
+        keys = [conversation_key(prompt_id, filters.conversation_id) for prompt_id in prompts]
+    if filters.label is not None:
+        pointed = {id_: labels[filters.label] for id_, labels in prompts.items() if filters.label in labels}
+        versions = {
+            id_: [one.commit_hash, *([one.split.commit_hash] if one.split else [])] for id_, one in pointed.items()
+        }
+    return Conditions(
+        project_id=project_id,
+        prompt_id=filters.prompt_id,
+        session_keys=keys,
+        user_id=filters.user_id,
+        from_ns=ns_of(filters.from_at) if filters.from_at else None,
+        to_ns=ns_of(filters.to_at) if filters.to_at else None,
+        version=filters.version,
+        versions=versions,
+        model=filters.model,
+        tool=filters.tool,
+        failed_tool=filters.failed_tool,
+        errors=filters.errors,
+        score=ScoreRange(filters.score, filters.min_score, filters.max_score) if filters.score is not None else None,
+        tokens=Range(filters.min_tokens, filters.max_tokens),
+        duration_ns=Range(_ns(filters.min_duration_ms), _ns(filters.max_duration_ms)),
+        turns=Range(filters.min_turns, filters.max_turns),
+        cost=Range(filters.min_cost, filters.max_cost),
+    )
+
+
+def _asks_prompts(filters: SessionFilter) -> bool:
+    return filters.conversation_id is not None or filters.label is not None
+
+
+def _ns(ms: int | None) -> int | None:
+    return None if ms is None else ms * NS_PER_MS

@@ -135,9 +135,8 @@ class SessionScore(Answer):
     target = one(ScoreTarget, get=itself)
 
 
-class Score(Answer):
+class Score(SessionScore):
+    """A score of anything; that of telemetry has an id, too."""
+
     id = text()
-    told = fields_of(ScoreRow, "name", "value", "label", "comment")
-    source = choice(*get_args(Source))
-    target = one(ScoreTarget, get=itself)
     scored_at = time(get=lambda score: of_unix_ns(score.time_ns))

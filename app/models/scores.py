@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from operator import attrgetter, itemgetter
 from typing import Annotated, Literal
@@ -18,6 +18,7 @@ from sqlalchemy import (
     and_,
     delete,
     exists,
+    literal,
     or_,
     select,
 )
@@ -77,21 +78,21 @@ class ScoreRange:
 
     def of_run(self, project_id: int, run_id: ColumnElement[int]) -> ColumnElement[bool]:
         """The condition that a run has such a score."""
-        return exists().where(_C.run_id == run_id, *self._found(project_id))
+        return self._any(project_id, _C.run_id == run_id)
 
     def of_session(self, project_id: int, session_key: ColumnElement[bytes]) -> ColumnElement[bool]:
         """The condition that a session, or one of its turns or spans, has such a score."""
         of_turns = and_(turns.c.session_key == session_key, _C.trace_id == turns.c.trace_id)
-        found = and_(*self._found(project_id))
-        return or_(exists().where(of_turns, found), exists().where(_C.session_key == session_key, found))
+        return or_(self._any(project_id, of_turns), self._any(project_id, _C.session_key == session_key))
 
-    def _found(self, project_id: int) -> Iterator[ColumnElement[bool]]:
-        yield _C.project_id == project_id
-        yield _C.name == self.name
+    def _any(self, project_id: int, scored: ColumnElement[bool]) -> ColumnElement[bool]:
+        """The limit keeps MariaDB from reading all scores before it looks at the few sessions and runs of a page."""
+        found = select(literal(1)).where(scored, _C.project_id == project_id, _C.name == self.name)
         if self.least is not None:
-            yield _C.value >= self.least
+            found = found.where(_C.value >= self.least)
         if self.most is not None:
-            yield _C.value <= self.most
+            found = found.where(_C.value <= self.most)
+        return found.limit(1).scalar_subquery() == 1
 
 
 # Without foreign keys, as spans. `prompt_id` and `waiting_since` are as those of log records.

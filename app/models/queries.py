@@ -216,23 +216,28 @@ def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Seq
         return connection.exec_driver_sql(head + group + tail, list(rows)).rowcount if rows else 0
     group = f"({', '.join(['%s'] * len(columns))})"
     count = 0
-    for chunk in _by_size(rows):
+    for chunk in by_size(rows, _row_bytes, STATEMENT_BYTES):
         # The driver accepts no memoryviews; only those of one chunk are copied at a time.
         values = tuple(bytes(value) if type(value) is memoryview else value for row in chunk for value in row)
         count += connection.exec_driver_sql(head + ",".join([group] * len(chunk)) + tail, values).rowcount
     return count
 
 
-def _by_size(rows: Sequence[Values]) -> Iterator[Sequence[Values]]:
+def by_size(rows: Sequence[Row], size_of: Callable[[Row], int], most: int) -> Iterator[Sequence[Row]]:
+    """Yield the rows in lists whose sizes are `most` together, or of one row that is larger."""
     start = size = 0
     for end, row in enumerate(rows):
-        row_size = sum(len(value) for value in row if isinstance(value, bytes | memoryview | str))
-        if end > start and size + row_size > STATEMENT_BYTES:
+        row_size = size_of(row)
+        if end > start and size + row_size > most:
             yield rows[start:end]
             start, size = end, 0
         size += row_size
     if start < len(rows):
         yield rows[start:]
+
+
+def _row_bytes(row: Values) -> int:
+    return sum(len(value) for value in row if isinstance(value, bytes | memoryview | str))
 
 
 _RANDOM_BITS = 21

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Column
@@ -13,6 +14,7 @@ from app.db import Database
 from app.models import compression
 from app.models.case_snapshots import case_snapshots
 from app.models.log_records import log_records
+from app.models.queries import by_size
 from app.models.replays import replays
 from app.models.runs import runs
 from app.models.spans import spans
@@ -50,20 +52,7 @@ class CompressionService:
             with background.read() as connection:
                 plain = compression.plain_rows(connection, column, after_id=after_id, until_id=up_to)
             compressed = 0
-            for ids in _by_size(plain):
+            for rows in by_size(plain, itemgetter(1), BYTES_AT_ONCE):
+                ids = [id_ for id_, _ in rows]
                 compressed += background.retrying(partial(compression.compress_rows, column=column, ids=ids))
             yield up_to - after_id, compressed
-
-
-def _by_size(rows: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Yield the ids of (id, length) in lists of `BYTES_AT_ONCE` at most, or of one row that is longer."""
-    ids: list[int] = []
-    size = 0
-    for id_, length in rows:
-        if ids and size + length > BYTES_AT_ONCE:
-            yield ids
-            ids, size = [], 0
-        ids.append(id_)
-        size += length
-    if ids:
-        yield ids

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 Now = Callable[[], datetime]
 
+NS_PER_MS = 1_000_000
+
 
 def utc_now() -> datetime:
     """The time, in the milliseconds that the database keeps."""

@@ -14,10 +14,10 @@ import msgspec
 from app.prices.book import PriceBook
 from app.prices.types import NOTHING
 from app.sessions.facts import TurnFacts
+from app.timestamps import NS_PER_MS
 
 GROWTH = 1.1
 """The bounds of a sketch's buckets grow by this factor, so that its values are told within 5 %."""
-NS_PER_MS = 1_000_000
 PER_USD = 1_000_000
 """The costs of a sketch are in millionths of a US dollar."""
 _Z = NormalDist().inv_cdf(0.975)

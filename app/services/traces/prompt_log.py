@@ -23,9 +23,9 @@ from app.models.spans import RejectedSpan, RejectionCause
 from app.prices.book import NO_PRICES, PriceBook
 from app.services.language_models.prices import PriceService
 from app.services.traces.logs import SessionSummary, summarise
+from app.timestamps import NS_PER_MS
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-NS_PER_MS = 1_000_000
 WINDOW, SEARCH_S = 1_000, 0.5
 # Sessions whose summaries are in memory at once, while a search looks for those that match.
 SUMMARIES = 100

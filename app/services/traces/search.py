@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
 
@@ -47,10 +47,11 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class FoundTurn:
-    """A turn that matches, with its number in its session."""
+    """A turn that matches, with its number in its session, and the hit in it where its texts were read."""
 
     number: int
     turn: IndexedTurn
+    hit: Hit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,20 +108,22 @@ class SearchService:
             for found in some:
                 said = said_in(built[found.turn.key]) if found.turn.key in built else ()
                 if query.holds(one.text for one in said):
-                    first.setdefault(found.turn.session_key, found)
+                    first.setdefault(found.turn.session_key, replace(found, hit=_first_hit(query, found, said)))
         return first
 
     def hits(
         self, connection: Connection, *, project_id: int, query: Query, first: Iterable[FoundTurn]
     ) -> dict[bytes, Hit]:
         """Return the first text of each of these turns that has words of the query, by the keys of their sessions."""
-        listed, hits = list(first), dict[bytes, Hit]()
-        for start in range(0, len(listed), TURNS_AT_ONCE):
-            some = listed[start : start + TURNS_AT_ONCE]
+        listed = list(first)
+        hits = {found.turn.session_key: found.hit for found in listed if found.hit}
+        unread = [found for found in listed if not found.hit]
+        for start in range(0, len(unread), TURNS_AT_ONCE):
+            some = unread[start : start + TURNS_AT_ONCE]
             built = built_turns(connection, project_id=project_id, listed=[found.turn for found in some])
             for found in some:
                 said = said_in(built[found.turn.key]) if found.turn.key in built else ()
-                if hit := next(filter(None, (_hit(query, found, one) for one in said)), None):
+                if hit := _first_hit(query, found, said):
                     hits[found.turn.session_key] = hit
         return hits
 
@@ -158,6 +161,10 @@ def _meet(terms: Iterable[Term], words: bytes) -> int:
 
 def _indices(turns: int) -> Iterator[int]:
     return (index for index in range(TURNS) if turns >> index & 1)
+
+
+def _first_hit(query: Query, found: FoundTurn, said: Iterable[Said]) -> Hit | None:
+    return next(filter(None, (_hit(query, found, one) for one in said)), None)
 
 
 def _hit(query: Query, found: FoundTurn, said: Said) -> Hit | None:

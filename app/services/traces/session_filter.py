@@ -12,8 +12,7 @@ from app.models.scores import ScoreRange
 from app.models.session_list import Conditions, Range
 from app.services.traces.prompt_log import ns_of
 from app.services.traces.turns import conversation_key
-
-NS_PER_MS = 1_000_000
+from app.timestamps import NS_PER_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

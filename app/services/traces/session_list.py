@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from sqlalchemy import Connection
 
@@ -25,7 +26,6 @@ from app.sessions.facts import load
 from app.sessions.sums import Kind, names_in
 from app.sessions.types import Usage
 
-NS_PER_MS = 1_000_000
 SESSIONS_AT_ONCE = 50
 PRICED_AT_ONCE = 200
 """Sessions whose costs are added up at once to see which are within limits."""
@@ -94,15 +94,16 @@ class SessionListService:
         begin, after = _position(cursor, order), None
         until = self.tick() + SEARCH_S
         found: list[tuple[SessionRow, Position]] = []
+        matched: dict[bytes, FoundTurn] = {}
         with self.database.read() as connection:
             conditions = self._conditions(connection, project_id, filters)
-            for rows, after in self._windows(connection, conditions, order, begin, limit + 1):  # noqa: B007
+            for rows, after in self._windows(connection, conditions, order, begin, limit + 1, matched):  # noqa: B007
                 found += rows
                 if len(found) > limit or self.tick() >= until:
                     break
             if len(found) > limit:
                 found, after = found[:limit], found[limit - 1][1]
-            listed = self._listed(connection, conditions, [row for row, _ in found], hits=True)
+            listed = self._listed(connection, conditions, [row for row, _ in found], matched)
         return Page(listed, cursors.encode(order, *after) if after else None)
 
     def count(self, *, project_id: int, filters: SessionFilter) -> Count:
@@ -130,28 +131,39 @@ class SessionListService:
                 return
 
     def _windows(
-        self, connection: Connection, conditions: Conditions, order: Order, after: Position | None, least: int
+        self,
+        connection: Connection,
+        conditions: Conditions,
+        order: Order,
+        after: Position | None,
+        least: int,
+        matched: dict[bytes, FoundTurn] | None = None,
     ) -> Iterator[tuple[list[tuple[SessionRow, Position]], Position | None]]:
         """Yield the sessions that match among the next ones, and the position after which to go on, None at the end.
 
-        `least` are looked at where an index serves all conditions.
+        `least` are looked at where an index serves all conditions. `matched` gets the first turn of each session that
+        has the words of the query.
         """
         size = min(self.window, _at_once(conditions)) if conditions.looks_through(order) else least
         while True:
             positions = session_list.window(connection, conditions, order=order, after=after, limit=size)
             rows = session_list.matching(connection, conditions, order=order, positions=positions)
-            rows = self._with_words(connection, conditions, self._within_cost(connection, conditions, rows))
+            rows = self._within_cost(connection, conditions, rows)
+            if conditions.query is not None:
+                first = self.search.first_turns(
+                    connection,
+                    project_id=conditions.project_id,
+                    query=conditions.query,
+                    session_keys=[row.session_key for row in rows],
+                )
+                rows = [row for row in rows if row.session_key in first]
+                if matched is not None:
+                    matched |= first
             at = {id_: (key, id_) for key, id_ in positions}
             after = positions[-1] if len(positions) == size else None
             yield [(row, at[row.id]) for row in rows], after
             if after is None:
                 return
-
-    def _with_words(self, connection: Connection, conditions: Conditions, rows: list[SessionRow]) -> list[SessionRow]:
-        if conditions.query is None:
-            return rows
-        first = self._first_turns(connection, conditions, rows)
-        return [row for row in rows if row.session_key in first]
 
     def _within_cost(self, connection: Connection, conditions: Conditions, rows: list[SessionRow]) -> list[SessionRow]:
         if conditions.cost == Range():
@@ -159,20 +171,14 @@ class SessionListService:
         bills = _bills(connection, rows, self.prices.book(connection, project_id=conditions.project_id))
         return [row for row in rows if conditions.cost.has(total_of(bills[row.session_key]))]
 
-    def _first_turns(
-        self, connection: Connection, conditions: Conditions, rows: list[SessionRow]
-    ) -> dict[bytes, FoundTurn]:
-        if conditions.query is None:
-            return {}
-        keys = [row.session_key for row in rows]
-        return self.search.first_turns(
-            connection, project_id=conditions.project_id, query=conditions.query, session_keys=keys
-        )
-
     def _listed(
-        self, connection: Connection, conditions: Conditions, rows: list[SessionRow], *, hits: bool = False
+        self,
+        connection: Connection,
+        conditions: Conditions,
+        rows: list[SessionRow],
+        matched: Mapping[bytes, FoundTurn] = MappingProxyType({}),
     ) -> list[ListedSession]:
-        """The sessions with their first words, prompts and costs, without those of erased prompts."""
+        """The sessions with their first words, prompts, costs and hits, without those of erased prompts."""
         if not rows:
             return []
         project_id, query = conditions.project_id, conditions.query
@@ -181,9 +187,9 @@ class SessionListService:
         said = session_list.previews(connection, [row.session_key for row in rows])
         bills = _bills(connection, rows, self.prices.book(connection, project_id=project_id))
         found: dict[bytes, Hit] = {}
-        if hits and query is not None:
-            first = self._first_turns(connection, conditions, rows)
-            found = self.search.hits(connection, project_id=project_id, query=query, first=first.values())
+        if query is not None:
+            first = [matched[row.session_key] for row in rows if row.session_key in matched]
+            found = self.search.hits(connection, project_id=project_id, query=query, first=first)
         return [
             ListedSession(
                 row,

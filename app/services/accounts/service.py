@@ -114,6 +114,8 @@ class AccountService:
 
     def withdraw(self, *, organization_id: int, invitation_id: int, actor: Actor) -> None:
         with self.database.write() as connection:
+            # First, as by those who accept: the other way round the two would wait for each other.
+            organizations.lock_organization(connection, organization_id)
             email = organizations.withdraw_invitation(
                 connection, organization_id=organization_id, invitation_id=invitation_id
             )

@@ -21,6 +21,7 @@ from sqlalchemy import Connection, text
 
 from app.db import Database, build_engine
 from app.models import queries, spans
+from app.models.compression import compress_all
 from app.otlp.decode import decode
 from app.otlp.decode_protobuf import decode_protobuf
 from app.services.traces.turns import add_to_turns, parts_of
@@ -33,7 +34,7 @@ from tests.support.protobuf import traces
 from tests.support.redis_server import redis_server
 
 SPANS = 512
-STAGES = ("decode", "facts of turns", "insert spans", "turns and sessions", "commit")
+STAGES = ("decode", "facts of turns", "compress", "insert spans", "turns and sessions", "commit")
 PATH = "/api/public/otel/v1/traces"
 SETTINGS = {"REPRISE_RATE_LIMIT": "100000000", "REPRISE_LOG_LEVEL": "warning"}
 
@@ -129,7 +130,12 @@ def report_stages(database: Database, prompt_id: int, *, repeats: int = 20) -> N
         marks.append(clock())
         parts = parts_of(ordered)
         marks.append(clock())
-        rows = [(1, s.trace_id, s.span_id, s.prompt_id, number, s.scope, s.raw) for s in ordered]
+        stored = compress_all([span.raw for span in ordered])
+        marks.append(clock())
+        rows = [
+            (1, s.trace_id, s.span_id, s.prompt_id, number, s.scope, raw)
+            for s, raw in zip(ordered, stored, strict=True)
+        ]
         with database.write() as connection:
             spans.insert_new(connection, rows)
             marks.append(clock())

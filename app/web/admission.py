@@ -64,7 +64,8 @@ class Admission:
             projects=projects,
             project=_chosen(projects, params.get("project_id")),
             operators=self.projects.operators() if viewer else None,
-            flash=read_flash(req),
+            # A form's answer can be a preview, which nobody reads for its messages: the page that follows shows them.
+            flash=read_flash(req) if req.method == "GET" else None,
             once=req.cookies.get(ONCE_COOKIE, ""),
         )
         req.context.visit = visit

@@ -1,7 +1,12 @@
 // What moves on the pages. Every page works without it.
 "use strict";
 
-const html = (text) => new DOMParser().parseFromString(text, "text/html");
+// The page of an answer. A message comes with one page only, so one that a script reads is shown here.
+function html(text) {
+  const page = new DOMParser().parseFromString(text, "text/html");
+  for (const message of page.querySelectorAll(".toasts[role=status] > .flash")) toast(document.adoptNode(message));
+  return page;
+}
 
 async function fetched(url) {
   const answer = await fetch(url, { headers: { Accept: "text/html" }, credentials: "same-origin" });
@@ -69,14 +74,11 @@ async function copy(button) {
 }
 
 // A message over the page; also what the page came with, as only what is put in later is read out.
-const toasts = document.getElementById("toast")?.parentElement;
+const toasts = document.querySelector(".toasts[role=status]");
 
-function toast(text, kind = "done") {
-  const made = document.getElementById("toast").content.firstElementChild.cloneNode(true);
-  made.classList.replace("done", kind);
-  made.querySelector("p").textContent = text;
-  toasts.querySelectorAll(".flash").forEach((old) => old.remove());
-  showToast(made);
+function toast(message) {
+  toasts?.querySelectorAll(".flash").forEach((old) => old.remove());
+  showToast(message);
 }
 
 function showToast(message) {

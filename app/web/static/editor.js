@@ -170,11 +170,10 @@ function followAll() {
   }
 }
 
-// What the server says about what was sent: its messages, the state of the draft, the conversations.
+// What the server says about what was sent: its refusals, the state of the draft, the conversations.
 function tell(fresh, messages) {
   document.getElementById("told").replaceChildren(...messages.map((one) => document.adoptNode(one)));
   if (!fresh) return;
-  for (const done of fresh.querySelectorAll(".toasts > .flash p")) toast(done.textContent);
   document.title = fresh.title;
   document.querySelector("h1").textContent = fresh.querySelector("h1").textContent;
   if (editor.elements.question) editor.elements.question.placeholder = fresh.getElementById("question").placeholder;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 
 import pytest
@@ -150,6 +151,20 @@ def test_a_missing_placeholder_is_defined_from_its_warning_and_removed(site: Sit
         page.get_by_role("button", name="Remove language").click()
         expect(page.get_by_text("No placeholder defines")).to_be_visible()
         expect(page.locator("[data-placeholder]")).to_have_count(1)
+
+
+def test_a_message_that_a_script_receives_is_shown(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = opened(site, visit, "Told")
+        kept = base64.urlsafe_b64encode(b'["The other tab says hello.","done",""]').decode().rstrip("=")
+        page.context.add_cookies([{"name": "reprise_flash", "value": kept, "url": site.server.url}])
+
+        page.keyboard.press("Control+k")
+        page.keyboard.type("Told")
+
+        expect(page.locator(".flash")).to_contain_text("The other tab says hello.")
+        page.get_by_role("button", name="Dismiss").dispatch_event("click")
+        expect(page.locator(".flash")).to_have_count(0)
 
 
 def test_on_a_phone_committing_is_within_reach(site: Site, look: Look) -> None:

@@ -56,6 +56,19 @@ def test_a_message_undoes_nothing_outside_the_projects(admin: Browser) -> None:
     assert "elbe.example" not in admin.page
 
 
+def test_a_message_waits_for_a_page_while_a_preview_is_answered(world: World, admin: Browser) -> None:
+    prompt = f"{admin.base}/prompts/{world.prompt()}"
+    admin.open(f"{prompt}/edit")
+    admin.cookies["reprise_flash"] = "WyJPaCIsImRvbmUiLCIiXQ"
+
+    admin.send(f"{prompt}/preview", value="One", model="echo")
+    assert "Oh" not in admin.text
+    admin.open(f"{prompt}/edit")
+
+    assert "Oh" in admin.text
+    assert "reprise_flash" not in admin.cookies
+
+
 def test_a_policy_that_removes_rows_asks_and_says_how_many(world: World, admin: Browser) -> None:
     path, policies = f"{admin.base}/settings/data", world.container.services.data_policies
     for question in ("One?", "Two?"):

@@ -53,6 +53,18 @@ class Form:
         chosen = {name.removeprefix("use."): self.text(name) for name in self.fields if name.startswith("use.")}
         return {key: name for key, name in chosen.items() if name}
 
+    def number(self, name: str, label: str) -> float:
+        """Return the value, which may be written as 32,768; `Invalid` names the field by its label."""
+        try:
+            number = float(self.text(name).replace(",", ""))
+        except ValueError as error:
+            raise Invalid(f"{label}: Must be a number.") from error
+        return int(number) if number.is_integer() else number
+
+    def number_if_given(self, name: str, label: str) -> float | None:
+        """Return the value, None for an empty field; `Invalid` as `number`."""
+        return self.number(name, label) if self.text(name).strip() else None
+
     def integer(self, name: str) -> int:
         """The value as an integer; `Invalid` when it is none."""
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -195,10 +194,3 @@ def _check(model: OwnModel) -> None:
     if not 1 <= len(model.name) <= NAME_MAX or not model.name.isprintable() or model.name != model.name.strip():
         raise Invalid(f"name: Use 1 to {NAME_MAX} characters, as the endpoint spells it.")
     check_base_url(model.base_url)
-    for name in ("prompt_price", "completion_price"):
-        price = getattr(model, name)
-        if not (math.isfinite(price) and 0 <= price <= PRICE_MAX):
-            raise Invalid(f"{name}: Must be 0 to {PRICE_MAX:,} US dollars for a million tokens.")
-    for name in ("context_tokens_max", "completion_tokens_max"):
-        if not 1 <= getattr(model, name) <= TOKENS_MAX:
-            raise Invalid(f"{name}: Must be a number of tokens of at least 1.")

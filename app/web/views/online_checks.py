@@ -68,15 +68,8 @@ def new_check(form: Form) -> NewCheck:
     sent: dict[str, Any] = {name: form.text(name) for name in TEXTS if form.text(name)}
     if form.text("judge"):
         sent["judgeModelName"] = form.text("judge")
-    sent["share"] = _number(form.text("percent"), "Share of the turns") / 100
-    if form.text("cost"):
-        sent["maxCostPerDay"] = _number(form.text("cost"), "Cost a day")
+    sent["share"] = form.number("percent", "Share of the turns") / 100
+    if (cost := form.number_if_given("cost", "Cost a day")) is not None:
+        sent["maxCostPerDay"] = cost
     check: NewCheck = load(OnlineCheckSchema(), sent)
     return check
-
-
-def _number(text: str, label: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise Invalid(f"{label}: Must be a number.") from None

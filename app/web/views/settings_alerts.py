@@ -64,7 +64,7 @@ class RemoveAlert(SettingsPage):
 
 def new_rule(form: Form) -> NewAlertRule:
     """Return the rule of the form, whose threshold is percent or USD; `Invalid` for one that the API refuses, too."""
-    metric, threshold = form.text("metric"), _number(form.text("threshold"), "Above")
+    metric, threshold = form.text("metric"), form.number("threshold", "Above")
     sent = {
         "metric": metric,
         "threshold": threshold / 100 if metric == "errorShare" else threshold,
@@ -74,10 +74,3 @@ def new_rule(form: Form) -> NewAlertRule:
     }
     rule: NewAlertRule = load(NewAlertRuleSchema(), sent)
     return rule
-
-
-def _number(text: str, label: str) -> float:
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        raise Invalid(f"{label}: Must be a number.") from None

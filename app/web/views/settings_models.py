@@ -7,6 +7,8 @@ from typing import Any
 from app.errors import Conflict, Invalid, NotFound, ProviderError, require
 from app.models.language_models import LanguageModel
 from app.providers.vendors import VENDORS
+from app.schemas.base import load
+from app.schemas.language_models import OwnModelSchema
 from app.services.language_models.service import OwnModel
 from app.web import labels
 from app.web.cookies import Flash
@@ -14,6 +16,12 @@ from app.web.forms import Form
 from app.web.page import Redirect, Reply, SettingsPage, confirm, show
 from app.web.visit import Visit
 
+NUMBERS = (
+    ("promptPrice", "Input price"),
+    ("completionPrice", "Output price"),
+    ("contextTokensMax", "Context"),
+    ("completionTokensMax", "Longest answer"),
+)
 CHANGES: dict[str, dict[str, Any]] = {
     "enable": {"disabled": False},
     "disable": {"disabled": True},
@@ -81,25 +89,10 @@ class RemoveModel(SettingsPage):
 
 
 def own_model(form: Form) -> OwnModel:
-    return OwnModel(
-        name=form.text("name").strip(),
-        base_url=form.text("base_url").strip().rstrip("/"),
-        prompt_price=_number(form, "prompt_price", "Input price"),
-        completion_price=_number(form, "completion_price", "Output price"),
-        context_tokens_max=int(_number(form, "context", "Context")),
-        completion_tokens_max=int(_number(form, "completion", "Longest answer")),
-        description=form.text("description").strip(),
-    )
-
-
-def _number(form: Form, name: str, label: str) -> float:
-    """A number that `int` takes: infinity and what is no number are refused."""
-    try:
-        number = float(form.text(name).replace(",", ""))
-        int(number)
-    except (ValueError, OverflowError):
-        raise Invalid(f"{label}: Must be a number.") from None
-    return number
+    """Return the model of the form; `Invalid` for one that the API refuses, too."""
+    texts = {name: form.text(name) for name in ("name", "baseUrl", "description")}
+    model: OwnModel = load(OwnModelSchema(), texts | {name: form.number(name, label) for name, label in NUMBERS})
+    return model
 
 
 class Credentials(SettingsPage):

@@ -59,20 +59,11 @@ class RemovePrice(SettingsPage):
 def own_price(form: Form) -> OwnPrice:
     """Return the price of the form; `Invalid` for one that the API refuses, too."""
     sent = {"model": form.text("model"), "provider": form.text("provider")}
-    prices = {name: _number(form.text(name), label) for name, _, label, _ in PRICES}
+    prices = {name: form.number_if_given(name, label) for name, _, label, _ in PRICES}
     price: OwnPrice = load(
         ModelPriceSchema(), sent | {name: value for name, value in prices.items() if value is not None}
     )
     return price
-
-
-def _number(text: str, label: str) -> float | None:
-    if not text.strip():
-        return None
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        raise Invalid(f"{label}: Must be a number.") from None
 
 
 def _filled(visit: Visit, chosen: ModelPrice | None) -> dict[str, str]:

@@ -99,7 +99,7 @@ def add_model(visit: Visit, base: str) -> None:
     """A model of one's own that says what it should not."""
     visit.open(f"{base}/settings/models")
     visit.page.fill("#name", HOSTILE)
-    visit.page.fill("#base_url", "http://localhost:1/v1")
+    visit.page.fill("#baseUrl", "http://localhost:1/v1")
     visit.page.fill("#description", HOSTILE)
     visit.page.click("text=Add the model")
     visit.page.wait_for_selector("text=can be used in prompts")

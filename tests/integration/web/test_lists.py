@@ -264,8 +264,8 @@ def test_versions_and_usage_are_sorted_by_what_they_cost(world: World, admin: Br
 
 def test_a_new_model_of_ones_own_leads_to_the_top_where_its_message_is(admin: Browser) -> None:
     admin.open(f"{admin.base}/settings/models")
-    prices = {"prompt_price": "0", "completion_price": "0", "context": "1000", "completion": "100"}
+    prices = {"promptPrice": "0", "completionPrice": "0", "contextTokensMax": "1000", "completionTokensMax": "100"}
 
-    made = admin.send(f"{admin.base}/settings/models", name="own", base_url="http://127.0.0.1:9/v1", **prices)
+    made = admin.send(f"{admin.base}/settings/models", name="own", baseUrl="http://127.0.0.1:9/v1", **prices)
 
     assert made.headers["location"].endswith("/settings/models#main")

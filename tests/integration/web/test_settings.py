@@ -16,10 +16,10 @@ from tests.support.world import World
 CUSTOM = "CUSTOM_OPENAI_COMPATIBLE"
 MODEL = {
     "name": "llama3",
-    "prompt_price": "0.5",
-    "completion_price": "2",
-    "context": "32,768",
-    "completion": "4096",
+    "promptPrice": "0.5",
+    "completionPrice": "2",
+    "contextTokensMax": "32,768",
+    "completionTokensMax": "4096",
     "description": "Ours",
 }
 POLICY = {"spans": "30", "runs": "", "replays": "", "rejectedSpans": "7"}
@@ -45,7 +45,7 @@ def store(admin: Browser, vendor: str, key: str, base_url: str = "") -> int:
 def add_model(world: World, admin: Browser, base_url: str, **other: str) -> int:
     """The id of a model of one's own."""
     admin.open(path_of(admin, "models"))
-    sent = admin.send(path_of(admin, "models"), **(MODEL | {"base_url": base_url} | other))
+    sent = admin.send(path_of(admin, "models"), **(MODEL | {"baseUrl": base_url} | other))
     assert sent.status_code == 303, admin.text
     listed = world.container.services.models.list(organization_id=world.organization_id)
     return next(model.id for model in listed if model.organization_id == world.organization_id)
@@ -167,13 +167,13 @@ def test_a_model_of_the_catalogue_stays(world: World, admin: Browser) -> None:
     [
         ("name", "  "),
         ("name", "x" * 129),
-        ("base_url", "localhost:11434"),
-        ("prompt_price", "-1"),
-        ("prompt_price", "nan"),
-        ("completion_price", "free"),
-        ("context", "0"),
-        ("completion", "inf"),
-        ("completion", "9" * 20),
+        ("baseUrl", "localhost:11434"),
+        ("promptPrice", "-1"),
+        ("promptPrice", "nan"),
+        ("completionPrice", "free"),
+        ("contextTokensMax", "0"),
+        ("completionTokensMax", "inf"),
+        ("completionTokensMax", "9" * 20),
     ],
 )
 def test_a_model_that_cannot_be_is_explained_and_stays_typed(
@@ -182,7 +182,7 @@ def test_a_model_that_cannot_be_is_explained_and_stays_typed(
     path = path_of(admin, "models")
     admin.open(path)
 
-    answer = admin.send(path, **(MODEL | {"base_url": "http://one/v1", "description": "What I typed", field: value}))
+    answer = admin.send(path, **(MODEL | {"baseUrl": "http://one/v1", "description": "What I typed", field: value}))
 
     assert answer.status_code == 400
     assert 'value="What I typed"' in admin.page

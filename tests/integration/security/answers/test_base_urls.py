@@ -27,12 +27,12 @@ def sent(world, browser):
 
     def send(url):
         browser.open(f"{browser.base}/settings/models")
-        model = {"prompt_price": "0", "completion_price": "0", "context": "1", "completion": "1"}
+        model = {"promptPrice": "0", "completionPrice": "0", "contextTokensMax": "1", "completionTokensMax": "1"}
         return [
             world.post("/api/v1/models", json={"name": "mine", "baseUrl": url}),
             world.put(f"/api/v1/credentials/{CUSTOM}", json={"apiKey": "sk-x", "baseUrl": url}),
             world.put("/api/v1/credentials/OPENAI", json={"apiKey": "sk-x", "baseUrl": url}),
-            browser.send(f"{browser.base}/settings/models", name="mine", base_url=url, **model),
+            browser.send(f"{browser.base}/settings/models", name="mine", baseUrl=url, **model),
             browser.send(f"{browser.base}/settings/credentials", vendor=CUSTOM, api_key="sk-x", base_url=url),
         ]
 

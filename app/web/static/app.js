@@ -103,8 +103,12 @@ function enhance(root) {
   for (const element of root.querySelectorAll("[data-live]")) live(element);
 }
 
+// Ctrl, Alt and ⌘ give a click or a key a meaning in the browser; so does Shift, to a click.
+const unmodified = (event) => !(event.ctrlKey || event.metaKey || event.altKey);
+const typing = (event) => event.target.closest("input, textarea, select, [contenteditable]");
+
 document.addEventListener("click", (event) => {
-  const plain = !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+  const plain = unmodified(event) && !event.shiftKey;
   const link = event.target.closest("a[data-dialog]");
   if (link && plain) { event.preventDefault(); return openDialog(link); }
   const closer = event.target.closest("dialog [data-close]");
@@ -141,8 +145,7 @@ document.addEventListener("submit", (event) => {
 addEventListener("pageshow", () => { for (const form of document.forms) form.ariaBusy = null; });
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea, select, [contenteditable]");
-  if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key !== "/" || typing(event) || !unmodified(event)) return;
   const search = document.querySelector("[data-slash]");
   if (search) { event.preventDefault(); search.focus(); search.select(); }
 });

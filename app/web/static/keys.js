@@ -88,8 +88,7 @@ document.addEventListener("keydown", (event) => {
     if (palette.open) palette.close();
     else if (!document.querySelector("dialog[open]")) openPalette();
   }
-  const typing = event.target.closest("input, textarea, select, [contenteditable], dialog");
-  if (event.key === "?" && !typing) keys.showModal();
+  if (event.key === "?" && !typing(event) && !event.target.closest("dialog")) keys.showModal();
 });
 
 for (const button of document.querySelectorAll("[data-palette]")) {

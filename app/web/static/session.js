@@ -24,7 +24,7 @@ async function showAll(link) {
 }
 
 document.addEventListener("click", (event) => {
-  if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (!unmodified(event) || event.shiftKey) return;
   const more = event.target.closest("a[data-more]");
   if (more) { event.preventDefault(); showAll(more); }
 });
@@ -72,8 +72,7 @@ function step(by) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  if (!unmodified(event) || typing(event) || document.querySelector("dialog[open]")) return;
   const beside = document.querySelector(`a[data-go="${CSS.escape(event.key)}"]`);
   if (beside) return beside.click();
   if (!turns || (event.key !== "j" && event.key !== "k")) return;

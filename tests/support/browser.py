@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Route, expect, sync_playwright
 
 from tests.support.waiting import LOOPBACK
 
@@ -113,6 +113,16 @@ def visit(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
     yield visited
     assert visited.wrong == []
     context.close()
+
+
+def look_again_until(page: Page, shown: Locator) -> None:
+    """Press "Look again", by which pages without scripts follow work, until this is shown."""
+    again = page.get_by_role("link", name="Look again")
+    expect(again.or_(shown).first).to_be_visible()
+    while again.count():
+        with page.expect_navigation():
+            again.click()
+    expect(shown).to_be_visible()
 
 
 def _let_through(route: Route, wrong: list[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.ui.conftest import Look, Site
-from tests.support.browser import Visit
+from tests.support.browser import Visit, look_again_until
 from tests.support.exports import export, span
 
 pytestmark = pytest.mark.browser
@@ -196,9 +196,9 @@ def test_without_scripts_a_draft_is_rendered_saved_and_run(site: Site, look: Loo
 
         page.get_by_label("Question").fill("Now")
         page.get_by_role("button", name="Ask", exact=True).click()
-        while page.get_by_role("link", name="Look again").count():
-            page.get_by_role("link", name="Look again").click()
-        expect(page.locator("#result .answer-text")).to_contain_text("Now")
+        answer = page.locator("#result .answer-text")
+        look_again_until(page, answer)
+        expect(answer).to_contain_text("Now")
 
 
 def test_a_test_case_is_written_by_hand_copied_and_deleted(site: Site, look: Look) -> None:

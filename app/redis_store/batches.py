@@ -8,6 +8,8 @@ and the spans of batches that were stored lately, so that the same body need not
 from __future__ import annotations
 
 import hashlib
+import math
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
@@ -21,6 +23,8 @@ from app.shares import Quota
 BODY_S = 60
 # Exporters send again within seconds.
 STORED_S = 120
+# A process is busy with batches until so long after the last one.
+BUSY_S = 0.5
 # The tickets of all batches that are left here, by when Redis forgets them. A ticket begins with an organization and a
 # size, so that nothing has to be counted which could be counted wrong once a process has died.
 
@@ -65,15 +69,30 @@ class Claim:
 
 
 class Mailbox:
-    """Keeps as many batches, and as many bytes of them, as the quotas admit for one organization and for all."""
+    """Keeps as many batches, and as many bytes of them, as the quotas admit for one organization and for all.
+
+    `monotonic` returns seconds.
+    """
 
     def __init__(
-        self, client: redis.Redis, *, batches: Quota, size: Quota, on_refused: Callable[[], None] = lambda: None
+        self,
+        client: redis.Redis,
+        *,
+        batches: Quota,
+        size: Quota,
+        on_refused: Callable[[], None] = lambda: None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._claim = client.register_script(_CLAIM)
         self._quotas = (*astuple(batches), *astuple(size))
         self._on_refused = on_refused
+        self._monotonic = monotonic
+        self._used_at = -math.inf
+
+    def is_busy(self) -> bool:
+        """Return whether this process took a batch in, or stored one, within the last half second."""
+        return self._monotonic() - self._used_at < BUSY_S
 
     @staticmethod
     def ticket(organization_id: int, body: bytes) -> str:
@@ -92,6 +111,7 @@ class Mailbox:
 
         Raises `Unavailable` when too much is waiting already, of all or of the ticket's organization.
         """
+        self._used_at = self._monotonic()
         claimed: bytes = self._claim(
             [keys.batch_message(key), keys.BATCH_TICKETS], [message_id, int(join), ticket, BODY_S, *self._quotas]
         )
@@ -113,6 +133,7 @@ class Mailbox:
 
     def done(self, key: str, ticket: str, *, note: bytes = b"") -> None:
         """Delete the batch; keep the note for the same batch when it is sent again."""
+        self._used_at = self._monotonic()
         with self._client.pipeline(transaction=False) as pipe:
             pipe.delete(keys.batch_body(ticket), keys.batch_message(key))
             pipe.zrem(keys.BATCH_TICKETS, ticket)

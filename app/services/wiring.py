@@ -60,6 +60,7 @@ from app.services.runs.claims import HEARTBEAT_S, RUN_WORK
 from app.services.runs.execution import Caller
 from app.services.runs.service import ACCEPTED_AT_ONCE, TURN_S, RunService
 from app.services.runs.usage import UsageService
+from app.services.traces import insight_sums, search_index
 from app.services.traces.checking import OnlineCheckRunner
 from app.services.traces.ingest import IngestService
 from app.services.traces.insight import InsightService
@@ -84,6 +85,7 @@ from app.shares import Quota, Turns
 from app.timestamps import Now
 from app.webhooks.sender import WebhookSender
 from app.work.heartbeat import Heartbeat
+from app.work.work_time import WorkTime
 from config.settings import Settings
 
 T = TypeVar("T")
@@ -226,7 +228,9 @@ def _add_data(parts: Parts, backends: Backends) -> None:
     parts.make(DataPolicyService, can_encrypt=bool(settings.secret_key) or settings.embedded)
     to_stored = compress_all if settings.compression == "on" else as_they_are
     searchable = settings.search == "on"
-    parts.make(SearchIndexer, enabled=searchable)
+    busy = backends.mailbox.is_busy
+    parts.make(SearchIndexer, enabled=searchable, work_time=WorkTime(search_index.WORK_S, busy))
+    parts.make(InsightCounter, work_time=WorkTime(insight_sums.SWEEP_S, busy))
     parts.make(OpeningService, searchable=searchable)
     parts.make(LogRecordService, record_bytes=settings.span_bytes, to_stored=to_stored)
     parts.make(

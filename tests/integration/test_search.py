@@ -7,11 +7,20 @@ import secrets
 from typing import Any
 
 import pytest
+import structlog
 from sqlalchemy import select
 
+from app.container import Container
 from app.models import search
 from app.search.words import words_of
-from app.services.traces.search_index import SearchIndexer
+from app.services.traces import search_index
+from app.services.traces.search_index import EVERY_S, WORK_S, SearchIndexer
+from app.sessions.build import build_lone_turn
+from app.sessions.spans import Records, StoredSpan
+from app.sessions.types import Turn
+from app.work.work_time import LAGGING_S, WorkTime
+from tests.support.backends import EMBEDDED_CONTAINER
+from tests.support.endless_load import EndlessLoad
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
 
@@ -228,6 +237,49 @@ def test_two_that_read_a_block_at_once_lose_nothing(world: World) -> None:
         assert not search.put(connection, block, {0: b"\nbefore A"}, waiting_ids=ids)
 
     assert {"before", "after"} <= stored_words(world)
+
+
+@EMBEDDED_CONTAINER
+def test_words_are_read_in_time_while_batches_come_in_without_a_pause(container: Container) -> None:
+    early, load = [new_world(container) for _ in range(6)], EndlessLoad()
+    index(early[0])
+    for world in early:
+        say(world, world.prompt(), "early words")
+    work_time = WorkTime(WORK_S, load.busy, load.monotonic)
+    indexer = SearchIndexer(database=container.database, enabled=True, work_time=work_time)
+
+    while load.now_s < LAGGING_S + 8 * (WORK_S + EVERY_S):
+        meanwhile = new_world(container)
+        say(meanwhile, meanwhile.prompt(), "meanwhile")
+        indexer.sweep()
+        assert stored_words(meanwhile) == {"meanwhile"}
+        load.now_s += EVERY_S
+
+    assert [stored_words(world) for world in early] == [{"early", "words"}] * 6
+
+
+@EMBEDDED_CONTAINER
+def test_a_turn_that_cannot_be_read_keeps_no_other_from_being_found(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id = filled.prompt()
+    poisoned = say(filled, prompt_id, "poisoned words")
+    say(filled, prompt_id, "words behind them")
+
+    def build(spans: list[StoredSpan], records: Records) -> Turn:
+        if spans[0].trace_id.hex() == poisoned:
+            raise ValueError("a shape that nobody thought of")
+        return build_lone_turn(spans, records)
+
+    monkeypatch.setattr(search_index, "build_lone_turn", build)
+    with structlog.testing.capture_logs() as logged:
+        index(filled)
+
+    assert len(found(filled, "words")) == len(found(filled, "refund")) == 1
+    assert "poisoned" not in stored_words(filled)
+    [several, one] = [entry for entry in logged if entry["event"] == "turns_unreadable"]
+    assert (one["project"], one["traces"]) == (filled.project_id, [poisoned])
+    assert poisoned in several["traces"]
 
 
 def test_an_index_that_is_switched_off_is_removed_and_made_anew_when_it_is_on(filled: World) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -28,6 +28,7 @@ from app.sessions import figures
 from app.sessions.facts import TurnFacts, load
 from app.sessions.figures import Counted, Figures, total
 from app.timestamps import of_unix_ns
+from app.work.work_time import WorkTime
 
 # The time of one call, for which the clock's other jobs wait.
 SWEEP_S = 3.0
@@ -38,31 +39,29 @@ SHORT = 20
 
 @dataclass(slots=True, kw_only=True)
 class InsightCounter:
-    """A session has the figures that it was counted with, so that it is counted once however often this runs.
-
-    `monotonic` returns seconds.
-    """
+    """A session has the figures that it was counted with, so that it is counted once however often this runs."""
 
     database: Database
     prices: PriceService
     metrics: Metrics
-    monotonic: Callable[[], float] = time.monotonic
+    work_time: WorkTime = field(default_factory=partial(WorkTime, SWEEP_S))
     _last: int = field(default=0, init=False)
 
     def sweep(self) -> None:
         """Count sessions that have changed until none are left or the time is used up."""
-        until = self.monotonic() + SWEEP_S
+        self.work_time.begin()
         with self.database.read() as connection:
             left = [project.id for project in organizations.list_projects(connection)]
         # Begins after the project at which the last call ran out of time, and takes turns, so that each gets a share.
         left.sort(key=lambda id_: (id_ <= self._last, id_))
         while left:
             for project_id in list(left):
-                if self.monotonic() >= until:
-                    return
                 self._last = project_id
                 if self.count(project_id) < SESSIONS_AT_ONCE:
                     left.remove(project_id)
+                if left and self.work_time.is_over:
+                    return
+        self.work_time.caught_up()
 
     def count(self, project_id: int) -> int:
         """Count some sessions of a project; returns how many there were."""

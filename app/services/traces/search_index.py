@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
+import structlog
 from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.db import Database
 from app.models import log_records, search, spans
@@ -20,6 +21,9 @@ from app.search.words import words_of
 from app.sessions.build import build_lone_turn
 from app.sessions.said import said_in
 from app.sessions.types import Turn
+from app.work.work_time import WorkTime
+
+log = structlog.get_logger(__name__)
 
 # The part of its time that a clock reads words in: ingest keeps the rest of the processor.
 WORK_S, EVERY_S = 0.5, 1.5
@@ -30,18 +34,20 @@ CLEARED_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchIndexer:
-    """`monotonic` returns seconds. An indexer that is not `enabled` removes the index."""
+    """An indexer that is not `enabled` removes the index."""
 
     database: Database
     enabled: bool
-    monotonic: Callable[[], float] = time.monotonic
+    work_time: WorkTime = field(default_factory=partial(WorkTime, WORK_S))
 
     def sweep(self) -> None:
         """Read the blocks that wait, the newest first, until none is left or the time is used up."""
-        until = self.monotonic() + WORK_S
+        self.work_time.begin()
         step = self._next if self.enabled else self._clear
-        while step() and self.monotonic() < until:
-            pass
+        while step():
+            if self.work_time.is_over:
+                return
+        self.work_time.caught_up()
 
     def _next(self) -> bool:
         """Read a block; returns False if none waits."""
@@ -68,12 +74,30 @@ class SearchIndexer:
         listed = search.turns_of_block(connection, block)
         found: dict[int, set[str]] = {}
         for start in range(0, len(listed), TURNS_AT_ONCE):
-            some = listed[start : start + TURNS_AT_ONCE]
-            built = built_turns(connection, project_id=block[0], listed=some)
-            for turn in some:
-                texts = said_in(built[turn.key]) if turn.key in built else ()
-                found[turn.place[1]] = {word for said in texts for word in words_of(said.text)}
+            found |= _readable_words(connection, block[0], listed[start : start + TURNS_AT_ONCE])
         return found
+
+
+def _readable_words(connection: Connection, project_id: int, some: Sequence[IndexedTurn]) -> dict[int, set[str]]:
+    """Return the words of turns, but for those that can't be built, which must not keep the others from being found."""
+    try:
+        return _words_of(connection, project_id, some)
+    except SQLAlchemyError:
+        raise
+    except Exception as error:
+        traces = [turn.trace_id.hex() for turn in some]
+        log.error("turns_unreadable", project=project_id, traces=traces, error=str(error), exc_info=error)
+    alone = [_readable_words(connection, project_id, [turn]) for turn in some] if len(some) > 1 else []
+    return {index: words for one in alone for index, words in one.items()}
+
+
+def _words_of(connection: Connection, project_id: int, some: Sequence[IndexedTurn]) -> dict[int, set[str]]:
+    built = built_turns(connection, project_id=project_id, listed=some)
+    return {turn.place[1]: _words_in(built.get(turn.key)) for turn in some}
+
+
+def _words_in(turn: Turn | None) -> set[str]:
+    return {word for said in said_in(turn) for word in words_of(said.text)} if turn else set()
 
 
 def built_turns(connection: Connection, *, project_id: int, listed: Sequence[IndexedTurn]) -> dict[TurnKey, Turn]:

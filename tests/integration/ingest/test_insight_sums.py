@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -10,10 +11,15 @@ import pytest
 from sqlalchemy import update
 
 from app.metrics.registry import OBSERVED_COST, OBSERVED_ERRORS, OBSERVED_SESSIONS, OBSERVED_TOKENS
-from app.models import insight, session_counts, sessions
+from app.models import insight, organizations, session_counts, sessions
 from app.models.sessions import SessionRange, SessionRow
+from app.services.traces import insight_sums
+from app.services.traces.insight_sums import SWEEP_S, InsightCounter
 from app.sessions.figures import Figures, load_counted
+from app.work.work_time import LAGGING_S, WorkTime
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.counting import Since
+from tests.support.endless_load import EndlessLoad
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
 
@@ -42,6 +48,10 @@ def counted(world: World, prompt_id: int) -> dict[tuple[str, str], Figures]:
     while world.container.services.insight_counter.count(world.project_id):
         pass
     return kept(world, prompt_id)
+
+
+def counter_with(world: World, work_time: WorkTime) -> InsightCounter:
+    return replace(world.container.services.insight_counter, work_time=work_time)
 
 
 def kept(world: World, prompt_id: int) -> dict[tuple[str, str], Figures]:
@@ -159,11 +169,31 @@ def test_every_project_is_counted_and_none_for_another(world: World) -> None:
     for each, prompt_id in zip(worlds, prompts, strict=True):
         sent(each, chat(prompt_id, secrets.token_hex(16), "a"))
 
-    world.container.services.insight_counter.sweep()
+    counter_with(world, WorkTime(SWEEP_S, monotonic=float)).sweep()
 
     for each, prompt_id in zip(worlds, prompts, strict=True):
         assert kept(each, prompt_id)["a", "gpt-4o-mini"].sessions == 1
     assert kept(worlds[0], prompts[1]) == {}
+
+
+@EMBEDDED_CONTAINER
+def test_a_session_is_counted_in_time_while_batches_come_in_without_a_pause(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id, load = world.prompt(), EndlessLoad()
+    with world.container.database.read() as connection:
+        project = organizations.find_project(connection, world.project_id)
+    monkeypatch.setattr(organizations, "list_projects", lambda connection: [project])
+    monkeypatch.setattr(insight_sums, "SESSIONS_AT_ONCE", 1)
+    sent(world, *(chat(prompt_id, secrets.token_hex(16), "before") for _ in range(20)))
+    counter = counter_with(world, WorkTime(SWEEP_S, load.busy, load.monotonic))
+
+    while load.now_s < LAGGING_S + 2 * (SWEEP_S + 5):
+        sent(world, *(chat(prompt_id, secrets.token_hex(16), "meanwhile") for _ in range(2)))
+        counter.sweep()
+        load.now_s += 5
+
+    assert kept(world, prompt_id)["before", "gpt-4o-mini"].sessions == 20
 
 
 def test_metrics_tell_what_is_observed_of_each_project(world: World) -> None:

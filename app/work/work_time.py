@@ -1,0 +1,42 @@
+"""The time that a job of the clock, which works in pieces, takes at a time: less while ingest needs the processor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+BUSY_PART = 0.1
+"""The part of its time that a job works while batches come in."""
+LAGGING_S = 60.0
+"""Seconds without having caught up after which a job takes all of its time, whatever comes in."""
+
+
+@dataclass(slots=True)
+class WorkTime:
+    """A job works for `full_s` seconds at a time, or for a tenth of them while `busy` and not behind for a minute.
+
+    `busy` returns whether batches come in to this process, `monotonic` returns seconds. A piece of work that was begun
+    is finished, so each call of a job does at least one.
+    """
+
+    full_s: float
+    busy: Callable[[], bool] = lambda: False
+    monotonic: Callable[[], float] = time.monotonic
+    _began: float = field(default=0.0, init=False)
+    _caught_up: float | None = field(default=None, init=False)
+
+    def begin(self) -> None:
+        self._began = self.monotonic()
+        if self._caught_up is None:
+            self._caught_up = self._began
+
+    def caught_up(self) -> None:
+        """Note that no work is left."""
+        self._caught_up = self.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        busy, now = self.busy(), self.monotonic()
+        lags = self._caught_up is not None and now - self._caught_up >= LAGGING_S
+        return now - self._began >= self.full_s * (BUSY_PART if busy and not lags else 1)

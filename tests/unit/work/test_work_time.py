@@ -1,0 +1,66 @@
+"""A job of the clock leaves the processor to batches that come in, but not for ever."""
+
+from __future__ import annotations
+
+import fakeredis
+
+from app.redis_store.batches import BUSY_S, Mailbox
+from app.shares import Quota
+from app.work.work_time import LAGGING_S, WorkTime
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def worked_s(work_time: WorkTime, clock: Clock) -> float:
+    """Seconds that a job with work for ever works at one call, in pieces of one."""
+    work_time.begin()
+    began = clock.now_s
+    clock.now_s += 1
+    while not work_time.is_over:
+        clock.now_s += 1
+    return clock.now_s - began
+
+
+def test_a_job_takes_a_tenth_of_its_time_while_batches_come_in() -> None:
+    clock = Clock()
+    assert worked_s(WorkTime(50, lambda: False, clock), clock) == 50
+    assert worked_s(WorkTime(50, lambda: True, clock), clock) == 5
+
+
+def test_batches_that_come_in_end_what_a_job_does() -> None:
+    clock = Clock()
+    until = clock.now_s + 20
+    assert worked_s(WorkTime(50, lambda: clock.now_s >= until, clock), clock) == 20
+
+
+def test_a_job_that_lags_behind_takes_all_of_its_time_until_it_has_caught_up() -> None:
+    clock = Clock()
+    work_time = WorkTime(50, lambda: True, clock)
+    worked_s(work_time, clock)
+    clock.now_s += LAGGING_S
+    assert worked_s(work_time, clock) == worked_s(work_time, clock) == 50
+
+    work_time.caught_up()
+
+    assert worked_s(work_time, clock) == 5
+
+
+def test_a_process_is_busy_while_it_takes_in_batches_or_stores_them() -> None:
+    clock, quota = Clock(), Quota.of(8, 25)
+    mailbox = Mailbox(fakeredis.FakeRedis(version=(7,)), batches=quota, size=Quota.within(1000, 25), monotonic=clock)
+    seen = [mailbox.is_busy()]
+
+    mailbox.put("key", mailbox.ticket(1, b"{}"), b"{}", "message")
+    seen.append(mailbox.is_busy())
+    clock.now_s += BUSY_S
+    seen.append(mailbox.is_busy())
+    mailbox.done("key", "ticket")
+    seen.append(mailbox.is_busy())
+
+    assert seen == [False, True, False, True]

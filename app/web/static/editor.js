@@ -10,7 +10,7 @@ const AGAIN_MS = 1000;
 // Fields that are no part of the draft.
 const BESIDE = ["question", "message", "files", "against", "etag", "run", "beside", "session", "turn"];
 
-const drafted = () => JSON.stringify([...new FormData(editor)].filter(([name, value]) =>
+const drafted = (form = editor) => JSON.stringify([...new FormData(form)].filter(([name, value]) =>
   !BESIDE.includes(name) && !name.startsWith("use.") && value !== ""));
 const isBeside = (name) => BESIDE.includes(name);
 
@@ -125,9 +125,9 @@ function isChanged() {
   return changed;
 }
 
-function unsaved() {
+function unsaved(asItCame) {
   const canSave = editor.querySelector('[name="do"][value="save"]');
-  saved.draft = drafted();
+  saved.draft = drafted(asItCame);
   editor.addEventListener("input", isChanged);
   addEventListener("pageshow", () => { saved.leaving = false; isChanged(); });
   addEventListener("beforeunload", (event) => { if (canSave && !saved.leaving && isChanged()) event.preventDefault(); });
@@ -254,11 +254,16 @@ function sending() {
 }
 
 if (editor) {
+  // The fields as the server sent them: somebody may have written before this script was there.
+  const asItCame = editor.cloneNode(true);
+  asItCame.reset();
   highlight(document.getElementById("value"));
   preview();
   grow();
-  unsaved();
+  unsaved(asItCame);
   sending();
+  const written = [...editor.elements].filter((field, at) => field.value !== asItCame.elements[at].value);
+  for (const field of written) field.dispatchEvent(new Event("input", { bubbles: true }));
   followAll();
   document.getElementById("conversation").scrollTop = 1e6;
   document.documentElement.classList.add("scripted");

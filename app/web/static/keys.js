@@ -38,7 +38,10 @@ function entry(place) {
 function list() {
   const asked = wanted.value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (place) => asked.every((word) => place.textContent.toLowerCase().includes(word));
+  // Found prompts may come when somebody has gone down the list already.
+  const chosen = found.contains(document.activeElement) && document.activeElement.textContent;
   found.replaceChildren(...[...actions(), ...places(), ...prompts].filter(fits).map(entry));
+  if (chosen) ([...found.querySelectorAll("a, button")].find((one) => one.textContent === chosen) || wanted).focus();
   palette.querySelector("[role=status]").textContent = found.children.length ? "" : "Nothing is called that.";
 }
 

@@ -105,6 +105,22 @@ def test_what_is_written_while_the_answer_is_on_its_way_stays(site: Site, look: 
         expect(question).to_have_value("And now?")
 
 
+def test_what_is_written_before_the_script_has_come_counts_as_unsaved(site: Site, look: Look) -> None:
+    held: list[Route] = []
+    with look() as visit:
+        page = opened(site, visit, "Early", "One text")
+        commit(page, "One text")
+        page.route(re.compile("/editor[.].*js$"), lambda route: held.append(route))
+        with page.expect_request(re.compile("/editor[.].*js$")):
+            page.goto(page.url, wait_until="commit")
+        page.get_by_label("Text").fill("Another text")
+        held[0].continue_()
+
+        expect(page.locator("[data-unsaved-badge]")).to_be_visible()
+        expect(page.locator("#instruction pre")).to_contain_text("Another text")
+        expect(page.get_by_role("button", name="Commit")).to_be_enabled()
+
+
 def test_a_version_answers_beside_the_draft(site: Site, look: Look) -> None:
     with look() as visit:
         page = opened(site, visit, "Beside", "One text")
@@ -160,7 +176,8 @@ def test_a_message_that_a_script_receives_is_shown(site: Site, look: Look) -> No
         page.context.add_cookies([{"name": "reprise_flash", "value": kept, "url": site.server.url}])
 
         page.keyboard.press("Control+k")
-        page.keyboard.type("Told")
+        # At once: a further letter after the answer would make the message leave.
+        page.get_by_role("dialog", name="Go to").get_by_role("searchbox").fill("Told")
 
         expect(page.locator(".flash")).to_contain_text("The other tab says hello.")
         page.get_by_role("button", name="Dismiss").dispatch_event("click")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.e2e.ui.conftest import Look, Site
 
@@ -30,6 +32,25 @@ def test_the_palette_goes_to_pages_and_to_prompts_by_name(site: Site, look: Look
         page.keyboard.type("rejec")
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", name="Rejected spans", level=1)).to_be_visible()
+
+
+def test_prompts_that_are_found_late_leave_the_focus_where_it_is(site: Site, look: Look) -> None:
+    site.client.post("/api/v1/prompts", {"name": "Usage of the late", "value": "Be kind."})
+    held: list[Route] = []
+    with look() as visit:
+        page = visit.page
+        visit.open(f"{site.base}/prompts")
+        page.route(re.compile("search=usage"), lambda route: held.append(route))
+        page.keyboard.press("Control+k")
+        palette = page.get_by_role("dialog", name="Go to")
+        with page.expect_request(re.compile("search=usage")):
+            palette.get_by_role("searchbox").fill("usage")
+        page.keyboard.press("ArrowDown")
+        expect(palette.get_by_role("link", name="Usage", exact=True)).to_be_focused()
+        held[0].continue_()
+
+        expect(palette.get_by_role("link", name="Usage of the late")).to_be_visible()
+        expect(palette.get_by_role("link", name="Usage", exact=True)).to_be_focused()
 
 
 def test_a_question_mark_lists_the_keys_but_not_while_one_types(site: Site, look: Look) -> None:

@@ -41,7 +41,7 @@ def test_a_draft_is_checked_before_it_is_committed_and_the_failing_replay_is_one
         page.get_by_role("link", name="Check before committing").click()
         page.get_by_label("What must not slip through").select_option("0.33")
         page.get_by_role("button", name="Start the experiment").click()
-        expect(page.locator(".told")).to_contain_text("violation", timeout=30_000)
+        expect(page.locator(".told")).to_contain_text("violation")
 
         expect(page.locator(".told .badge")).to_have_text("failed")
         expect(page.locator(".violations")).to_contain_text("get_order is not among the draft's tools any more")

@@ -29,7 +29,7 @@ def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dic
     replay = client.post(f"/api/v1/test-cases/{case['id']}/replays").json()
     assert (committed.status, run.status) == (201, 200)
     seed_labels(client, prompt_id)
-    wait_until(lambda: ended(client, replay["id"]), "the replay", 30)
+    wait_until(lambda: ended(client, replay["id"]), "the replay")
     return {
         "run": run.headers["X-Run-Id"],
         "case": case["id"],
@@ -73,7 +73,7 @@ def seed_violations(client: Client, text: str) -> dict[str, Any]:
     }
     case = client.post(f"/api/v1/sessions/{entry['id']}/test-cases", {"name": text[:128], "tools": rules}).json()
     replay = client.post(f"/api/v1/test-cases/{case['id']}/replays").json()
-    wait_until(lambda: ended(client, replay["id"]), "the replay", 30)
+    wait_until(lambda: ended(client, replay["id"]), "the replay")
     found = client.get(f"/api/v1/replays/{replay['id']}").json()["violations"]
     assert {each["kind"] for each in found} == {"extra_write", "lost_tool", "never"}
     failing = experimented(client, prompt_id, languageModelNames=["echo"])
@@ -83,7 +83,7 @@ def seed_violations(client: Client, text: str) -> dict[str, Any]:
 def experimented(client: Client, prompt_id: int, **body: Any) -> int:
     """The id of an experiment that has ended."""
     path = client.post(f"/api/v1/prompts/{prompt_id}/experiments", {"detect": 0.7, **body}).headers["Location"]
-    wait_until(lambda: client.get(path).json()["finishedAt"], "the experiment", 30)
+    wait_until(lambda: client.get(path).json()["finishedAt"], "the experiment")
     return int(path.rpartition("/")[2])
 
 

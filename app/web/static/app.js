@@ -83,7 +83,8 @@ function toast(message) {
 
 function showToast(message) {
   message.querySelector("[data-dismiss]").hidden = false;
-  requestAnimationFrame(() => toasts.append(message));
+  const came = message.isConnected;
+  requestAnimationFrame(() => { if (!came || message.isConnected) toasts.append(message); });
 }
 
 // <button data-raw="id">: the text as it was written, or rendered again.

@@ -146,6 +146,7 @@ def test_a_span_opens_over_its_session_with_all_that_it_carried(site: Site, look
         visit.open(f"{site.base}/prompts/{site.prompt_id}/logs?type=otel")
         visit.page.locator("tbody th a").first.click()
         expect(visit.page.get_by_role("heading", name="Timeline")).to_be_visible()
+        visit.page.wait_for_load_state()  # The script that opens dialogs has run.
         visit.page.locator(".outline a[data-dialog]").last.click()
 
         dialog = visit.page.get_by_role("dialog")
@@ -212,6 +213,7 @@ def test_what_a_rule_masks_is_masked_wherever_it_is_shown(site: Site, look: Look
         visit.open(f"{site.base}/prompts/{site.prompt_id}/logs?type=otel")
         page.locator("tbody th a").first.click()
         expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
+        page.wait_for_load_state()
         assert visit.says("[a card]")
         assert not visit.says("0815")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -64,10 +65,15 @@ def test_an_answer_is_shown_as_it_was_written_and_rendered_again(look: Look, lon
 
 def test_all_of_a_text_is_copied_where_its_beginning_is_shown(look: Look, long_session: str) -> None:
     with opened(look, long_session, permissions=["clipboard-read", "clipboard-write"]) as page:
+        # The button says so for a moment only, which ends when the test has seen it.
+        page.clock.install()
+        page.clock.pause_at(time.time() + 3600)
         page.get_by_role("button", name="Copy: Arguments in turn 1", exact=True).click()
 
         expect(page.get_by_text("Copied", exact=True)).to_be_visible()
         assert "the end of 1" in page.evaluate("navigator.clipboard.readText()")
+        page.clock.run_for(1500)
+        expect(page.get_by_text("Copied", exact=True)).to_have_count(0)
 
 
 def test_later_turns_come_when_they_are_looked_at(look: Look, long_session: str) -> None:

@@ -201,6 +201,14 @@ def test_without_scripts_a_draft_is_rendered_saved_and_run(site: Site, look: Loo
         expect(answer).to_contain_text("Now")
 
 
+def test_without_scripts_a_message_keeps_no_click_from_what_lies_under_it(site: Site, look: Look) -> None:
+    with look(java_script_enabled=False) as visit:
+        page = make_prompt(site, visit, "Under a message", "Repeat.")
+        page.get_by_label("Question").fill("Now")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        look_again_until(page, page.locator("#result .answer-text", has_text="Now"))
+
+
 def test_a_test_case_is_written_by_hand_copied_and_deleted(site: Site, look: Look) -> None:
     with look() as visit:
         page = make_prompt(site, visit, "By hand", "Repeat.")
@@ -211,6 +219,7 @@ def test_a_test_case_is_written_by_hand_copied_and_deleted(site: Site, look: Loo
         page.get_by_role("button", name="Make the test case").click()
         page.get_by_role("button", name="Copy").click()
         expect(page.get_by_role("heading", name="Copy of Ping")).to_be_visible()
+        page.wait_for_load_state()  # The script that asks in a dialog has run.
         page.get_by_role("link", name="Delete").click()
         expect(page.get_by_role("dialog")).to_contain_text("Its turns and checks are lost")
         page.get_by_role("button", name="Delete the test case").click()

@@ -36,7 +36,8 @@ from tests.support.redis_server import redis_server
 SPANS = 512
 STAGES = ("decode", "facts of turns", "compress", "insert spans", "turns and sessions", "commit")
 PATH = "/api/public/otel/v1/traces"
-SETTINGS = {"REPRISE_RATE_LIMIT": "100000000", "REPRISE_LOG_LEVEL": "warning"}
+# A batch is refused as soon as with the default, which the tests' server waits far beyond.
+SETTINGS = {"REPRISE_RATE_LIMIT": "100000000", "REPRISE_LOG_LEVEL": "warning", "REPRISE_INGEST_WAIT_S": "5"}
 
 
 class Sender:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.deployment import ROOT, environment
+from tests.support.deployment import PATIENT, ROOT, environment
 from tests.support.http_client import serves
 from tests.support.process import ChildProcess
 from tests.support.waiting import LOOPBACK, free_port
@@ -44,7 +44,7 @@ def make_run(home: Path, variables: dict[str, str]) -> ChildProcess:
         SERVE,
         ["make", *INSTALLED, "run"],
         log=home / "make-run.log",
-        env=environment(home, {"PORT": str(port), **variables}),
+        env=environment(home, {"PORT": str(port), **PATIENT, **variables}),
         cwd=ROOT,
         ready=lambda: serves(f"http://{LOOPBACK}:{port}") and (home / "dev.env").exists(),
     )

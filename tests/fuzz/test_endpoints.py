@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
 
 from tests.support.contract import Contract
-from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.deployment import PATIENT, Deployment, EmbeddedServer
 from tests.support.everything import everything, organization
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
@@ -22,7 +22,7 @@ from tests.support.remote_project import RemoteProject
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "12"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
-SETTINGS = {"REPRISE_RATE_LIMIT": "10000000", "REPRISE_PAGE_RATE_LIMIT": "10000000"}
+SETTINGS = PATIENT | {"REPRISE_RATE_LIMIT": "10000000", "REPRISE_PAGE_RATE_LIMIT": "10000000"}
 # What would end the test itself: its keys, and what the other endpoints are asked about.
 LAST = ("delete",)
 # What calls a vendor.

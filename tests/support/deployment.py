@@ -19,6 +19,10 @@ ROOT = Path(__file__).parents[2]
 WORKERS = ("runs", "spans", "replays", "webhooks")
 # Of each process that executes runs: the hundreds of the Procfile take as much processor time idle as the tests.
 RUN_THREADS = 40
+# A batch that a busy machine does not store within the default's seconds is refused, and sent again by exporters. Most
+# tests send it once.
+PATIENCE_S = 120
+PATIENT = {"REPRISE_INGEST_WAIT_S": str(PATIENCE_S)}
 # Of the caller's environment: no settings, no vendor's keys.
 PASSED_ON = ("HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 
@@ -60,7 +64,7 @@ def run_to_end(argv: list[str], env: Mapping[str, str], timeout_s: float = 120) 
 
 
 class EmbeddedServer:
-    """`reprise serve` without settings of its own: SQLite in `home`, HTTP server and actors in one process."""
+    """`reprise serve` with `PATIENT` alone: SQLite in `home`, HTTP server and actors in one process."""
 
     name = "embedded"
 
@@ -72,7 +76,7 @@ class EmbeddedServer:
             "reprise serve",
             ["reprise", "serve"],
             log=home / "serve.log",
-            env=environment(home, {"PORT": str(port), **(settings or {})}),
+            env=environment(home, {"PORT": str(port), **PATIENT, **(settings or {})}),
             cwd=ROOT,
             ready=lambda: serves(self.url) and (home / "dev.env").exists(),
         )

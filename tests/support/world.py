@@ -30,6 +30,7 @@ from app.services.accounts.sign_in_attempts import Origin
 from config.settings import Settings
 from tests.support import protobuf
 from tests.support.checked_client import CheckedClient
+from tests.support.deployment import PATIENCE_S
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
 
@@ -149,6 +150,7 @@ def settings_for(home: Path, *, mysql_url: str = "", redis_url: str = "") -> Set
         page_rate_limit=1_000_000,
         secret_key="test",
         webhook_networks="127.0.0.0/8",
+        ingest_wait_s=PATIENCE_S,
     )
 
 

@@ -14,7 +14,7 @@ import requests
 
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
-from tests.support.deployment import Deployment, EmbeddedServer, environment, read_assignments
+from tests.support.deployment import PATIENT, Deployment, EmbeddedServer, environment, read_assignments
 from tests.support.everything import everything
 from tests.support.mariadb import MariaDB
 from tests.support.process import ChildProcess
@@ -59,6 +59,7 @@ def watched(
 ) -> Iterator[Watched]:
     home = tmp_path_factory.mktemp(f"secrets-{request.param}")
     settings = {
+        **PATIENT,
         "REPRISE_LOG_LEVEL": "debug",
         "REPRISE_LOG_FORMAT": "json",
         "REPRISE_METRICS_TOKEN": METRICS_TOKEN,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fakes.upstream import Upstream
-from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.deployment import PATIENT, Deployment, EmbeddedServer
 from tests.support.flood import HANGING_MODEL, Flood, new_prompt, run, send_batch
 from tests.support.http_client import Client
 from tests.support.mariadb import MariaDB
@@ -35,6 +35,7 @@ def server(
 ) -> Iterator[Server]:
     home = tmp_path_factory.mktemp(request.param)
     settings = {
+        **PATIENT,
         "OPENAI_API_KEY": "sk-test",
         "OPENAI_BASE_URL": upstream.base_url("OPENAI"),
         "REPRISE_RATE_LIMIT": "1000000",

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Locator, Page, Route, expect, sync_playwright
 
-from tests.support.waiting import LOOPBACK
+from tests.support.waiting import LOOPBACK, PATIENCE_S
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = (
@@ -27,7 +27,7 @@ ARGUMENTS = (
     "--disable-sync",
 )
 # Far longer than a page takes on a slow machine.
-TIMEOUT_MS = 120_000
+TIMEOUT_MS = 1000 * PATIENCE_S
 expect.set_options(timeout=TIMEOUT_MS)
 
 GRAVE = {"serious", "critical"}

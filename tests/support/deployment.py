@@ -13,7 +13,7 @@ from typing import Self
 
 from tests.support.http_client import Client, serves
 from tests.support.process import ChildProcess
-from tests.support.waiting import LOOPBACK, NotReady, free_port
+from tests.support.waiting import LOOPBACK, PATIENCE_S, NotReady, free_port
 
 ROOT = Path(__file__).parents[2]
 WORKERS = ("runs", "spans", "replays", "webhooks")
@@ -21,7 +21,6 @@ WORKERS = ("runs", "spans", "replays", "webhooks")
 RUN_THREADS = 40
 # A batch that a busy machine does not store within the default's seconds is refused, and sent again by exporters. Most
 # tests send it once.
-PATIENCE_S = 120
 PATIENT = {"REPRISE_INGEST_WAIT_S": str(PATIENCE_S)}
 # Of the caller's environment: no settings, no vendor's keys.
 PASSED_ON = ("HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
@@ -55,7 +54,7 @@ def read_assignments(path: Path) -> dict[str, str]:
     return dict(word.split("=", 1) for word in words if "=" in word)
 
 
-def run_to_end(argv: list[str], env: Mapping[str, str], timeout_s: float = 120) -> str:
+def run_to_end(argv: list[str], env: Mapping[str, str], timeout_s: float = PATIENCE_S) -> str:
     """Run a command that ends; its output. `NotReady` with it when the command fails."""
     done = subprocess.run(argv, env=env, cwd=ROOT, capture_output=True, text=True, timeout=timeout_s, check=False)
     if done.returncode:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.support.waiting import NotReady, wait_until
+from tests.support.waiting import PATIENCE_S, NotReady, wait_until
 
 TAIL_BYTES = 4000
 
@@ -29,7 +29,7 @@ class ChildProcess:
         ready: Callable[[], bool] = lambda: True,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        start_timeout_s: float = 120,
+        start_timeout_s: float = PATIENCE_S,
     ) -> None:
         self.name, self.argv, self.log = name, list(argv), log
         self._ready, self._env, self._cwd, self._start_timeout_s = ready, env, cwd, start_timeout_s
@@ -72,7 +72,7 @@ class ChildProcess:
         self.wait_ready()
         return self
 
-    def terminate(self, timeout_s: float = 120) -> int:
+    def terminate(self, timeout_s: float = PATIENCE_S) -> int:
         """Ask the program to end (SIGTERM to its leader, as an init system does); its exit status."""
         if self.alive:
             os.kill(self.pid, signal.SIGTERM)

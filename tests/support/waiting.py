@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 LOOPBACK = "127.0.0.1"
+PATIENCE_S = 300
+"""The seconds after which a state that does not come is a failure, also on a machine with much else to do."""
 T = TypeVar("T")
 
 
@@ -14,7 +16,7 @@ class NotReady(Exception):
     """The state did not come within its time."""
 
 
-def wait_until(condition: Callable[[], T], what: str, timeout_s: float = 120, interval_s: float = 0.02) -> T:
+def wait_until(condition: Callable[[], T], what: str, timeout_s: float = PATIENCE_S, interval_s: float = 0.02) -> T:
     """The first truthy answer of `condition`; `NotReady`, naming `what`, after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while not (answer := condition()):

@@ -30,9 +30,9 @@ from app.services.accounts.sign_in_attempts import Origin
 from config.settings import Settings
 from tests.support import protobuf
 from tests.support.checked_client import CheckedClient
-from tests.support.deployment import PATIENCE_S
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
+from tests.support.waiting import PATIENCE_S
 
 ECHO = {
     "vendor": "BUILTIN",

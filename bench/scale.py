@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,9 @@ from app.process.application import build_app
 from app.services.data.removal import Remover
 from app.services.traces.checking import TURNS_AT_ONCE
 from app.services.traces.online_checks import NewCheck
+from app.services.traces.saved_filters import FILTERS_MAX, NewFilter
 from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
+from bench.scale_queries import LOG, SESSIONS
 from bench.scale_rows import Maker
 from bench.spans import batch
 from config import logging
@@ -72,42 +75,13 @@ class Bench:
         for _ in range(10):
             cursor = self.get(f"{log}?limit=200&cursor={cursor}").json["nextCursor"] or cursor
         return {
-            "log, first page": lambda: self.get(f"{log}?limit=50"),
+            **{f"log, {name}": partial(self.get, f"{log}?limit=50&{query}") for name, query in LOG.items()},
             "log, after 2,200 entries": lambda: self.get(f"{log}?limit=50&cursor={cursor}"),
-            "log, sessions alone": lambda: self.get(f"{log}?type=otel&limit=50"),
-            "log, runs alone": lambda: self.get(f"{log}?type=run&limit=50"),
-            "log, a search that finds": lambda: self.get(f"{log}?search=weather&limit=50"),
-            "log, a search that finds nothing": lambda: self.get(f"{log}?search=nowhere&limit=50"),
-            "log, what went wrong": lambda: self.get(f"{log}?errors=true&limit=50"),
-            "log, one model's sessions and runs": lambda: self.get(f"{log}?model=gpt-4o&limit=50"),
-            "sessions, latest": lambda: self.get(listed),
-            "sessions, longest": lambda: self.get(f"{listed}&sort=duration"),
-            "sessions, most errors": lambda: self.get(f"{listed}&sort=errors"),
-            "sessions, with errors, latest": lambda: self.get(f"{listed}&errors=true"),
-            "sessions, of a user": lambda: self.get(f"{listed}&userId=user-7"),
-            "sessions, of a conversation": lambda: self.get(f"{listed}&conversationId=none"),
-            "sessions, of a failed tool": lambda: self.get(f"{listed}&failedTool=get_weather&sort=duration"),
-            "sessions, of a model, of a week": lambda: self.get(
-                f"{listed}&model=gpt-4o-mini&from={self.container.now() - timedelta(days=7):%FT%TZ}"
-            ),
-            "sessions, oldest, of a user": lambda: self.get(f"{listed}&sort=oldest&userId=user-7"),
+            **{f"sessions, {name}": partial(self.get, f"{listed}&{query}") for name, query in SESSIONS.items()},
             "sessions, shortest, of a prompt": lambda: self.get(
                 f"{listed}&sort=shortest&promptId={self.maker.prompt_ids[-1]}"
             ),
-            "sessions, fewest errors, of a model": lambda: self.get(f"{listed}&sort=fewestErrors&model=gpt-4o-mini"),
-            "sessions, of a cost": lambda: self.get(f"{listed}&minCost=0.000001"),
-            "sessions, of a cost; finds nothing": lambda: self.get(f"{listed}&minCost=1000"),
-            "sessions, of a word in all of them": lambda: self.get(f"{listed}&q=weather"),
-            "sessions, of a phrase in all of them": lambda: self.get(f"{listed}&q=%22weather+in+paris%22"),
-            "sessions, of two words, longest": lambda: self.get(f"{listed}&q=weather+forecast&sort=duration"),
-            "sessions, of a word; finds nothing": lambda: self.get(f"{listed}&q=refund"),
-            "sessions, of a beginning; finds nothing": lambda: self.get(f"{listed}&q=refund*"),
-            "sessions, counted": lambda: self.get(f"{listed}&count=true"),
-            "sessions, of a score": lambda: self.get(f"{listed}&score=helpful&maxScore=0.1"),
-            "sessions, of a score; finds nothing": lambda: self.get(f"{listed}&score=helpful&minScore=2"),
-            "log, of a score": lambda: self.get(f"{log}?score=helpful&maxScore=0.1&limit=50"),
-            "log, of a score; finds nothing": lambda: self.get(f"{log}?score=helpful&minScore=2&limit=50"),
-            "sessions, of a tool; finds nothing": lambda: self.get(f"{listed}&tool=nowhere&sort=errors"),
+            "sessions, saved filters": lambda: self.get("/api/v1/session-filters"),
             "session of 100 turns": lambda: self.get(f"/api/v1/sessions/{self.long_session}"),
             "log, runs of a prompt with few": lambda: self.get(few),
             "usage of 90 days by model": lambda: self.get(f"/api/v1/usage?from={since:%F}&groupBy=model"),
@@ -254,6 +228,9 @@ def _bench(container: Container) -> Bench:
     world = new_world(container)
     prompt_ids = [world.prompt() for _ in range(20)]
     maker = Maker(container.database, world.project_id, prompt_ids)
+    for number in range(FILTERS_MAX):
+        new = NewFilter(f"{number:03}", {"minTurns": number})
+        container.services.saved_filters.save(project_id=world.project_id, new=new)
     built = Bench(container, TestClient(build_app(container)), world.headers, maker)
     built.long_session = maker.long_session(100)
     return built

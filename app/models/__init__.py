@@ -25,6 +25,7 @@ from app.models import (
     runs,
     scores,
     search,
+    session_filters,
     sessions,
     spans,
     turns,

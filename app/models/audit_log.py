@@ -72,6 +72,8 @@ class Action(StrEnum):
     SCORE_GIVEN = "score.given", "Scored"
     SCORE_REMOVED = "score.removed", "Removed the score"
     SESSION_DELETED = "session.deleted", "Deleted the session"
+    SESSION_FILTER_DELETED = "session_filter.deleted", "Deleted the saved filter"
+    SESSION_FILTER_SAVED = "session_filter.saved", "Saved the filter"
     SIGN_IN_FAILED = "sign_in.failed", "Failed to sign in as"
     TEST_CASE_CHANGED = "test_case.changed", "Changed the test case"
     TEST_CASE_CREATED = "test_case.created", "Made the test case"

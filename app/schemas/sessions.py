@@ -16,7 +16,7 @@ from app.schemas.base import BIGINT_MAX, Identifier, Moment, PageQuerySchema, Qu
 from app.schemas.csv_lines import csv_lines
 from app.schemas.traces import TokenUsage, total_cost
 from app.services.traces import search, session_list
-from app.services.traces.session_filter import SessionFilter
+from app.services.traces.session_filter import PERIODS, SessionFilter
 from app.sessions.facts import MAX_NAME
 from app.sessions.said import Kind
 from app.timestamps import of_unix_ns
@@ -33,7 +33,7 @@ def _name(maximum: int = MAX_NAME) -> Text:
     return Text(minimum=1, maximum=maximum)
 
 
-class _Filters(StrictSchema):
+class Filters(StrictSchema):
     """Conditions on sessions. All that are given hold of each session that is listed.
 
     `errors` is true for sessions in which a span has an error, false for those without. `tool` was called, `failedTool`
@@ -41,6 +41,7 @@ class _Filters(StrictSchema):
     of its turns or spans, whose value is between `minScore` and `maxScore`. `minCost` and `maxCost` are US dollars by
     the prices of now; a session without any price meets neither. `q` is what is all said in one turn of the session,
     tools included: words, "phrases", beginnings of words as in `refund*`, and with a minus what the turn must not have.
+    `since` is the last hour, day, 7 or 30 days, in which the session started.
     """
 
     q = Text(attribute="words", minimum=1, maximum=200)
@@ -50,7 +51,7 @@ class _Filters(StrictSchema):
     model = _name()
     user_id = _name()
     conversation_id = _name(512)
-    errors = QueryBoolean()
+    errors: fields.Boolean = QueryBoolean()
     tool = _name()
     failed_tool = _name()
     score = _name()
@@ -66,6 +67,7 @@ class _Filters(StrictSchema):
     max_cost = fields.Float(validate=validate.Range(0))
     from_ = Moment(attribute="from_at")
     to = Moment(attribute="to_at")
+    since = fields.String(validate=validate.OneOf(tuple(PERIODS)))
     sort = fields.String(attribute="order", validate=validate.OneOf(get_args(Order)))
 
 
@@ -74,7 +76,7 @@ def _with_filters(data: dict[str, Any], *others: str) -> dict[str, Any]:
     return {name: data.pop(name) for name in others if name in data} | {"filters": SessionFilter(**data)}
 
 
-class SessionQuerySchema(_Filters, PageQuerySchema):
+class SessionQuerySchema(Filters, PageQuerySchema):
     """A page of the list, which begins with the latest (`sort=time`), the longest or those with the most errors.
 
     Or it begins with the `oldest`, the `shortest`, or those with the `fewestErrors`.
@@ -88,7 +90,7 @@ class SessionQuerySchema(_Filters, PageQuerySchema):
         return _with_filters(data, "order", "limit", "cursor", "count")
 
 
-class SessionExportSchema(_Filters):
+class SessionExportSchema(Filters):
     """All sessions that match, as the list has them."""
 
     @post_load

@@ -72,6 +72,7 @@ from app.services.traces.online_checks import OnlineCheckService
 from app.services.traces.openings import OpeningService
 from app.services.traces.parts import SessionPartService
 from app.services.traces.prompt_log import LogService
+from app.services.traces.saved_filters import SavedFilterService
 from app.services.traces.scoring import ScoreService
 from app.services.traces.search_index import SearchIndexer
 from app.services.traces.session_list import SessionListService
@@ -158,6 +159,7 @@ class Services:
     replays: ReplayService
     retention: RetentionService
     runs: RunService
+    saved_filters: SavedFilterService
     scores: ScoreService
     search_indexer: SearchIndexer
     session_comparison: SessionComparison

@@ -111,6 +111,7 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{PROJECT}/sessions", sessions.Sessions),
     (f"{PROJECT}/sessions.csv", sessions.SessionsCsv),
     (f"{PROJECT}/sessions.jsonl", sessions.SessionsJsonLines),
+    (f"{PROJECT}/session-filters/{ID % 'filter_id'}/delete", sessions.DeleteSessionFilter),
     (f"{PROJECT}/rejected-spans", logs.RejectedSpans),
     (f"{PROJECT}/usage", usage.UsageView),
     (f"{PROJECT}/usage.csv", usage.UsageCsv),

@@ -64,6 +64,7 @@ plain(
     query="limit=200&count=true&sort=duration&minTurns=1&tool=" + "x" * 255,
 )
 plain("GET /api/v1/exports/sessions", name="all of them", query="sort=errors")
+plain("GET /api/v1/session-filters", "GET /api/v1/session-filters/{filter_id}")
 plain("GET /api/v1/sessions/{session_id}", name=f"of {texts.TURNS:,} turns", ids=LONG)
 plain("GET /api/v1/sessions/{session_id}/test-case-proposal", name=f"of {texts.TURNS:,} turns", ids=LONG)
 plain("GET /api/v1/rejected-spans", "GET /api/v1/audit-log", query="limit=200")

@@ -12,6 +12,7 @@ plain("DELETE /api/v1/models/{model_id}", "DELETE /api/v1/members/{user_id}", "D
 plain("DELETE /api/v1/model-prices/{price_id}", "DELETE /api/v1/scores/{score_id}")
 plain("DELETE /api/v1/online-checks/{check_id}", "DELETE /api/v1/webhooks/{webhook_id}")
 plain("DELETE /api/v1/invitations/{invitation_id}", "DELETE /api/v1/alert-rules/{rule_id}")
+plain("DELETE /api/v1/session-filters/{filter_id}")
 
 # Forms that remove, revoke or sign out: the generic ones are sent to them.
 _FORMS = ("/remove", "/revoke", "/delete", "/archive", "/withdraw", "/clear", "/sign-out")

@@ -53,6 +53,8 @@ SAME: dict[str, set[str]] = {
     "Credentials": {"PUT /api/v1/credentials/{vendor}"},
     "CheckCredential": {"POST /api/v1/credentials/{vendor}/check"},
     "ClearCredential": {"DELETE /api/v1/credentials/{vendor}"},
+    "Sessions": {"POST /api/v1/session-filters"},
+    "DeleteSessionFilter": {"DELETE /api/v1/session-filters/{filter_id}"},
     "Alerts": {"POST /api/v1/alert-rules"},
     "RemoveAlert": {"DELETE /api/v1/alert-rules/{rule_id}"},
     "Webhooks": {"POST /api/v1/webhooks"},
@@ -80,6 +82,7 @@ SHOWN: dict[str, set[str]] = {
     "Credentials": {"GET /api/v1/credentials"},
     "ProjectSettings": {"GET /api/v1/projects"},
     "WebhookView": {f"GET {WEBHOOK}/deliveries"},
+    "Sessions": {"GET /api/v1/session-filters"},
     "Alerts": {"GET /api/v1/alert-rules"},
     "Audit": {"GET /api/v1/audit-log"},
 }

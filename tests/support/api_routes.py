@@ -46,6 +46,7 @@ NOTHING: dict[str, Any] = {
     "name": "app.css",
     "score_id": "nowhere",
     "check_id": 2**62,
+    "filter_id": 2**62,
 }
 
 

@@ -51,6 +51,7 @@ def everything(world: Project) -> dict[str, Any]:
         "session_id": session_id,
         "score_id": _made(world, "/api/v1/scores", _score(session_id))["id"],
         "check_id": _made(world, f"{prompt}/online-checks", {"name": MARK, "kind": "contains", "value": MARK})["id"],
+        "filter_id": _made(world, "/api/v1/session-filters", _filter(prompt_id))["id"],
         "test_case_id": case["id"],
         "key_id": _made(world, "/api/v1/api-keys", {"name": MARK})["id"],
         "replay_id": _replayed(world, case["id"]),
@@ -92,6 +93,10 @@ def new_prompt() -> dict[str, Any]:
 
 def _score(session_id: str) -> dict[str, Any]:
     return {"id": f"{MARK}-{session_id}", "name": MARK, "value": MARK, "target": {"sessionId": session_id}}
+
+
+def _filter(prompt_id: int) -> dict[str, Any]:
+    return {"name": f"{MARK} {prompt_id}", "filters": {"q": MARK}}
 
 
 def _labelled(world: Project, prompt: str) -> str:

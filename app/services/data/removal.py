@@ -176,6 +176,7 @@ OF_BOTH = (
     "insight_daily",
     "webhook_deliveries",
     "alert_rules",
+    "session_filters",
 )
 # Runs and batches that were under way at an erasure may still store rows for this time; a run may take a day.
 AFTERMATH = timedelta(days=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
@@ -14,6 +14,9 @@ from app.services.traces.prompt_log import ns_of
 from app.services.traces.turns import conversation_key
 from app.timestamps import NS_PER_MS
 
+PERIODS = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
+"""The times before now that `SessionFilter.since` names."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFilter:
@@ -22,7 +25,7 @@ class SessionFilter:
     `words` is what the text search looks for: one turn of a session has all of it. `label` names a label that points to
     the version of a session's turns, now. `score` is the name of a score that it, or one of its turns or spans, has.
     `errors` is true for sessions in which a span has an error, false for others. Costs are in US dollars by the prices
-    of now; a session without any price has none.
+    of now; a session without any price has none. `since` is one of `PERIODS`.
     """
 
     prompt_id: int | None = None
@@ -47,12 +50,18 @@ class SessionFilter:
     max_cost: float | None = None
     from_at: datetime | None = None
     to_at: datetime | None = None
+    since: str | None = None
     words: str | None = None
 
+    def starts(self, now: datetime) -> datetime | None:
+        """Return the time from which sessions are listed, None for all times."""
+        bounds = [self.from_at, now - PERIODS[self.since] if self.since else None]
+        return max((bound for bound in bounds if bound), default=None)
 
-def stored_conditions(connection: Connection, project_id: int, filters: SessionFilter) -> Conditions:
+
+def stored_conditions(connection: Connection, project_id: int, filters: SessionFilter, now: datetime) -> Conditions:
     prompts = session_list.prompts_with_labels(connection, project_id=project_id) if _asks_prompts(filters) else {}
-    keys, versions = None, None
+    keys, versions, from_at = None, None, filters.starts(now)
     if filters.conversation_id is not None:
         keys = [conversation_key(prompt_id, filters.conversation_id) for prompt_id in prompts]
     if filters.label is not None:
@@ -65,7 +74,7 @@ def stored_conditions(connection: Connection, project_id: int, filters: SessionF
         prompt_id=filters.prompt_id,
         session_keys=keys,
         user_id=filters.user_id,
-        from_ns=ns_of(filters.from_at) if filters.from_at else None,
+        from_ns=ns_of(from_at) if from_at else None,
         to_ns=ns_of(filters.to_at) if filters.to_at else None,
         version=filters.version,
         versions=versions,

@@ -25,6 +25,7 @@ from app.services.traces.session_filter import SessionFilter, stored_conditions
 from app.sessions.facts import load
 from app.sessions.sums import Kind, names_in
 from app.sessions.types import Usage
+from app.timestamps import Now
 
 SESSIONS_AT_ONCE = 50
 PRICED_AT_ONCE = 200
@@ -73,6 +74,7 @@ class SessionListService:
     """
 
     database: Database
+    now: Now
     prices: PriceService
     search: SearchService
     window: int = WINDOW
@@ -203,7 +205,7 @@ class SessionListService:
         ]
 
     def _conditions(self, connection: Connection, project_id: int, filters: SessionFilter) -> Conditions:
-        conditions = stored_conditions(connection, project_id, filters)
+        conditions = stored_conditions(connection, project_id, filters, self.now())
         if filters.words is None:
             return conditions
         query = self.search.query(filters.words)

@@ -20,6 +20,7 @@ from app.otlp.evaluations import NAME_MAX
 from app.schemas.base import Day, StrictSchema, Text, load
 from app.schemas.traces import MODEL_LENGTH, VERSION_LENGTH
 from app.services.traces.prompt_log import Entry, LogFilter
+from app.services.traces.session_filter import PERIODS
 from app.timestamps import iso
 from app.web.lists import Query
 from app.web.page import PAGE_SIZE, Page, PromptPage, Redirect, Reply, show
@@ -29,7 +30,6 @@ from app.web.visit import Visit
 TYPES = [("", "Runs and sessions"), ("run", "Runs"), ("otel", "OpenTelemetry sessions")]
 TIMES = [("", "Any time"), ("1h", "Last hour"), ("1d", "Last 24 hours"), ("7d", "Last 7 days"), ("30d", "Last 30 days")]
 STATUSES = [("", "Any status"), ("ok", "OK"), ("nok", "Not OK"), ("failed", "Failed runs"), ("running", "Running")]
-PERIODS = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
 # "OK" and "Not OK" are of runs and sessions, the others of runs alone.
 ERRORS = {"ok": False, "nok": True}
 VERSIONS_SHOWN = 100

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 import falcon
 
+from app.access import ByRole
+from app.errors import Conflict, Invalid, NotFound
 from app.http.exports import send_sessions
+from app.models.organizations import Role
 from app.schemas.base import load
+from app.schemas.session_filters import FilterQuerySchema, SavedFilterSchema
 from app.schemas.sessions import SessionExportSchema
-from app.timestamps import iso
-from app.web.forms import checked_choice
 from app.web.lists import filters_of
-from app.web.page import PAGE_SIZE, Page, Reply, show
+from app.web.page import PAGE_SIZE, Page, Redirect, Reply, confirm, show
 from app.web.presenters.marks import pieces, place_of
-from app.web.views.logs import PERIODS, TIMES
+from app.web.views.logs import TIMES
 from app.web.visit import Visit
 
 ORDERS = [
@@ -64,25 +67,33 @@ NAMES = {field.data_key for field in SessionExportSchema().load_fields.values()}
 
 def chosen_of(visit: Visit) -> dict[str, str]:
     """The choices of the form above the list."""
-    return {name: value for name, value in filters_of(visit.query).items() if name in NAMES or name == "since"}
+    return {name: value for name, value in filters_of(visit.query).items() if name in NAMES}
 
 
-def asked(visit: Visit, now: datetime) -> dict[str, Any]:
+def asked(visit: Visit) -> dict[str, Any]:
     """The keywords of `SessionListService.all` for the filters in the address; `Invalid` for a wrong one."""
-    chosen = chosen_of(visit)
-    since = chosen.pop("since", "")
-    checked_choice("since", since, dict(TIMES))
-    if since:
-        chosen["from"] = iso(now - PERIODS[since])
-    query: dict[str, Any] = load(SessionExportSchema(), chosen)
+    query: dict[str, Any] = load(SessionExportSchema(), chosen_of(visit))
     return query | {"project_id": visit.project_id}
 
 
+@dataclass(frozen=True, slots=True)
+class SavedLink:
+    """A link to the list by a saved filter, which is `current` where the list is filtered so."""
+
+    id: int
+    name: str
+    href: str
+    current: bool
+
+
 class Sessions(Page):
+    """The list, and the form that saves the filters in its address."""
+
     section = "sessions"
+    refusals = (Conflict, Invalid, NotFound)
 
     def get(self, visit: Visit) -> Reply:
-        query = asked(visit, self.container.now())
+        query = asked(visit)
         listing = self.services.session_list
         found = listing.page(**query, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
         chosen = chosen_of(visit)
@@ -90,12 +101,13 @@ class Sessions(Page):
         return show(
             "sessions.html",
             entries=found.entries,
+            saved=self._saved(visit, chosen),
             count=listing.count(project_id=visit.project_id, filters=query["filters"]),
             pages=visit.pages(found.next_cursor),
             chosen=chosen,
             filtered=bool(chosen.keys() - {"sort"}),
             refined=bool(chosen.keys() & FOLDED),
-            exports="?" + urlencode(chosen) if chosen else "",
+            exports=_query_of(chosen),
             prompts=[("", "All prompts"), *((str(prompt.id), prompt.name) for prompt in prompts)],
             suggested=_suggested(found.entries),
             said=SAID,
@@ -103,6 +115,48 @@ class Sessions(Page):
             place_of=place_of,
             **{"orders": ORDERS, "statuses": STATUSES, "times": TIMES, "filters": FILTERS, "ranges": RANGES},
         )
+
+    def post(self, visit: Visit) -> Reply:
+        chosen = chosen_of(visit)
+        new = {"name": visit.form.text("name"), "filters": load(FilterQuerySchema(), chosen)}
+        saved = self.services.saved_filters.save(
+            project_id=visit.project_id, new=load(SavedFilterSchema(), new), actor=visit.actor
+        )
+        return Redirect(
+            f"{visit.base}/sessions{_query_of(chosen)}", f"The filter {saved.name} is saved for the project."
+        )
+
+    def _saved(self, visit: Visit, chosen: Mapping[str, str]) -> list[SavedLink]:
+        current = load(FilterQuerySchema(), chosen) if chosen else None
+        return [
+            SavedLink(one.id, one.name, _query_of(one.filters), one.filters == current)
+            for one in self.services.saved_filters.list(project_id=visit.project_id)
+        ]
+
+
+def _query_of(filters: Mapping[str, Any]) -> str:
+    """Return the query of the list's address for filters; "" for none."""
+    texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in filters.items()}
+    return "?" + urlencode(texts) if texts else ""
+
+
+class DeleteSessionFilter(Page):
+    section = "sessions"
+    access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
+
+    def get(self, visit: Visit, filter_id: int) -> Reply:
+        saved = self.services.saved_filters.get(project_id=visit.project_id, filter_id=filter_id)
+        return confirm(
+            visit,
+            title=f"Delete the filter {saved.name}?",
+            text="Nobody in the project has it on the page Sessions any more. The sessions stay.",
+            button="Delete the filter",
+            back=f"{visit.base}/sessions{_query_of(saved.filters)}",
+        )
+
+    def post(self, visit: Visit, filter_id: int) -> Reply:
+        self.services.saved_filters.delete(project_id=visit.project_id, filter_id=filter_id, actor=visit.actor)
+        return Redirect(f"{visit.base}/sessions", "The filter is deleted.")
 
 
 def _suggested(entries: list[Any]) -> dict[str, list[str]]:
@@ -119,7 +173,7 @@ class SessionsCsv(Page):
     as_csv = True
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
-        query = asked(req.context.visit, self.container.now())
+        query = asked(req.context.visit)
         found = self.services.session_list.all(**query)
         send_sessions(req, resp, found, as_csv=self.as_csv)
 

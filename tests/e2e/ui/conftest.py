@@ -120,6 +120,7 @@ def seed(client: Client) -> tuple[int, str]:
     prompt_id = made["prompt"]["id"]
     client.post("/api/v1/prompts/run", {"id": prompt_id, "question": HOSTILE})
     client.post("/api/v1/api-keys", {"name": HOSTILE})
+    client.post("/api/v1/session-filters", {"name": HOSTILE[:100], "filters": {"minTurns": 1}})
     client.request("POST", "/api/public/otel/v1/traces", body=trace(prompt_id), headers=JSON)
     entries = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
     return prompt_id, entries[0]["id"]

@@ -17,6 +17,7 @@ PAGES = {
     "new prompt": "{base}/prompts/new",
     "sessions": "{base}/sessions?minTurns=1",
     "sessions, nothing found": "{base}/sessions?tool=nothing+like+it",
+    "deleting a saved filter": "{base}/session-filters/1/delete",
     "editor": "{base}/prompts/{prompt}/edit",
     "archiving a prompt": "{base}/prompts/{prompt}/archive",
     "versions": "{base}/prompts/{prompt}/versions",

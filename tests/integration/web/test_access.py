@@ -31,6 +31,7 @@ MEMBERS_OPEN = {
     f"{PROMPT}/test-cases/new",
     f"{SESSION}/test-case",
     f"{PROJECT}/online-checks/{ID % 'check_id'}/remove",
+    f"{PROJECT}/session-filters/{ID % 'filter_id'}/delete",
 }
 ADMINS_SEND = {f"{PROJECT}/start"}
 

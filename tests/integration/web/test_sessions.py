@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Callable
 
+from app.models.organizations import Role
 from tests.integration.test_search import index, say
 from tests.integration.test_session_list import HASH, said, session
 from tests.integration.web.conftest import Browser
@@ -90,3 +92,51 @@ def test_words_of_a_search_are_marked_in_answers_and_questions(world: World, adm
     assert "A **<mark>refund</mark>** is not." in admin.page
     admin.open(f"{admin.base}/sessions/{session_id}?q=-refund")
     assert "<mark>" not in admin.page
+
+
+def test_what_is_chosen_is_saved_found_again_and_deleted_after_a_question(world: World, admin: Browser) -> None:
+    filled(world)
+    admin.open(f"{admin.base}/sessions")
+    assert "Save this filter" not in admin.text
+
+    admin.open(f"{admin.base}/sessions?errors=1&since=30d&minTurns=01")
+    action = html.unescape(re.search(r'<form class="inline narrow" method="post" action="([^"]+)"', admin.page)[1])
+    assert admin.send(action, name="<b>Wrong</b>").status_code == 303
+    admin.open(f"{admin.base}/sessions")
+
+    assert "<b>Wrong</b>" in admin.text
+    [href] = re.findall(r'href="([^"]+)" title="&lt;b&gt;Wrong', admin.page)
+    assert html.unescape(href) == f"{admin.base}/sessions?errors=true&minTurns=1&since=30d"
+    admin.open(html.unescape(href))
+    assert 'aria-current="true">&lt;b&gt;Wrong' in admin.page
+    assert "Save this filter" not in admin.text
+    [asks] = re.findall(r'href="([^"]+/session-filters/\d+/delete)"', admin.page)
+    admin.open(asks)
+    assert "Delete the filter <b>Wrong</b>?" in admin.text
+    assert admin.send(asks).status_code == 303
+    admin.open(f"{admin.base}/sessions")
+    assert "<b>Wrong</b>" not in admin.text
+
+
+def test_a_name_that_is_taken_keeps_the_list_and_says_so_at_the_field(world: World, admin: Browser) -> None:
+    filled(world)
+    world.post("/api/v1/session-filters", json={"name": "Wrong", "filters": {"errors": True}})
+    admin.open(f"{admin.base}/sessions?failedTool=pay")
+
+    refused = admin.send(f"{admin.base}/sessions?failedTool=pay", name="Wrong")
+
+    assert refused.status_code == 409
+    assert "choose another one" in admin.text
+    assert 'value="pay"' in admin.page
+    assert re.search(r'name="name"[^>]* value="Wrong"', admin.page)
+    assert admin.send(f"{admin.base}/sessions", name="Nothing").status_code == 400
+
+
+def test_a_viewer_follows_saved_filters_and_saves_none(world: World, member_of: Callable[[Role], Browser]) -> None:
+    viewer = member_of(Role.VIEWER)
+    saved = world.post("/api/v1/session-filters", json={"name": "Wrong", "filters": {"errors": True}}).json
+    viewer.open(f"{viewer.base}/sessions?errors=true")
+    assert "Wrong" in viewer.text
+    assert "Delete this saved filter" not in viewer.text
+    assert viewer.open(f"{viewer.base}/session-filters/{saved['id']}/delete").status_code == 403
+    assert viewer.send(f"{viewer.base}/sessions?tool=x", name="Mine").status_code == 403

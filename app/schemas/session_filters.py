@@ -1,0 +1,52 @@
+"""Saved filters of a project's list of sessions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from marshmallow import ValidationError, fields, post_load
+
+from app.models import session_filters
+from app.schemas.answer import Answer, fields_of, listing, one
+from app.schemas.base import StrictBoolean, StrictSchema, Text
+from app.schemas.sessions import Filters
+from app.services.traces.saved_filters import NewFilter
+from app.timestamps import iso
+
+
+class FilterQuerySchema(Filters):
+    """The filters of an address, which load to what is stored of them: JSON by the names of the query."""
+
+    @post_load
+    def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
+        if not data:
+            raise ValidationError("Choose one filter at least.")
+        names = {field.attribute or name: str(field.data_key) for name, field in self.load_fields.items()}
+        return {names[name]: iso(value) if isinstance(value, datetime) else value for name, value in data.items()}
+
+
+class ChosenFilters(FilterQuerySchema):
+    """Fields of the query of GET /api/v1/sessions that choose and sort sessions, one of them at least."""
+
+    errors = StrictBoolean()
+
+
+class SavedFilterSchema(StrictSchema):
+    """`name` is the filter's own in the project."""
+
+    command: ClassVar = NewFilter
+
+    name = Text(required=True, minimum=1, maximum=session_filters.NAME_MAX, trim=True)
+    filters = fields.Nested(ChosenFilters, required=True)
+
+
+class SavedFilter(Answer):
+    """`filters` can be sent as the query of GET /api/v1/sessions as they are."""
+
+    row = fields_of(session_filters.SavedFilter, "id", "name")
+    filters = one(ChosenFilters)
+    saved = fields_of(session_filters.SavedFilter, "created_at")
+
+
+SavedFilters = listing("session_filters", SavedFilter, name="SavedFilters")

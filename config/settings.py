@@ -91,7 +91,8 @@ class Settings:
     ingest_rate_limit: int = setting(
         "REPRISE_INGEST_RATE_LIMIT",
         0,
-        "Batches of traces and logs per API key in any 60 s, which nothing else counts toward; 0: REPRISE_RATE_LIMIT",
+        "Batches of traces and logs, and scores, per API key in any 60 s, which nothing else counts toward; "
+        "0: REPRISE_RATE_LIMIT",
         natural,
     )
     page_rate_limit: int = setting(

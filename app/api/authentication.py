@@ -9,10 +9,12 @@ from typing import assert_never
 import falcon
 
 from app.access import ByKey, ByMetricsToken, ByRole, Public, SignedIn, access_of
-from app.errors import Forbidden, RateLimited, Unauthorized
+from app.errors import Forbidden, Invalid, RateLimited, Unauthorized
 from app.models.api_keys import ApiKey
-from app.redis_store.rate import WINDOW_S, RateLimiter
+from app.redis_store.rate import WINDOW_S, Allowance, RateLimiter
 from app.services.accounts.keys import KeyService
+
+OF_INGEST = "batches and scores"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +60,7 @@ class Authentication:
         """Count the request; return the epoch of the key's project, or raise `RateLimited`."""
         allowance = self.limiter.hit(key.id, project_id=key.project_id, ingest=ingest)
         resp.set_header("RateLimit-Policy", self._policy)
-        resp.set_header("RateLimit-Limit", str(allowance.limit))
-        resp.set_header("RateLimit-Remaining", str(allowance.remaining))
-        resp.set_header("RateLimit-Reset", str(allowance.reset_s))
-        if not allowance.allowed:
-            counted = "batches of traces and logs" if ingest else "requests"
-            raise RateLimited(
-                f"Over the rate limit of {allowance.limit} {counted} per minute and API key.", max(1, allowance.reset_s)
-            )
+        _check(resp, allowance, OF_INGEST if ingest else "requests")
         return allowance.epoch
 
     @property
@@ -73,3 +68,25 @@ class Authentication:
         """Both limits, of all requests and of those of ingest, which are counted apart as well."""
         limiter = self.limiter
         return f'"api";q={limiter.limit};w={WINDOW_S}, "ingest";q={limiter.ingest_limit};w={WINDOW_S}'
+
+
+def count_more(limiter: RateLimiter, resp: falcon.Response, key: ApiKey, scores: int) -> None:
+    """Count so many scores beyond the request, which is counted already; raise `RateLimited` where they are too many.
+
+    `Invalid` for more than the limit ever lets through at once.
+    """
+    if scores >= limiter.ingest_limit:
+        raise Invalid(f"scores: Send at most {limiter.ingest_limit} at once, as many as the rate limit of a minute.")
+    if scores:
+        _check(resp, limiter.hit(key.id, ingest=True, amount=scores), OF_INGEST)
+
+
+def _check(resp: falcon.Response, allowance: Allowance, counted: str) -> None:
+    """Tell the caller what is left; raise `RateLimited` if it is too little."""
+    resp.set_header("RateLimit-Limit", str(allowance.limit))
+    resp.set_header("RateLimit-Remaining", str(allowance.remaining))
+    resp.set_header("RateLimit-Reset", str(allowance.reset_s))
+    if not allowance.allowed:
+        raise RateLimited(
+            f"Over the rate limit of {allowance.limit} {counted} per minute and API key.", max(1, allowance.reset_s)
+        )

@@ -147,7 +147,8 @@ def _describe_fields(converter: Any) -> None:
 def _namer(routes: Sequence[Route]) -> Callable[[Any], str]:
     """Return the function that names schemas: by their classes, and `…Request` where an answer has the same name."""
     described = (operation_of(method) for route in routes for method in route.responders.values())
-    answered = {schema.__name__ for about in described if about for schema in about.answers.values() if schema}
+    answers = [schema for about in described if about for schema in about.answers.values() if schema]
+    answered = {each.__name__ for schema in answers for each in (schema, *getattr(schema, "alternatives", ()))}
 
     def name(schema: Any) -> str:
         found: Any = resolve_schema_cls(schema)
@@ -179,7 +180,7 @@ def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Oper
         "responses": _responses(route, about),
     }
     if about.body:
-        content = {falcon.MEDIA_JSON: {"schema": about.body}} | _messages(about)
+        content = _json_of(about.body) | _messages(about)
         found["requestBody"] = {"required": not about.body_optional, "content": content}
     return found | ({"security": []} if isinstance(route.access, Public) else {})
 
@@ -218,8 +219,14 @@ def _messages(about: Operation) -> Json:
     return {PROTOBUF: {"schema": {"type": "string", "format": "binary"}}} if about.protobuf else {}
 
 
+def _json_of(schema: type[Schema]) -> Json:
+    """Return the content that a schema describes, or one of its `alternatives`."""
+    alternatives = getattr(schema, "alternatives", ())
+    return {falcon.MEDIA_JSON: {"schema": {"anyOf": list(alternatives)} if alternatives else schema}}
+
+
 def _answer(status: int, schema: type[Schema] | None, headers: set[str], texts: Json) -> Json:
-    content: Json = ({falcon.MEDIA_JSON: {"schema": schema}} if schema else {}) | texts
+    content: Json = (_json_of(schema) if schema else {}) | texts
     named = {
         name: {"$ref": f"#/components/headers/{name}"} for name in sorted({*headers, *STATUS_HEADERS.get(status, ())})
     }

@@ -82,10 +82,11 @@ def operation_of(method: object) -> Operation | None:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A result with the status that it has among several of success."""
+    """A result with the status that it has among several of success; `location` replaces the operation's."""
 
     status: int
     result: Any
+    location: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ class Responder:
         answer = self._dumpers[reply.status](reply.result)
         resp.status = self._statuses[reply.status]
         if self.operation.location:
-            resp.location = self.operation.location.format_map({**answer, **path})
+            resp.location = reply.location or self.operation.location.format_map({**answer, **path})
         body = orjson.dumps(answer)
         if "ETag" in self.operation.answer_headers:
             tag = ".".join(filter(None, (reply.result.etag, blake2b(body, digest_size=16).hexdigest())))

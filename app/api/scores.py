@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from app.api.operation import Command, Reply, Resource, operation
+from app.api.authentication import count_more
+from app.api.operation import Call, Command, Reply, Resource, operation
 from app.cursors import Page
 from app.models.api_keys import ApiKey
 from app.models.scores import ScoreRow
 from app.schemas import scores as schemas
-from app.schemas.answer import listing
+from app.schemas.answer import dump, listing
 from app.services.traces.scoring import GivenScore
+
+SCORES = "/api/v1/scores"
 
 
 class Scores(Resource, GET="read", POST="ingest"):
@@ -21,14 +24,18 @@ class Scores(Resource, GET="read", POST="ingest"):
         return self.services.scores.list(project_id=key.project_id, **command)
 
     @operation(
-        "Score a session, turn, step or run, or replace the score that has this id (200)",
-        body=schemas.ScoreSchema,
-        answers={200: schemas.Score, 201: schemas.Score},
-        location="/api/v1/scores/{id}",
+        "Score a session, turn, step or run, or replace the score that has this id (200); or a batch of scores (200)",
+        body=schemas.GivenScoresSchema,
+        answers={200: schemas.ScoreOrScores, 201: schemas.Score},
+        location=f"{SCORES}/{{id}}",
         answer_headers=("Location",),
         errors=(404,),
     )
-    def on_post(self, key: ApiKey, command: GivenScore) -> Reply:
+    def on_post(self, key: ApiKey, command: GivenScore | list[GivenScore], call: Call) -> Reply:
+        if isinstance(command, list):
+            count_more(self.container.limiter, call.resp, key, len(command) - 1)
+            stored = self.services.scores.put_all(project_id=key.project_id, given=command)
+            return Reply(200, dump(schemas.StoredScores, stored), location=SCORES)
         score, added = self.services.scores.put(project_id=key.project_id, score=command)
         return Reply(201 if added else 200, score)
 

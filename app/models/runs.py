@@ -28,7 +28,7 @@ from app.models.base import BigInt, MediumBlob, MediumText, Timestamp, binary, e
 from app.models.compression import CompressedStruct, CompressedText
 from app.models.language_models import language_models
 from app.models.organizations import projects
-from app.models.queries import columns_of, find_row, insert_row, list_rows
+from app.models.queries import columns_of, find_row, insert_row, list_rows, pieces
 
 
 class StoredFile(msgspec.Struct, frozen=True, rename="camel"):
@@ -171,11 +171,12 @@ def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow 
     return find_row(connection, RunRow, _FIND_RUN, {"run_id": run_id, "of_project": project_id})
 
 
-def prompt_of(connection: Connection, *, project_id: int, run_id: int) -> int | None:
-    """Return the id of the prompt that ran; None if the project has no such run."""
-    found: int | None = connection.scalar(
-        select(runs.c.prompt_id).where(runs.c.id == run_id, runs.c.project_id == project_id)
-    )
+def prompts_of(connection: Connection, *, project_id: int, run_ids: Collection[int]) -> dict[int, int]:
+    """Return the prompts of those of these runs that the project has, by the runs' ids."""
+    found: dict[int, int] = {}
+    for some in pieces(sorted(run_ids)):
+        ran = select(runs.c.id, runs.c.prompt_id).where(runs.c.project_id == project_id, runs.c.id.in_(some))
+        found.update((run_id, prompt_id) for run_id, prompt_id in connection.execute(ran))
     return found
 
 

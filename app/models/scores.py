@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass, fields
 from operator import attrgetter, itemgetter
 from typing import Annotated, Literal
 
@@ -130,6 +130,10 @@ COLUMNS = (
 NewScore = tuple[int, bytes, int | None, bytes, bytes, int, str, float | None, str | None, str | None, str, int | None]
 """A row that telemetry brings, in the order of COLUMNS."""
 
+_KEY = ("project_id", "digest")
+_PUT = ("project_id", "prompt_id", "waiting_since", *(field.name for field in fields(ScoreRow)))
+_CHANGES: dict[str, queries.Rule] = dict.fromkeys((name for name in _PUT if name not in _KEY), "new")
+
 _C = scores.c
 _SELECT = select(*queries.columns_of(ScoreRow, scores))
 
@@ -140,18 +144,31 @@ def insert_new(connection: Connection, rows: Sequence[NewScore]) -> int:
     return queries.insert_new(connection, "scores", COLUMNS, sorted(rows, key=itemgetter(1)))
 
 
-def put(connection: Connection, score: ScoreRow, *, project_id: int, prompt_id: int | None, waiting_since: int) -> None:
-    """Store a score, in the place of the project's one with the same digest."""
-    values = asdict(score) | {"prompt_id": prompt_id, "waiting_since": waiting_since}
-    key = {"project_id": project_id, "digest": values.pop("digest")}
-    queries.put_row(connection, scores, key=key, values=values)
+def put(
+    connection: Connection, given: Sequence[tuple[ScoreRow, int | None]], *, project_id: int, waiting_since: int
+) -> None:
+    """Store scores, each with its prompt, in the places of the project's ones with the same digests."""
+    # In key order, as two batches may have the same.
+    rows = [
+        (project_id, prompt_id, waiting_since, *astuple(score))
+        for score, prompt_id in sorted(given, key=lambda pair: pair[0].digest)
+    ]
+    queries.upsert(connection, "scores", _PUT, rows, key=_KEY, update=_CHANGES)
 
 
 def find(connection: Connection, *, project_id: int, digests: Sequence[bytes]) -> ScoreRow | None:
     """Return the project's score with the first of these digests that one has."""
-    statement = _SELECT.where(_C.project_id == project_id, _C.digest.in_(digests))
-    found = {row.digest: row for row in queries.list_rows(connection, ScoreRow, statement)}
+    found = find_all(connection, project_id=project_id, digests=digests)
     return next((found[digest] for digest in digests if digest in found), None)
+
+
+def find_all(connection: Connection, *, project_id: int, digests: Sequence[bytes]) -> dict[bytes, ScoreRow]:
+    """Return those of the project's scores that have one of these digests, by their digests."""
+    found: dict[bytes, ScoreRow] = {}
+    for some in queries.pieces(digests):
+        statement = _SELECT.where(_C.project_id == project_id, _C.digest.in_(some))
+        found |= {row.digest: row for row in queries.list_rows(connection, ScoreRow, statement)}
+    return found
 
 
 def remove(connection: Connection, *, project_id: int, digest: bytes) -> bool:

@@ -247,6 +247,15 @@ def find_session(connection: Connection, *, project_id: int, session_key: bytes)
     return queries.find_row(connection, SessionRow, statement)
 
 
+def find_sessions(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> list[SessionRow]:
+    """List those of these sessions that the project has, in no order."""
+    found: list[SessionRow] = []
+    for some in queries.pieces(sorted(session_keys)):
+        statement = _SELECT.where(_C.session_key.in_(some), _C.project_id == project_id)
+        found += queries.list_rows(connection, SessionRow, statement)
+    return found
+
+
 def list_sessions(
     connection: Connection,
     within: SessionRange,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -79,6 +79,17 @@ def list_turns(connection: Connection, *, session_keys: Sequence[bytes]) -> list
     """List the turns of sessions in the order of their start, then of their trace ids."""
     statement = _SELECT.where(turns.c.session_key.in_(session_keys))
     return queries.list_rows(connection, TurnRow, statement.order_by(turns.c.start_ns, turns.c.trace_id))
+
+
+def first_traces(connection: Connection, *, session_keys: Collection[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (session key, trace id) of the earliest turn of each session that has one."""
+    c = turns.c
+    for some in queries.pieces(sorted(session_keys)):
+        found = select(c.session_key, c.trace_id).where(c.session_key.in_(some))
+        earliest: dict[bytes, bytes] = {}
+        for key, trace_id in connection.execute(found.order_by(c.start_ns, c.trace_id)):
+            earliest.setdefault(key, trace_id)
+        yield from earliest.items()
 
 
 def turns_in_pieces(connection: Connection, *, session_key: bytes, size: int = 500) -> Iterator[list[TurnRow]]:

@@ -34,7 +34,7 @@ LOCAL_KEYS_MAX = 10_000
 # have, is decided by that alone and counted in both, so that the other log may get longer than its limit.
 #
 # KEYS: the log of each question, then the log of its own kind or "", then its project or "". ARGV: the limits of the
-# two, the window in seconds, an epoch for projects without one, and its seconds.
+# two, the window in seconds, an epoch for projects without one, its seconds, and for how much each question counts.
 _ASK = """
 local window = tonumber(ARGV[3]) * 1000000
 local time = redis.call('TIME')
@@ -47,24 +47,24 @@ local function trim(log)
         oldest = redis.call('LINDEX', log, -1)
     end
 end
-local function add(log)
-    redis.call('LPUSH', log, string.format('%.0f', now))
+local function add(log, amount)
+    for _ = 1, amount do redis.call('LPUSH', log, string.format('%.0f', now)) end
     redis.call('EXPIRE', log, ARGV[3])
 end
 for index = 1, count do
-    local all, own = KEYS[index], KEYS[count + index]
+    local all, own, amount = KEYS[index], KEYS[count + index], tonumber(ARGV[5 + index])
     local log, limit = all, tonumber(ARGV[1])
     if own ~= '' then log, limit = own, tonumber(ARGV[2]) end
     trim(log)
     local counted = redis.call('LLEN', log)
-    local leaves = redis.call('LINDEX', log, math.min(limit, counted) - 1)
-    local allowed = counted < limit and 1 or 0
+    local leaves = redis.call('LINDEX', log, math.min(limit - amount, counted - 1))
+    local allowed = counted + amount <= limit and 1 or 0
     if allowed == 1 then
-        counted = counted + 1
-        add(log)
+        counted = counted + amount
+        add(log, amount)
         if own ~= '' then
             trim(all)
-            add(all)
+            add(all, amount)
         end
     end
     local project, epoch = KEYS[2 * count + index], ''
@@ -133,6 +133,7 @@ class _Question(NamedTuple):
     key: int | str
     project_id: int | None
     ingest: bool
+    amount: int
 
 
 class RateLimiter:
@@ -153,10 +154,13 @@ class RateLimiter:
         self._script = client.register_script(_ASK)
         self._ask: Coalescer[_Question, Allowance] = Coalescer(self._ask_redis)
 
-    def hit(self, key: int | str, *, project_id: int | None = None, ingest: bool = False) -> Allowance:
-        """Count one request of the key (an API key's id, or another name); the answer tells whether it is allowed."""
+    def hit(self, key: int | str, *, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
+        """Count a request of the key (an API key's id, or another name) as so many; tells whether it is allowed.
+
+        One that is refused counts for nothing. Of more than the limit none is ever allowed.
+        """
         try:
-            return self._ask(_Question(key, project_id, ingest))
+            return self._ask(_Question(key, project_id, ingest, amount))
         except (redis.RedisError, Unavailable):
             self._note_outage()
             limit = self._limit_of(ingest)
@@ -188,7 +192,8 @@ class RateLimiter:
         own = [keys.ingest_rate(one.key) if one.ingest else "" for one in questions]
         projects = ["" if one.project_id is None else keys.epoch(one.project_id) for one in questions]
         limits = [self.limit, self.ingest_limit]
-        answers = self._script(keys=logs + own + projects, args=[*limits, WINDOW_S, new_epoch(), EPOCH_S])
+        amounts = [one.amount for one in questions]
+        answers = self._script(keys=logs + own + projects, args=[*limits, WINDOW_S, new_epoch(), EPOCH_S, *amounts])
         return [
             Allowance(
                 bool(allowed), self._limit_of(one.ingest), max(0, remaining), math.ceil(reset_us / 1_000_000), epoch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar, get_args
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
@@ -10,12 +11,14 @@ from marshmallow import ValidationError, fields, post_load, validate, validates_
 from app.models.scores import ScoreRow, Source
 from app.otlp.evaluations import NAME_MAX
 from app.otlp.names import MAX_CONVERSATION_ID
-from app.schemas.answer import Answer, Json, choice, fields_of, integer, itself, one, text, time
-from app.schemas.base import Identifier, PageQuerySchema, StrictSchema, Text
-from app.services.traces.scoring import GivenScore, Target
+from app.schemas.answer import Answer, Json, choice, fields_of, integer, itself, listing, one, text, time
+from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSchema, Text
+from app.services.traces.scored import Target
+from app.services.traces.scoring import GivenScore
 from app.timestamps import of_unix_ns
 
 COMMENT_MAX = 10_000
+BATCH_MAX = 1_000
 TARGETS = (
     {"session_id"},
     {"prompt_id", "conversation_id"},
@@ -101,6 +104,36 @@ class ScoreSchema(StrictSchema):
     target = fields.Nested(ScoredSchema, required=True)
 
 
+class ScoreBatchSchema(StrictSchema):
+    """Scores that are stored all or not at all; no two of them have the same `id`."""
+
+    scores = BoundedList(fields.Nested(ScoreSchema), minimum=1, maximum=BATCH_MAX, required=True)
+
+    @validates_schema
+    def check_ids_differ(self, data: Json, **_kwargs: Any) -> None:
+        seen: set[str] = set()
+        for index, score in enumerate(data["scores"]):
+            if score.id in seen:
+                raise ValidationError({"scores": {index: {"id": ["Another score of the batch has this id."]}}})
+            seen.update([score.id] if score.id is not None else ())
+
+    @post_load
+    def make_command(self, data: Json, **_kwargs: Any) -> list[GivenScore]:
+        given: list[GivenScore] = data["scores"]
+        return given
+
+
+class GivenScoresSchema(ScoreSchema):
+    """A score, or several of them as `scores`; loads to a `GivenScore` or a list of them."""
+
+    alternatives = (ScoreSchema, ScoreBatchSchema)
+
+    def load(self, data: Any, **kwargs: Any) -> Any:
+        if isinstance(data, Mapping) and "scores" in data:
+            return ScoreBatchSchema().load(data, **kwargs)
+        return super().load(data, **kwargs)
+
+
 class ScoreQuerySchema(PageQuerySchema):
     """The scores of a name, or of a run."""
 
@@ -140,3 +173,12 @@ class Score(SessionScore):
 
     id = text()
     scored_at = time(get=lambda score: of_unix_ns(score.time_ns))
+
+
+StoredScores = listing("scores", Score, name="StoredScores")
+
+
+class ScoreOrScores(Score):
+    """A score, or those of a batch."""
+
+    alternatives = (Score, StoredScores)

@@ -308,6 +308,14 @@ def score(stage: Stage) -> Ask:
     return sends({"id": "x" * 128, "name": "x" * 255, "value": "y" * 255, "comment": "é" * 10_000, "target": target})
 
 
+@worst("POST /api/v1/scores", "a thousand of sessions")
+def scores(stage: Stage) -> Ask:
+    target = {"sessionId": stage.ids["session_id"]}
+    return sends(
+        {"scores": [{"id": f"n{number}", "name": "x" * 255, "value": 1, "target": target} for number in range(1000)]}
+    )
+
+
 @worst(f"POST {PROMPT}/online-checks", "a long text")
 def online_check(_stage: Stage) -> Ask:
     return sends({"name": "x" * 255, "kind": "contains", "value": "é" * 10_000, "share": 1})

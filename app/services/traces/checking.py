@@ -230,8 +230,8 @@ class OnlineCheckRunner:
             if not online_checks.change_held(connection, check_id=check.id, until=check.held_until, **values):
                 return False
             if score is not None:
-                given = {"project_id": check.project_id, "prompt_id": check.prompt_id}
-                scores.put(connection, score, **given, waiting_since=new_batch_id(self.now()))
+                given = [(score, check.prompt_id)]
+                scores.put(connection, given, project_id=check.project_id, waiting_since=new_batch_id(self.now()))
             return True
 
         return self.database.retrying(work)

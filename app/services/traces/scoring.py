@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from hashlib import blake2b
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -14,7 +14,7 @@ from app import cursors
 from app.cursors import Page
 from app.db import Database
 from app.errors import NotFound, require
-from app.models import audit_log, prompts, runs, scores, sessions, turns
+from app.models import audit_log, scores
 from app.models.audit_log import Action, Actor
 from app.models.queries import new_batch_id
 from app.models.scores import ScoreRow, Source
@@ -22,28 +22,13 @@ from app.otlp.masking import Masking
 from app.services.data.masking import MaskingRules
 from app.services.traces.logs import session_key_of
 from app.services.traces.prompt_log import ns_of
-from app.services.traces.turns import conversation_key
+from app.services.traces.scored import Place, Target, places_of
 from app.timestamps import Now
 
 NO_SCORE = "There is no such score."
 THUMBS = "thumbs"
 """The name of the score that a person gives to a session on its page: true for good, false for bad."""
 DIGEST_BYTES = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """A thing to score: a session by its id or by its prompt and conversation, a turn by its trace, a step, or a run.
-
-    A step is named by its trace and its span.
-    """
-
-    session_id: str | None = None
-    prompt_id: int | None = None
-    conversation_id: str | None = None
-    trace_id: bytes | None = None
-    span_id: bytes | None = None
-    run_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,19 +53,34 @@ class ScoreService:
 
         `NotFound` for a session, prompt or run that the project does not have. Traces and conversations may come later.
         """
-        digest = secrets.token_bytes(DIGEST_BYTES) if score.id is None else _digest("api", score.id)
-        masking = self.rules.of(project_id)
-        with self.database.write() as connection:
-            return self._put(connection, project_id, digest, "api", score, masking)
+        [stored] = self._put_all(project_id, [score])
+        return stored
+
+    def put_all(self, *, project_id: int, given: Sequence[GivenScore]) -> list[ScoreRow]:
+        """Store programs' scores as `put` does, all or none, and return them; no two may have the same id."""
+        return [row for row, _ in self._put_all(project_id, given, path="scores.{}.target: ")]
+
+    def _put_all(self, project_id: int, given: Sequence[GivenScore], path: str = "") -> list[tuple[ScoreRow, bool]]:
+        now, masking = self.now(), self.rules.of(project_id)
+        rows = [_row(score, _given_digest(score), "api", masking, now) for score in given]
+        targets = [score.target for score in given]
+
+        def work(connection: Connection) -> list[tuple[ScoreRow, bool]]:
+            places = places_of(connection, project_id=project_id, targets=targets, masking=masking, path=path)
+            return _store(connection, project_id, rows, places, now)
+
+        return self.database.retrying(work)
 
     def rate(self, *, project_id: int, session_id: str, user_id: int, good: bool, comment: str, actor: Actor) -> None:
         """Store a person's thumb on a session, in the place of the one they gave before; `NotFound` for no session."""
-        digest, masking = _thumb(user_id, session_id), self.rules.of(project_id)
+        now, masking = self.now(), self.rules.of(project_id)
         score = GivenScore(name=THUMBS, value=good, comment=comment or None, target=Target(session_id=session_id))
+        row = _row(score, _thumb(user_id, session_id), "person", masking, now)
         with self.database.write() as connection:
-            self._put(connection, project_id, digest, "person", score, masking)
+            places = places_of(connection, project_id=project_id, targets=[score.target], masking=masking)
+            _store(connection, project_id, [row], places, now)
             subject = f"the session {session_id}"
-            audit_log.note(connection, self.now(), actor, Action.SCORE_GIVEN, subject, project_id=project_id)
+            audit_log.note(connection, now, actor, Action.SCORE_GIVEN, subject, project_id=project_id)
 
     def thumb(self, *, project_id: int, session_id: str, user_id: int) -> ScoreRow | None:
         """Return the thumb that a person gave to a session."""
@@ -118,33 +118,51 @@ class ScoreService:
                 raise NotFound(NO_SCORE)
             audit_log.note(connection, self.now(), actor, Action.SCORE_REMOVED, score.id, project_id=project_id)
 
-    def _put(
-        self,
-        connection: Connection,
-        project_id: int,
-        digest: bytes,
-        source: Source,
-        score: GivenScore,
-        masking: Masking,
-    ) -> tuple[ScoreRow, bool]:
-        now = self.now()
-        prompt_id, place = _place(connection, project_id, score.target, masking)
-        value, label = _value_and_label(score.value)
-        row = ScoreRow(
-            digest=digest,
-            score_id=score.id,
-            **place,
-            time_ns=ns_of(now),
-            name=masking.text(score.name)[:255],
-            value=value,
-            label=masking.text(label)[:255] if label else None,
-            comment=masking.text(score.comment) if score.comment else None,
-            source=source,
-        )
-        known = scores.find(connection, project_id=project_id, digests=[digest])
-        waiting_since = new_batch_id(now)
-        scores.put(connection, row, project_id=project_id, prompt_id=prompt_id, waiting_since=waiting_since)
-        return row, known is None
+
+def _row(score: GivenScore, digest: bytes, source: Source, masking: Masking, now: datetime) -> ScoreRow:
+    """Return a score as it is stored, but for what is scored."""
+    value, label = _value_and_label(score.value)
+    return ScoreRow(
+        digest=digest,
+        score_id=score.id,
+        session_key=None,
+        trace_id=None,
+        span_id=None,
+        run_id=None,
+        time_ns=ns_of(now),
+        name=masking.text(score.name)[:255],
+        value=value,
+        label=masking.text(label)[:255] if label else None,
+        comment=masking.text(score.comment) if score.comment else None,
+        source=source,
+    )
+
+
+def _store(
+    connection: Connection, project_id: int, rows: Sequence[ScoreRow], places: Sequence[Place], now: datetime
+) -> list[tuple[ScoreRow, bool]]:
+    """Store scores of these places; returns them, each with whether there was none with its digest.
+
+    A score that is stored with the same fields stays as it is, with its time.
+    """
+    known = scores.find_all(connection, project_id=project_id, digests=[row.digest for row in rows])
+    placed, stored = [], []
+    for row, place in zip(rows, places, strict=True):
+        named = asdict(place)
+        prompt_id = named.pop("prompt_id")
+        score = replace(row, **named)
+        before = known.get(row.digest)
+        if before is not None and replace(before, time_ns=row.time_ns) == score:
+            score = before
+        else:
+            placed.append((score, prompt_id))
+        stored.append((score, before is None))
+    scores.put(connection, placed, project_id=project_id, waiting_since=new_batch_id(now))
+    return stored
+
+
+def _given_digest(score: GivenScore) -> bytes:
+    return secrets.token_bytes(DIGEST_BYTES) if score.id is None else _digest("api", score.id)
 
 
 def _thumb(user_id: int, session_id: str) -> bytes:
@@ -170,37 +188,3 @@ def _value_and_label(value: float | bool | str) -> tuple[float | None, str | Non
     if isinstance(value, str):
         return None, value
     return float(value), str(value).lower() if isinstance(value, bool) else None
-
-
-def _place(
-    connection: Connection, project_id: int, target: Target, masking: Masking
-) -> tuple[int | None, dict[str, Any]]:
-    """Return the prompt of a target, None where it is not known, and the columns that name the target."""
-    place: dict[str, Any] = dict.fromkeys(("session_key", "trace_id", "span_id", "run_id"))
-    if target.run_id is not None:
-        prompt_id = runs.prompt_of(connection, project_id=project_id, run_id=target.run_id)
-        return require(prompt_id, "There is no such run."), place | {"run_id": target.run_id}
-    if target.trace_id is not None:
-        return None, place | {"trace_id": target.trace_id, "span_id": target.span_id}
-    if target.session_id is not None:
-        prompt_id, named = _session(connection, project_id, target.session_id)
-        return prompt_id, place | named
-    prompt_id = target.prompt_id or 0
-    if not prompts.known_prompts(connection, project_id=project_id, prompt_ids={prompt_id}):
-        raise NotFound("There is no such prompt.")
-    key = conversation_key(prompt_id, masking.conversation(target.conversation_id or ""))
-    return prompt_id, place | {"session_key": key}
-
-
-def _session(connection: Connection, project_id: int, session_id: str) -> tuple[int, dict[str, bytes]]:
-    """Return the prompt of a session and the column that names it.
-
-    A turn without a conversation is named by its trace: it may join another session when it is told its conversation.
-    """
-    key = session_key_of(session_id)
-    known = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
-    row = require(known, "There is no such session.")
-    if row.conversation_id is None:
-        for turn in turns.list_turns(connection, session_keys=[row.session_key]):
-            return row.prompt_id, {"trace_id": turn.trace_id}
-    return row.prompt_id, {"session_key": row.session_key}

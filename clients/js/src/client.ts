@@ -24,6 +24,7 @@ import {
   startedRun,
   type WaitOptions,
 } from "./runs.js";
+import { type ScoreOptions, type ScoreValue, scoreRequest, storedId } from "./scores.js";
 import { Deadline, type Fetch, type Reply, Transport } from "./transport.js";
 
 /** Of prompts that can be served meanwhile; a further one is fetched when it is asked for again. */
@@ -147,6 +148,16 @@ export class Reprise {
     throw new UnreachableError(`The stream of run ${runId} ended without a result.`);
   }
 
+  /**
+   * Scores a session, turn, step or run; returns the id of the score once it is stored.
+   *
+   * A request that fails in passing is repeated; it stores one score.
+   */
+  async score(name: string, value: ScoreValue, options: ScoreOptions): Promise<string> {
+    const late = () => new UnreachableError("The score takes longer than the caller waits.");
+    return storedId(await this.#answered(scoreRequest(name, value, options), late));
+  }
+
   /** Ends the requests that are under way. Prompts are still served from memory. */
   close(): void {
     this.#closed.abort(new UnreachableError("The client is closed."));
@@ -199,9 +210,9 @@ export class Reprise {
     }
   }
 
-  /** Returns the answer to a request for a run, which is repeated where that helps. */
-  async #answered(request: RunRequest): Promise<Reply> {
-    const [retries, deadline] = [new Retries(request), this.#deadline(request, () => lateRun(null))];
+  /** Returns the answer to a request, which is repeated where that helps. */
+  async #answered(request: RunRequest, late: () => Error = () => lateRun(null)): Promise<Reply> {
+    const [retries, deadline] = [new Retries(request), this.#deadline(request, late)];
     try {
       for (;;) {
         try {

@@ -26,3 +26,4 @@ export type {
   PromptJson,
 } from "./records.js";
 export type { File, Message, Piece, RunOptions, RunResult, ToolCall, WaitOptions } from "./runs.js";
+export type { ScoreOptions, ScoreTarget, ScoreValue } from "./scores.js";

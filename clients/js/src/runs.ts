@@ -98,7 +98,7 @@ export interface RunResult {
   readonly raw: JsonObject;
 }
 
-/** A request for a run, the same one each time that it is sent; `deadline` is in monotonic seconds. */
+/** A request for a run or of a score, the same each time that it is sent; `deadline` is in monotonic seconds. */
 export interface RunRequest extends Request {
   readonly headers: { readonly [name: string]: string };
   readonly deadline: number;
@@ -140,7 +140,7 @@ export function eventsRequest(runId: number, options: WaitOptions): RunRequest {
   return { method: "GET", path: `/api/v1/runs/${runId}/events`, headers: {}, ...waited(options) };
 }
 
-function waited({ timeoutS = WAIT_S, signal }: WaitOptions): Pick<RunRequest, "deadline" | "signal"> {
+export function waited({ timeoutS = WAIT_S, signal }: WaitOptions): Pick<RunRequest, "deadline" | "signal"> {
   return { deadline: monotonicS() + timeoutS, signal };
 }
 
@@ -185,7 +185,7 @@ function isToolCall(found: unknown): found is ToolCall {
   return isObject(found) && isText(found["name"]);
 }
 
-/** Decides whether a request is sent again. Its key keeps its repetition from beginning a second run. */
+/** Decides whether a request is sent again. Its key keeps it from beginning a second run, an id from a second score. */
 export class Retries {
   readonly #deadline: number;
   #failures = 0;

@@ -97,6 +97,9 @@ class Blocking:
     def run_result(self, *arguments: Any, **options: Any) -> Any:
         return self._result(self.client.run_result(*arguments, **options))
 
+    def score(self, *arguments: Any, **options: Any) -> Any:
+        return self._result(self.client.score(*arguments, **options))
+
     def stream(self, *arguments: Any, **options: Any) -> Iterator[Any]:
         async def collected() -> list[Any]:
             return [found async for found in self.client.stream(*arguments, **options)]

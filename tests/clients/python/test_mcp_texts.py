@@ -21,7 +21,14 @@ def test_an_offset_outside_of_the_text_is_its_end_or_begin() -> None:
 
 
 def test_a_line_of_a_list_holds_one_short_line_of_what_others_wrote() -> None:
-    entry = {"id": "s", "lastActivityAt": "now", "turns": 1, "errors": 0, "preview": "a\n\nb\u0000 " + "x" * 200_000}
+    entry = {
+        "id": "s",
+        "lastActivityAt": "now",
+        "turns": 1,
+        "errors": 0,
+        "cost": 0.5,
+        "preview": "a\n\nb\u0000 " + "x" * 200_000,
+    }
 
     line = texts.session_line(entry)
 

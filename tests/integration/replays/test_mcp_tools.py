@@ -11,6 +11,7 @@ from reprise_client.mcp_tools import Tools
 
 from tests.support.documents import SHOP, SHOP_TURN, record_session
 from tests.support.http_client import Client
+from tests.support.waiting import wait_until
 
 PROMPT = {
     **SHOP,
@@ -57,6 +58,7 @@ def test_a_prompt_is_found_read_and_rendered(tools: Tools, client: Client, promp
 
 def test_a_conversation_is_read_with_its_calls(tools: Tools, prompt_id: int, session_id: str) -> None:
     assert tools.list_sessions(prompt_id).startswith(f"{session_id}: ")
+    assert tools.list_sessions(prompt_id, errors=False, failed_tool="no_tool") == "There are none."
 
     assert tools.read_session(session_id).splitlines()[2:] == [
         "# Turn 1, 2025-10-09T08:53:20.000Z",
@@ -84,6 +86,13 @@ def test_a_gate_tells_its_verdict_and_its_failing_replays(tools: Tools, prompt_i
 def test_a_version_that_is_not_there_is_an_error(tools: Tools, prompt_id: int, version: str) -> None:
     with pytest.raises(CouldNotRun, match="no version"):
         tools.run_gate(prompt_id, "x", version=version)
+
+
+def test_it_is_read_how_a_prompt_did(tools: Tools, client: Client, prompt_id: int) -> None:
+    assert tools.read_insight(prompt_id) == "There is nothing."
+    run = {"id": prompt_id, "question": "Who?", "productive": False}
+    assert client.post("/api/v1/prompts/run", run).status == 200
+    wait_until(lambda: "; runs: 1, failed: 0.0%" in tools.read_insight(prompt_id, "day"), "the run to be counted")
 
 
 @pytest.mark.parametrize("session_id", ["", "..", "../prompts", "x" * 3000, "\u0000", "?a=b#c"])

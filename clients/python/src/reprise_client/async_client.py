@@ -20,6 +20,7 @@ from reprise_client.prompts import Prompt
 from reprise_client.reading import Reply, read
 from reprise_client.records import Fallback, Snapshot
 from reprise_client.runs import Follower, Piece, Request, Retries, RunOptions, RunResult, events_request, run_request
+from reprise_client.scores import ScoreOptions, score_request, stored_id
 from reprise_client.transport import AsyncTransport, Verify
 from reprise_client.wanted import Wanted
 
@@ -118,6 +119,10 @@ class AsyncReprise:
         `RunTimeoutError` where it takes longer than `timeout_s`.
         """
         return await self._result(events_request(run_id, timeout_s))
+
+    async def score(self, name: str, value: float | bool | str, **options: Unpack[ScoreOptions]) -> str:
+        """Score a session, turn, step or run as `Reprise.score` does."""
+        return stored_id(await self._answered(score_request(name, value, options)))
 
     async def aclose(self) -> None:
         """Close the connections of this event loop. Prompts are still served from memory."""

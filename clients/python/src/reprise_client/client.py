@@ -22,6 +22,7 @@ from reprise_client.prompts import Prompt
 from reprise_client.reading import Reply, read
 from reprise_client.records import Fallback, Snapshot
 from reprise_client.runs import Follower, Piece, Request, Retries, RunOptions, RunResult, events_request, run_request
+from reprise_client.scores import ScoreOptions, score_request, stored_id
 from reprise_client.transport import Transport, Verify
 from reprise_client.wanted import Wanted
 from reprise_client.workers import Workers
@@ -127,6 +128,14 @@ class Reprise:
         `RunTimeoutError` where it takes longer than `timeout_s`.
         """
         return self._result(events_request(run_id, timeout_s))
+
+    def score(self, name: str, value: float | bool | str, **options: Unpack[ScoreOptions]) -> str:
+        """Score a session, turn, step or run; return the id of the score once it is stored.
+
+        `value` is a number, true or false, or the name of a category. A request that fails in passing is repeated; it
+        stores one score.
+        """
+        return stored_id(self._answered(score_request(name, value, options)))
 
     def close(self) -> None:
         """End the threads and close the connections. Prompts are still served from memory."""

@@ -43,7 +43,15 @@ def build(instance: Remote) -> Any:
 
 def _reading(tools: Tools) -> tuple[Callable[..., str], ...]:
     prompts = (tools.list_prompts, tools.read_prompt, tools.list_versions, tools.render_prompt)
-    return *prompts, tools.list_sessions, tools.read_session, tools.list_failures, tools.read_replay, tools.read_gate
+    return (
+        *prompts,
+        tools.list_sessions,
+        tools.read_session,
+        tools.read_insight,
+        tools.list_failures,
+        tools.read_replay,
+        tools.read_gate,
+    )
 
 
 def _add(server: Any, tool: Callable[..., str], *, reads: bool) -> None:

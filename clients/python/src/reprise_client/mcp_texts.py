@@ -44,7 +44,30 @@ def version_line(version: Json) -> str:
 
 def session_line(entry: Json) -> str:
     told = f"{entry['id']}: {entry['lastActivityAt']}, turns: {entry['turns']}, errors: {entry['errors']}"
-    return f"{told}, {_short(entry['preview'] or '')}"
+    cost = "" if entry["cost"] is None else f", ${entry['cost']:.4f}"
+    return f"{told}{cost}, {_short(entry['preview'] or '')}"
+
+
+def insight_line(group: Json, group_by: str) -> str:
+    """Return how a group did; a share or a mean that nothing is known of is `?`."""
+    sessions, runs, replays = group["sessions"], group["runs"], group["replays"]
+    told = [
+        f"{group[group_by] or 'none'}: sessions: {sessions['sessions']}",
+        f"failed: {_share(sessions['failed'])}, with a failed tool: {_share(sessions['failedTools'])}",
+        f"cost: ${sessions['cost']:.4f}",
+        f"runs: {runs['runs']}, failed: {_share(runs['failed'])}",
+        f"replays passed: {replays['passed']} of {replays['passed'] + replays['failed']}",
+        *(f"{_short(score['name'])}: {_figure(score['mean'])} of {score['count']}" for score in group["scores"]),
+    ]
+    return "; ".join(told)
+
+
+def _share(estimate: Json) -> str:
+    return "?" if estimate["value"] is None else f"{estimate['value']:.1%}"
+
+
+def _figure(estimate: Json) -> str:
+    return "?" if estimate["value"] is None else f"{estimate['value']:.3g}"
 
 
 def gate_line(experiment: Json) -> str:

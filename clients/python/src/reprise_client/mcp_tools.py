@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import Any
 from urllib.parse import quote
 
@@ -62,14 +63,27 @@ class Tools:
             body["commitHash"] = full_hash(self.instance, prompt_id, version)
         return texts.page(texts.rendered(self.instance.post(f"/api/v1/prompts/{prompt_id}/render", body)), offset)
 
-    def list_sessions(self, prompt_id: int, search: str = "", cursor: str = "") -> str:
-        """List a prompt's recorded conversations with their ids, newest first.
+    def list_sessions(
+        self,
+        prompt_id: int | None = None,
+        search: str = "",
+        errors: bool | None = None,
+        failed_tool: str = "",
+        score: str = "",
+        max_score: float | None = None,
+        cursor: str = "",
+    ) -> str:
+        """List recorded conversations with their ids, newest first: a prompt's, or those of the whole project.
 
-        search: a part of what was said. cursor: where the answer before this one ended.
+        search: what was said in one turn: words, "phrases", beginnings as refund*, and -words. errors: with an error
+        (true) or without any. failed_tool: a tool that failed. score: the name of a score, of at most max_score.
+        cursor: where the answer before this one ended.
         """
-        query = {"type": "otel", "limit": PAGE, **_given(search=search, cursor=cursor)}
-        found = self.instance.get(f"/api/v1/prompts/{prompt_id}/logs", **query)
-        return texts.listed(found, "entries", texts.session_line)
+        filters = _given(promptId=prompt_id, q=search, failedTool=failed_tool, score=score, maxScore=max_score)
+        if errors is not None:
+            filters["errors"] = str(errors).lower()
+        found = self.instance.get("/api/v1/sessions", limit=PAGE, **filters, **_given(cursor=cursor))
+        return texts.listed(found, "sessions", texts.session_line)
 
     def read_session(self, session_id: str, offset: int = 0) -> str:
         """Read a recorded conversation: what the user said, the tool calls with their results, the answers.
@@ -78,6 +92,15 @@ class Tools:
         """
         found = self.instance.get(f"/api/v1/sessions/{quote(session_id, safe='')}")
         return texts.page(texts.session(found), offset)
+
+    def read_insight(self, prompt_id: int, group_by: str = "version", days: int = 7) -> str:
+        """Read how a prompt did in the last days: sessions, errors, cost, runs, replays and scores.
+
+        group_by: "version", "label", "model" or "day".
+        """
+        since = (datetime.now(timezone.utc) - timedelta(days=min(max(days, 1), 366) - 1)).date().isoformat()
+        found = self.instance.get(f"/api/v1/prompts/{prompt_id}/insight", groupBy=group_by, **{"from": since})
+        return texts.lines((texts.insight_line(group, group_by) for group in found["groups"]), "There is nothing.")
 
     def list_failures(self, prompt_id: int) -> str:
         """List what failed last of a prompt: gates, and replays of its test cases, with their ids."""

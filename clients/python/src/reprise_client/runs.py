@@ -68,7 +68,7 @@ class RunOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request for a run, the same one each time that it is sent; `deadline` is in monotonic seconds."""
+    """A request for a run or of a score, the same each time that it is sent; `deadline` is in monotonic seconds."""
 
     method: Literal["GET", "POST"]
     path: str
@@ -165,7 +165,7 @@ class RunResult:
 
 
 class Retries:
-    """Decides whether a request is sent again, which its key keeps from beginning a second run."""
+    """Decides whether a request is sent again. Its key keeps it from a second run, the id in it from a second score."""
 
     def __init__(self, request: Request) -> None:
         self._deadline = request.deadline

@@ -19,6 +19,7 @@ from reprise_client.cli.labels import labels
 from reprise_client.cli.mcp import mcp
 from reprise_client.cli.prompts import prompts
 from reprise_client.cli.replay import replay, test_cases
+from reprise_client.cli.sessions import sessions
 
 
 class Commands(click.Group):
@@ -42,7 +43,7 @@ def main() -> None:
     """
 
 
-for _command in (replay, gate, bisect, comment, calibrate, test_cases, prompts, labels, import_, export, mcp):
+for _command in (replay, gate, bisect, comment, calibrate, test_cases, prompts, labels, sessions, import_, export, mcp):
     main.add_command(_command)
 
 

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
 
 from tests.support.contract import Contract
-from tests.support.deployment import PATIENT, Deployment, EmbeddedServer
+from tests.support.deployment import PATIENT, server_on
 from tests.support.everything import everything, organization
-from tests.support.mariadb import MariaDB
-from tests.support.redis_server import RedisServer
 from tests.support.remote_project import RemoteProject
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "12"))
@@ -33,20 +31,8 @@ ELSEWHERE = "/check"
 def remote(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteProject]:
     """A server of its own: what is asked of it here is not fit for the eyes of other tests."""
     home = tmp_path_factory.mktemp(f"fuzz-{request.param}")
-    if request.param == "embedded":
-        with EmbeddedServer(home, SETTINGS) as server:
-            yield RemoteProject.administering(server)
-        return
-    mariadb: MariaDB = request.getfixturevalue("mariadb")
-    redis_server: RedisServer = request.getfixturevalue("redis_server")
-    with (
-        mariadb.database() as mysql_url,
-        redis_server.database() as redis_url,
-        Deployment(
-            home, mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, processes=1, settings=SETTINGS
-        ) as deployment,
-    ):
-        yield RemoteProject.administering(deployment)
+    with server_on(request, home, SETTINGS, web=1, workers=1, processes=1) as server:
+        yield RemoteProject.administering(server)
 
 
 def test_no_request_breaks_an_endpoint(remote: RemoteProject) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.container import Container
+from tests.fakes.upstream import Upstream
 from tests.support.world import World, new_world, running_on, settings_for
 
 
@@ -21,3 +22,17 @@ def container(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 def world(container: Container) -> World:
     """A project of its own for every test."""
     return new_world(container)
+
+
+@pytest.fixture(scope="session")
+def shared_upstream() -> Iterator[Upstream]:
+    """Return a fake model vendor, for the settings of what is started once."""
+    with Upstream() as upstream:
+        yield upstream
+
+
+@pytest.fixture
+def upstream(shared_upstream: Upstream) -> Upstream:
+    """Return the fake vendor without another test's script and requests."""
+    shared_upstream.reset()
+    return shared_upstream

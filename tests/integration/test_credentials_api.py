@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +16,6 @@ from tests.support.world import World, new_world
 PATH = "/api/v1/credentials"
 CUSTOM = "CUSTOM_OPENAI_COMPATIBLE"
 KEY = "sk-0123456789abcdefWXYZ"
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    with Upstream() as server:
-        yield server
 
 
 def put(world: World, vendor: str = "ANTHROPIC", **body: str) -> Any:

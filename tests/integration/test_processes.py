@@ -15,7 +15,7 @@ import pytest
 
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
-from tests.support.deployment import Deployment, EmbeddedServer
+from tests.support.deployment import Deployment, server_on
 from tests.support.http_client import Client
 from tests.support.waiting import wait_until
 
@@ -25,18 +25,6 @@ Clients = tuple[Client, Client]
 Events = Iterator[tuple[str, Any]]
 
 
-@pytest.fixture(scope="module")
-def shared_upstream() -> Iterator[Upstream]:
-    with Upstream() as upstream:
-        yield upstream
-
-
-@pytest.fixture
-def upstream(shared_upstream: Upstream) -> Upstream:
-    shared_upstream.reset()
-    return shared_upstream
-
-
 @pytest.fixture(scope="module", params=["embedded", pytest.param("services", marks=pytest.mark.services)])
 def clients(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, shared_upstream: Upstream
@@ -44,25 +32,8 @@ def clients(
     """One of each web server that there is."""
     home = tmp_path_factory.mktemp(request.param)
     settings = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": shared_upstream.base_url("OPENAI")}
-    if request.param == "embedded":
-        with EmbeddedServer(home, settings) as server:
-            yield server.client(), server.client()
-        return
-    mariadb, redis_server = request.getfixturevalue("mariadb"), request.getfixturevalue("redis_server")
-    with (
-        mariadb.database() as mysql_url,
-        redis_server.database() as redis_url,
-        Deployment(
-            home,
-            mysql_url=mysql_url,
-            redis_url=redis_url,
-            web=2,
-            workers=1,
-            processes=1,
-            settings=settings,
-        ) as deployment,
-    ):
-        yield deployment.client(), deployment.client(web=1)
+    with server_on(request, home, settings, web=2, workers=1, processes=1) as server:
+        yield server.client(), server.client(web=1) if isinstance(server, Deployment) else server.client()
 
 
 def prompt_of(client: Client, value: str, model: str = "echo") -> str:

@@ -6,13 +6,17 @@ import secrets
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import pytest
+
 from tests.support.http_client import Client, serves
+from tests.support.mariadb import MariaDB
 from tests.support.process import ChildProcess
+from tests.support.redis_server import RedisServer
 from tests.support.waiting import LOOPBACK, PATIENCE_S, NotReady, free_port
 
 ROOT = Path(__file__).parents[2]
@@ -174,3 +178,41 @@ class Deployment:
     def _child(self, kind: str, number: int) -> ChildProcess:
         name, env = f"{kind}.{number}", {**self.env, **self._of_kind.get(kind, {})}
         return ChildProcess(name, self._commands[kind], log=self.home / f"{name}.log", env=env, cwd=ROOT)
+
+
+Server = EmbeddedServer | Deployment
+
+
+@contextlib.contextmanager
+def server_on(
+    request: pytest.FixtureRequest,
+    home: Path,
+    settings: Mapping[str, str],
+    *,
+    web: int,
+    workers: int,
+    processes: int | None = None,
+    threads: Mapping[str, int] | None = None,
+) -> Iterator[Server]:
+    """Start the server that the fixture's parameter names; the numbers are a deployment's."""
+    if request.param == "embedded":
+        with EmbeddedServer(home, settings) as embedded:
+            yield embedded
+        return
+    mariadb: MariaDB = request.getfixturevalue("mariadb")
+    redis_server: RedisServer = request.getfixturevalue("redis_server")
+    with (
+        mariadb.database() as mysql_url,
+        redis_server.database() as redis_url,
+        Deployment(
+            home,
+            mysql_url=mysql_url,
+            redis_url=redis_url,
+            web=web,
+            workers=workers,
+            settings=settings,
+            threads=threads,
+            processes=processes,
+        ) as deployment,
+    ):
+        yield deployment

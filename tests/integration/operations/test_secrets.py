@@ -14,11 +14,17 @@ import requests
 
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
-from tests.support.deployment import PATIENT, Deployment, EmbeddedServer, environment, read_assignments
+from tests.support.deployment import (
+    PATIENT,
+    Deployment,
+    EmbeddedServer,
+    Server,
+    environment,
+    read_assignments,
+    server_on,
+)
 from tests.support.everything import everything
-from tests.support.mariadb import MariaDB
 from tests.support.process import ChildProcess
-from tests.support.redis_server import RedisServer
 from tests.support.remote_project import RemoteProject
 from tests.support.waiting import wait_until
 
@@ -33,7 +39,7 @@ WRONG_KEY = "rp_" + secrets.token_urlsafe(32)
 class Watched:
     """A server and where its processes log. What `reprise serve` prints for its user, once, is no log."""
 
-    server: EmbeddedServer | Deployment
+    server: Server
     printed: int
 
     @property
@@ -47,15 +53,9 @@ class Watched:
         return "\n".join(texts)
 
 
-@pytest.fixture(scope="module")
-def upstream() -> Iterator[Upstream]:
-    with Upstream() as upstream:
-        yield upstream
-
-
 @pytest.fixture(scope="module", params=["embedded", pytest.param("services", marks=pytest.mark.services)])
 def watched(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, upstream: Upstream
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, shared_upstream: Upstream
 ) -> Iterator[Watched]:
     home = tmp_path_factory.mktemp(f"secrets-{request.param}")
     settings = {
@@ -64,22 +64,11 @@ def watched(
         "REPRISE_LOG_FORMAT": "json",
         "REPRISE_METRICS_TOKEN": METRICS_TOKEN,
         "OPENAI_API_KEY": VENDOR_KEY,
-        "OPENAI_BASE_URL": upstream.base_url("OPENAI"),
+        "OPENAI_BASE_URL": shared_upstream.base_url("OPENAI"),
     }
-    if request.param == "embedded":
-        with EmbeddedServer(home, settings) as server:
-            yield Watched(server, len((home / "serve.log").read_text(errors="replace")))
-        return
-    mariadb: MariaDB = request.getfixturevalue("mariadb")
-    redis_server: RedisServer = request.getfixturevalue("redis_server")
-    with (
-        mariadb.database() as mysql_url,
-        redis_server.database() as redis_url,
-        Deployment(
-            home, mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, processes=1, settings=settings
-        ) as deployment,
-    ):
-        yield Watched(deployment, 0)
+    with server_on(request, home, settings, web=1, workers=1, processes=1) as server:
+        printed = len((home / "serve.log").read_text(errors="replace")) if isinstance(server, EmbeddedServer) else 0
+        yield Watched(server, printed)
 
 
 def test_no_log_has_a_secret_in_it(watched: Watched, upstream: Upstream) -> None:
@@ -184,7 +173,7 @@ def csrf(page: str) -> str:
     return found[1]
 
 
-def secret_key(server: EmbeddedServer | Deployment) -> str:
+def secret_key(server: Server) -> str:
     if isinstance(server, Deployment):
         return server.env["REPRISE_SECRET_KEY"]
     return next(file.read_text().strip() for file in server.home.iterdir() if "secret" in file.name)

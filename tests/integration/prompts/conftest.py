@@ -6,7 +6,7 @@ import pytest
 
 from app.container import Container
 from tests.support.mariadb import MariaDB
-from tests.support.world import World, new_world, running, settings_for
+from tests.support.world import running, settings_for
 
 
 @pytest.fixture(scope="package", params=["sqlite", pytest.param("mysql", marks=pytest.mark.services)])
@@ -21,8 +21,3 @@ def container(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     with mariadb.database() as url, running(settings_for(home, mysql_url=url)) as mysql:
         mysql.services.models.sync_catalogue()
         yield mysql
-
-
-@pytest.fixture
-def world(container: Container) -> World:
-    return new_world(container)

@@ -7,24 +7,11 @@ import pytest
 from app.providers.anyllm import AnyLlmModels
 from app.providers.router import Providers, Retry
 from tests.fakes.models import VENDORS
-from tests.fakes.upstream import Upstream
 
 
 @pytest.fixture(params=VENDORS)
 def vendor(request):
     return request.param
-
-
-@pytest.fixture(scope="package")
-def running():
-    with Upstream() as upstream:
-        yield upstream
-
-
-@pytest.fixture
-def upstream(running):
-    running.reset()
-    return running
 
 
 @pytest.fixture(scope="package")

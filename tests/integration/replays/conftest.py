@@ -6,22 +6,9 @@ from dataclasses import replace
 import pytest
 
 from app.container import Container
-from tests.fakes.upstream import Upstream
-from tests.support.world import World, new_world, running_on, settings_for
+from tests.support.world import running_on, settings_for
 
 KEY = "sk-very-secret"
-
-
-@pytest.fixture(scope="package")
-def shared_upstream() -> Iterator[Upstream]:
-    with Upstream() as upstream:
-        yield upstream
-
-
-@pytest.fixture
-def upstream(shared_upstream: Upstream) -> Upstream:
-    shared_upstream.reset()
-    return shared_upstream
 
 
 @pytest.fixture(scope="package", params=["sqlite", pytest.param("services", marks=pytest.mark.services)])
@@ -35,8 +22,3 @@ def container(request, tmp_path_factory, shared_upstream) -> Iterator[Container]
     with running_on(request, home, settings) as container:
         container.services.models.sync_catalogue()
         yield container
-
-
-@pytest.fixture
-def world(container: Container) -> World:
-    return new_world(container)

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fakes.upstream import Upstream
-from tests.support.deployment import PATIENT, Deployment, EmbeddedServer
+from tests.support.deployment import PATIENT, EmbeddedServer, Server, server_on
 from tests.support.flood import HANGING_MODEL, Flood, new_prompt, run, send_batch
 from tests.support.http_client import Client
-from tests.support.mariadb import MariaDB
 from tests.support.organizations import new_organization
-from tests.support.redis_server import RedisServer
 from tests.support.waiting import wait_until
 
-Server = EmbeddedServer | Deployment
 PLACES = 8
 # As many threads as have PLACES for one organization, and a share more.
 THREADS = 10
@@ -44,26 +41,8 @@ def server(
         "REPRISE_WEB_PROCESSES": "1",
         "REPRISE_WORKER_THREADS": str(PLACES),
     }
-    if request.param == "embedded":
-        with EmbeddedServer(home, settings) as embedded:
-            yield embedded
-        return
-    mariadb: MariaDB = request.getfixturevalue("mariadb")
-    redis_server: RedisServer = request.getfixturevalue("redis_server")
-    with (
-        mariadb.database() as mysql_url,
-        redis_server.database() as redis_url,
-        Deployment(
-            home,
-            mysql_url=mysql_url,
-            redis_url=redis_url,
-            web=1,
-            workers=1,
-            settings=settings,
-            threads={"runs": THREADS, "replays": THREADS},
-        ) as deployment,
-    ):
-        yield deployment
+    with server_on(request, home, settings, web=1, workers=1, threads={"runs": THREADS, "replays": THREADS}) as server:
+        yield server
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
@@ -23,12 +22,6 @@ MODEL = {
     "description": "Ours",
 }
 POLICY = {"spans": "30", "runs": "", "replays": "", "rejectedSpans": "7"}
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    with Upstream() as server:
-        yield server
 
 
 def path_of(admin: Browser, page: str) -> str:

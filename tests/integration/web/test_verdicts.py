@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,12 +19,6 @@ ORDER = RecordedCall("get_order", {"id": "A-1"}, {"total": "40.00 EUR"})
 REFUND = RecordedCall("refund_order", {"id": "A-1"}, {"refunded": True})
 REFUNDED = RecordedTurn("Refund A-1.", "I refunded 40.00 EUR.", (ORDER, REFUND))
 TOOLS = {"languageModelConfig": {"tools": [tool("get_order", "id"), tool("refund_order", "id")]}}
-
-
-@pytest.fixture(scope="module")
-def shared_upstream() -> Iterator[Upstream]:
-    with Upstream() as server:
-        yield server
 
 
 @pytest.fixture

@@ -9,23 +9,11 @@ from app.container import Container
 from app.providers import catalogue
 from app.providers.breaker import CallBreaker
 from app.providers.router import Providers, Retry
-from tests.fakes.upstream import PATHS, Upstream
+from tests.fakes.upstream import PATHS
 from tests.integration.web.conftest import PASSWORD, Browser, address
-from tests.support.world import World, new_world, running_on, settings_for
+from tests.support.world import World, running_on, settings_for
 
 KEY = "sk-very-secret"
-
-
-@pytest.fixture(scope="package")
-def shared_upstream() -> Iterator[Upstream]:
-    with Upstream() as upstream:
-        yield upstream
-
-
-@pytest.fixture
-def upstream(shared_upstream: Upstream) -> Upstream:
-    shared_upstream.reset()
-    return shared_upstream
 
 
 class BreakerClock:
@@ -60,11 +48,6 @@ def container(request, tmp_path_factory, shared_upstream, breaker_clock) -> Iter
     with running_on(request, home, settings, providers) as container:
         container.services.models.sync_catalogue()
         yield container
-
-
-@pytest.fixture
-def world(container: Container) -> World:
-    return new_world(container)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from sqlalchemy import (
     update,
 )
 
+from app.errors import NotFound, require
 from app.models import queries
 from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table
 from app.models.cases import test_cases
@@ -87,15 +88,20 @@ _FIND_HEAD = select(*queries.columns_of(PromptHead, prompts, organization_id=_OR
 _FIND_PROMPT = select(*queries.columns_of(PromptRow, prompts, organization_id=_ORGANIZATION)).where(*_OWN)
 
 
-def find_head(connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead | None:
-    """Find a prompt of the project, unless it is archived."""
-    return queries.find_row(connection, PromptHead, _FIND_HEAD, {"prompt_id": prompt_id, "project_id": project_id})
+NO_PROMPT = "There is no such prompt."
 
 
-def find_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False) -> PromptRow | None:
-    """Do as `find_head`, with the draft; `lock` keeps others from changing it until the commit."""
-    statement = _FIND_PROMPT.with_for_update() if lock else _FIND_PROMPT
-    return queries.find_row(connection, PromptRow, statement, {"prompt_id": prompt_id, "project_id": project_id})
+def require_head(connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead:
+    """Return a prompt of the project; `NotFound` for any other one, and for an archived one."""
+    own = {"prompt_id": prompt_id, "project_id": project_id}
+    return require(queries.find_row(connection, PromptHead, _FIND_HEAD, own), NO_PROMPT)
+
+
+def require_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False) -> PromptRow:
+    """Do as `require_head`, with the draft; `lock` keeps others from changing it until the commit."""
+    own, statement = {"prompt_id": prompt_id, "project_id": project_id}, _FIND_PROMPT
+    found = queries.find_row(connection, PromptRow, statement.with_for_update() if lock else statement, own)
+    return require(found, NO_PROMPT)
 
 
 def known_prompts(connection: Connection, *, project_id: int, prompt_ids: set[int]) -> set[int]:
@@ -105,6 +111,12 @@ def known_prompts(connection: Connection, *, project_id: int, prompt_ids: set[in
         takes_spans = select(_C.id).where(_C.project_id == project_id, _C.id.in_(some), _C.erased_at.is_(None))
         known.update(connection.scalars(takes_spans))
     return known
+
+
+def require_known(connection: Connection, *, project_id: int, prompt_id: int) -> None:
+    """Raise `NotFound` for a prompt that is not among `known_prompts`."""
+    if not known_prompts(connection, project_id=project_id, prompt_ids={prompt_id}):
+        raise NotFound(NO_PROMPT)
 
 
 @dataclass(frozen=True, slots=True)

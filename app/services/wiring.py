@@ -77,7 +77,6 @@ from app.services.traces.scoring import ScoreService
 from app.services.traces.search_index import SearchIndexer
 from app.services.traces.session_list import SessionListService
 from app.services.traces.session_sums import SessionSumService
-from app.services.traces.versions import SessionComparison
 from app.services.webhooks.alerts import AlertService
 from app.services.webhooks.deliveries import WebhookDeliverer
 from app.services.webhooks.rejections import RejectionTeller
@@ -162,7 +161,6 @@ class Services:
     saved_filters: SavedFilterService
     scores: ScoreService
     search_indexer: SearchIndexer
-    session_comparison: SessionComparison
     session_parts: SessionPartService
     session_list: SessionListService
     session_sums: SessionSumService

@@ -14,7 +14,7 @@ from app.db import Database
 from app.errors import NotFound
 from app.models import cases, runs, sessions
 from app.models.cases import TestCaseRow
-from app.models.prompts import known_prompts
+from app.models.prompts import require_known
 from app.models.run_log import RunEntry, RunFilter, page_of_runs
 from app.models.runs import RunRow
 from app.models.sessions import SessionRange, SessionRow
@@ -42,8 +42,7 @@ class ExportService:
     def check(self, *, project_id: int, prompt_id: int) -> None:
         """`NotFound` unless the project has the prompt, archived or not."""
         with self.database.read() as connection:
-            if not known_prompts(connection, project_id=project_id, prompt_ids={prompt_id}):
-                raise NotFound("There is no such prompt.")
+            require_known(connection, project_id=project_id, prompt_id=prompt_id)
 
     def of_sessions(
         self, *, project_id: int, prompt_id: int, since: datetime | None = None, until: datetime | None = None

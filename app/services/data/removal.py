@@ -16,16 +16,17 @@ from sqlalchemy.exc import IntegrityError
 from app.db import Database
 from app.encryption import NO_KEY
 from app.errors import Invalid, NotFound
-from app.models import audit_log, data_policies, organizations, removal, sessions, waiting
+from app.models import audit_log, data_policies, organizations, removal, waiting
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.base import earlier_now
 from app.models.data_policies import DataPolicy
+from app.models.prompts import NO_PROMPT
 from app.models.queries import delete_rows
 from app.models.removal import TurnScope
 from app.otlp.masking import Rule, checked
 from app.redis_store.epochs import Epochs
 from app.services.data.masking import MaskingRules
-from app.services.traces.logs import session_key_of
+from app.services.traces.logs import require_session
 from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
@@ -193,10 +194,8 @@ class DeletionService:
 
     def delete_session(self, *, project_id: int, session_id: str, actor: Actor = SYSTEM) -> None:
         """Delete the session with its spans; test cases made from it keep their copies. `NotFound` for no session."""
-        key = session_key_of(session_id)
         with self.database.write() as connection:
-            if key is None or sessions.find_session(connection, project_id=project_id, session_key=key) is None:
-                raise NotFound("There is no such session.")
+            key = require_session(connection, project_id=project_id, session_id=session_id).session_key
             audit_log.note(connection, self.now(), actor, Action.SESSION_DELETED, session_id, project_id=project_id)
         self.remover.exhaust(partial(removal.remove_turns, scope=TurnScope(project_id, session_key=key)))
 
@@ -207,7 +206,7 @@ class DeletionService:
         """
         with self.database.write() as connection:
             if not removal.mark_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self.now()):
-                raise NotFound("There is no such prompt.")
+                raise NotFound(NO_PROMPT)
             audit_log.note(connection, self.now(), actor, Action.PROMPT_ERASED, str(prompt_id), project_id=project_id)
         self.epochs.end(project_id)
         self._empty_prompt(project_id, prompt_id)

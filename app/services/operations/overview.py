@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from app.db import Database
-from app.models import api_keys, cases, prompts, usage
+from app.models import api_keys, cases, insight, prompts, usage
 from app.models.usage import VersionActivity
+from app.sessions.figures import Figures, total
 from app.timestamps import Now
 
 DAYS = 7
 VERSION_DAYS = 30
+SUMS_MAX = 10_000
+"""Sums of one day, version and model that are read at once, the latest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,19 @@ class OverviewService:
         with self.database.read() as connection:
             found = usage.activity_by_version(connection, prompt_id=prompt_id, since=since)
         return {entry.commit_hash: entry for entry in found}
+
+    def sessions(self, *, project_id: int, prompt_id: int) -> dict[str, Figures]:
+        """Sum up the sessions of the last 30 days by version, "" for those that name none or several."""
+        today = self.now().date()
+        since = today - timedelta(days=VERSION_DAYS)
+        with self.database.read() as connection:
+            found = insight.list_figures(
+                connection, project_id=project_id, prompt_id=prompt_id, since=since, until=today, limit=SUMS_MAX
+            )
+        by_version: dict[str, list[Figures]] = defaultdict(list)
+        for key, figures in found:
+            by_version[key.version].append(figures)
+        return {version: total(some) for version, some in by_version.items()}
 
     def progress(self, *, project_id: int) -> Progress:
         with self.database.read() as connection:

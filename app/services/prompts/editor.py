@@ -121,7 +121,7 @@ class PromptEditor:
         with self.database.write() as connection:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if not prompts.archive_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self.now()):
-                raise NotFound("There is no such prompt.")
+                raise NotFound(prompts.NO_PROMPT)
             audit_log.note(connection, self.now(), actor, Action.PROMPT_ARCHIVED, head.name, project_id=project_id)
         self.epochs.end(project_id)
 

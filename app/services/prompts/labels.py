@@ -77,8 +77,7 @@ class LabelService:
         """
 
         def work(connection: Connection) -> Label:
-            key = {"project_id": project_id, "prompt_id": prompt_id}
-            prompt = _locked(connection, **key)
+            prompt = prompts.require_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
             self.reader.pinned(connection, prompt, move.commit_hash)
             old, now = prompt.labels.get(name), self.now()
             new = _moved(prompt, name, move, now)
@@ -88,15 +87,11 @@ class LabelService:
                 _evidence(connection, prompt, move.experiment_id)
             if old is not None:
                 _check_guard(connection, prompt, old, move)
-            if old is not None and new == replace(old, updated_at=now):
-                return old
+                if new == replace(old, updated_at=now):
+                    return old
             prompts.put_labels(connection, prompt_id=prompt_id, labels={**prompt.labels, name: new})
             labels.add_version(connection, prompt_id=prompt_id, label=new)
-            action = Action.LABEL_CHANGED if old and _target(old) == _target(new) else Action.LABEL_MOVED
-            details = _details(old, new, move)
-            audit_log.note(connection, now, actor, action, prompt.name, details, project_id=project_id)
-            if action == Action.LABEL_MOVED:
-                add_event(connection, now, Event.LABEL_MOVED, _event(project_id, new), **key)
+            _note(connection, prompt, old, new, move, actor)
             return new
 
         label = self.database.retrying(work)
@@ -109,7 +104,7 @@ class LabelService:
         """Delete the label; `Forbidden` for a guarded one and who may not override the guard."""
 
         def work(connection: Connection) -> None:
-            prompt = _locked(connection, project_id, prompt_id)
+            prompt = prompts.require_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
             old = find_label(prompt.labels, name)
             if old.guarded and not may_override:
                 raise Forbidden(f"The label {name} is guarded: to delete it takes the scope admin.")
@@ -121,11 +116,6 @@ class LabelService:
 
         self.database.retrying(work)
         self.epochs.end(project_id)
-
-
-def _locked(connection: Connection, project_id: int, prompt_id: int) -> PromptRow:
-    found = prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
-    return require(found, "There is no such prompt.")
 
 
 def _moved(prompt: PromptRow, name: str, move: LabelMove, now: datetime) -> Label:
@@ -142,6 +132,18 @@ def _moved(prompt: PromptRow, name: str, move: LabelMove, now: datetime) -> Labe
         return replace(old, updated_at=now, guarded=guarded, split=Split(move.commit_hash, move.share))
     previous = old.previous if move.commit_hash == old.commit_hash else old.commit_hash
     return Label(name, move.commit_hash, now, guarded=guarded, previous=previous)
+
+
+def _note(
+    connection: Connection, prompt: PromptRow, old: Label | None, new: Label, move: LabelMove, actor: Actor
+) -> None:
+    """Write the move to the audit log and, where keys get another version, as an event for webhooks."""
+    moved, now = old is None or _target(old) != _target(new), new.updated_at
+    action, details = Action.LABEL_MOVED if moved else Action.LABEL_CHANGED, _details(old, new, move)
+    audit_log.note(connection, now, actor, action, prompt.name, details, project_id=prompt.project_id)
+    if moved:
+        key = {"project_id": prompt.project_id, "prompt_id": prompt.id}
+        add_event(connection, now, Event.LABEL_MOVED, _event(prompt.project_id, new), **key)
 
 
 def _target(label: Label) -> tuple[str, Split | None]:

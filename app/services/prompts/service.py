@@ -80,13 +80,11 @@ class PromptReader:
         self, connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False
     ) -> tuple[PromptRow, PromptContent]:
         """Return a prompt with its draft; `lock` keeps others from changing it until the transaction ends."""
-        found = prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=lock)
-        prompt = require(found, "There is no such prompt.")
+        prompt = prompts.require_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=lock)
         return prompt, self._content(connection, prompt, prompt, parse_placeholders(prompt.placeholders))
 
     def head(self, connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead:
-        head = prompts.find_head(connection, project_id=project_id, prompt_id=prompt_id)
-        return require(head, "There is no such prompt.")
+        return prompts.require_head(connection, project_id=project_id, prompt_id=prompt_id)
 
     def newest(self, connection: Connection, head: PromptHead) -> Version | None:
         """Return the newest version; None for a prompt that was never committed."""

@@ -224,8 +224,7 @@ class TestCaseService:
 
         def work(connection: Connection) -> Imported:
             # The lock makes two imports of the same name come one after the other.
-            if prompts.find_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=True) is None:
-                raise NotFound("There is no such prompt.")
+            prompts.require_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
             known = test_cases.find_named(connection, prompt_id=prompt_id, name=name)
             if known is None:
                 owner = {"project_id": project_id, "prompt_id": prompt_id}

@@ -83,10 +83,8 @@ class SessionService:
 
     def get(self, *, project_id: int, session_id: str) -> Session:
         """Return a session; `NotFound` in another project, or when all of its turns have joined another session."""
-        key = session_key_of(session_id)
         with self.database.read() as connection:
-            known = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
-            row = require(known, "There is no such session.")
+            row = require_session(connection, project_id=project_id, session_id=session_id)
             found = turns.list_turns(connection, session_keys=[row.session_key])
             book = self.prices.book(connection, project_id=project_id)
             return built_session(connection, row, found, [load(turn.facts) for turn in found], book)
@@ -114,6 +112,13 @@ def built_session(
 def session_key_of(session_id: str) -> bytes | None:
     """Return the key of a session's id, 32 lower-case hex digits; None for any other text."""
     return bytes.fromhex(session_id) if _SESSION_ID.fullmatch(session_id) else None
+
+
+def require_session(connection: Connection, *, project_id: int, session_id: str) -> SessionRow:
+    """Return the row of a session; `NotFound` for one of another project."""
+    key = session_key_of(session_id)
+    found = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
+    return require(found, "There is no such session.")
 
 
 def summarise(

@@ -9,12 +9,12 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import require
-from app.models import sessions, spans, turns
+from app.models import spans, turns
 from app.models.sessions import SessionRow
 from app.models.turns import TurnRow
 from app.prices.book import PriceBook
 from app.services.language_models.prices import PriceService
-from app.services.traces.logs import Session, SessionSummary, built_session, session_key_of, summary_of
+from app.services.traces.logs import Session, SessionSummary, built_session, require_session, summary_of
 from app.sessions.facts import TurnFacts, load
 from app.sessions.types import ShownSpan, Turn
 
@@ -103,9 +103,7 @@ class SessionPartService:
         return next(span for turn in found_turns for span in turn.spans if span.span_id == span_id)
 
     def _stored(self, connection: Connection, project_id: int, session_id: str) -> _Stored:
-        key = session_key_of(session_id)
-        known = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
-        row = require(known, "There is no such session.")
+        row = require_session(connection, project_id=project_id, session_id=session_id)
         found = turns.list_turns(connection, session_keys=[row.session_key])
         prices = self.prices.book(connection, project_id=project_id)
         return _Stored(row, found, tuple(load(turn.facts) for turn in found), prices)

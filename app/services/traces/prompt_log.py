@@ -14,7 +14,6 @@ from sqlalchemy import Connection
 from app import cursors
 from app.cursors import Page, page_by_id
 from app.db import Database
-from app.errors import require
 from app.models import prompts, sessions, spans
 from app.models.run_log import RunEntry, RunFilter, count_runs, nth_created_at, page_of_runs
 from app.models.scores import ScoreRange
@@ -136,8 +135,7 @@ class _Query:
 
     def check(self, connection: Connection) -> None:
         """Raise `NotFound` unless the prompt is the project's."""
-        head = prompts.find_head(connection, project_id=self.project_id, prompt_id=self.prompt_id)
-        require(head, "There is no such prompt.")
+        prompts.require_head(connection, project_id=self.project_id, prompt_id=self.prompt_id)
 
     @property
     def before_runs(self) -> tuple[datetime, int] | None:

@@ -34,4 +34,4 @@ class KnownPrompts:
 
     def check(self, project_id: int, prompt_id: int) -> None:
         """Raise `NotFound` unless the prompt is one of the project that takes spans."""
-        require(self.among(project_id, {prompt_id}) & {prompt_id} or None, "There is no such prompt.")
+        require(self.among(project_id, {prompt_id}) & {prompt_id} or None, prompts.NO_PROMPT)

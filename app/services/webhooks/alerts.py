@@ -11,11 +11,11 @@ import structlog
 from sqlalchemy import Connection
 
 from app.db import Database
-from app.errors import Invalid, NotFound, RepriseError, require
+from app.errors import Invalid, RepriseError, require
 from app.models import alert_rules, audit_log, organizations
 from app.models.alert_rules import AlertRule, Metric
 from app.models.audit_log import SYSTEM, Action, Actor
-from app.models.prompts import known_prompts
+from app.models.prompts import require_known
 from app.models.queries import delete_rows, insert_row
 from app.models.usage import UsageFilter
 from app.models.webhook_deliveries import add_event
@@ -71,9 +71,8 @@ class AlertService:
             raise Invalid(f"windowMinutes: Costs are summed by day: use a multiple of {DAY_MINUTES}.")
         with self.database.write() as connection:
             organizations.require_project(connection, project_id)
-            named = {new.prompt_id} if new.prompt_id is not None else set()
-            if named - known_prompts(connection, project_id=project_id, prompt_ids=named):
-                raise NotFound("There is no such prompt.")
+            if new.prompt_id is not None:
+                require_known(connection, project_id=project_id, prompt_id=new.prompt_id)
             values = {**asdict(new), "project_id": project_id, "created_at": self.now()}
             rule_id = insert_row(connection, alert_rules.alert_rules, **values)
             if len(alert_rules.list_rules(connection, project_id=project_id)) > RULES_MAX:

@@ -133,7 +133,7 @@ class Versions(PromptPage):
             versions=order.sorted(versions, keys),
             labels=self.services.labels.list(**named),
             activity=activity,
-            sessions=self.services.session_comparison.by_version(**named),
+            sessions=self.services.overview.sessions(**named),
             replays=replays,
         )
 

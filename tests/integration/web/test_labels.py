@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from app.models.organizations import Role
+from app.timestamps import utc_now
 from tests.integration.prompts.test_labels_guarded import experiment
 from tests.integration.web.conftest import Browser
 from tests.support.conversations import RecordedTurn, export
 from tests.support.world import World
 
-START_NS = 1_760_000_000_000_000_000
 MemberOf = Callable[[Role], Browser]
 
 
@@ -88,14 +88,15 @@ def test_sessions_are_counted_by_the_version_that_their_spans_name(
     world: World, admin: Browser, prompt: tuple[int, list[str]]
 ) -> None:
     prompt_id, (first, second) = prompt
-    turn = RecordedTurn("Hi", "Hello")
+    turn, start_ns = RecordedTurn("Hi", "Hello"), int(utc_now().timestamp()) * 10**9
     for number, (version, failed) in enumerate([(first, False), (second, False), (second, True)]):
-        batch = json.loads(export(prompt_id, f"conversation {number}", [turn], start_ns=START_NS))
+        batch = json.loads(export(prompt_id, f"conversation {number}", [turn], start_ns=start_ns))
         for span in batch["resourceSpans"][0]["scopeSpans"][0]["spans"]:
             span["traceId"] = f"{number + 1:032x}"
             span["attributes"].append({"key": "service.prompt.version", "value": {"stringValue": version}})
             span["status"] = {"code": 2 if failed else 1}
         assert world.send(batch).status_code == 200
+    world.container.services.insight_counter.count(world.project_id)
 
     admin.open(f"{admin.base}/prompts/{prompt_id}/versions")
 

@@ -1,7 +1,7 @@
-"""The check of addresses that people give: which of them are never called, and a connection to nothing else.
+"""Checks the addresses that people enter, and connects to the allowed ones alone.
 
-Addresses where a machine tells its secrets are never called. Private ones are left to the caller: self-hosted models
-are served there, webhooks of others are not.
+Addresses of metadata services, which return a machine's credentials, are never called. Private addresses are the
+caller's decision: models may be served there, but webhooks must not lead there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from app.proxies import Address, Network
 
 Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
 Refuse = Callable[[str], None]
-"""Takes the host of an address, or an address that it resolves to, and raises an error for one not to be called."""
+"""Takes a host, or an address that it resolves to; raises an error if it must not be called."""
 
 FORBIDDEN = "a link-local, metadata, unspecified or multicast address, which is never called"
 _NETWORKS = tuple(
@@ -101,7 +101,7 @@ class GuardedBackend(httpcore.AnyIOBackend):
         for address in addresses:
             self._refuse(address)
         failed: Exception = httpcore.ConnectError(f"{host} has no address.")
-        # IPv4 first: that IPv6 leads nowhere is often noticed only when the time is up.
+        # IPv4 first: a connection over IPv6 that leads nowhere often ends only with the timeout.
         for address in sorted(addresses, key=lambda one: ":" in one):
             try:
                 return await super().connect_tcp(address, port, *args, **options)

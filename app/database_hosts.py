@@ -22,9 +22,10 @@ from config.servers import Address
 log = structlog.get_logger(__name__)
 
 CONNECT_S = 2
-# A server that refused, or did not serve, is asked after all others for so long.
+# The time for which a server that refused, or did not serve, is tried after all others.
 AVOIDED_S = 5.0
-# Servers with connections are asked so often; after so many unanswered questions in a row its connections are cut off.
+# The interval at which servers with connections are checked, the time that a check may take, and the number of failed
+# checks in a row after which the connections of a server are closed.
 WATCH_S, ANSWER_S, UNANSWERED = 1.0, 2, 2
 # Galera's "not prepared for application use" of a node that lost the others, and refusals of a server that is
 # read-only: another server takes the statement.

@@ -1,4 +1,4 @@
-"""/api/v1/alert-rules: what webhooks are told of when errors or costs go beyond a threshold, and when they return."""
+"""/api/v1/alert-rules: thresholds of errors and costs; webhooks receive an event when one is crossed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""/api/v1/webhooks: addresses that are told of events in the project, and what became of that.
+"""/api/v1/webhooks: the addresses that receive the events of a project, and the log of deliveries.
 
-All of it takes the scope `admin`: whoever has an address of Slack's can post to its channel.
+All routes take the scope `admin`: anyone who knows the address of a Slack webhook can post to its channel.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _embedded() -> Settings:
 
 
 def _keep_key(settings: Settings, key: str) -> None:
-    """Store a backup's key, unless there is one already; refuse to, where that is another one."""
+    """Store a backup's key; refuse where another key is stored already."""
     present = settings.secret_key or home.kept_secret_key(settings.home)
     if key and present not in {"", key}:
         raise click.ClickException(OTHER_KEY)

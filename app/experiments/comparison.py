@@ -1,4 +1,4 @@
-"""Two versions side by side: estimates with their intervals, and what can be said of their difference."""
+"""Two versions side by side: estimates with their intervals, and the findings about their difference."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Finding:
 
     @property
     def improved(self) -> bool | None:
-        """Whether it changed for the better; None where it did not change clearly, or no change is one."""
+        """True for a change for the better, False for the worse; None without a clear change, and for a score."""
         return None if self.change in (None, "unclear") or self.better is None else self.change == self.better
 
 

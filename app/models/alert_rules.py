@@ -1,4 +1,4 @@
-"""Alert rules of projects, and whether each of them fires."""
+"""Alert rules of projects, with the last value and the state of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.models.base import BigInt, Timestamp, exact, new_table
 from app.models.sessions import sessions
 
 SESSIONS_MAX = 10_000
-"""The sessions of which an error share is taken at most, the latest."""
+"""The most sessions, the latest ones, of which an error share is computed."""
 Metric = Literal["errorShare", "observedCost", "cost"]
 
 
@@ -63,13 +63,13 @@ def find_rule(connection: Connection, *, project_id: int, rule_id: int) -> Alert
 
 
 def note_value(connection: Connection, rule: AlertRule, *, value: float | None, firing_since: datetime | None) -> bool:
-    """Store what was found; False if another process was quicker to change whether the rule fires."""
+    """Store the value; returns False if another process has changed meanwhile whether the rule fires."""
     unmoved = update(alert_rules).where(_C.id == rule.id, _C.firing_since.is_not_distinct_from(rule.firing_since))
     return queries.changes_row(connection, unmoved.values(value=value, firing_since=firing_since))
 
 
 def error_share(connection: Connection, rule: AlertRule, *, from_ns: int) -> float | None:
-    """Return the share of sessions with errors among those that started since then; None if they are too few."""
+    """Return the share of sessions with errors among those that started since `from_ns`; None for too few."""
     c = sessions.c
     started = select(c.errors).where(c.project_id == rule.project_id, c.start_ns >= from_ns)
     if rule.prompt_id is not None:

@@ -173,7 +173,7 @@ class CompressedText(TypeDecorator[str]):
 
 
 class _OfCompressed(TypeDecorator[Any]):
-    """What another type makes of a text, which may be stored compressed."""
+    """Applies another type to a text, which may be stored compressed."""
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         text = super().process_bind_param(value, dialect)

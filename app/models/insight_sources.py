@@ -1,4 +1,4 @@
-"""What insight reads besides the figures of sessions: the newest runs and scores of a prompt, and counts of replays."""
+"""The sources of insight besides sessions: the newest runs and scores of a prompt, and counts of replays."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class RecentRun:
 def recent_runs(
     connection: Connection, *, prompt_id: int, since: datetime, until: datetime, limit: int
 ) -> list[RecentRun]:
-    """List those that ended with a time of their model call among the newest `limit` runs created in [since, until)."""
+    """List the ended runs with a response time among the newest `limit` runs created in [since, until)."""
     c = runs.c
-    # The newest first and alone: no server then begins with the models.
+    # A subquery of the newest runs, so that no server begins the join with the models.
     newest = (
         select(c.commit_hash, c.language_model_id, c.created_at, c.response_time_ms, c.status)
         .where(c.prompt_id == prompt_id, c.created_at >= since, c.created_at < until)
@@ -50,7 +50,7 @@ def recent_runs(
 
 @dataclass(frozen=True, slots=True)
 class RecentScore:
-    """A score of a number and what was scored: a run, or a session, of which a span or a turn may be meant.
+    """A score that is a number, and the scored run, or the session that is scored or has the scored turn or span.
 
     `names` are those of the session's models and versions: see `with_names`. `run_at` is None for a session.
     """
@@ -82,7 +82,7 @@ def recent_scores(connection: Connection, *, project_id: int, prompt_id: int, li
 def _with_what_is_scored(
     connection: Connection, newest: Subquery, project_id: int, prompt_id: int, *further: ColumnElement[bool]
 ) -> list[RecentScore]:
-    """List the scores of the subquery, which comes first and alone: no server then begins with the sessions."""
+    """List the scores of a subquery with what was scored; no server begins the join with the sessions."""
     n, t, c, r = newest.c, turns.c, sessions.c, runs.c
     of_session = c.session_key == func.coalesce(n.session_key, t.session_key)
     statement = (

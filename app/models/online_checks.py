@@ -79,11 +79,11 @@ def remove(connection: Connection, *, project_id: int, check_id: int) -> bool:
 
 
 def due(connection: Connection, *, now: datetime, before_batch: int, limit: int) -> list[tuple[int, int]]:
-    """List (id, project id) of checks that nobody holds, in whose projects turns came since they looked at them.
+    """List the (id, project id) of checks that no worker holds, and whose projects have turns after their position.
 
-    Those that were held the longest ago come first.
+    The checks that were held the longest ago come first.
     """
-    # Of any prompt: the turns of one have no index by batches.
+    # Turns of any prompt: no index has the turns of one prompt by batch.
     waiting = exists().where(_T.project_id == _C.project_id, _T.batch_id >= _C.position, _T.batch_id < before_batch)
     found = select(_C.id, _C.project_id).where(_C.held_until <= now, waiting)
     listed = connection.execute(found.order_by(_C.held_until, _C.id).limit(limit))
@@ -91,13 +91,13 @@ def due(connection: Connection, *, now: datetime, before_batch: int, limit: int)
 
 
 def hold(connection: Connection, *, check_id: int, now: datetime, until: datetime) -> bool:
-    """Give a check that nobody holds to a worker; returns False if it is held, or is no more."""
+    """Have a worker hold a check; returns False if another one holds it, or it was removed."""
     free = update(online_checks).where(_C.id == check_id, _C.held_until <= now)
     return queries.changes_row(connection, free.values(held_until=until))
 
 
 def change_held(connection: Connection, *, check_id: int, until: datetime, **values: Any) -> bool:
-    """Set columns of a check that a worker holds until `until`; returns False if it does not any more."""
+    """Set columns of a check; returns False unless the worker that holds it until `until` still does."""
     held = update(online_checks).where(_C.id == check_id, _C.held_until == until)
     return queries.changes_row(connection, held.values(**values))
 

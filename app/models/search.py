@@ -124,7 +124,7 @@ def _take(connection: Connection, ids: Sequence[int]) -> bool:
 
 
 def note_everything(connection: Connection, *, ids: Sequence[int]) -> None:
-    """Let all blocks wait, in place of the rows `ids` of EVERYTHING; the newest will be the first."""
+    """Replace the rows `ids` of EVERYTHING by a row for each block, of which the newest is read first."""
     if _take(connection, ids):
         stored = select(_T.project_id, _BLOCK.label("block")).distinct().order_by("block")
         connection.execute(insert(search_waiting).from_select(["project_id", "block"], stored))

@@ -29,7 +29,7 @@ def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[Se
 def put_counted(
     connection: Connection, *, marks: Mapping[bytes, int | None], counted: Mapping[bytes, Counted]
 ) -> dict[bytes, Counted | None]:
-    """Keep the figures of the sessions whose `uncounted` is still the one in `marks`; returns those they had before."""
+    """Keep the figures of the sessions whose `uncounted` is still the one in `marks`; returns their earlier figures."""
     found = select(_C.session_key, _C.uncounted, _C.counted).where(_C.session_key.in_(sorted(marks)))
     locked = connection.execute(found.order_by(_C.session_key).with_for_update()).all()
     same = [(key, text) for key, mark, text in locked if mark is not None and mark == marks[key]]

@@ -1,4 +1,4 @@
-"""Deliveries of events to webhooks: each row is written in the transaction of its event, is work, and is the log."""
+"""Deliveries of events to webhooks: each row is a task for the workers and an entry of the log."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def add_event(
     project_id: int,
     prompt_id: int | None = None,
 ) -> None:
-    """Write an event, in its own transaction, for each enabled webhook of the project that wants it.
+    """Write a delivery of an event, in the transaction of the event, for each enabled webhook that wants it.
 
     The data of an event of a prompt get the prompt's id and name.
     """
@@ -150,7 +150,7 @@ def change_attempt(connection: Connection, delivery: Delivery, values: Mapping[s
 
 
 def deliver_again(connection: Connection, delivery: Delivery, *, now: datetime) -> None:
-    """Let the delivery wait anew."""
+    """Have the delivery wait for its first attempt again."""
     key = {"id": delivery.id, "project_id": delivery.project_id}
     anew = {"status": "waiting", "attempts": 0, "due_at": now, "finished_at": None}
     queries.update_rows(connection, webhook_deliveries, key, **anew)

@@ -18,7 +18,7 @@ Format = Literal["json", "slack"]
 
 
 class Event(StrEnum):
-    """An event that webhooks are told of."""
+    """An event that is sent to webhooks."""
 
     VERSION_COMMITTED = "version.committed"
     LABEL_MOVED = "label.moved"
@@ -34,7 +34,7 @@ TEST_EVENT = "webhook.test"
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """`events` are names of `Event`; a disabled webhook is told of nothing, and what waits for it waits on."""
+    """`events` are names of `Event`; a disabled webhook gets no events, and its waiting deliveries stay."""
 
     id: int
     project_id: int
@@ -54,9 +54,9 @@ webhooks = new_table(
     Column("secret", ExactText, nullable=False),
     Column("old_secret", ExactText, nullable=True),
     Column("old_secret_until", Timestamp, nullable=True),
-    # A worker has it, or a failure gives the receiver a pause: until then no other message is sent for it.
+    # The end of a worker's reservation, or of the pause after a failure; no message is sent for the webhook before.
     Column("busy_until", Timestamp, nullable=True),
-    # The newest rejected span that the webhook was told of.
+    # The newest rejected span that was reported to the webhook.
     Column("rejected_id", BigInt, nullable=False),
     Index("ix_webhooks_project_id", "project_id"),
 )
@@ -98,19 +98,19 @@ def change_webhook(connection: Connection, *, project_id: int, webhook_id: int, 
 
 
 def reserve(connection: Connection, *, webhook_id: int, now: datetime, until: datetime) -> bool:
-    """Keep others from the webhook until then; return False if it is reserved or disabled."""
+    """Reserve the webhook for a worker until `until`; return False if it is reserved or disabled."""
     free = update(webhooks).where(_C.id == webhook_id, _C.enabled, or_(_C.busy_until.is_(None), _C.busy_until <= now))
     return queries.changes_row(connection, free.values(busy_until=until))
 
 
 def free_at(connection: Connection, *, webhook_id: int, when: datetime) -> None:
-    """Let others have the webhook from then on."""
+    """End the reservation of the webhook at `when`."""
     queries.update_rows(connection, webhooks, {"id": webhook_id}, busy_until=when)
 
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """A webhook with rejected spans that it was not told of, those with ids in (told_id, newest_id]."""
+    """A webhook and the rejected spans that were not reported to it, those with ids in (told_id, newest_id]."""
 
     webhook_id: int
     project_id: int
@@ -120,7 +120,7 @@ class Untold:
 
 
 def untold_rejections(connection: Connection) -> list[Untold]:
-    """List the enabled webhooks, of all projects, whose projects have rejected spans that are new to them."""
+    """List the enabled webhooks, of all projects, with rejected spans that were not reported to them."""
     r = rejected_spans.c
     statement = (
         select(_C.id, _C.project_id, _C.events, _C.rejected_id, func.max(r.id))
@@ -132,7 +132,7 @@ def untold_rejections(connection: Connection) -> list[Untold]:
 
 
 def note_told(connection: Connection, untold: Untold) -> bool:
-    """Note that the webhook is told of these rejected spans; False if another process was quicker."""
+    """Note that these spans are reported to the webhook; False if another process has done so."""
     unmoved = update(webhooks).where(_C.id == untold.webhook_id, _C.rejected_id == untold.told_id)
     return queries.changes_row(connection, unmoved.values(rejected_id=untold.newest_id))
 

@@ -152,7 +152,7 @@ class PromptInsight(Answer):
 class Finding(Answer):
     """`change` is null where an interval is not known, and "unclear" where the two overlap.
 
-    `improved` is null without a clear change, and for scores, of which nobody said if more is better.
+    `improved` is null without a clear change, and for scores, of which more may be better or worse.
     """
 
     name = text()

@@ -56,7 +56,7 @@ def _finite(value: float) -> float:
 
 
 class Hexadecimal(fields.String):
-    """So many hexadecimal digits, in any case; they load in lower case."""
+    """A text of `digits` hexadecimal digits in any case, which is loaded in lower case."""
 
     def __init__(self, digits: int, **kwargs: Any) -> None:
         super().__init__(validate=validate.Regexp(rf"[0-9a-fA-F]{{{digits}}}\Z"), **kwargs)

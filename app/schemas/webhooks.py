@@ -38,7 +38,7 @@ class NewWebhookSchema(StrictSchema):
 
 
 class WebhookChangeSchema(StrictSchema):
-    """What is left out stays as it is."""
+    """Fields that are left out stay as they are."""
 
     url = _url()
     events = _events()

@@ -52,7 +52,7 @@ class Query:
 
     @cached_property
     def is_exact(self) -> bool:
-        """Whether sets of words tell which texts match: no term has an order of words."""
+        """True if the words of a text alone tell that it matches, because no term is a phrase."""
         return all(len(term.words) == 1 for term in self.terms)
 
     def holds(self, texts: Iterable[str]) -> bool:

@@ -1,1 +1,1 @@
-"""What is sent to webhooks: the bodies, their signatures, and the requests."""
+"""The requests to webhooks: their bodies, their signatures, and the client that sends them."""

@@ -28,7 +28,7 @@ PRIVATE = "not public: the setting REPRISE_WEBHOOK_NETWORKS names those that may
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The receiver's answer: its status and the beginning of its text, or else the `error` that kept it from one."""
+    """The receiver's answer: its status and the beginning of its text, or the `error` for which there is no answer."""
 
     status_code: int | None
     answer: str

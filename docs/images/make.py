@@ -224,7 +224,7 @@ def spread_usage(database: sqlite3.Connection, prompt_id: int, runs: Counter[str
 
 
 def _part(total: float, start: int, end: int, whole: int) -> float:
-    """What falls between `start` and `end` of `whole`; whole numbers stay such."""
+    """Return the part of `total` between `start` and `end` of `whole`; an integer for an integer."""
     if isinstance(total, int):
         return total * end // whole - total * start // whole
     return total * (end - start) / whole

@@ -1,4 +1,4 @@
-"""What a database has, to be compared with what a backup of it brings back, and somebody who writes meanwhile."""
+"""The content of a database, to be compared with that of a restored backup, and a writer that works meanwhile."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _connect(file: Path, mode: Literal["ro", "rw"]) -> sqlite3.Connection:
 
 
 def _copy(source: Path, target: Path, on_progress: Progress) -> None:
-    """Copy what is committed now. What is committed meanwhile waits in SQLite's log, and is no part of the copy."""
+    """Copy the committed state. Later commits wait in SQLite's log and are no part of the copy."""
     with closing(_connect(source, "ro")) as reader, closing(_connect(target, "rw")) as writer:
         # Without a transaction SQLite would begin to copy anew after each change by another process.
         reader.execute("BEGIN")

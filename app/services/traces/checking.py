@@ -1,4 +1,4 @@
-"""The work of online checks: a share of the recorded turns is checked, and scored, once no span comes any more."""
+"""The work of online checks: a share of the recorded turns is checked, and scored, some time after their last span."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Spending:
-    """What judges have cost on a day, in USD: a call begins only where the most that it can cost is left of `most`."""
+    """The USD that judges have cost on a day. A call begins only where the most that it can cost is left of `most`."""
 
     most: float
     spent: float

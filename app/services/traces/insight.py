@@ -53,7 +53,7 @@ class InsightFilter:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a part counts; "" for sessions of no version or of several, and for runs and replays of a draft."""
+    """The version, model and day of a part; "" for sessions of none or of several, and for a draft."""
 
     version: str
     model: str
@@ -68,12 +68,12 @@ class _Place:
 
 
 Part = Figures | Spent | RecentRun | ReplayCount | RecentScore
-"""What a group is made of."""
+"""The figures, runs, replays and scores that are added to groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two versions, and what can be said of their difference."""
+    """Two versions, with the findings about their difference."""
 
     before: Insight
     after: Insight

@@ -1,4 +1,4 @@
-"""How a group of sessions, runs, replays and scores did, and the figures by which two groups are compared."""
+"""The figures of a group of sessions, runs, replays and scores, by which two groups are compared."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from app.experiments.statistics import percentile
 from app.sessions.figures import PER_USD, Figures
 
 SCORES_MAX = 50
-"""The scores that are told of a group, by name."""
+"""The scores of a group that are returned, by name."""
 
 
 @dataclass(slots=True)
 class Insight:
-    """How a group did; `key` is the value of what was grouped by, None for none.
+    """The figures of a group; `key` is the version, label, model or day that it shares, None for none.
 
     `run_ms` are times of model calls and `scores` values by name, both of the newest runs and scores alone.
     """

@@ -1,4 +1,4 @@
-"""Counts what sessions did into the figures of their day, version and model, soon after ingest changed them."""
+"""Adds sessions to the figures of their day, version and model, soon after ingest has changed them."""
 
 from __future__ import annotations
 

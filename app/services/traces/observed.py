@@ -28,7 +28,7 @@ UNPRICED_DAYS, UNPRICED_MAX = 30, 100
 
 @dataclass(frozen=True, slots=True)
 class ObservedSums:
-    """What model calls of traces used, and what they cost by the prices of now."""
+    """The calls, tokens and cost of model calls in traces, by the prices of now."""
 
     calls: int = 0
     usage: Usage = Usage()

@@ -1,4 +1,4 @@
-"""Alert rules: made by people, evaluated by the clock from stored sums, and told to webhooks when they change."""
+"""Alert rules: made by people, and evaluated by the clock; webhooks receive an event when a rule fires or ceases to."""
 
 from __future__ import annotations
 

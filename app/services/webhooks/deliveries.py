@@ -27,16 +27,16 @@ from app.webhooks.sender import Attempt, WebhookSender
 
 log = structlog.get_logger(__name__)
 
-# After these seconds a failed delivery is tried again, after the last of them no more: for a day and a half.
+# The pauses before the further attempts of a delivery, which go on for a day and a half.
 PAUSES_S = (5, 30, 300, 1800, 7200, 18_000, 36_000, 64_800)
 JITTER = 0.2
 GONE = 410
 """The status by which a receiver says that it wants no further attempt."""
-# A webhook has a worker for so long, and its other deliveries the time after; an attempt may end later by its timeout.
+# The time for which a worker begins attempts for one webhook; the last attempt may end later, by its timeout.
 BUDGET_S = 30.0
-# Longer than a worker can have a webhook: after it the worker must have died.
+# Longer than any worker works for one webhook: a reservation that ends by itself is that of a worker that died.
 RESERVED_FOR = timedelta(minutes=3)
-# A receiver that failed is left alone for so long, whatever else waits for it.
+# The pause of a receiver that failed, for all of its deliveries.
 REST_AFTER_FAILURE = timedelta(seconds=5)
 KEPT_FOR = timedelta(days=30)
 AT_ONCE = 500

@@ -1,4 +1,4 @@
-"""Tells webhooks of rejected spans: the clock looks for new ones, so that ingest need not write events."""
+"""Reports rejected spans to webhooks: the clock looks for new ones, so that ingest need not write events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a prompt's versions do: their sessions, runs, replays and scores, and two of them side by side."""
+"""The insight page: the sessions, runs, replays and scores of a prompt's versions, and two versions side by side."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _failing(base: str, prompt_id: int, query: InsightQuery, key: Any) -> str:
 
 
 def _in_order(keys: Sequence[str], named: Mapping[str, object]) -> list[str]:
-    """The versions that something was recorded of: the committed ones first, the newest before."""
+    """Return the versions with figures: the committed ones, newest first, and then the others."""
     return [*(key for key in named if key in keys), *sorted(key for key in keys if key not in named)]
 
 
@@ -109,7 +109,7 @@ def _pair(query: Mapping[str, str], choices: Sequence[str]) -> tuple[str, str] |
 
 
 def _compared(comparison: Comparison) -> tuple[str, list[Compared]]:
-    """What can be said of the difference, and the figures."""
+    """Return the sentence about the difference, and the figures."""
     return comparison.summary, [_figure(finding) for finding in comparison.findings]
 
 

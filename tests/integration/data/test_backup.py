@@ -25,7 +25,7 @@ BINARY_LOG = ("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
 
 @dataclass(frozen=True)
 class Moment:
-    """What the database had then, the binary log of that time, and the position in it."""
+    """The content of the database at a time, with its binary log and the position in the log."""
 
     content: dict[str, list[tuple[Any, ...]]]
     log: str

@@ -1,4 +1,4 @@
-"""What webhooks are told of, and how the body is signed."""
+"""The events that webhooks receive, and the signature of the body."""
 
 from __future__ import annotations
 

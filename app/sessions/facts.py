@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nsmallest
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -59,13 +60,11 @@ class ModelCalls(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _SpanFacts(NamedTuple):
-    """The facts of one span. Only model calls have a model and tokens, and only tool calls may have a tool's name."""
+    """The facts of one span. Only model calls have a model and calls, and only tool calls may have a tool's name."""
 
-    is_chat: bool
     is_tool: bool
     failed: bool
     model: str | None
-    usage: Usage
     tool: str | None
     prompt_version: str | None
     user: User | None
@@ -105,16 +104,16 @@ class TurnFacts:
 
         `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`.
         """
-        ordered = sorted(spans, key=span_key)
-        read = [_facts(Normalised(view_of(span)), span_key(span), span.failed, hashes) for span in ordered]
+        ordered = sorted(((span_key(span), span) for span in spans), key=itemgetter(0))
+        read, opening = _read(ordered, hashes)
         rank, conversation = _best_conversation(ordered)
         return cls(
-            start_ns=ordered[0].start_ns,
-            end_ns=max(span.end_ns for span in ordered),
+            start_ns=ordered[0][1].start_ns,
+            end_ns=max(span.end_ns for _, span in ordered),
             span_count=len(ordered),
             conversation=conversation,
-            opening=_first_opening(ordered, read),
-            usage=sum((facts.usage for facts in read), Usage()),
+            opening=opening,
+            usage=sum((facts.calls.usage for facts in read if facts.calls), Usage()),
             models=_kept(facts.model for facts in read),
             prompt_versions=_kept(facts.prompt_version for facts in read),
             errors=sum(facts.failed for facts in read),
@@ -204,28 +203,27 @@ def _facts(normal: Normalised, key: Key, failed: bool, hashes: Container[str]) -
     """The facts of a span, without reading its messages."""
     attributes = normal.span.attributes
     model = normal.model if normal.is_chat else None
-    usage = Usage(*normal.tokens) if normal.is_chat else Usage()
     return _SpanFacts(
-        is_chat=normal.is_chat,
         is_tool=normal.is_tool,
         failed=failed,
         model=model,
-        usage=usage,
         tool=normal.tool_name if normal.is_tool else None,
         prompt_version=version_of(attributes, hashes),
         user=_user(attributes, key),
-        calls=_calls(normal, model, usage) if normal.is_chat else None,
+        calls=_calls(normal, model) if normal.is_chat else None,
     )
 
 
-def _calls(normal: Normalised, model: str | None, usage: Usage) -> ModelCalls:
+def _calls(normal: Normalised, model: str | None) -> ModelCalls:
+    usage = Usage(*normal.tokens)
     provider, served = normal.provider or "", served_model(normal.span, model) or ""
     return ModelCalls(provider[:MAX_PROVIDER], served[:MAX_NAME], size_of(usage.input_tokens), 1, usage)
 
 
 def _user(attributes: Mapping[str, Any], key: Key) -> User | None:
     for rank, name in enumerate(USER_KEYS):
-        if user_id := text_of(attributes.get(name)):
+        value = attributes.get(name)
+        if value is not None and (user_id := text_of(value)):
             return rank, key, user_id[:MAX_NAME]
     return None
 
@@ -255,17 +253,24 @@ def completed(facts: TurnFacts, spans: Iterable[StoredSpan]) -> TurnFacts:
 
 def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | None:
     """The version of the prompt that a span names: any text by our attribute, else one of the prompt's hashes."""
+    if named := text_of(attributes.get(PROMPT_VERSION)):
+        return named
     found = version_hash(attributes)
-    return text_of(attributes.get(PROMPT_VERSION)) or (found if found in hashes else None)
+    return found if found in hashes else None
 
 
-def _best_conversation(ordered: list[Span]) -> tuple[int, tuple[Key, str] | None]:
-    named = [(one.conversation_rank, (span_key(one), one.conversation_id)) for one in ordered if one.conversation_id]
+def _best_conversation(ordered: Sequence[tuple[Key, Span]]) -> tuple[int, tuple[Key, str] | None]:
+    named = [(one.conversation_rank, (key, one.conversation_id)) for key, one in ordered if one.conversation_id]
     return min(named, default=(0, None))
 
 
-def _first_opening(ordered: list[Span], read: list[_SpanFacts]) -> Opening | None:
-    for span, facts in zip(ordered, read, strict=True):
-        if facts.is_chat and (text := first_user_text(Normalised(view_of(span)).input_messages)) is not None:
-            return span_key(span), text[:MAX_OPENING]
-    return None
+def _read(ordered: Iterable[tuple[Key, Span]], hashes: Container[str]) -> tuple[list[_SpanFacts], Opening | None]:
+    """Return the facts of spans, and their opening; of what was read of a span nothing else is kept."""
+    read: list[_SpanFacts] = []
+    opening: Opening | None = None
+    for key, span in ordered:
+        normal = Normalised(view_of(span))
+        read.append(_facts(normal, key, span.failed, hashes))
+        if not opening and normal.is_chat and (text := first_user_text(normal.input_messages)) is not None:
+            opening = key, text[:MAX_OPENING]
+    return read, opening

@@ -21,7 +21,8 @@ _UNSPACED = (
 )
 # Vowel signs and accents that Python's `\w` leaves out: combining ones, Hebrew, Arabic, and the scripts of India.
 _SIGNS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0d7f\u20d0-\u20ff"
-_ASCII = re.compile("[a-z0-9]+")
+# ASCII text by letters and digits in lower case, with a space for anything else: faster than a pattern.
+_ASCII = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
 _RUN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_SIGNS}])+")
 _FIRST_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 
@@ -42,8 +43,15 @@ def is_unspaced(word: str) -> bool:
 def words_of(text: str) -> list[str]:
     """Return the words of a text in their order."""
     if text.isascii():
-        return [word[:WORD_MAX] for word in _ASCII.findall(text.lower())]
+        return [word[:WORD_MAX] for word in text.translate(_ASCII).split()]
     return [word for run in _RUN.findall(_folded(text)) for word, _ in _split(run)]
+
+
+def word_set(text: str) -> set[str]:
+    """Return the different words of a text."""
+    if text.isascii():
+        return {word[:WORD_MAX] for word in set(text.translate(_ASCII).split())}
+    return {word for run in set(_RUN.findall(_folded(text))) for word, _ in _split(run)}
 
 
 def placed_words(text: str) -> Iterator[Word]:

@@ -17,7 +17,7 @@ from app.models.search import Block, IndexedTurn
 from app.models.spans import StoredSpan, TurnKey
 from app.otlp.logs import events_of
 from app.search.blocks import buckets_of
-from app.search.words import words_of
+from app.search.words import word_set
 from app.sessions.build import build_lone_turn
 from app.sessions.said import said_in
 from app.sessions.types import Turn
@@ -97,7 +97,7 @@ def _words_of(connection: Connection, project_id: int, some: Sequence[IndexedTur
 
 
 def _words_in(turn: Turn | None) -> set[str]:
-    return {word for said in said_in(turn) for word in words_of(said.text)} if turn else set()
+    return set[str]().union(*(word_set(said.text) for said in said_in(turn))) if turn else set()
 
 
 def built_turns(connection: Connection, *, project_id: int, listed: Sequence[IndexedTurn]) -> dict[TurnKey, Turn]:

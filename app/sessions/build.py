@@ -17,6 +17,7 @@ from app.prices.types import NOTHING
 from app.sessions.asked import read_asked
 from app.sessions.capture import capture_advice
 from app.sessions.facts import version_of
+from app.sessions.said import LoneTurn
 from app.sessions.spans import Records, StoredSpan, TurnSpan, mark_copies, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.types import Step, Turn, Usage
@@ -46,8 +47,8 @@ def build_session(
     )
 
 
-def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxyType({})) -> Turn:
-    """A turn from its spans, at least one, for those who do not know the session.
+def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxyType({})) -> LoneTurn:
+    """What was said in a turn, from its spans, at least one.
 
     Its user said both what the turn would show as the first of a session and what it would show as a later one.
     """
@@ -55,7 +56,7 @@ def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxy
     in_order = in_step_order(read)
     said = (_user(read, opens_session=first) for first in (True, False))
     user = "\n".join(dict.fromkeys(filter(None, said))) or None
-    return _turn(spans[0].trace_id.hex(), read, steps_of(in_order, *read_asked([in_order])), user, (), NO_PRICES)
+    return LoneTurn(user, steps_of(in_order, *read_asked([in_order])), read)
 
 
 def _read(spans: Sequence[StoredSpan], memo: Memo, records: Records) -> list[TurnSpan]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from app.sessions.types import Step, Turn
+from app.sessions.spans import TurnSpan
+from app.sessions.steps import reasoning, text_beside_tools
+from app.sessions.types import Step
 
 Kind = Literal["user", "arguments", "result", "error", "answer", "reasoning", "aside"]
 TEXT_MAX, TURN_MAX = 200_000, 1_000_000
@@ -20,7 +23,16 @@ class Said(NamedTuple):
     text: str
 
 
-def said_in(turn: Turn) -> Iterator[Said]:
+@dataclass(frozen=True, slots=True)
+class LoneTurn:
+    """A turn for those who do not know its session, and ask for its texts alone."""
+
+    user: str | None
+    steps: tuple[Step, ...]
+    spans: Sequence[TurnSpan]
+
+
+def said_in(turn: LoneTurn) -> Iterator[Said]:
     """Yield the texts of a turn until `TURN_MAX` characters are reached."""
     left = TURN_MAX
     for said in _all(turn):
@@ -31,16 +43,16 @@ def said_in(turn: Turn) -> Iterator[Said]:
         yield said._replace(text=text)
 
 
-def _all(turn: Turn) -> Iterator[Said]:
+def _all(turn: LoneTurn) -> Iterator[Said]:
     if turn.user:
         yield Said("user", None, turn.user)
     for step in turn.steps:
         yield from _of_step(step)
     for span in turn.spans:
-        if span.reasoning:
-            yield Said("reasoning", span.span_id, span.reasoning)
-        if span.text_beside_tools:
-            yield Said("aside", span.span_id, span.text_beside_tools)
+        if thought := reasoning(span.outputs):
+            yield Said("reasoning", span.span_id, thought)
+        if beside := text_beside_tools(span.outputs):
+            yield Said("aside", span.span_id, beside)
 
 
 def _of_step(step: Step) -> Iterator[Said]:

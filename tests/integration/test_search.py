@@ -16,8 +16,8 @@ from app.search.words import words_of
 from app.services.traces import search_index
 from app.services.traces.search_index import EVERY_S, WORK_S, SearchIndexer
 from app.sessions.build import build_lone_turn
+from app.sessions.said import LoneTurn
 from app.sessions.spans import Records, StoredSpan
-from app.sessions.types import Turn
 from app.work.work_time import LAGGING_S, WorkTime
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.endless_load import EndlessLoad
@@ -266,7 +266,7 @@ def test_a_turn_that_cannot_be_read_keeps_no_other_from_being_found(
     poisoned = say(filled, prompt_id, "poisoned words")
     say(filled, prompt_id, "words behind them")
 
-    def build(spans: list[StoredSpan], records: Records) -> Turn:
+    def build(spans: list[StoredSpan], records: Records) -> LoneTurn:
         if spans[0].trace_id.hex() == poisoned:
             raise ValueError("a shape that nobody thought of")
         return build_lone_turn(spans, records)

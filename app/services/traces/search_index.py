@@ -19,8 +19,7 @@ from app.otlp.logs import events_of
 from app.search.blocks import buckets_of
 from app.search.words import word_set
 from app.sessions.build import build_lone_turn
-from app.sessions.said import said_in
-from app.sessions.types import Turn
+from app.sessions.said import LoneTurn, said_in
 from app.work.work_time import WorkTime
 
 log = structlog.get_logger(__name__)
@@ -96,11 +95,11 @@ def _words_of(connection: Connection, project_id: int, some: Sequence[IndexedTur
     return {turn.place[1]: _words_in(built.get(turn.key)) for turn in some}
 
 
-def _words_in(turn: Turn | None) -> set[str]:
+def _words_in(turn: LoneTurn | None) -> set[str]:
     return set[str]().union(*(word_set(said.text) for said in said_in(turn))) if turn else set()
 
 
-def built_turns(connection: Connection, *, project_id: int, listed: Sequence[IndexedTurn]) -> dict[TurnKey, Turn]:
+def built_turns(connection: Connection, *, project_id: int, listed: Sequence[IndexedTurn]) -> dict[TurnKey, LoneTurn]:
     """Return turns built from their spans, those that have any spans."""
     traces: dict[int, list[bytes]] = defaultdict(list)
     for turn in listed:
@@ -108,7 +107,7 @@ def built_turns(connection: Connection, *, project_id: int, listed: Sequence[Ind
     logged = events_of(
         log_records.records_of(connection, project_id=project_id, trace_ids=[turn.trace_id for turn in listed])
     )
-    found: dict[TurnKey, Turn] = {}
+    found: dict[TurnKey, LoneTurn] = {}
     for prompt_id, trace_ids in traces.items():
         by_trace: dict[bytes, list[StoredSpan]] = defaultdict(list)
         for span in spans.spans_of(connection, project_id=project_id, prompt_id=prompt_id, trace_ids=trace_ids):

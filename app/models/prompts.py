@@ -51,6 +51,8 @@ class PromptHead:
     committed: Annotated[bool, Boolean(create_constraint=False), DefaultClause("0")]
     created_at: Annotated[datetime, Timestamp]
     updated_at: Annotated[datetime, Timestamp]
+    # Name of the person or API key that wrote the draft last; None for a draft that an earlier release wrote.
+    changed_by: Annotated[str | None, String(128)]
     labels: Labels
 
 
@@ -189,10 +191,12 @@ def _found(project_id: int, search: str | None, *, archived: bool) -> list[Colum
     return [*conditions, _C.name.icontains(search, autoescape=True)] if search else conditions
 
 
-def change_draft(connection: Connection, *, prompt_id: int, values: dict[str, Any], now: datetime) -> None:
+def change_draft(
+    connection: Connection, *, prompt_id: int, values: dict[str, Any], changed_by: str, now: datetime
+) -> None:
     """Write `values` and count the revision, which the draft's ETag shows."""
     statement = update(prompts).where(_C.id == prompt_id)
-    connection.execute(statement.values(updated_at=now, revision=_C.revision + 1, **values))
+    connection.execute(statement.values(updated_at=now, changed_by=changed_by, revision=_C.revision + 1, **values))
 
 
 def put_labels(connection: Connection, *, prompt_id: int, labels: Labels) -> None:

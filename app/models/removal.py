@@ -188,8 +188,9 @@ def mark_prompt(connection: Connection, *, project_id: int, prompt_id: int, now:
     c = prompts.c
     found = update(prompts).where(c.id == prompt_id, c.project_id == project_id, c.erased_at.is_(None))
     empty = {"name": "", "value": "", "assertion_value": "", "config": {}, "placeholders": [], "labels": {}}
-    gone = {"newest_version_id": None, "committed": False, "archived_at": now, "erased_at": now, "updated_at": now}
-    return changes_row(connection, found.values(revision=c.revision + 1, **empty, **gone))
+    gone = {"newest_version_id": None, "committed": False, "changed_by": None}
+    times = {"archived_at": now, "erased_at": now, "updated_at": now}
+    return changes_row(connection, found.values(revision=c.revision + 1, **empty, **gone, **times))
 
 
 def mark_project(connection: Connection, *, project_id: int, now: datetime) -> list[int]:

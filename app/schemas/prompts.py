@@ -127,6 +127,12 @@ class Content(Answer):
     placeholder_definitions = many(PlaceholderSchema, attribute="placeholders")
 
 
+def _draft_author(published: Published) -> str | None:
+    """Return the name of the person or API key that wrote the draft; None, which is left out, for a version."""
+    view = published.prompt
+    return view.head.changed_by if isinstance(view, PromptView) and view.content.commit_hash is None else None
+
+
 class Prompt(Answer):
     head = fields_of(PromptHead, "id", "name", path="prompt.head")
     public_url = text()
@@ -134,6 +140,7 @@ class Prompt(Answer):
     assertion_value = text(attribute="prompt.head.assertion_value")
     commited = boolean(attribute="prompt.head.committed")
     origin = fields_of(PromptHead, "project_id", "created_at", "updated_at", path="prompt.head")
+    changed_by = text(required=False, get=_draft_author)
     commit_hash = text(attribute="prompt.content.commit_hash", allow_none=True)
     content = part(Content, "prompt.content")
 

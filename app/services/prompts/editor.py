@@ -64,6 +64,7 @@ class PromptEditor:
             "name": content.name,
             "instruction_format": content.instruction_format,
             "assertion_value": "",
+            "changed_by": actor.name,
         }
         with self.database.write() as connection:
             prompt_id = insert_row(connection, prompts.prompts, created_at=now, updated_at=now, **values)
@@ -97,7 +98,7 @@ class PromptEditor:
                 "name": new.name,
                 "committed": drafts.equals(new, self.reader.newest(connection, prompt)),
             }
-            prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=now)
+            prompts.change_draft(connection, prompt_id=prompt_id, values=values, changed_by=actor.name, now=now)
             if changed := _differences(prompt, old, new, change):
                 action, details = Action.PROMPT_CHANGED, {"changed": ", ".join(changed)}
                 audit_log.note(connection, now, actor, action, new.name, project_id=project_id, details=details)
@@ -242,7 +243,8 @@ class VersionService:
             draft = replace(self.reader.content_of(connection, prompt, version), commit_hash=None)
             committed = drafts.equals(draft, self.reader.newest(connection, prompt))
             values = {**drafts.columns(draft), "committed": committed}
-            prompts.change_draft(connection, prompt_id=prompt_id, values=values, now=self.now())
+            now = self.now()
+            prompts.change_draft(connection, prompt_id=prompt_id, values=values, changed_by=actor.name, now=now)
             self._note(connection, project_id, actor, Action.PROMPT_RESTORED, draft.name, version.row.commit_hash)
             return PromptView(self.reader.head(connection, project_id=project_id, prompt_id=prompt_id), draft)
 

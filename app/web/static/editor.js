@@ -181,7 +181,7 @@ function tell(fresh, messages) {
   const chosen = against?.value;
   adopt(fresh, "against");
   if (against) editor.elements.against.value = chosen;
-  for (const id of ["states", "choices", "instruction", "fresh", "conversation"]) adopt(fresh, id);
+  for (const id of ["author", "states", "choices", "instruction", "fresh", "conversation"]) adopt(fresh, id);
   const scroller = document.getElementById("conversation");
   scroller.scrollTop = scroller.scrollHeight;
   followAll();

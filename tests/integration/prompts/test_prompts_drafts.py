@@ -4,12 +4,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 from falcon.testing import Result
 
+from app.services.accounts.keys import SCOPES
 from tests.support.world import World
 
 PROMPTS = "/api/v1/prompts"
@@ -48,6 +50,16 @@ def test_an_edit_changes_the_draft_alone(world: World, path: str) -> None:
     assert (productive["name"], productive["value"], productive["assertionType"]) == ("new", "one", "AI")
     assert productive["commited"] is False
     assert world.get(path).headers["ETag"] != answer.headers["ETag"]
+
+
+def test_a_draft_names_who_wrote_it_and_a_version_does_not(world: World, path: str) -> None:
+    keys = world.container.services.keys
+    deploy = keys.create(project_id=world.project_id, name="deploy", scopes=SCOPES).secret
+
+    assert draft(world, path).json["changedBy"] == "test"
+    other = replace(world, key=deploy)
+    assert other.patch(path, json={"value": "two"}).json["changedBy"] == "deploy"
+    assert "changedBy" not in world.get(path).json
 
 
 def test_what_an_edit_leaves_out_stays(world: World, path: str) -> None:

@@ -75,6 +75,18 @@ def test_a_form_changes_all_of_a_draft(world: World, admin: Browser) -> None:
     assert [(one.key, one.values[0].is_default) for one in view.content.placeholders] == [("tone", True)]
 
 
+def test_a_draft_that_is_not_committed_names_who_changed_it(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    edit(admin, prompt_id, do="save", value="Be kind.")
+
+    admin.open(f"{admin.base}/prompts/{prompt_id}/edit")
+    assert "Draft, changed by Ada" in admin.text
+
+    edit(admin, prompt_id, do="commit", value="Be kind.", message="Kinder")
+    admin.open(f"{admin.base}/prompts/{prompt_id}/edit")
+    assert "changed by" not in admin.text
+
+
 def test_a_form_that_changes_nothing_writes_nothing(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     before = draft(world, prompt_id).etag
@@ -119,6 +131,7 @@ def test_a_lost_update_is_told_and_both_texts_are_shown(world: World, admin: Bro
 
     assert answer.status_code == 412
     assert "This draft was changed while you were editing it" in admin.text
+    assert "test saved another draft" in admin.text
     assert "Be theirs." in admin.text
     assert "Be mine.</textarea>" in admin.page
     assert draft(world, prompt_id).content.value == "Be theirs."

@@ -37,7 +37,7 @@ PLACEHOLDERS = (
 
 def view(config: dict[str, Any], placeholders: tuple[Placeholder, ...]) -> PromptView:
     model = LanguageModel(1, 0, "BUILTIN", "echo", "", 0, 0, 1000, 100, "", {}, False, NOW, NOW)
-    head = PromptHead(7, 1, 1, "A prompt", "XML", "STRICT", "", 1, 3, None, False, NOW, NOW, {})
+    head = PromptHead(7, 1, 1, "A prompt", "XML", "STRICT", "", 1, 3, None, False, NOW, NOW, None, {})
     return PromptView(head, PromptContent(7, "A prompt", None, "Say {{tone}}", "XML", model, config, placeholders))
 
 

@@ -20,7 +20,7 @@ from tests.support.waiting import NotReady
 
 SPANS = 20
 EXPORTERS = 3
-GIVE_UP_S = 90
+GIVE_UP_S = 180
 TEMPORARY = {502, 503, 504}
 
 

@@ -13,7 +13,7 @@ from tests.chaos.load import SPANS, Load, Promised
 from tests.chaos.system import AnySystem
 from tests.support.waiting import NotReady, wait_until
 
-READY_WITHIN_S = 10
+READY_WITHIN_S, READY_AT_ALL_S = 10, 180
 # A replay whose worker died is taken up after 15 s without a sign of life, a run is ended so.
 SETTLED_WITHIN_S = 60
 
@@ -52,6 +52,7 @@ def run_trial(
     during_s: float,
     after_s: float,
     ready_within_s: float = READY_WITHIN_S,
+    settled_within_s: float = SETTLED_WITHIN_S,
     survives: bool = False,
 ) -> Trial:
     """Put the system under load, do the fault, and look what is left of the promises when all is quiet.
@@ -73,9 +74,9 @@ def run_trial(
     promised = load.promised
     quiet = time.monotonic()
     settled_after_s = _time_until(
-        lambda: not _open(system), "every run and replay ended", SETTLED_WITHIN_S, quiet, wrong
+        lambda: not _open(system), "every run and replay ended", settled_within_s, quiet, wrong
     )
-    _time_until(lambda: _queues_empty(system), "queues empty", SETTLED_WITHIN_S, quiet, wrong)
+    _time_until(lambda: _queues_empty(system), "queues empty", settled_within_s, quiet, wrong)
     if ready_after_s > ready_within_s:
         wrong.append(f"ready again only after {ready_after_s:.1f} s")
     longest_gap_s = promised.longest_gap_s()
@@ -98,7 +99,7 @@ def run_trial(
 
 
 def _time_until_ready(system: AnySystem, load: Load, since: float, wrong: list[str]) -> float:
-    return _time_until(lambda: _serves(system, load, since), "ready again", 60, since, wrong)
+    return _time_until(lambda: _serves(system, load, since), "ready again", READY_AT_ALL_S, since, wrong)
 
 
 def _serves(system: AnySystem, load: Load, since: float) -> bool:

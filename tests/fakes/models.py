@@ -19,7 +19,7 @@ WEATHER = ToolDefinition(
 )
 
 
-def request(upstream, vendor, *messages, model=None, timeout_s=10.0, **config):
+def request(upstream, vendor, *messages, model=None, timeout_s=120.0, **config):
     """Ask `vendor`'s model on `upstream`; without messages, "Say hello." with the instruction "Be brief."."""
     said = messages or (Message("system", "Be brief."), Message("user", "Say hello."))
     credential = Credential(KEY, upstream.base_url(vendor))

@@ -14,7 +14,7 @@ def main(name: str) -> None:
     child = os.fork()
     if child == 0:
         trace.get_tracer("fork").start_span(name).end()
-        os._exit(0 if instrumentation.flush(10) else 1)
+        os._exit(0 if instrumentation.flush(120) else 1)
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 

@@ -46,7 +46,7 @@ def test_no_call_fails_and_what_is_served_says_that_it_is_stale(project: Path, t
                 read_until(output, application, "still away")
                 server.process.start()
                 read_until(output, application, "there")
-                said, _ = application.communicate(timeout=60)
+                said, _ = application.communicate(timeout=120)
             finally:
                 application.kill()
     seen = json.loads(said.splitlines()[-1])

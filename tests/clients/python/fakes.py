@@ -121,8 +121,8 @@ CLIENTS: dict[str, Any] = {"Reprise": Reprise, "AsyncReprise": Blocking}
 
 @contextmanager
 def client_of(kind: str, url: str, api_key: str = API_KEY, **options: Any) -> Iterator[Any]:
-    """Give a client of this kind, with the methods of a `Reprise`."""
-    client = CLIENTS[kind](url, api_key, **options)
+    """Give a client of this kind, with the methods of a `Reprise`, that waits long for a first answer."""
+    client = CLIENTS[kind](url, api_key, **{"first_wait_s": 60, **options})
     try:
         yield client
     finally:

@@ -47,7 +47,7 @@ def run_program(program: str, *arguments: str) -> str:
         env={**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python" / "src")},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -68,7 +68,7 @@ def in_a_fork(work: Callable[[], bool]) -> None:
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_worker_fetches_although_its_parent_was_about_to(fake: FakeReprise, url: str) -> None:
-    with Reprise(url, API_KEY, fresh_s=0.0) as client:
+    with Reprise(url, API_KEY, fresh_s=0.0, first_wait_s=60) as client:
         client.prompt(17)
         fake.held = threading.Event()
         client.prompt(17)  # its thread waits for the server, and is not in the child
@@ -76,7 +76,7 @@ def test_a_forked_worker_fetches_although_its_parent_was_about_to(fake: FakeRepr
 
         def work() -> bool:
             return client.prompt(17).state == "stale" and bool(
-                wait_until(lambda: client.prompt(17).value == "New.", "the new text", 30)
+                wait_until(lambda: client.prompt(17).value == "New.", "the new text")
             )
 
         fake.value = "New."
@@ -114,7 +114,8 @@ def test_a_thread_imports_nothing_that_a_forked_worker_would_wait_for(url: str, 
     program = """
         import sys
         from reprise_client import Reprise
-        client = Reprise(sys.argv[1].replace("127.0.0.1", "localhost"), "rp_key", cache_dir=sys.argv[2])
+        url = sys.argv[1].replace("127.0.0.1", "localhost")
+        client = Reprise(url, "rp_key", cache_dir=sys.argv[2], first_wait_s=60)
         before = set(sys.modules)
         print(client.prompt(17).state, sorted(set(sys.modules) - before))
     """
@@ -125,13 +126,13 @@ def test_a_thread_imports_nothing_that_a_forked_worker_would_wait_for(url: str, 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_lock_that_a_thread_held_at_the_fork_blocks_no_worker(url: str) -> None:
-    with Reprise(url, API_KEY) as client, client._lock, client._workers._lock, client._transport._lock:
+    with Reprise(url, API_KEY, first_wait_s=60) as client, client._lock, client._workers._lock, client._transport._lock:
         in_a_fork(lambda: client.prompt(17).state == "fresh")
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_parent_and_workers_share_no_connection(url: str) -> None:
-    with Reprise(url, API_KEY) as client:
+    with Reprise(url, API_KEY, first_wait_s=60) as client:
         client.prompt(17)
         parents = client._transport._client
         in_a_fork(lambda: client.prompt(18).state == "fresh" and client._transport._client is not parents)
@@ -148,7 +149,7 @@ def test_threads_get_whole_prompts_while_they_change(fake: FakeReprise, url: str
             seen.add(client.prompt(17).render(tone="formal").instruction)
         return seen
 
-    with Reprise(url, API_KEY, fresh_s=0.0) as client, ThreadPoolExecutor(8) as pool:
+    with Reprise(url, API_KEY, fresh_s=0.0, first_wait_s=60) as client, ThreadPoolExecutor(8) as pool:
         client.prompt(17)
         readers = [pool.submit(read) for _ in range(8)]
         for number in range(5):
@@ -162,7 +163,7 @@ def test_threads_get_whole_prompts_while_they_change(fake: FakeReprise, url: str
 
 def test_ids_from_outside_do_not_fill_the_memory(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise_client.cache.ENTRIES_MAX", 5)
-    with Reprise(url, API_KEY) as client:
+    with Reprise(url, API_KEY, first_wait_s=60) as client:
         for number in range(1, 12):
             client.prompt(1)
             client.prompt(number)
@@ -172,7 +173,7 @@ def test_ids_from_outside_do_not_fill_the_memory(url: str, monkeypatch: pytest.M
 
 
 def test_a_client_that_nobody_has_any_more_is_forgotten(url: str) -> None:
-    client = Reprise(url, API_KEY)
+    client = Reprise(url, API_KEY, first_wait_s=60)
     client.prompt(17)
     client.close()
     forgotten = weakref.ref(client)
@@ -183,7 +184,7 @@ def test_a_client_that_nobody_has_any_more_is_forgotten(url: str) -> None:
 
 
 def test_one_client_serves_one_event_loop_after_the_other(fake: FakeReprise, url: str) -> None:
-    client = AsyncReprise(url, API_KEY, fresh_s=0.0)
+    client = AsyncReprise(url, API_KEY, fresh_s=0.0, first_wait_s=60)
 
     async def changed(value: str) -> None:
         fake.value = value
@@ -263,7 +264,7 @@ def test_what_fails_unexpectedly_reaches_no_caller(
 
     monkeypatch.setattr("reprise_client.client.read", broken)
     caplog.set_level(logging.CRITICAL)
-    with Reprise(url, API_KEY) as client:
+    with Reprise(url, API_KEY, first_wait_s=60) as client:
         assert client.prompt(17, fallback="bundled").state == "fallback"
         with pytest.raises(RepriseError, match="ZeroDivisionError"):
             client.prompt(17)

@@ -115,7 +115,7 @@ def test_without_a_key_the_command_says_so_and_prints_nothing(python: Path) -> N
         env={"PYTHONPATH": str(ROOT / "clients/python/src"), "REPRISE_URL": "http://127.0.0.1:1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

@@ -59,7 +59,7 @@ class System:
             assert answer.status == 200 or answer.headers["Retry-After"] == "1"
             return answer.status == 200
 
-        wait_until(stored, "the batch to be stored", 60)
+        wait_until(stored, "the batch to be stored")
 
     def read(self, path: str) -> Any:
         """The answer, asked again while it is 503: a restarted database has cut the connections to it."""
@@ -230,7 +230,7 @@ def test_spans_that_were_refused_are_named_each_time_a_batch_is_sent(world: Worl
         assert found.status_code in {200, 503}, found.text
         return found.json if found.status_code == 200 else None
 
-    first, second = (wait_until(answer, "the batch to be stored", 60) for _ in range(2))
+    first, second = (wait_until(answer, "the batch to be stored") for _ in range(2))
 
     assert first == second
     assert first["partialSuccess"]["rejectedSpans"] == "1"

@@ -34,7 +34,7 @@ def ended(world: World, path: str) -> dict[str, Any]:
         experiment = world.get(path).json
         return experiment if experiment["finishedAt"] else None
 
-    experiment: dict[str, Any] = wait_until(found, path, timeout_s=60)
+    experiment: dict[str, Any] = wait_until(found, path)
     return experiment
 
 

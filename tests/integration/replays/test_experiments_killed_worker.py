@@ -27,11 +27,11 @@ def test_it_goes_on_where_it_stood_and_plays_nothing_twice(
     held = threading.Event()
     behave(upstream, lambda number: Reply(text="Ping", held=None if number < 6 else held))
     path = experiment(apart, prompt_id)
-    wait_until(lambda: apart.get(path).json["progress"]["done"] > 5, "some replays", timeout_s=60)
+    wait_until(lambda: apart.get(path).json["progress"]["done"] > 5, "some replays")
 
     worker.restart()
     held.set()
-    wait_until(lambda: swept(apart) and apart.get(path).json["finishedAt"], path, timeout_s=120, interval_s=2.5)
+    wait_until(lambda: swept(apart) and apart.get(path).json["finishedAt"], path, interval_s=2.5)
 
     found = apart.get(path).json
     assert verdict(found) == ("finished", "passed")

@@ -106,5 +106,5 @@ def sweep_until_sent(world: World, replay_id: int) -> None:
         sweeper.sweep()
         return any(replay_id in sent for sent in sweep_for(sweeper, clock, ReplaySweeper.stale_s).values())
 
-    wait_until(freed, "the replay to be freed", timeout_s=60, interval_s=2.5)
+    wait_until(freed, "the replay to be freed", interval_s=2.5)
     world.container.replay_delivery.send([replay_id])

@@ -64,7 +64,7 @@ def test_who_waits_for_a_run_is_told_that_it_was_interrupted(world, service):
     service.ending.completions.listen()
     sweep_runs(world)
 
-    assert service.ending.completions.wait(run_.run_id, timeout_s=30)
+    assert service.ending.completions.wait(run_.run_id, timeout_s=120)
 
 
 def test_a_run_that_was_interrupted_is_counted_under_its_model(world):

@@ -9,7 +9,7 @@ from app.redis_store.keys import RUNS_ENDED
 from app.redis_store.runs import RunCompletions
 from tests.support.waiting import wait_until
 
-LONG_S = 30
+LONG_S = 120
 
 
 @pytest.fixture

@@ -77,14 +77,10 @@ async function copy(button) {
 const toasts = document.querySelector(".toasts[role=status]");
 
 function toast(message) {
-  toasts?.querySelectorAll(".flash").forEach((old) => old.remove());
-  showToast(message);
-}
-
-function showToast(message) {
-  message.querySelector("[data-dismiss]").hidden = false;
   const came = message.isConnected;
-  requestAnimationFrame(() => { if (!came || message.isConnected) toasts.append(message); });
+  message.querySelector("[data-dismiss]").hidden = false;
+  // Two answers of one moment may have brought the same message; and what the page came with may have left before.
+  requestAnimationFrame(() => { if (!came || message.isConnected) toasts.replaceChildren(message); });
 }
 
 // <button data-raw="id">: the text as it was written, or rendered again.
@@ -159,5 +155,5 @@ for (const form of document.querySelectorAll("form[data-auto]")) {
 for (const current of document.querySelectorAll("nav [aria-current]")) {
   current.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
-toasts?.querySelectorAll(".flash").forEach(showToast);
+toasts?.querySelectorAll(".flash").forEach(toast);
 enhance(document);

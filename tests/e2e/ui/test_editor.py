@@ -184,6 +184,16 @@ def test_a_message_that_a_script_receives_is_shown(site: Site, look: Look) -> No
         expect(page.locator(".flash")).to_have_count(0)
 
 
+def test_a_message_that_two_answers_bring_at_once_is_shown_once(site: Site, look: Look) -> None:
+    message = '<p class="flash done">Saved.<button data-dismiss hidden>Dismiss</button></p>'
+    with look() as visit:
+        visit.open(f"{site.base}/prompts")
+        visit.page.evaluate("page => { html(page); html(page); }", f'<div class="toasts" role="status">{message}</div>')
+
+        expect(visit.page.locator(".flash")).to_be_visible()
+        expect(visit.page.locator(".flash")).to_have_count(1)
+
+
 def test_on_a_phone_committing_is_within_reach(site: Site, look: Look) -> None:
     with look(width=360) as visit:
         page = opened(site, visit, "Small")

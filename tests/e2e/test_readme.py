@@ -15,7 +15,7 @@ import pytest
 from tests.support.deployment import PATIENT, ROOT, environment
 from tests.support.http_client import serves
 from tests.support.process import ChildProcess
-from tests.support.waiting import LOOPBACK, free_port
+from tests.support.waiting import LOOPBACK, PATIENCE_S, free_port
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", README, re.M | re.S)
@@ -61,7 +61,7 @@ def bash(blocks: list[str], home: Path, variables: dict[str, str] | None = None)
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

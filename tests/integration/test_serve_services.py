@@ -14,7 +14,7 @@ from app.redis_store import keys
 from tests.support.deployment import ROOT, WORKERS, environment, read_assignments
 from tests.support.http_client import Client, serves
 from tests.support.process import ChildProcess
-from tests.support.waiting import LOOPBACK, free_port, wait_until
+from tests.support.waiting import LOOPBACK, PATIENCE_S, free_port, wait_until
 
 KINDS = {"web", *WORKERS, "clock"}
 
@@ -50,7 +50,13 @@ class Served:
 
     def reprise(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["reprise", *arguments], env=self.env, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+            ["reprise", *arguments],
+            env=self.env,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
         )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.support.deployment import ROOT, environment
 from tests.support.http_client import Client
+from tests.support.waiting import PATIENCE_S
 
 
 def reprise(
@@ -20,6 +21,6 @@ def reprise(
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     )

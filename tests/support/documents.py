@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.support.conversations import RecordedCall, RecordedTurn, export
 from tests.support.deployment import ROOT, environment
 from tests.support.http_client import Client
+from tests.support.waiting import PATIENCE_S
 
 # What `demo-agent` says and does when it is asked about the order A-1.
 SHOP_TURN = RecordedTurn("A-1", "It is on its way.", (RecordedCall("find", {"order": "A-1"}, "It is on its way."),))
@@ -40,7 +41,7 @@ def run_blocks(blocks: Sequence[str], folder: Path, variables: Mapping[str, str]
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -86,7 +86,7 @@ class ChildProcess:
         """SIGKILL to the whole group, orphans of a dead leader included."""
         if self._process is not None:
             self._signal(signal.SIGKILL)
-            self._wait(60)
+            self._wait(PATIENCE_S)
 
     def pause(self) -> None:
         """Stop the group where it is: its connections stay open and answer nothing."""

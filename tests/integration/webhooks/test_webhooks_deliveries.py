@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from threading import Thread
 
+import pytest
+
+from app.services.webhooks import deliveries
 from app.services.webhooks.deliveries import KEPT_FOR, PAUSES_S, RESERVED_FOR
 from tests.fakes.receiver import Receiver
 from tests.integration.webhooks.conftest import Hook, committed, new_hook
@@ -15,8 +18,9 @@ LATER = timedelta(days=1)
 
 
 def test_a_failed_delivery_is_tried_again_after_a_pause_with_the_same_id(
-    world: World, hook: Hook, receiver: Receiver
+    world: World, hook: Hook, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(deliveries, "PAUSES_S", (LATER.total_seconds() / 2,))
     receiver.answers = [500]
     committed(world)
     hook.deliver()
@@ -25,7 +29,7 @@ def test_a_failed_delivery_is_tried_again_after_a_pause_with_the_same_id(
     hook.deliver()
     assert len(receiver.received) == 1
 
-    hook.deliver(timedelta(seconds=2 * PAUSES_S[0]))
+    hook.deliver(LATER)
 
     assert hook.deliveries()[0]["status"] == "delivered"
     first, second = receiver.received
@@ -60,14 +64,17 @@ def test_a_receiver_that_is_gone_is_not_asked_again(world: World, hook: Hook, re
     assert hook.deliveries()[0]["status"] == "failed"
 
 
-def test_a_receiver_that_fails_rests_before_it_gets_anything_else(world: World, hook: Hook, receiver: Receiver) -> None:
+def test_a_receiver_that_fails_rests_before_it_gets_anything_else(
+    world: World, hook: Hook, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliveries, "REST_AFTER_FAILURE", LATER / 2)
     receiver.answers = [500]
     committed(world, "One")
     committed(world, "Two")
     hook.deliver()
     assert len(receiver.received) == 1
     assert not hook.is_due()
-    assert hook.is_due(timedelta(seconds=10))
+    assert hook.is_due(LATER)
 
 
 def test_a_webhook_has_one_message_at_a_time_and_another_when_its_worker_died(world: World, hook: Hook) -> None:

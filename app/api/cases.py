@@ -41,7 +41,7 @@ class PromptTestCases(Resource, GET="read", POST="write"):
     @operation("The prompt's test cases, newest first", query=PageQuerySchema, answers={200: schemas.TestCases})
     def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> Page[CaseView]:
         page = self.services.test_cases.list(project_id=key.project_id, prompt_id=prompt_id, **command)
-        return Page(self.services.test_cases.views(page.entries), page.next_cursor)
+        return Page([*self.services.test_cases.views(page.entries)], page.next_cursor)
 
     @operation(
         "Write a test case by hand", body=schemas.WrittenCaseSchema, answers={201: schemas.TestCase}, location=LOCATION

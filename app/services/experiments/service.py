@@ -23,7 +23,7 @@ from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.findings import Summary, findings_of
 from app.services.experiments.plan import Numbers, PlannedModel, Repeats
 from app.services.experiments.standing import REPLAYS_MAX
-from app.services.prompts.service import PromptReader
+from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
 from app.services.replays.frozen import freeze_cases, freeze_content
 from app.services.replays.service import ReplayService

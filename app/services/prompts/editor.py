@@ -24,7 +24,8 @@ from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
 from app.services.prompts.content import PromptContent
 from app.services.prompts.drafts import DraftChange, NewPrompt, checked
-from app.services.prompts.service import PromptReader, PromptView, RenderedPrompt
+from app.services.prompts.reader import PromptReader
+from app.services.prompts.service import PromptView, RenderedPrompt
 from app.services.prompts.splits import labels_by_hash
 from app.timestamps import Now
 

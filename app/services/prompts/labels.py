@@ -19,7 +19,7 @@ from app.models.prompts import PromptRow
 from app.models.webhook_deliveries import add_event
 from app.models.webhooks import Event
 from app.redis_store.epochs import Epochs
-from app.services.prompts.service import PromptReader
+from app.services.prompts.reader import PromptReader
 from app.services.prompts.splits import find_label
 from app.timestamps import Now
 

@@ -17,7 +17,7 @@ from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
 from app.services.prompts.content import PromptContent, content_hash
 from app.services.prompts.drafts import DraftChange
-from app.services.prompts.service import PromptReader
+from app.services.prompts.reader import PromptReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from app.replay.documents import dump
 from app.replay.effects import require_usable, tools_of
 from app.replay.types import AssertionType, TestCase
 from app.services.prompts.content import parse_config
-from app.services.prompts.service import PromptReader
+from app.services.prompts.reader import PromptReader
 from app.services.replays.frozen import fingerprint_of
 from app.services.traces.logs import SessionService
 from app.timestamps import Now
@@ -66,10 +66,6 @@ class CaseView:
 
     row: TestCaseRow
     document: dict[str, Any]
-
-
-# `TestCaseService.list` hides the builtin from the annotations below it.
-Views = list[CaseView]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +145,7 @@ class TestCaseService:
         (view,) = self.views([row])
         return view
 
-    def views(self, rows: Sequence[TestCaseRow]) -> Views:
+    def views(self, rows: Sequence[TestCaseRow]) -> Sequence[CaseView]:
         """Return the test cases, all of one prompt, as they are shown."""
         tools = self._tools(rows[0]) if rows else ()
         return [CaseView(row, shown_document(load_case(row.document), tools)) for row in rows]
@@ -196,11 +192,8 @@ class TestCaseService:
         actor: Actor = SYSTEM,
     ) -> TestCaseRow:
         """Check steps as a calibration proposes. `Conflict` for a step that has changed since it was `calibrated`."""
-
-        def changed(case: TestCase) -> TestCase:
-            return calibration.accept_proposals(case, calibrated, proposals)
-
-        return self._changed(project_id, test_case_id, None, changed, actor)
+        accept = partial(calibration.accept_proposals, calibrated=calibrated, proposals=proposals)
+        return self._changed(project_id, test_case_id, None, accept, actor)
 
     def delete(self, *, project_id: int, test_case_id: int, actor: Actor = SYSTEM) -> None:
         """Delete a test case with its calibrations and snapshots; the results of its replays stay."""

@@ -12,7 +12,7 @@ from app.errors import NotFound, require
 from app.models import cases as test_cases
 from app.models import prompt_versions, replays
 from app.models.replays import STATUSES, Outcome, ReplayRow, Status, Tally
-from app.services.prompts.service import PromptReader
+from app.services.prompts.reader import PromptReader
 
 DRAFTS_MAX = 100
 TREND = 12

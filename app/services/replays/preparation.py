@@ -16,7 +16,7 @@ from app.replay.cases import load_case
 from app.replay.types import TestCase
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import PromptContent, parse_placeholders
-from app.services.prompts.service import PromptReader
+from app.services.prompts.reader import PromptReader
 from app.services.replays.frozen import resolved
 from app.services.replays.ports import SnapshotDraft
 

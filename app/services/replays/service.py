@@ -22,7 +22,7 @@ from app.replay.cases import is_acceptable, load_case, needs_judge
 from app.replay.findings import ReplayResult
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
-from app.services.prompts.service import PromptReader
+from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
 from app.services.replays.frozen import FrozenCase, freeze_cases, freeze_content
 from app.timestamps import Now

@@ -17,7 +17,7 @@ from app.models import insight, insight_sources, prompt_versions, usage
 from app.models.insight_sources import RecentRun, RecentScore, ReplayCount
 from app.models.prompts import PromptHead
 from app.models.usage import Spent, UsageFilter
-from app.services.prompts.service import PromptReader
+from app.services.prompts.reader import PromptReader
 from app.services.traces.insight_findings import Insight, findings
 from app.sessions.figures import Figures, only, total
 from app.sessions.sums import Kind, names_in

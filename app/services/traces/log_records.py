@@ -21,7 +21,7 @@ from app.otlp.logs import DecodedLogs, LogRecord, decode_logs, evaluation_in
 from app.otlp.mask_texts import Budget
 from app.otlp.values import Body
 from app.services.data.masking import SPAN_BYTES_MAX, MaskingRules
-from app.services.data.removal import Remover
+from app.services.data.removal import SWEEP_S, Remover
 from app.services.traces.form import BatchForm, Receipt
 from app.services.traces.openings import OpeningService
 from app.services.traces.prompts import KnownPrompts
@@ -30,7 +30,6 @@ from app.timestamps import Now
 
 # A record whose span has not come by then is removed.
 WAITS = timedelta(days=7)
-SWEEP_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from app.models.online_checks import Kind, OnlineCheck
 from app.models.queries import first_batch_id
 from app.patterns import compile_pattern
 from app.services.language_models.service import ModelService
-from app.services.prompts.service import PromptReader
+from app.services.prompts.reader import PromptReader
 from app.timestamps import Now
 
 CHECKS_MAX = 20

@@ -14,10 +14,9 @@ from app.models import organizations, sessions, spans, turns
 from app.models.sessions import SessionRow
 from app.models.spans import TurnKey
 from app.models.turns import TurnRow
+from app.services.data.removal import SWEEP_S
 from app.sessions.facts import EDITION, completed, dump, load
 
-# The time of one call, for which the clock's other jobs wait.
-SWEEP_S = 3.0
 SESSIONS_AT_ONCE = 100
 # Turns whose spans are in memory at once.
 TURNS_AT_ONCE = 10

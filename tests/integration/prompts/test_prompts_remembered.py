@@ -20,7 +20,8 @@ from app.redis_store import keys
 from app.redis_store.epochs import REMEMBERED_S, Epochs
 from app.services.language_models.service import ModelService
 from app.services.prompts.editor import VersionService
-from app.services.prompts.service import PromptReader, PromptService
+from app.services.prompts.reader import PromptReader
+from app.services.prompts.service import PromptService
 from app.services.prompts.splits import ByLabel
 from tests.support.waiting import free_port
 from tests.support.world import World, new_world

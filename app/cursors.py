@@ -31,11 +31,20 @@ class ReadPage(Protocol[ReadRow]):
 
 
 @dataclass(frozen=True, slots=True)
+class Sorted:
+    """The number of the newest entries that match, which were sorted; they are all that match if `complete`."""
+
+    entries: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """`next_cursor` is None on the last page."""
+    """`next_cursor` is None on the last page. `sorted` is None where an index has the list's order."""
 
     entries: list[T]
     next_cursor: str | None
+    sorted: Sorted | None = None
 
 
 def page_by_id(read: ReadPage[Row], *, limit: int, cursor: str | None) -> Page[Row]:

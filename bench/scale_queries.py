@@ -2,6 +2,11 @@
 
 LOG = {
     "first page": "",
+    "oldest": "sort=oldest",
+    "oldest, what went wrong": "sort=oldest&errors=true",
+    "longest": "sort=duration",
+    "highest cost": "sort=cost",
+    "most errors, of a model": "sort=errors&model=gpt-4o",
     "sessions alone": "type=otel",
     "runs alone": "type=run",
     "a search that finds": "search=weather",
@@ -16,6 +21,8 @@ SESSIONS = {
     "latest": "",
     "longest": "sort=duration",
     "most errors": "sort=errors",
+    "highest cost": "sort=cost",
+    "highest cost, of a failed tool": "sort=cost&failedTool=get_weather",
     "with errors, latest": "errors=true",
     "of a user": "userId=user-7",
     "of a conversation": "conversationId=none",

@@ -22,7 +22,7 @@ class Sessions(Resource, tag="Sessions", GET="read"):
         listing = self.services.session_list
         found = listing.page(project_id=key.project_id, **asked)
         count = listing.count(project_id=key.project_id, filters=asked["filters"]) if counts else None
-        return schemas.SessionPage(found.entries, found.next_cursor, count)
+        return schemas.SessionPage(found.entries, found.next_cursor, count, found.sorted)
 
 
 class SessionExport(Resource, tag="Sessions", GET="read"):

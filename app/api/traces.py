@@ -16,8 +16,8 @@ from app.otlp.answers import JSON, PROTOBUF, logs_stored, traces_stored
 from app.otlp.inflate import ENCODINGS
 from app.schemas import traces as schemas
 from app.services.traces.form import BatchForm, Receipt, Signal
+from app.services.traces.log_query import Entry
 from app.services.traces.logs import Session
-from app.services.traces.prompt_log import Entry
 
 ERRORS: dict[str, type[RepriseError]] = {
     "invalid": Invalid,
@@ -155,7 +155,7 @@ class SessionResource(Resource, tag="Sessions", GET="read", DELETE="write"):
 
 class PromptLogs(Resource, tag="Logs", GET="read"):
     @operation(
-        "The prompt's log, newest first; a search that takes too long ends its page early: go on with nextCursor",
+        "The prompt's log; a search that takes too long ends its page early: go on with nextCursor",
         query=schemas.LogQuerySchema,
         answers={200: schemas.Log},
     )

@@ -1,9 +1,10 @@
-"""The log of a prompt's runs: a page of them, newest first, without their long texts."""
+"""The log of a prompt's runs: a page of them, newest or oldest first, without their long texts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, func, or_, select
 
@@ -71,29 +72,36 @@ def page_of_runs(
     project_id: int,
     prompt_id: int,
     filters: RunFilter,
-    before: tuple[datetime, int] | None,
+    after: tuple[datetime, int] | None,
     limit: int,
+    oldest_first: bool = False,
 ) -> list[RunEntry]:
-    """List runs, newest first; `before` is (created at, id) of the last run of the page before."""
+    """List runs, newest or oldest first; `after` is (created at, id) of the last run of the page before."""
     c = runs.c
     # An expression: for the bare column MySQL may choose the index by project, and read all of its runs.
     ours = func.coalesce(c.project_id, 0) == project_id
     statement = (
         select(*columns_of(RunEntry, runs, **_ELSEWHERE))
-        .where(c.prompt_id == prompt_id, ours, *_within(filters, before), *_like(filters, project_id))
-        .order_by(c.created_at.desc(), c.id.desc())
+        .where(c.prompt_id == prompt_id, ours, *_within(filters, after, oldest_first), *_like(filters, project_id))
+        .order_by(*_order(oldest_first))
         .limit(limit)
     )
     return list_rows(connection, RunEntry, statement)
 
 
 def nth_created_at(
-    connection: Connection, *, prompt_id: int, nth: int, filters: RunFilter, before: tuple[datetime, int] | None
+    connection: Connection,
+    *,
+    prompt_id: int,
+    nth: int,
+    filters: RunFilter,
+    after: tuple[datetime, int] | None,
+    oldest_first: bool,
 ) -> datetime | None:
-    """Return the creation time of the prompt's nth run between the times; None if there are fewer."""
+    """Return the creation time of the prompt's nth run between the times, in the order; None if there are fewer."""
     c = runs.c
-    statement = select(c.created_at).where(c.prompt_id == prompt_id, *_within(filters, before))
-    return connection.scalar(statement.order_by(c.created_at.desc(), c.id.desc()).offset(nth - 1).limit(1))
+    statement = select(c.created_at).where(c.prompt_id == prompt_id, *_within(filters, after, oldest_first))
+    return connection.scalar(statement.order_by(*_order(oldest_first)).offset(nth - 1).limit(1))
 
 
 def count_runs(connection: Connection, *, prompt_id: int, filters: RunFilter, most: int) -> int:
@@ -101,7 +109,7 @@ def count_runs(connection: Connection, *, prompt_id: int, filters: RunFilter, mo
 
     Counts `most` runs at most.
     """
-    found = select(runs.c.id).where(runs.c.prompt_id == prompt_id, *_within(filters, None)).limit(most)
+    found = select(runs.c.id).where(runs.c.prompt_id == prompt_id, *_within(filters, None, False)).limit(most)
     return int(connection.scalar(select(func.count()).select_from(found.subquery())) or 0)
 
 
@@ -113,13 +121,21 @@ _STATUS: dict[str, ColumnElement[bool]] = {
 }
 
 
-def _within(filters: RunFilter, before: tuple[datetime, int] | None) -> list[ColumnElement[bool]]:
+def _order(oldest_first: bool) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    c = runs.c
+    return (c.created_at.asc(), c.id.asc()) if oldest_first else (c.created_at.desc(), c.id.desc())
+
+
+def _within(filters: RunFilter, after: tuple[datetime, int] | None, oldest_first: bool) -> list[ColumnElement[bool]]:
     c = runs.c
     conditions: list[ColumnElement[bool]] = []
-    if before is not None:
+    if after is not None:
         # The first condition is implied by the second; it alone lets MySQL start in the index at the right place.
-        when, run_id = before
-        conditions += [c.created_at <= when, or_(c.created_at < when, c.id < run_id)]
+        when, run_id = after
+        if oldest_first:
+            conditions += [c.created_at >= when, or_(c.created_at > when, c.id > run_id)]
+        else:
+            conditions += [c.created_at <= when, or_(c.created_at < when, c.id < run_id)]
     if filters.since is not None:
         conditions.append(c.created_at >= filters.since)
     if filters.until is not None:

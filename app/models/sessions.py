@@ -106,22 +106,31 @@ sessions = new_table(
 
 @dataclass(frozen=True, slots=True)
 class SessionRange:
-    """A prompt's sessions that started in [`from_ns`, `to_ns`), and in lists come after `before`, a (start, id)."""
+    """A prompt's sessions that started in [`from_ns`, `to_ns`), and in lists come after `after`, a (start, id).
+
+    Lists begin with the newest, or `oldest_first`.
+    """
 
     prompt_id: int
-    before: tuple[int, int] | None = None
+    after: tuple[int, int] | None = None
     from_ns: int | None = None
     to_ns: int | None = None
+    oldest_first: bool = False
 
-    def newest_first(self, statement: Select[Any]) -> Select[Any]:
+    def in_order(self, statement: Select[Any]) -> Select[Any]:
         statement = statement.where(_C.prompt_id == self.prompt_id)
-        if self.before is not None:
-            start_ns, before_id = self.before
-            statement = statement.where(or_(_C.start_ns < start_ns, and_(_C.start_ns == start_ns, _C.id < before_id)))
+        if self.after is not None:
+            start_ns, id_ = self.after
+            beyond, further = (
+                (_C.start_ns > start_ns, _C.id > id_) if self.oldest_first else (_C.start_ns < start_ns, _C.id < id_)
+            )
+            statement = statement.where(or_(beyond, and_(_C.start_ns == start_ns, further)))
         if self.from_ns is not None:
             statement = statement.where(_C.start_ns >= self.from_ns)
         if self.to_ns is not None:
             statement = statement.where(_C.start_ns < self.to_ns)
+        if self.oldest_first:
+            return statement.order_by(_C.start_ns, _C.id)
         return statement.order_by(_C.start_ns.desc(), _C.id.desc())
 
 
@@ -264,11 +273,11 @@ def list_sessions(
     search: str | None = None,
     scored: ColumnElement[bool] | None = None,
 ) -> list[SessionRow]:
-    """List sessions, newest first; `search` is a part of the conversation id or of a turn's opening, in any case.
+    """List sessions in their order; `search` is a part of the conversation id or of a turn's opening, in any case.
 
     `scored` is a condition that `scored_as` returns.
     """
-    statement = within.newest_first(_SELECT)
+    statement = within.in_order(_SELECT)
     if scored is not None:
         statement = statement.where(scored)
     if search:
@@ -286,11 +295,11 @@ def scored_as(project_id: int, score: ScoreRange | None) -> ColumnElement[bool] 
 
 def count_sessions(connection: Connection, within: SessionRange, *, most: int) -> int:
     """Count the sessions of the range, `most` of them at most."""
-    found = within.newest_first(select(_C.id)).limit(most)
+    found = within.in_order(select(_C.id)).limit(most)
     return int(connection.scalar(select(func.count()).select_from(found.subquery())) or 0)
 
 
 def nth_start_ns(connection: Connection, within: SessionRange, *, nth: int) -> int | None:
-    """Return the start of the nth session of the range, newest first; None if there are fewer."""
-    start_ns: int | None = connection.scalar(within.newest_first(select(_C.start_ns)).offset(nth - 1).limit(1))
+    """Return the start of the nth session of the range, in its order; None if there are fewer."""
+    start_ns: int | None = connection.scalar(within.in_order(select(_C.start_ns)).offset(nth - 1).limit(1))
     return start_ns

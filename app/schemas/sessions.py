@@ -9,11 +9,13 @@ from typing import Any, get_args
 import orjson
 from marshmallow import fields, post_load, validate
 
+from app.cursors import Sorted
 from app.models.session_list import Order
 from app.models.sessions import SessionRow
 from app.schemas.answer import Answer, choice, dump, fields_of, integer, many, number, one, text, time
 from app.schemas.base import BIGINT_MAX, Identifier, Moment, PageQuerySchema, QueryBoolean, StrictSchema, Text
 from app.schemas.csv_lines import csv_lines
+from app.schemas.sorting import SortedEntries
 from app.schemas.traces import TokenUsage, total_cost
 from app.services.traces import search, session_list
 from app.services.traces.session_filter import PERIODS, SessionFilter
@@ -68,7 +70,7 @@ class Filters(StrictSchema):
     from_ = Moment(attribute="from_at")
     to = Moment(attribute="to_at")
     since = fields.String(validate=validate.OneOf(tuple(PERIODS)))
-    sort = fields.String(attribute="order", validate=validate.OneOf(get_args(Order)))
+    sort = fields.String(attribute="order", validate=validate.OneOf((*get_args(Order), "cost")))
 
 
 def _with_filters(data: dict[str, Any], *others: str) -> dict[str, Any]:
@@ -79,7 +81,9 @@ def _with_filters(data: dict[str, Any], *others: str) -> dict[str, Any]:
 class SessionQuerySchema(Filters, PageQuerySchema):
     """A page of the list, which begins with the latest (`sort=time`), the longest or those with the most errors.
 
-    Or it begins with the `oldest`, the `shortest`, or those with the `fewestErrors`.
+    Or it begins with the `oldest`, the `shortest`, or those with the `fewestErrors`. With `sort=cost` it begins with
+    those that cost the most of the newest 1,000 that match, or of those that were found in half a second: no index has
+    costs, which are those of the prices of now.
     """
 
     count = QueryBoolean()
@@ -91,7 +95,9 @@ class SessionQuerySchema(Filters, PageQuerySchema):
 
 
 class SessionExportSchema(Filters):
-    """All sessions that match, as the list has them."""
+    """All sessions that match, as the list has them; they are in no order by cost."""
+
+    sort = fields.String(attribute="order", validate=validate.OneOf(get_args(Order)))
 
     @post_load
     def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
@@ -152,14 +158,16 @@ class SessionPage:
     entries: Sequence[session_list.ListedSession]
     next_cursor: str | None
     count: session_list.Count | None
+    sorted: Sorted | None
 
 
 class Sessions(Answer):
-    """`count` is there where the query asks for it."""
+    """`count` is there where the query asks for it, `sorted` where the sort is by cost."""
 
     sessions = many(FoundSession, attribute="entries")
     next_cursor = text(allow_none=True)
     count = one(SessionCount, required=False)
+    sorted = one(SortedEntries, required=False)
 
 
 def session_lines(found: Iterable[session_list.ListedSession]) -> Iterator[bytes]:

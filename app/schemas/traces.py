@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from marshmallow import INCLUDE, Schema, fields, post_load, validate
 
@@ -30,8 +30,10 @@ from app.schemas.answer import (
 from app.schemas.base import Identifier, Moment, PageQuerySchema, QueryBoolean, Text
 from app.schemas.runs import Tokens
 from app.schemas.scores import SessionScore
+from app.schemas.sorting import SortedEntries
 from app.services.traces import logs
-from app.services.traces.prompt_log import LogFilter
+from app.services.traces.log_query import LogFilter
+from app.services.traces.prompt_log import LogSort
 from app.sessions import types
 from app.timestamps import of_unix_ns
 
@@ -201,7 +203,9 @@ class LogQuerySchema(PageQuerySchema):
 
     `errors` is true for what went wrong: sessions with errors, runs that failed or were not OK. `version` is a commit
     hash, or "draft"; `model` is the name of a model. `score` is the name of a score of the run, or of the session or a
-    part of it, whose value is between `minScore` and `maxScore`.
+    part of it, whose value is between `minScore` and `maxScore`. The log begins with the latest entry (`sort=time`) or
+    the `oldest`. By `duration`, `cost` and `errors` it begins with the highest of the newest 1,000 entries that match,
+    or of those that were found in half a second.
     """
 
     type = fields.String(validate=validate.OneOf(["run", "otel"]))
@@ -215,11 +219,12 @@ class LogQuerySchema(PageQuerySchema):
     score = Text(minimum=1, maximum=NAME_MAX)
     min_score = fields.Float()
     max_score = fields.Float()
+    sort = fields.String(attribute="order", validate=validate.OneOf(get_args(LogSort)))
 
     @post_load
     def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
         """Return the keywords of `LogService.page`."""
-        page = {name: data.pop(name) for name in ("limit", "cursor") if name in data}
+        page = {name: data.pop(name) for name in ("limit", "cursor", "order") if name in data}
         return page | {"filters": LogFilter(**data)}
 
 
@@ -272,7 +277,14 @@ class RunEntry(Answer):
 
 
 LogEntry = either(by_type={run_log.RunEntry: RunEntry, logs.SessionSummary: SessionEntry})
-Log = listing("entries", LogEntry, name="Log", paged=True)
+
+
+class Log(Answer):
+    """`sorted` is there where the sort is by duration, cost or errors."""
+
+    entries = many(LogEntry)
+    next_cursor = text(allow_none=True)
+    sorted = one(SortedEntries, required=False)
 
 
 class RejectedSpan(Answer):

@@ -56,6 +56,7 @@ plain(f"GET {PROMPT}/insight/comparison", name="ten years", query="from=2020-01-
 plain("GET /api/v1/usage/observed", query="from=2020-01-01&to=2030-01-07&groupBy=day,prompt,model")
 LONG = {"prompt_id": "{long_prompt}", "session_id": "{long_session}"}
 plain(f"GET {PROMPT}/logs", name="a session of many turns", query="limit=200", ids=LONG)
+plain(f"GET {PROMPT}/logs", name="a session of many turns, by cost", query="limit=200&sort=cost", ids=LONG)
 plain(f"GET {PROMPT}/logs", name="a search", query="limit=200&search=" + "%25_" * 60, ids=LONG)
 plain(f"GET {PROMPT}/exports/{{kind}}", name=f"a session of {texts.TURNS:,} turns", ids=LONG)
 plain(
@@ -64,6 +65,7 @@ plain(
     query="limit=200&count=true&sort=duration&minTurns=1&tool=" + "x" * 255,
 )
 plain("GET /api/v1/exports/sessions", name="all of them", query="sort=errors")
+plain("GET /api/v1/sessions", name="by cost", query="limit=200&sort=cost")
 plain("GET /api/v1/session-filters", "GET /api/v1/session-filters/{filter_id}")
 plain("GET /api/v1/sessions/{session_id}", name=f"of {texts.TURNS:,} turns", ids=LONG)
 plain("GET /api/v1/sessions/{session_id}/test-case-proposal", name=f"of {texts.TURNS:,} turns", ids=LONG)

@@ -12,7 +12,8 @@ import pytest
 from sqlalchemy import update
 
 from app.models.runs import runs
-from app.services.traces.prompt_log import EPOCH, SEARCH_S, LogFilter, LogService
+from app.services.traces.log_query import EPOCH, LogFilter
+from app.services.traces.prompt_log import SEARCH_S, LogService, LogSort
 from tests.support.exports import export, span
 from tests.support.world import World
 
@@ -86,6 +87,7 @@ def test_pages_of_any_size_show_every_entry_once_in_the_same_order(world: World,
 
     assert len({(entry["type"], entry["id"]) for entry in entries}) == len(RUNS) + len(SESSIONS)
     assert entries == listed(world, prompt_id)
+    assert entries == listed(world, prompt_id, limit=limit, sort="oldest")[::-1]
     assert [(entry["startedAt"][-4:-1], entry["type"]) for entry in entries] == [
         ("030", "run"),
         ("025", "otel"),
@@ -171,7 +173,7 @@ def test_a_search_in_pieces_finds_what_a_search_at_once_finds(filled_world, filt
     # Time is always up: each page is the least that is looked at.
     clock = itertools.count(step=SEARCH_S)
 
-    def found(window: int, limit: int) -> list[Any]:
+    def found(window: int, limit: int, order: LogSort = "time") -> list[Any]:
         service = LogService(
             database=world.container.database,
             prices=world.container.services.prices,
@@ -182,7 +184,12 @@ def test_a_search_in_pieces_finds_what_a_search_at_once_finds(filled_world, filt
         cursor = None
         while True:
             page = service.page(
-                project_id=world.project_id, prompt_id=prompt_id, filters=filters, limit=limit, cursor=cursor
+                project_id=world.project_id,
+                prompt_id=prompt_id,
+                filters=filters,
+                order=order,
+                limit=limit,
+                cursor=cursor,
             )
             assert len(page.entries) <= limit
             entries += page.entries
@@ -192,6 +199,7 @@ def test_a_search_in_pieces_finds_what_a_search_at_once_finds(filled_world, filt
     at_once = found(100, 200)
     for window, limit in itertools.product([1, 2, 3, 100], [1, 3, 200]):
         assert found(window, limit) == at_once
+        assert found(window, limit, "oldest") == at_once[::-1]
 
 
 def test_a_search_ends_early_where_it_takes_too_long_and_says_where_to_go_on(filled_world) -> None:
@@ -221,6 +229,7 @@ def test_a_search_ends_early_where_it_takes_too_long_and_says_where_to_go_on(fil
         ({"cursor": "W251bGwsMSwxXQ"}, "cursor"),
         ({"type": "span"}, "type"),
         ({"status": "done"}, "status"),
+        ({"sort": "size"}, "sort"),
         ({"from": "yesterday"}, "from"),
         ({"other": "1"}, "other"),
     ],

@@ -206,6 +206,41 @@ def test_a_cursor_of_another_order_is_refused(world: World, filled: tuple[int, i
     assert (answer.status_code, answer.json["error"]) == (400, "cursor: Not a cursor of this order.")
 
 
+@pytest.mark.parametrize("limit", [1, 2, 200])
+def test_the_dearest_of_the_newest_come_first_where_costs_are_sorted(
+    world: World, filled: tuple[int, int], limit: int
+) -> None:
+    found = listed(world, sort="cost", limit=limit)
+
+    assert words(found) == ["long", "failed", "searched", "plain", "versioned"]
+    assert words(listed(world, sort="cost", limit=limit, errors="false")) == ["long", "searched", "plain", "versioned"]
+    page = world.get("/api/v1/sessions", params={"sort": "cost", "limit": limit}).json
+    assert page["sorted"] == {"entries": 5, "complete": True}
+    assert "sorted" not in world.get("/api/v1/sessions").json
+    assert world.get("/api/v1/exports/sessions", params={"sort": "cost"}).status_code == 400
+
+
+def test_of_many_sessions_the_newest_are_sorted_by_cost_and_later_ones_move_none(
+    world: World, filled: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.services.traces.session_list.SORTED_MAX", 3)
+    first = world.get("/api/v1/sessions", params={"sort": "cost", "limit": 1}).json
+    session(world, filled[0], 600, **{"gen_ai.input.messages": said("later"), "gen_ai.usage.input_tokens": 9_000})
+
+    rest = world.get("/api/v1/sessions", params={"sort": "cost", "cursor": first["nextCursor"]}).json
+
+    assert first["sorted"] == {"entries": 3, "complete": False}
+    assert words(first["sessions"] + rest["sessions"]) == ["long", "failed", "versioned"]
+    for sort, cursor in (("time", first["nextCursor"]), ("cost", listed_cursor(world))):
+        refused = world.get("/api/v1/sessions", params={"sort": sort, "cursor": cursor})
+        assert refused.status_code == 400
+
+
+def listed_cursor(world: World) -> str:
+    cursor: str = world.get("/api/v1/sessions", params={"limit": 1}).json["nextCursor"]
+    return cursor
+
+
 def test_what_is_listed_can_be_exported(world: World, filled: tuple[int, int]) -> None:
     lines = world.get("/api/v1/exports/sessions?tool=search")
     sheet = world.get("/api/v1/exports/sessions?tool=search", headers={"Accept": "text/csv"})

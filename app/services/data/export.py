@@ -19,8 +19,8 @@ from app.models.run_log import RunEntry, RunFilter, page_of_runs
 from app.models.runs import RunRow
 from app.models.sessions import SessionRange, SessionRow
 from app.services.replays.cases import CaseView, TestCaseService
+from app.services.traces.log_query import ns_of
 from app.services.traces.logs import Session, SessionService
-from app.services.traces.prompt_log import ns_of
 
 Row = TypeVar("Row")
 PAGE = 100
@@ -51,7 +51,7 @@ class ExportService:
         within = SessionRange(prompt_id, None, ns_of(since) if since else None, ns_of(until) if until else None)
 
         def read(connection: Connection, last: SessionRow | None) -> list[SessionRow]:
-            after = replace(within, before=(last.start_ns, last.id)) if last else within
+            after = replace(within, after=(last.start_ns, last.id)) if last else within
             return sessions.list_sessions(connection, after, limit=PAGE)
 
         for row in self._all(read, PAGE):
@@ -67,7 +67,7 @@ class ExportService:
         def read(connection: Connection, last: RunEntry | None) -> list[RunEntry]:
             before = (last.created_at, last.id) if last else None
             return page_of_runs(
-                connection, project_id=project_id, prompt_id=prompt_id, filters=within, before=before, limit=PAGE
+                connection, project_id=project_id, prompt_id=prompt_id, filters=within, after=before, limit=PAGE
             )
 
         for entry in self._all(read, PAGE):

@@ -34,8 +34,8 @@ from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.replays.ports import MeteredModel
 from app.services.runs.outcome import cost_of
+from app.services.traces.log_query import ns_of
 from app.services.traces.logs import built_session
-from app.services.traces.prompt_log import ns_of
 from app.sessions.facts import load
 from app.sessions.types import Turn
 from app.timestamps import Now

@@ -20,8 +20,8 @@ from app.models.queries import new_batch_id
 from app.models.scores import ScoreRow, Source
 from app.otlp.masking import Masking
 from app.services.data.masking import MaskingRules
+from app.services.traces.log_query import ns_of
 from app.services.traces.logs import session_key_of
-from app.services.traces.prompt_log import ns_of
 from app.services.traces.scored import Place, Target, places_of
 from app.timestamps import Now
 

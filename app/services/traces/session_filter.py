@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from app.models import session_list
 from app.models.scores import ScoreRange
 from app.models.session_list import Conditions, Range
-from app.services.traces.prompt_log import ns_of
+from app.services.traces.log_query import ns_of
 from app.services.traces.turns import conversation_key
 from app.timestamps import NS_PER_MS
 

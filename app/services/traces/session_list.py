@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Literal
 
 from sqlalchemy import Connection
 
 from app import cursors
-from app.cursors import Page
+from app.cursors import Page, Sorted
 from app.db import Database
 from app.errors import Invalid
 from app.models import session_list, turns
@@ -22,6 +23,7 @@ from app.services.language_models.prices import PriceService
 from app.services.traces.prompt_log import SEARCH_S, WINDOW
 from app.services.traces.search import FoundTurn, Hit, SearchService
 from app.services.traces.session_filter import SessionFilter, stored_conditions
+from app.services.traces.sorting import SORTED_MAX, most_first
 from app.sessions.facts import load
 from app.sessions.sums import Kind, names_in
 from app.sessions.types import Usage
@@ -34,6 +36,9 @@ SEARCHED_AT_ONCE, READ_AT_ONCE = 200, 20
 """Sessions whose turns are looked up in the index of words at once, and those whose turns may have to be read."""
 COUNT_S = 0.2
 """The time after which counting ends."""
+OTHER_ORDER = "cursor: Not a cursor of this order."
+Sort = Order | Literal["cost"]
+"""An order of the list; no index has that by cost, the highest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +90,17 @@ class SessionListService:
         *,
         project_id: int,
         filters: SessionFilter,
-        order: Order = "time",
+        order: Sort = "time",
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[ListedSession]:
         """Return the sessions that match, in the order.
 
         A search for something rare returns what it found in half a second, perhaps nothing, and a cursor to go on.
+        By cost the newest `SORTED_MAX` are sorted, of which this is a page, or those that were found in half a second.
         """
+        if order == "cost":
+            return self._by_cost(project_id, filters, limit, cursor)
         begin, after = _position(cursor, order), None
         until = self.tick() + SEARCH_S
         found: list[tuple[SessionRow, Position]] = []
@@ -107,6 +115,28 @@ class SessionListService:
                 found, after = found[:limit], found[limit - 1][1]
             listed = self._listed(connection, conditions, [row for row, _ in found], matched)
         return Page(listed, cursors.encode(order, *after) if after else None)
+
+    def _by_cost(self, project_id: int, filters: SessionFilter, limit: int, cursor: str | None) -> Page[ListedSession]:
+        offset, begin = _sorted_position(cursor)
+        until = self.tick() + SEARCH_S
+        found: list[tuple[tuple[SessionRow, Position], float | None]] = []
+        matched: dict[bytes, FoundTurn] = {}
+        with self.database.read() as connection:
+            prices = self.prices.book(connection, project_id=project_id)
+            conditions = self._conditions(connection, project_id, filters)
+            for rows, after in self._windows(connection, conditions, "time", begin, PRICED_AT_ONCE, matched):  # noqa: B007
+                bills = _bills(connection, [row for row, _ in rows], prices)
+                found += [(one, total_of(bills[one[0].session_key])) for one in rows]
+                if len(found) >= SORTED_MAX or self.tick() >= until:
+                    break
+            complete = after is None and len(found) <= SORTED_MAX
+            rows = most_first(found[:SORTED_MAX])
+            listed = self._listed(connection, conditions, [row for row, _ in rows[offset : offset + limit]], matched)
+        following = None
+        if len(rows) > offset + limit:
+            start_ns, id_ = begin or (found[0][0][1][0], found[0][0][1][1] + 1)
+            following = cursors.encode("cost", offset + limit, start_ns, id_)
+        return Page(listed, following, Sorted(len(rows), complete))
 
     def count(self, *, project_id: int, filters: SessionFilter) -> Count:
         """Count the sessions that match, for a fifth of a second at most."""
@@ -220,8 +250,21 @@ def _position(cursor: str | None, order: Order) -> Position | None:
         return None
     named, key, id_ = cursors.decode(cursor, str, int, int)
     if named != order:
-        raise Invalid("cursor: Not a cursor of this order.")
+        raise Invalid(OTHER_ORDER)
     return int(key), int(id_)
+
+
+def _sorted_position(cursor: str | None) -> tuple[int, Position | None]:
+    """Return the number of sorted sessions before the page, and the position after which the newest of all comes.
+
+    With that sessions that come meanwhile move none from one page to another.
+    """
+    if not cursor:
+        return 0, None
+    named, offset, start_ns, id_ = cursors.decode(cursor, str, int, int, int)
+    if named != "cost":
+        raise Invalid(OTHER_ORDER)
+    return int(offset), (int(start_ns), int(id_))
 
 
 def _at_once(conditions: Conditions) -> int:

@@ -22,8 +22,8 @@ from app.models.webhook_deliveries import add_event
 from app.models.webhooks import Event
 from app.services.data.removal import SWEEP_S
 from app.services.runs.usage import UsageService, total
+from app.services.traces.log_query import ns_of
 from app.services.traces.observed import ObservedService, observed_total
-from app.services.traces.prompt_log import ns_of
 from app.timestamps import Now
 
 log = structlog.get_logger(__name__)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from app.cursors import Page as PageOf
 from app.models.run_log import RunEntry
-from app.services.traces.prompt_log import Entry
+from app.services.traces.log_query import Entry
 from app.web.lists import Query, list_query, pages_of
 from app.web.page import Redirect
 from app.web.visit import Visit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import falcon
@@ -19,7 +19,8 @@ from app.models.run_log import DRAFT, RunEntry
 from app.otlp.evaluations import NAME_MAX
 from app.schemas.base import Day, StrictSchema, Text, load
 from app.schemas.traces import MODEL_LENGTH, VERSION_LENGTH
-from app.services.traces.prompt_log import Entry, LogFilter
+from app.services.traces.log_query import Entry, LogFilter
+from app.services.traces.prompt_log import LogSort
 from app.services.traces.session_filter import PERIODS
 from app.timestamps import iso
 from app.web.lists import Query
@@ -30,6 +31,13 @@ from app.web.visit import Visit
 TYPES = [("", "Runs and sessions"), ("run", "Runs"), ("otel", "OpenTelemetry sessions")]
 TIMES = [("", "Any time"), ("1h", "Last hour"), ("1d", "Last 24 hours"), ("7d", "Last 7 days"), ("30d", "Last 30 days")]
 STATUSES = [("", "Any status"), ("ok", "OK"), ("nok", "Not OK"), ("failed", "Failed runs"), ("running", "Running")]
+ORDERS = [
+    ("", "Latest first"),
+    ("oldest", "Oldest first"),
+    ("duration", "Longest first"),
+    ("cost", "Highest cost first"),
+    ("errors", "Most errors first"),
+]
 # "OK" and "Not OK" are of runs and sessions, the others of runs alone.
 ERRORS = {"ok": False, "nok": True}
 VERSIONS_SHOWN = 100
@@ -50,10 +58,16 @@ class LogQuery:
     max_score: float | None = None
     first: date | None = None
     last: date | None = None
+    sort: str = ""
 
     @property
     def chosen(self) -> bool:
-        return self != LogQuery()
+        """True if a filter is in use."""
+        return self != LogQuery(sort=self.sort)
+
+    @property
+    def order(self) -> LogSort:
+        return cast(LogSort, self.sort or "time")
 
     @property
     def refined(self) -> bool:
@@ -100,6 +114,7 @@ class LogQuerySchema(StrictSchema):
     max_score = fields.Float()
     first = Day(data_key="from")
     last = Day(data_key="to")
+    sort = _choice(ORDERS)
 
 
 def log_query(query: Query) -> LogQuery:
@@ -116,10 +131,12 @@ class LogEntryPage(PromptPage):
         """Return the way to the next or previous entry in the list that led here, as `go` of the query asks."""
 
         def read(query: Query) -> PageOf[Entry]:
+            chosen = log_query(query)
             return self.services.logs.page(
                 project_id=visit.project_id,
                 prompt_id=prompt_id,
-                filters=log_query(query).filter(self.container.now()),
+                filters=chosen.filter(self.container.now()),
+                order=chosen.order,
                 limit=PAGE_SIZE,
                 cursor=query.get("cursor"),
             )
@@ -137,8 +154,10 @@ class PromptLogs(PromptPage):
         head = self.head(visit, prompt_id)
         listed = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
         versions = [version.head for version in listed]
-        found = self.services.logs.page(**asked, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
-        whole = found.next_cursor is None and not visit.query.get("cursor")
+        found = self.services.logs.page(**asked, order=query.order, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
+        whole = (
+            found.next_cursor is None and not visit.query.get("cursor") and (not found.sorted or found.sorted.complete)
+        )
         return show(
             "prompt_logs.html",
             head=head,
@@ -154,6 +173,8 @@ class PromptLogs(PromptPage):
             types=TYPES,
             times=TIMES,
             statuses=STATUSES,
+            orders=ORDERS,
+            sorted=found.sorted,
         )
 
 

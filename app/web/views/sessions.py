@@ -15,7 +15,7 @@ from app.http.exports import send_sessions
 from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.session_filters import FilterQuerySchema, SavedFilterSchema
-from app.schemas.sessions import SessionExportSchema
+from app.schemas.sessions import Filters, SessionExportSchema, SessionQuerySchema
 from app.web.lists import filters_of
 from app.web.page import PAGE_SIZE, Page, Redirect, Reply, confirm, show
 from app.web.presenters.marks import pieces, place_of
@@ -28,6 +28,7 @@ ORDERS = [
     ("duration", "Longest first"),
     ("shortest", "Shortest first"),
     ("errors", "Most errors first"),
+    ("cost", "Highest cost first"),
 ]
 STATUSES = [("", "Any status"), ("false", "OK"), ("true", "Not OK")]
 PROMPTS_NAMED = 500
@@ -62,7 +63,7 @@ SAID = {
 FOLDED = {name for name, _, _ in FILTERS} | {name for _, least, most, _ in RANGES for name in (least, most)}
 
 
-NAMES = {field.data_key for field in SessionExportSchema().load_fields.values()}
+NAMES = {field.data_key for field in Filters().load_fields.values()}
 
 
 def chosen_of(visit: Visit) -> dict[str, str]:
@@ -70,9 +71,9 @@ def chosen_of(visit: Visit) -> dict[str, str]:
     return {name: value for name, value in filters_of(visit.query).items() if name in NAMES}
 
 
-def asked(visit: Visit) -> dict[str, Any]:
-    """The keywords of `SessionListService.all` for the filters in the address; `Invalid` for a wrong one."""
-    query: dict[str, Any] = load(SessionExportSchema(), chosen_of(visit))
+def asked(visit: Visit, schema: type[Filters] = SessionQuerySchema) -> dict[str, Any]:
+    """The keywords of `SessionListService.page` for the filters in the address; `Invalid` for a wrong one."""
+    query: dict[str, Any] = load(schema(), chosen_of(visit))
     return query | {"project_id": visit.project_id}
 
 
@@ -107,7 +108,9 @@ class Sessions(Page):
             chosen=chosen,
             filtered=bool(chosen.keys() - {"sort"}),
             refined=bool(chosen.keys() & FOLDED),
-            exports=_query_of(chosen),
+            sorted=found.sorted,
+            address=_query_of(chosen),
+            exports=_query_of({name: value for name, value in chosen.items() if (name, value) != ("sort", "cost")}),
             prompts=[("", "All prompts"), *((str(prompt.id), prompt.name) for prompt in prompts)],
             suggested=_suggested(found.entries),
             said=SAID,
@@ -173,7 +176,7 @@ class SessionsCsv(Page):
     as_csv = True
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
-        query = asked(req.context.visit)
+        query = asked(req.context.visit, SessionExportSchema)
         found = self.services.session_list.all(**query)
         send_sessions(req, resp, found, as_csv=self.as_csv)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from app.models import sessions, turns
 from app.otlp.names import CONVERSATION_KEYS
-from app.services.traces.prompt_log import LogFilter
+from app.services.traces.log_query import LogFilter
 from app.sessions.facts import load
 from app.sessions.sums import SessionSums, names_of, with_names
 from tests.support.exports import export, span

@@ -17,7 +17,7 @@ def page(world, prompt_id, limit=100, before=None, project_id=None, **wanted):
             project_id=project_id or world.project_id,
             prompt_id=prompt_id,
             filters=RunFilter(**wanted),
-            before=before,
+            after=before,
             limit=limit,
         )
 

@@ -54,6 +54,33 @@ def test_what_is_not_ok_is_found_among_runs_and_sessions(world: World, admin: Br
     assert failed[0].partition("?")[0] not in admin.page
 
 
+def test_the_log_is_sorted_says_what_of_it_is_and_its_entries_lead_on_in_that_order(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id = world.prompt()
+    log = f"{admin.base}/prompts/{prompt_id}/logs"
+    record(world, prompt_id, status=FAILED)
+    record(world, prompt_id)
+    ask(world, prompt_id, "Fine")
+    admin.open(log)
+    latest = [address.partition("?")[0] for address in rows(admin)]
+
+    admin.open(f"{log}?sort=oldest")
+    assert [address.partition("?")[0] for address in rows(admin)] == latest[::-1]
+
+    admin.open(f"{log}?sort=errors")
+    failed, beside, *_ = rows(admin)
+    assert "are sorted" not in admin.text
+    assert '<option value="errors" selected>' in admin.page
+    admin.open(failed)
+    assert "1 error" in admin.text or "429 Too many requests" in admin.text
+    assert admin.open(f"{failed}&go=next").headers["Location"] == beside
+
+    monkeypatch.setattr("app.services.traces.prompt_log.SORTED_MAX", 1)
+    admin.open(f"{log}?sort=errors")
+    assert "Only the newest 1 entry of these are sorted." in admin.text
+
+
 def test_the_log_is_filtered_by_version_model_and_days(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     version = world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"] or "v" * 64

@@ -7,6 +7,8 @@ import json
 import re
 from collections.abc import Callable
 
+import pytest
+
 from app.models.organizations import Role
 from tests.integration.test_search import index, say
 from tests.integration.test_session_list import HASH, said, session
@@ -51,6 +53,21 @@ def test_filters_stay_in_the_address_and_in_the_files(world: World, admin: Brows
     assert f'href="{admin.base}/sessions.csv?errors=true&amp;failedTool=pay&amp;sort=duration"' in admin.page
     assert [json.loads(line)["preview"] for line in lines.text.splitlines()] == ["<b>Refund</b> 4711"]
     assert sheet.text.count("\r\n") == 2
+
+
+def test_a_list_by_cost_says_which_sessions_are_sorted_and_exports_all(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(world)
+    admin.open(f"{admin.base}/sessions?sort=cost")
+    assert "are sorted" not in admin.text
+    assert f'href="{admin.base}/sessions.csv"' in admin.page
+
+    monkeypatch.setattr("app.services.traces.session_list.SORTED_MAX", 1)
+    admin.open(f"{admin.base}/sessions?sort=cost&errors=false")
+    assert "are sorted" not in admin.text
+    admin.open(f"{admin.base}/sessions?sort=cost")
+    assert "Only the newest 1 session of these are sorted." in admin.text
 
 
 def test_a_list_without_sessions_says_what_to_do(world: World, admin: Browser) -> None:

@@ -1,0 +1,230 @@
+"""The entries of a prompt's log: which of its runs and sessions match, and where a page of them begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+from sqlalchemy import Connection
+
+from app.models import prompts, sessions
+from app.models.run_log import RunEntry, RunFilter, count_runs, nth_created_at, page_of_runs
+from app.models.scores import ScoreRange
+from app.models.sessions import SessionRange
+from app.prices.book import NO_PRICES, PriceBook
+from app.services.traces.logs import SessionSummary, summarise
+from app.timestamps import NS_PER_MS
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Sessions whose summaries are in memory at once, while a search looks for those that match.
+SUMMARIES = 100
+COUNTED = 1_000
+"""The most entries of a log that are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFilter:
+    """Conditions on a log's entries, each None for all entries; a `status` is a run's, so it excludes sessions.
+
+    `errors` is true for sessions with errors and runs that failed or were not OK, false for sessions and runs that are
+    OK. `version` is a commit hash, or "draft" for runs of the draft; `model` is the name of a model. `score` is the
+    name of a score of the run, or of the session or a part of it, with a value from `min_score` to `max_score`.
+    """
+
+    type: str | None = None
+    from_at: datetime | None = None
+    to_at: datetime | None = None
+    search: str | None = None
+    status: str | None = None
+    errors: bool | None = None
+    version: str | None = None
+    model: str | None = None
+    score: str | None = None
+    min_score: float | None = None
+    max_score: float | None = None
+
+    @property
+    def has_runs(self) -> bool:
+        return self.type != "otel"
+
+    @property
+    def has_sessions(self) -> bool:
+        return self.type != "run" and not self.status
+
+    @property
+    def runs(self) -> RunFilter:
+        return RunFilter(
+            self.from_at, self.to_at, self.search, self.status, self.errors, self.version, self.model, self.scored
+        )
+
+    @property
+    def scored(self) -> ScoreRange | None:
+        return ScoreRange(self.score, self.min_score, self.max_score) if self.score else None
+
+    @property
+    def of_summaries(self) -> bool:
+        """True if only the summaries of sessions tell which ones match."""
+        return self.errors is not None or bool(self.version or self.model)
+
+    @property
+    def sparse(self) -> bool:
+        """True if no index knows the matching entries, so that a page of them may be far apart."""
+        return bool(self.search or self.status or self.score) or self.of_summaries
+
+    def takes(self, session: SessionSummary) -> bool:
+        """Return whether a session has the errors, the version and the model that are asked for."""
+        return (
+            self.errors in (None, session.errors > 0)
+            and self.version in (None, *session.prompt_versions)
+            and self.model in (None, *session.models)
+        )
+
+
+Entry = RunEntry | SessionSummary
+# Runs come first among entries that started at the same time.
+RUN, SESSION = 0, 1
+ID_MAX = 2**63 - 2
+
+
+@dataclass(frozen=True, slots=True)
+class LogPosition:
+    """The position of an entry in the log."""
+
+    start_ns: int
+    kind: int
+    id: int
+
+    @classmethod
+    def of(cls, entry: Entry) -> LogPosition:
+        if isinstance(entry, RunEntry):
+            return cls(ns_of(entry.created_at), RUN, entry.id)
+        return cls(entry.start_ns, SESSION, entry.row_id)
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        return (-self.start_ns, self.kind, -self.id)
+
+    def of_runs(self) -> tuple[datetime, int]:
+        """Return the (created at, id) after which runs come; runs have times in milliseconds.
+
+        It holds in both orders: no run has the id 0, so that those at the time of a session come before it where the
+        newest is first, and after it where the oldest is.
+        """
+        if self.kind == RUN:
+            return (time_of(self.start_ns), self.id)
+        return (time_of(self.start_ns + NS_PER_MS - 1), 0)
+
+    def of_sessions(self) -> tuple[int, int]:
+        """Return the (start, id) after which sessions come, in both orders."""
+        return (self.start_ns, self.id) if self.kind == SESSION else (self.start_ns + 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery:
+    """The entries of a prompt's log that match a filter and come after a position, newest or oldest first."""
+
+    project_id: int
+    prompt_id: int
+    filter: LogFilter
+    after: LogPosition | None
+    prices: PriceBook = NO_PRICES
+    oldest_first: bool = False
+
+    def check(self, connection: Connection) -> None:
+        """Raise `NotFound` unless the prompt is the project's."""
+        prompts.require_head(connection, project_id=self.project_id, prompt_id=self.prompt_id)
+
+    @property
+    def after_runs(self) -> tuple[datetime, int] | None:
+        return self.after.of_runs() if self.after else None
+
+    @property
+    def sessions(self) -> SessionRange:
+        from_at, to_at = self.filter.from_at, self.filter.to_at
+        return SessionRange(
+            self.prompt_id,
+            self.after.of_sessions() if self.after else None,
+            ns_of(from_at) if from_at else None,
+            ns_of(to_at) if to_at else None,
+            self.oldest_first,
+        )
+
+    def entries(self, connection: Connection, limit: int) -> list[Entry]:
+        """Return at most `limit` entries of each kind, in the log's order."""
+        found: list[Entry] = []
+        if self.filter.has_runs:
+            found += page_of_runs(
+                connection,
+                project_id=self.project_id,
+                prompt_id=self.prompt_id,
+                filters=self.filter.runs,
+                after=self.after_runs,
+                limit=limit,
+                oldest_first=self.oldest_first,
+            )
+        if self.filter.has_sessions:
+            found += islice(self._sessions(connection, limit), limit)
+        return sorted(found, key=lambda entry: LogPosition.of(entry).order, reverse=self.oldest_first)
+
+    def _sessions(self, connection: Connection, limit: int) -> Iterator[SessionSummary]:
+        """Return the matching sessions; their summaries are read some at a time, at most `limit` at once."""
+        within, at_once = self.sessions, min(limit, SUMMARIES) if self.filter.of_summaries else limit
+        scored = sessions.scored_as(self.project_id, self.filter.scored)
+        while True:
+            rows = sessions.list_sessions(connection, within, limit=at_once, search=self.filter.search, scored=scored)
+            yield from filter(self.filter.takes, summarise(connection, rows, self.prices))
+            if len(rows) < at_once:
+                return
+            within = replace(within, after=(rows[-1].start_ns, rows[-1].id))
+
+    def count(self, connection: Connection) -> int:
+        """Return the number of entries between the times of the filter, of each kind `COUNTED` at most."""
+        count = 0
+        if self.filter.has_runs:
+            count += count_runs(connection, prompt_id=self.prompt_id, filters=self.filter.runs, most=COUNTED)
+        if self.filter.has_sessions:
+            count += sessions.count_sessions(connection, self.sessions, most=COUNTED)
+        return count
+
+    def window(self, connection: Connection, size: int) -> tuple[LogQuery, LogQuery | None]:
+        """Return the query of about the next `size` entries, and that of those after them, None if fewer are left.
+
+        They meet at a time in whole milliseconds, which both runs and sessions can be compared with.
+        """
+        starts: list[datetime | None] = []
+        if self.filter.has_runs:
+            starts.append(
+                nth_created_at(
+                    connection,
+                    prompt_id=self.prompt_id,
+                    nth=size,
+                    filters=self.filter.runs,
+                    after=self.after_runs,
+                    oldest_first=self.oldest_first,
+                )
+            )
+        if self.filter.has_sessions:
+            start_ns = sessions.nth_start_ns(connection, self.sessions, nth=size)
+            starts.append(None if start_ns is None else time_of(start_ns))
+        known = [start for start in starts if start]
+        if not known:
+            return self, None
+        if self.oldest_first:
+            end = min(known) + timedelta(milliseconds=1)
+            within = replace(self.filter, to_at=min(end, self.filter.to_at or end))
+            return replace(self, filter=within), replace(self, after=LogPosition(ns_of(end) - 1, SESSION, ID_MAX))
+        begin = max([*known, self.filter.from_at or EPOCH])
+        within = replace(self.filter, from_at=begin)
+        return replace(self, filter=within), replace(self, after=LogPosition(ns_of(begin), SESSION, 0))
+
+
+def ns_of(when: datetime) -> int:
+    """Return the Unix nanoseconds of a time in whole milliseconds."""
+    return (when - EPOCH) // timedelta(milliseconds=1) * NS_PER_MS
+
+
+def time_of(start_ns: int) -> datetime:
+    """Return the time of Unix nanoseconds, in whole milliseconds."""
+    return EPOCH + timedelta(milliseconds=start_ns // NS_PER_MS)

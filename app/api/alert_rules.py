@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.api.operation import Resource, operation
+from app.api.operation import Command, Resource, operation
 from app.models import alert_rules as models
 from app.models.api_keys import ApiKey
 from app.schemas import alert_rules as schemas
@@ -25,10 +25,18 @@ class AlertRules(Resource, tag="Webhooks", GET="admin", POST="admin"):
         return self.services.alerts.create(project_id=key.project_id, new=command, actor=key.actor)
 
 
-class AlertRule(Resource, tag="Webhooks", GET="admin", DELETE="admin"):
+class AlertRule(Resource, tag="Webhooks", GET="admin", PATCH="admin", DELETE="admin"):
     @operation("One alert rule", answers={200: schemas.AlertRule})
     def on_get(self, key: ApiKey, rule_id: int) -> models.AlertRule:
         return self.services.alerts.get(project_id=key.project_id, rule_id=rule_id)
+
+    @operation(
+        "Change or pause an alert rule, which starts anew",
+        body=schemas.AlertRuleChangeSchema,
+        answers={200: schemas.AlertRule},
+    )
+    def on_patch(self, key: ApiKey, rule_id: int, command: Command) -> models.AlertRule:
+        return self.services.alerts.change(project_id=key.project_id, rule_id=rule_id, values=command, actor=key.actor)
 
     @operation("Remove an alert rule", answers={204: None})
     def on_delete(self, key: ApiKey, rule_id: int) -> None:

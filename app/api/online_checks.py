@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.api.operation import Resource, operation
+from app.api.operation import Command, Resource, operation
 from app.models.api_keys import ApiKey
 from app.models.online_checks import OnlineCheck
 from app.schemas import online_checks as schemas
@@ -28,10 +28,19 @@ class PromptOnlineChecks(Resource, tag="Scores", GET="read", POST="write"):
         return added(project_id=key.project_id, prompt_id=prompt_id, new=command, actor=key.actor)
 
 
-class OnlineCheckResource(Resource, tag="Scores", GET="read", DELETE="write"):
+class OnlineCheckResource(Resource, tag="Scores", GET="read", PATCH="write", DELETE="write"):
     @operation("One online check", answers={200: schemas.OnlineCheck})
     def on_get(self, key: ApiKey, check_id: int) -> OnlineCheck:
         return self.services.online_checks.get(project_id=key.project_id, check_id=check_id)
+
+    @operation(
+        "Change or pause an online check; the scores that it gave stay",
+        body=schemas.OnlineCheckChangeSchema,
+        answers={200: schemas.OnlineCheck},
+    )
+    def on_patch(self, key: ApiKey, check_id: int, command: Command) -> OnlineCheck:
+        changed = self.services.online_checks.change
+        return changed(project_id=key.project_id, check_id=check_id, values=command, actor=key.actor)
 
     @operation("Remove an online check; the scores that it gave stay", answers={204: None})
     def on_delete(self, key: ApiKey, check_id: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
-from sqlalchemy import Connection, Double, ForeignKey, Index, Integer, case, func, select, update
+from sqlalchemy import Boolean, Connection, Double, ForeignKey, Index, Integer, case, func, select, update
 
 from app.models import queries
 from app.models.base import BigInt, Timestamp, exact, new_table
@@ -23,7 +23,8 @@ class AlertRule:
 
     `errorShare` is the share of the sessions of the last `window_minutes` that had errors, 0 to 1, of `min_sessions` or
     more. `observedCost` and `cost` are the USD of traced model calls, and of runs and replays, in so many days.
-    `value` is what was found last, None for too few sessions.
+    `value` is what was found last, None for too few sessions. One that is not `enabled` is not evaluated. `revision`
+    grows with each change that a person makes.
     """
 
     id: int
@@ -33,9 +34,11 @@ class AlertRule:
     threshold: Annotated[float, Double]
     window_minutes: Annotated[int, Integer]
     min_sessions: Annotated[int, Integer]
+    enabled: Annotated[bool, Boolean]
     firing_since: Annotated[datetime | None, Timestamp]
     value: Annotated[float | None, Double]
     created_at: Annotated[datetime, Timestamp]
+    revision: Annotated[int, Integer]
 
 
 alert_rules = new_table(
@@ -54,17 +57,21 @@ def list_rules(connection: Connection, *, project_id: int) -> list[AlertRule]:
 
 
 def all_rules(connection: Connection, *, after_id: int, limit: int) -> list[AlertRule]:
-    """List rules of all projects, oldest first, of those after `after_id`."""
-    return queries.list_rows(connection, AlertRule, _SELECT.where(_C.id > after_id).order_by(_C.id).limit(limit))
+    """List the enabled rules of all projects, oldest first, of those after `after_id`."""
+    enabled = _SELECT.where(_C.id > after_id, _C.enabled)
+    return queries.list_rows(connection, AlertRule, enabled.order_by(_C.id).limit(limit))
 
 
-def find_rule(connection: Connection, *, project_id: int, rule_id: int) -> AlertRule | None:
-    return queries.find_row(connection, AlertRule, _SELECT.where(_C.id == rule_id, _C.project_id == project_id))
+def find_rule(connection: Connection, *, project_id: int, rule_id: int, lock: bool = False) -> AlertRule | None:
+    """Return the project's rule, locked until the end of the transaction if `lock`."""
+    found = _SELECT.where(_C.id == rule_id, _C.project_id == project_id)
+    return queries.find_row(connection, AlertRule, found.with_for_update() if lock else found)
 
 
 def note_value(connection: Connection, rule: AlertRule, *, value: float | None, firing_since: datetime | None) -> bool:
-    """Store the value; returns False if another process has changed meanwhile whether the rule fires."""
-    unmoved = update(alert_rules).where(_C.id == rule.id, _C.firing_since.is_not_distinct_from(rule.firing_since))
+    """Store the value; returns False if another process has changed the rule meanwhile, or whether it fires."""
+    same = update(alert_rules).where(_C.id == rule.id, _C.revision == rule.revision)
+    unmoved = same.where(_C.firing_since.is_not_distinct_from(rule.firing_since))
     return queries.changes_row(connection, unmoved.values(value=value, firing_since=firing_since))
 
 

@@ -36,6 +36,7 @@ class Action(StrEnum):
         action._value_, action.label = name, label
         return action
 
+    ALERT_RULE_CHANGED = "alert_rule.changed", "Changed the alert rule on"
     ALERT_RULE_CREATED = "alert_rule.created", "Made the alert rule on"
     ALERT_RULE_REMOVED = "alert_rule.removed", "Removed the alert rule on"
     API_KEY_CREATED = "api_key.created", "Created the API key"
@@ -55,6 +56,7 @@ class Action(StrEnum):
     MODEL_CHANGED = "model.changed", "Changed the model"
     MODEL_REMOVED = "model.removed", "Removed the model"
     ONLINE_CHECK_ADDED = "online_check.added", "Added the online check"
+    ONLINE_CHECK_CHANGED = "online_check.changed", "Changed the online check"
     ONLINE_CHECK_REMOVED = "online_check.removed", "Removed the online check"
     PRICE_SET = "price.set", "Set the price of"
     PRICE_REMOVED = "price.removed", "Removed the price of"

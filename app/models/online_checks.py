@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from sqlalchemy import Connection, Double, Index, String, and_, exists, or_, select, update
+from sqlalchemy import Boolean, Connection, Double, Index, String, and_, exists, or_, select, update
 
 from app.models import queries
 from app.models.base import BigInt, MediumText, Timestamp, exact, new_table
@@ -43,6 +43,7 @@ class OnlineCheck:
     problem: Annotated[str | None, String(1000)]
     held_until: Annotated[datetime, Timestamp]
     created_at: Annotated[datetime, Timestamp]
+    enabled: Annotated[bool, Boolean]
 
 
 # Without foreign keys, as turns and scores.
@@ -57,9 +58,10 @@ def add(connection: Connection, **values: Any) -> int:
     return queries.insert_row(connection, online_checks, **values)
 
 
-def find(connection: Connection, *, project_id: int, check_id: int) -> OnlineCheck | None:
+def find(connection: Connection, *, project_id: int, check_id: int, lock: bool = False) -> OnlineCheck | None:
+    """Return the project's check, locked until the end of the transaction if `lock`."""
     statement = _SELECT.where(_C.project_id == project_id, _C.id == check_id)
-    return queries.find_row(connection, OnlineCheck, statement)
+    return queries.find_row(connection, OnlineCheck, statement.with_for_update() if lock else statement)
 
 
 def find_held(connection: Connection, *, check_id: int, until: datetime) -> OnlineCheck | None:
@@ -79,20 +81,20 @@ def remove(connection: Connection, *, project_id: int, check_id: int) -> bool:
 
 
 def due(connection: Connection, *, now: datetime, before_batch: int, limit: int) -> list[tuple[int, int]]:
-    """List the (id, project id) of checks that no worker holds, and whose projects have turns after their position.
+    """List the (id, project id) of enabled checks that no worker holds, and whose projects have turns to look at.
 
     The checks that were held the longest ago come first.
     """
     # Turns of any prompt: no index has the turns of one prompt by batch.
     waiting = exists().where(_T.project_id == _C.project_id, _T.batch_id >= _C.position, _T.batch_id < before_batch)
-    found = select(_C.id, _C.project_id).where(_C.held_until <= now, waiting)
+    found = select(_C.id, _C.project_id).where(_C.enabled, _C.held_until <= now, waiting)
     listed = connection.execute(found.order_by(_C.held_until, _C.id).limit(limit))
     return [(check_id, project_id) for check_id, project_id in listed]
 
 
 def hold(connection: Connection, *, check_id: int, now: datetime, until: datetime) -> bool:
-    """Have a worker hold a check; returns False if another one holds it, or it was removed."""
-    free = update(online_checks).where(_C.id == check_id, _C.held_until <= now)
+    """Have a worker hold a check; returns False if another one holds it, or it is paused or was removed."""
+    free = update(online_checks).where(_C.id == check_id, _C.enabled, _C.held_until <= now)
     return queries.changes_row(connection, free.values(held_until=until))
 
 

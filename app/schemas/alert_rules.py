@@ -8,22 +8,32 @@ from marshmallow import fields, validate
 
 from app.models import alert_rules
 from app.schemas.answer import Answer, choice, fields_of, listing
-from app.schemas.base import Identifier, JsonNumber, StrictSchema
+from app.schemas.base import Identifier, JsonNumber, StrictBoolean, StrictSchema
 from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
 
 METRICS = ("errorShare", "observedCost", "cost")
 
 
-class NewAlertRuleSchema(StrictSchema):
-    """`threshold` is a share from 0 to 1, or USD; costs take whole days as `windowMinutes`."""
-
-    command: ClassVar = NewAlertRule
-
+class _AlertRuleFields(StrictSchema):
     metric = fields.String(required=True, validate=validate.OneOf(METRICS))
     threshold = JsonNumber(required=True, validate=validate.Range(0, 1_000_000))
     window_minutes = fields.Integer(required=True, strict=True, validate=validate.Range(5, 30 * DAY_MINUTES))
     prompt_id = Identifier(load_default=None, allow_none=True)
     min_sessions = fields.Integer(load_default=1, strict=True, validate=validate.Range(1, alert_rules.SESSIONS_MAX))
+    enabled = StrictBoolean(load_default=True)
+
+
+class NewAlertRuleSchema(_AlertRuleFields):
+    """`threshold` is a share from 0 to 1, or USD; costs take whole days as `windowMinutes`."""
+
+    command: ClassVar = NewAlertRule
+
+
+class AlertRuleChangeSchema(_AlertRuleFields):
+    """What is left out stays as it is. A rule that changes starts anew; one that is not `enabled` is paused."""
+
+    def __init__(self) -> None:
+        super().__init__(partial=True)
 
 
 class AlertRule(Answer):
@@ -31,7 +41,7 @@ class AlertRule(Answer):
 
     row = fields_of(alert_rules.AlertRule, "id", "prompt_id")
     metric = choice(*METRICS)
-    limits = fields_of(alert_rules.AlertRule, "threshold", "window_minutes", "min_sessions")
+    limits = fields_of(alert_rules.AlertRule, "threshold", "window_minutes", "min_sessions", "enabled")
     state = fields_of(alert_rules.AlertRule, "firing_since", "value", "created_at")
 
 

@@ -10,7 +10,7 @@ from app.models import online_checks
 from app.models.online_checks import Kind
 from app.otlp.evaluations import NAME_MAX
 from app.schemas.answer import Answer, choice, fields_of
-from app.schemas.base import JsonNumber, StrictSchema, Text
+from app.schemas.base import JsonNumber, StrictBoolean, StrictSchema, Text
 from app.schemas.traces import MODEL_LENGTH, VERSION_LENGTH
 from app.services.traces.online_checks import NewCheck
 
@@ -18,15 +18,7 @@ VALUE_MAX = 10_000
 COST_MAX = 1_000_000
 
 
-class OnlineCheckSchema(StrictSchema):
-    """A check of the last answer of recorded turns: it has a text, matches a pattern or holds to an assertion.
-
-    `judgeModelName` is the model that a judge asks; `maxCostPerDay` is what it may cost in US dollars, by days of UTC.
-    `share` of the turns are checked, those of one `version` or `model` where these are given.
-    """
-
-    command: ClassVar = NewCheck
-
+class _OnlineCheckFields(StrictSchema):
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
     kind = fields.String(required=True, validate=validate.OneOf(get_args(Kind)))
     value = Text(required=True, minimum=1, maximum=VALUE_MAX)
@@ -35,6 +27,24 @@ class OnlineCheckSchema(StrictSchema):
     version = Text(allow_none=True, minimum=1, maximum=VERSION_LENGTH)
     model = Text(allow_none=True, minimum=1, maximum=MODEL_LENGTH)
     max_cost_per_day = JsonNumber(validate=validate.Range(0, COST_MAX))
+    enabled = StrictBoolean()
+
+
+class OnlineCheckSchema(_OnlineCheckFields):
+    """A check of the last answer of recorded turns: it has a text, matches a pattern or holds to an assertion.
+
+    `judgeModelName` is the model that a judge asks; `maxCostPerDay` is what it may cost in US dollars, by days of UTC.
+    `share` of the turns are checked, those of one `version` or `model` where these are given.
+    """
+
+    command: ClassVar = NewCheck
+
+
+class OnlineCheckChangeSchema(_OnlineCheckFields):
+    """What is left out stays as it is. A check that is not `enabled` is paused."""
+
+    def __init__(self) -> None:
+        super().__init__(partial=True)
 
 
 class OnlineCheck(Answer):
@@ -45,6 +55,6 @@ class OnlineCheck(Answer):
 
     row = fields_of(online_checks.OnlineCheck, "id", "prompt_id", "name")
     kind = choice(*get_args(Kind))
-    rule = fields_of(online_checks.OnlineCheck, "value", "judge_model_id", "share", "version", "model")
+    rule = fields_of(online_checks.OnlineCheck, "value", "judge_model_id", "share", "version", "model", "enabled")
     cost = fields_of(online_checks.OnlineCheck, "max_cost_per_day", "spent_on", "spent_usd")
     found = fields_of(online_checks.OnlineCheck, "scored", "problem", "created_at")

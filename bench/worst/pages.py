@@ -52,7 +52,7 @@ plain(f"GET {TEST_CASE}", f"GET {TEST_CASE}/delete", f"GET {REPLAY}", f"GET {REP
 plain(f"GET {REPLAY}/batch", f"GET {REPLAY}/batch/accept")
 plain(f"GET {PROJECT}/calibrations/{{calibration_id}}", f"GET {PROJECT}/experiments/{{experiment_id}}")
 plain(f"GET {PROMPT}/online-checks", name="a big one", ids=BIG)
-plain(f"GET {PROJECT}/online-checks/{{check_id}}/remove")
+plain(f"GET {PROJECT}/online-checks/{{check_id}}", f"GET {PROJECT}/online-checks/{{check_id}}/remove")
 plain(f"GET {PROMPT}/experiments", f"GET {PROMPT}/experiments/new", name="a big one", ids=BIG)
 plain(
     f"GET {PROJECT}/runs/{{run_id}}",
@@ -70,7 +70,7 @@ plain(f"GET {SETTINGS}/credentials", f"GET {SETTINGS}/credentials/{{vendor}}/cle
 plain(f"GET {SETTINGS}/models/prices", f"GET {SETTINGS}/models/prices/{{price_id}}/remove")
 WEBHOOK = f"{SETTINGS}/webhooks/{{webhook_id}}"
 plain(f"GET {SETTINGS}/webhooks", f"GET {WEBHOOK}", f"GET {WEBHOOK}/secret", f"GET {WEBHOOK}/remove")
-plain(f"GET {SETTINGS}/alerts", f"GET {SETTINGS}/alerts/{{rule_id}}/remove")
+plain(f"GET {SETTINGS}/alerts", f"GET {SETTINGS}/alerts/{{rule_id}}", f"GET {SETTINGS}/alerts/{{rule_id}}/remove")
 plain(f"GET {SETTINGS}/invitations/{{invitation_id}}/withdraw")
 plain(f"GET {SETTINGS}/project", f"GET {SETTINGS}/audit")
 

@@ -24,6 +24,8 @@ BODIES: dict[str, Any] = {
     },
     "PATCH /api/v1/test-cases/{test_case_id}": {"name": "Mine now"},
     "PATCH /api/v1/replays/{replay_id}/steps/{step}": {"verdict": "passed"},
+    "PATCH /api/v1/alert-rules/{rule_id}": {"enabled": False},
+    "PATCH /api/v1/online-checks/{check_id}": {"enabled": False},
     "PATCH /api/v1/models/{model_id}": {"enabled": False},
     "PATCH /api/v1/projects/{project_id}": {"name": "Mine now"},
     "POST /api/v1/projects/{project_id}/api-keys": {"name": "Mine now"},

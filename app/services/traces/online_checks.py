@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -12,7 +15,7 @@ from app.models import audit_log, online_checks
 from app.models.audit_log import Action, Actor
 from app.models.base import earlier_now
 from app.models.online_checks import Kind, OnlineCheck
-from app.models.queries import first_batch_id
+from app.models.queries import first_batch_id, update_rows
 from app.patterns import compile_pattern
 from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader
@@ -35,6 +38,7 @@ class NewCheck:
     version: str | None = None
     model: str | None = None
     max_cost_per_day: float = 1.0
+    enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +69,7 @@ class OnlineCheckService:
             if len(online_checks.of_prompt(connection, project_id=project_id, prompt_id=prompt_id)) >= CHECKS_MAX:
                 raise Invalid(f"A prompt may have {CHECKS_MAX} online checks; remove one first.")
             now = earlier_now(connection, self.now())
-            values = asdict(new) | {"judge_model_id": self._judge(connection, head.organization_id, new)}
-            del values["judge_model"]
+            values = _columns(new, self._judge(connection, head.organization_id, new))
             start = {"position": first_batch_id(now), "position_id": 0, "scored": 0, "spent_on": "", "spent_usd": 0.0}
             check_id = online_checks.add(
                 connection,
@@ -80,6 +83,42 @@ class OnlineCheckService:
             )
             audit_log.note(connection, now, actor, Action.ONLINE_CHECK_ADDED, new.name, project_id=project_id)
             return require(online_checks.find(connection, project_id=project_id, check_id=check_id), NO_CHECK)
+
+    def change(self, *, project_id: int, check_id: int, values: Mapping[str, Any], actor: Actor) -> OnlineCheck:
+        """Set fields of `NewCheck`, of which those that are not named stay as they are; refuses what `add` does.
+
+        A worker that has the check gives it up. A check that is enabled again begins with what is recorded then.
+        """
+        with self.database.write() as connection:
+            known = online_checks.find(connection, project_id=project_id, check_id=check_id, lock=True)
+            old = require(known, NO_CHECK)
+            head = self.reader.head(connection, project_id=project_id, prompt_id=old.prompt_id)
+            before = self._as_given(connection, head.organization_id, old)
+            new = replace(before, **values)
+            if new == before:
+                return old
+            now = self.now()
+            changed = [name for name in values if getattr(before, name) != getattr(new, name)]
+            # A check whose model was removed can be paused.
+            judged = {"kind", "value", "judge_model"} & set(changed)
+            judge_id = self._judge(connection, head.organization_id, new) if judged else old.judge_model_id
+            stored = _columns(new, judge_id) | {"problem": None, "held_until": now}
+            if new.enabled and not old.enabled:
+                stored |= {"position": first_batch_id(earlier_now(connection, now)), "position_id": 0}
+            update_rows(connection, online_checks.online_checks, {"id": check_id}, **stored)
+            details = {"changed": ", ".join(changed)}
+            action = Action.ONLINE_CHECK_CHANGED
+            audit_log.note(connection, now, actor, action, new.name, details, project_id=project_id)
+            return require(online_checks.find(connection, project_id=project_id, check_id=check_id), NO_CHECK)
+
+    def _as_given(self, connection: Connection, organization_id: int, check: OnlineCheck) -> NewCheck:
+        """Return a stored check as its author would describe it."""
+        judge = None
+        with suppress(NotFound):  # removed meanwhile
+            model_id = check.judge_model_id or 0
+            judge = self.models.read(connection, organization_id=organization_id, model_id=model_id).name
+        given = {each.name: getattr(check, each.name) for each in fields(NewCheck) if each.name != "judge_model"}
+        return NewCheck(**given, judge_model=judge)
 
     def remove(self, *, project_id: int, check_id: int, actor: Actor) -> None:
         """Remove a check; the scores that it gave stay. `NotFound` for none."""
@@ -107,3 +146,9 @@ class OnlineCheckService:
         if model.vendor == "BUILTIN":
             raise Invalid(f"{field}: {name} is a builtin model and can't judge; name a vendor's.")
         return model.id
+
+
+def _columns(new: NewCheck, judge_model_id: int | None) -> dict[str, Any]:
+    values = asdict(new) | {"judge_model_id": judge_model_id}
+    del values["judge_model"]
+    return values

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import timedelta
+from typing import Any
 
 import structlog
 from sqlalchemy import Connection
@@ -16,7 +17,7 @@ from app.models import alert_rules, audit_log, organizations
 from app.models.alert_rules import AlertRule, Metric
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.prompts import require_known
-from app.models.queries import delete_rows, insert_row
+from app.models.queries import delete_rows, insert_row, update_rows
 from app.models.usage import UsageFilter
 from app.models.webhook_deliveries import add_event
 from app.models.webhooks import Event
@@ -43,6 +44,7 @@ class NewAlertRule:
     window_minutes: int
     prompt_id: int | None = None
     min_sessions: int = 1
+    enabled: bool = True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,19 +67,36 @@ class AlertService:
 
     def create(self, *, project_id: int, new: NewAlertRule, actor: Actor = SYSTEM) -> AlertRule:
         """Make a rule; `Invalid` for a threshold or window that its metric can't have, `NotFound` for no prompt."""
-        if new.metric == "errorShare" and new.threshold >= 1:
-            raise Invalid("threshold: A share is above it only if it is below 1.")
-        if new.metric != "errorShare" and new.window_minutes % DAY_MINUTES:
-            raise Invalid(f"windowMinutes: Costs are summed by day: use a multiple of {DAY_MINUTES}.")
         with self.database.write() as connection:
             organizations.require_project(connection, project_id)
-            if new.prompt_id is not None:
-                require_known(connection, project_id=project_id, prompt_id=new.prompt_id)
-            values = {**asdict(new), "project_id": project_id, "created_at": self.now()}
+            _check(connection, project_id, new)
+            values = {**asdict(new), "project_id": project_id, "created_at": self.now(), "revision": 0}
             rule_id = insert_row(connection, alert_rules.alert_rules, **values)
             if len(alert_rules.list_rules(connection, project_id=project_id)) > RULES_MAX:
                 raise Invalid(f"metric: A project has at most {RULES_MAX} alert rules; remove one first.")
             self._note(connection, actor, Action.ALERT_RULE_CREATED, new.metric, project_id)
+            return _found(connection, project_id, rule_id)
+
+    def change(self, *, project_id: int, rule_id: int, values: Mapping[str, Any], actor: Actor = SYSTEM) -> AlertRule:
+        """Set fields of `NewAlertRule`, of which those that are not named stay as they are; refuses what `create` does.
+
+        A rule that changes starts anew: it does not fire until it is evaluated, and one that fired is told as ended.
+        """
+        with self.database.write() as connection:
+            old = require(
+                alert_rules.find_rule(connection, project_id=project_id, rule_id=rule_id, lock=True), NONE_SUCH
+            )
+            before = NewAlertRule(**{each.name: getattr(old, each.name) for each in fields(NewAlertRule)})
+            new = replace(before, **values)
+            if new == before:
+                return old
+            _check(connection, project_id, new)
+            anew = {"firing_since": None, "value": None, "revision": old.revision + 1}
+            update_rows(connection, alert_rules.alert_rules, {"id": rule_id}, **asdict(new), **anew)
+            if old.firing_since is not None:
+                self._tell(connection, old, Event.ALERT_ENDED, None)
+            changed = [name for name in values if getattr(before, name) != getattr(new, name)]
+            self._note(connection, actor, Action.ALERT_RULE_CHANGED, new.metric, project_id, changed=", ".join(changed))
             return _found(connection, project_id, rule_id)
 
     def remove(self, *, project_id: int, rule_id: int, actor: Actor = SYSTEM) -> None:
@@ -110,10 +129,12 @@ class AlertService:
         with self.database.write() as connection:
             unmoved = alert_rules.note_value(connection, rule, value=value, firing_since=since)
             if unmoved and fires != fired:
-                event = Event.ALERT_STARTED if fires else Event.ALERT_ENDED
-                told = {"alertRuleId": rule.id, "metric": rule.metric, "threshold": rule.threshold, "value": value}
-                told |= {"projectId": rule.project_id, "windowMinutes": rule.window_minutes}
-                add_event(connection, now, event, told, project_id=rule.project_id, prompt_id=rule.prompt_id)
+                self._tell(connection, rule, Event.ALERT_STARTED if fires else Event.ALERT_ENDED, value)
+
+    def _tell(self, connection: Connection, rule: AlertRule, event: Event, value: float | None) -> None:
+        told = {"alertRuleId": rule.id, "metric": rule.metric, "threshold": rule.threshold, "value": value}
+        told |= {"projectId": rule.project_id, "windowMinutes": rule.window_minutes}
+        add_event(connection, self.now(), event, told, project_id=rule.project_id, prompt_id=rule.prompt_id)
 
     def _value(self, rule: AlertRule) -> float | None:
         now = self.now()
@@ -128,8 +149,20 @@ class AlertService:
         bill = observed_total(self.observed.read(project_id=rule.project_id, filters=days, group_by=("day",))).bill
         return float(bill.cost.total) if bill.cost else 0.0
 
-    def _note(self, connection: Connection, actor: Actor, action: Action, metric: str, project_id: int) -> None:
-        audit_log.note(connection, self.now(), actor, action, metric, project_id=project_id)
+    def _note(
+        self, connection: Connection, actor: Actor, action: Action, metric: str, project_id: int, **details: str
+    ) -> None:
+        audit_log.note(connection, self.now(), actor, action, metric, details or None, project_id=project_id)
+
+
+def _check(connection: Connection, project_id: int, new: NewAlertRule) -> None:
+    """`Invalid` for a threshold or window that the metric can't have, `NotFound` for no prompt."""
+    if new.metric == "errorShare" and new.threshold >= 1:
+        raise Invalid("threshold: A share is above it only if it is below 1.")
+    if new.metric != "errorShare" and new.window_minutes % DAY_MINUTES:
+        raise Invalid(f"windowMinutes: Costs are summed by day: use a multiple of {DAY_MINUTES}.")
+    if new.prompt_id is not None:
+        require_known(connection, project_id=project_id, prompt_id=new.prompt_id)
 
 
 def _found(connection: Connection, project_id: int, rule_id: int) -> AlertRule:

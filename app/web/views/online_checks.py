@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from app.access import ByRole
 from app.errors import Invalid
+from app.models.language_models import LanguageModel
+from app.models.online_checks import OnlineCheck
 from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.online_checks import OnlineCheckSchema
@@ -18,6 +22,9 @@ KINDS = [("judge", "A model judges that"), ("contains", "It has the text"), ("re
 TEXTS = ("name", "kind", "value", "version", "model")
 
 
+NEW = {"name": "", "kind": "judge", "value": "", "judge": "", "cost": "1", "percent": "10", "version": "", "model": ""}
+
+
 class OnlineChecks(PromptPage):
     refusals = (Invalid,)
 
@@ -28,10 +35,8 @@ class OnlineChecks(PromptPage):
             head=self.head(visit, prompt_id),
             checks=self.services.online_checks.list(project_id=visit.project_id, prompt_id=prompt_id),
             kinds=KINDS,
-            judges=[
-                ("", "No model"),
-                *((one.name, one.name) for one in models if one.usable and one.vendor != "BUILTIN"),
-            ],
+            judges=_judges(models),
+            given=NEW,
             names={one.id: one.name for one in models},
             today=self.container.now().date().isoformat(),
         )
@@ -44,6 +49,54 @@ class OnlineChecks(PromptPage):
         return Redirect(path, f"Turns that are recorded from now on are checked for {check.name[:100]}.")
 
 
+class OnlineCheckView(PromptPage):
+    access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
+    refusals = (Invalid,)
+
+    def get(self, visit: Visit, check_id: int) -> Reply:
+        check = self.services.online_checks.get(project_id=visit.project_id, check_id=check_id)
+        models = self.services.models.list(organization_id=visit.organization_id)
+        return show(
+            "online_check.html",
+            check=check,
+            path=f"{visit.base}/online-checks/{check_id}",
+            back=_list_of(visit, check),
+            kinds=KINDS,
+            judges=_judges(models),
+            given=_given(check, models),
+            enabled=visit.sent.flag("enabled") if visit.problem else check.enabled,
+        )
+
+    def post(self, visit: Visit, check_id: int) -> Reply:
+        values = asdict(new_check(visit.form)) | {"enabled": visit.form.flag("enabled")}
+        changed = self.services.online_checks.change
+        check = changed(project_id=visit.project_id, check_id=check_id, values=values, actor=visit.actor)
+        return Redirect(_list_of(visit, check), "The check is changed." if check.enabled else "The check is paused.")
+
+
+def _judges(models: Sequence[LanguageModel]) -> list[tuple[str, str]]:
+    """Return the options of the models that can judge."""
+    return [("", "No model"), *((one.name, one.name) for one in models if one.usable and one.vendor != "BUILTIN")]
+
+
+def _given(check: OnlineCheck, models: Sequence[LanguageModel]) -> dict[str, str]:
+    """Return a check as the texts of its form."""
+    return {
+        "name": check.name,
+        "kind": check.kind,
+        "value": check.value,
+        "judge": next((one.name for one in models if one.id == check.judge_model_id), ""),
+        "cost": f"{check.max_cost_per_day:.15g}",
+        "percent": f"{check.share * 100:.15g}",
+        "version": check.version or "",
+        "model": check.model or "",
+    }
+
+
+def _list_of(visit: Visit, check: OnlineCheck) -> str:
+    return f"{visit.base}/prompts/{check.prompt_id}/online-checks"
+
+
 class RemoveOnlineCheck(PromptPage):
     access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
 
@@ -54,13 +107,13 @@ class RemoveOnlineCheck(PromptPage):
             title=f"Remove the check {check.name[:100]}?",
             text="No more turns are checked. The scores that it gave stay.",
             button="Remove the check",
-            back=f"{visit.base}/prompts/{check.prompt_id}/online-checks",
+            back=_list_of(visit, check),
         )
 
     def post(self, visit: Visit, check_id: int) -> Reply:
         check = self.services.online_checks.get(project_id=visit.project_id, check_id=check_id)
         self.services.online_checks.remove(project_id=visit.project_id, check_id=check_id, actor=visit.actor)
-        return Redirect(f"{visit.base}/prompts/{check.prompt_id}/online-checks", "The check is removed.")
+        return Redirect(_list_of(visit, check), "The check is removed.")
 
 
 def new_check(form: Form) -> NewCheck:

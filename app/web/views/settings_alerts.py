@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from app.errors import Invalid, NotFound
+from app.models.alert_rules import AlertRule
 from app.schemas.alert_rules import NewAlertRuleSchema
 from app.schemas.base import load
 from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
+from app.services.wiring import Services
 from app.web.forms import Form
 from app.web.page import Redirect, Reply, SettingsPage, confirm, show
 from app.web.visit import Visit
@@ -23,14 +27,14 @@ WINDOWS = [
     (str(30 * DAY_MINUTES), "30 days"),
 ]
 PROMPTS_MAX = 500
+NEW = {"metric": "errorShare", "threshold": "", "window": "60", "prompt": "", "minSessions": "10"}
 
 
 class Alerts(SettingsPage):
     refusals = (Invalid, NotFound)
 
     def get(self, visit: Visit) -> Reply:
-        listed = self.services.prompts.list(project_id=visit.project_id, limit=PROMPTS_MAX).prompts
-        names = {str(prompt.id): prompt.name for prompt in listed}
+        names = _names(self.services, visit.project_id)
         return show(
             "settings_alerts.html",
             rows=self.services.alerts.list(project_id=visit.project_id),
@@ -38,12 +42,62 @@ class Alerts(SettingsPage):
             metrics=METRICS,
             windows=WINDOWS,
             prompts=[("", "All prompts"), *names.items()],
+            given=NEW,
             names=names,
         )
 
     def post(self, visit: Visit) -> Reply:
         self.services.alerts.create(project_id=visit.project_id, new=new_rule(visit.form), actor=visit.actor)
         return Redirect(f"{visit.base}/settings/alerts", "The alert rule is made: the first look is within a minute.")
+
+
+class AlertView(SettingsPage):
+    refusals = (Invalid, NotFound)
+
+    def get(self, visit: Visit, rule_id: int) -> Reply:
+        rule = self.services.alerts.get(project_id=visit.project_id, rule_id=rule_id)
+        names = _names(self.services, visit.project_id)
+        given = _given(rule)
+        return show(
+            "settings_alert.html",
+            path=f"{visit.base}/settings/alerts/{rule_id}",
+            metrics=METRICS,
+            windows=_with(WINDOWS, given["window"], f"{rule.window_minutes} minutes"),
+            prompts=_with([("", "All prompts"), *names.items()], given["prompt"], "An archived prompt"),
+            given=given,
+            enabled=visit.sent.flag("enabled") if visit.problem else rule.enabled,
+        )
+
+    def post(self, visit: Visit, rule_id: int) -> Reply:
+        values = asdict(new_rule(visit.form)) | {"enabled": visit.form.flag("enabled")}
+        changed = self.services.alerts.change
+        rule = changed(project_id=visit.project_id, rule_id=rule_id, values=values, actor=visit.actor)
+        told = (
+            "The alert rule starts anew: the next look is within a minute." if rule.enabled else "The rule is paused."
+        )
+        return Redirect(f"{visit.base}/settings/alerts", told)
+
+
+def _names(services: Services, project_id: int) -> dict[str, str]:
+    """Return the names of the project's prompts by their ids."""
+    listed = services.prompts.list(project_id=project_id, limit=PROMPTS_MAX).prompts
+    return {str(prompt.id): prompt.name for prompt in listed}
+
+
+def _with(options: list[tuple[str, str]], value: str, label: str) -> list[tuple[str, str]]:
+    """Return the options of a list, with one for a value that is not among them."""
+    return options if value in dict(options) else [*options, (value, label)]
+
+
+def _given(rule: AlertRule) -> dict[str, str]:
+    """Return a rule as the texts of its form."""
+    return {
+        "metric": rule.metric,
+        "threshold": f"{rule.threshold * (100 if rule.metric == 'errorShare' else 1):.15g}",
+        "window": str(rule.window_minutes),
+        "prompt": str(rule.prompt_id or ""),
+        "minSessions": str(rule.min_sessions),
+    }
 
 
 class RemoveAlert(SettingsPage):

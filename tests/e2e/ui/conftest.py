@@ -61,6 +61,7 @@ def site(chromium: support.Browser, tmp_path_factory: pytest.TempPathFactory) ->
             base = sign_in(visit, known)
             add_model(visit, base)
             add_webhook(visit, base)
+            add_alert(visit, base)
             signed_in = visit.page.context.storage_state()
         client = server.client()
         prompt_id, session_id = seed(client)
@@ -114,6 +115,14 @@ def add_webhook(visit: Visit, base: str) -> None:
     visit.page.wait_for_selector("text=on its way")
 
 
+def add_alert(visit: Visit, base: str) -> None:
+    """An alert rule that never fires."""
+    visit.open(f"{base}/settings/alerts")
+    visit.page.fill("#threshold", "99")
+    visit.page.click("text=Make the rule")
+    visit.page.wait_for_selector("text=The alert rule is made")
+
+
 def seed(client: Client) -> tuple[int, str]:
     """A prompt full of markup with a run, a session and a rejected span that are too; (prompt id, session id)."""
     made = client.post("/api/v1/prompts", {"name": HOSTILE, "value": "# Role\n{{name}}"}).json()
@@ -121,6 +130,8 @@ def seed(client: Client) -> tuple[int, str]:
     client.post("/api/v1/prompts/run", {"id": prompt_id, "question": HOSTILE})
     client.post("/api/v1/api-keys", {"name": HOSTILE})
     client.post("/api/v1/session-filters", {"name": HOSTILE[:100], "filters": {"minTurns": 1}})
+    check = {"name": HOSTILE, "kind": "contains", "value": HOSTILE, "enabled": False}
+    client.post(f"/api/v1/prompts/{prompt_id}/online-checks", check)
     client.request("POST", "/api/public/otel/v1/traces", body=trace(prompt_id), headers=JSON)
     entries = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
     return prompt_id, entries[0]["id"]

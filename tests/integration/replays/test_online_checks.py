@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
+from app.models import online_checks
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import BOOKED, HOT, THANKS, prompt, record
 from tests.integration.replays.shop import JUDGED, JUDGED_WRONG
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.conversations import RecordedTurn
 from tests.support.waiting import wait_until
 from tests.support.world import World
@@ -234,3 +237,65 @@ def test_a_prompt_has_so_many_checks_and_their_changes_are_audited(world: World)
     assert world.delete(f"/api/v1/online-checks/{listed[0]['id']}").status_code == 204
     actions = [entry["action"] for entry in world.get("/api/v1/audit-log").json["entries"][:2]]
     assert actions == ["online_check.removed", "online_check.added"]
+
+
+def change(world: World, check: Any, status: int = 200, **fields: Any) -> Any:
+    changed = world.patch(f"/api/v1/online-checks/{check['id']}", json=fields)
+    assert changed.status_code == status, changed.text
+    return changed.json
+
+
+def test_a_check_that_changes_checks_what_is_not_scored_yet(world: World) -> None:
+    check = add(world, recorded(world), TEXT)
+    settle(world)
+    changed = change(world, check, name="warm", kind="regex", value=r"\d+ °C")
+
+    assert changed == check | {"name": "warm", "kind": "regex", "value": r"\d+ °C"}
+    assert run(world, check)["scored"] == 3
+    assert sorted(one[:2] for one in scores(world)) == [("warm", "false"), ("warm", "false"), ("warm", "true")]
+    entry = world.get("/api/v1/audit-log").json["entries"][0]
+    assert (entry["action"], entry["details"]) == ("online_check.changed", {"changed": "name, kind, value"})
+
+
+def test_a_paused_check_looks_at_nothing_and_goes_on_with_what_comes_later(world: World) -> None:
+    check = add(world, recorded(world), TEXT)
+    settle(world)
+    assert change(world, check, enabled=False)["enabled"] is False
+    runner = world.container.services.online_check_runner
+    assert check["id"] not in runner.due()
+    assert run(world, check)["scored"] == 0
+
+    change(world, check, enabled=True)
+    assert run(world, check)["scored"] == 0
+    settle(world)
+    assert run(world, check)["scored"] == 3
+
+
+def test_a_worker_gives_up_a_check_that_changes(world: World) -> None:
+    check = add(world, recorded(world), TEXT)
+    now = world.container.now()
+    held = {"check_id": check["id"], "until": now + timedelta(minutes=20)}
+    with world.container.database.write() as connection:
+        assert online_checks.hold(connection, now=now, **held)
+    change(world, check, value="I am")
+    with world.container.database.write() as connection:
+        assert not online_checks.change_held(connection, **held, scored=9)
+    assert run(world, check)["scored"] == 0
+
+
+@EMBEDDED_CONTAINER
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"kind": "judge"}, "judgeModelName: Name the model that judges."),
+        ({"kind": "regex", "value": "("}, "value: "),
+        ({"share": 2}, "share: "),
+        ({"name": None}, "name: Field may not be null."),
+        ({"enabled": "no"}, "enabled: Must be true or false."),
+        ({"position": 1}, "position: Unknown field."),
+    ],
+)
+def test_a_change_that_could_not_be_made_new_is_refused(world: World, fields: dict[str, Any], message: str) -> None:
+    check = add(world, prompt(world), TEXT)
+    assert change(world, check, 400, **fields)["error"].startswith(message)
+    assert world.get(f"/api/v1/online-checks/{check['id']}").json == check

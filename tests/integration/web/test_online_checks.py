@@ -21,7 +21,15 @@ def test_a_check_is_added_listed_and_removed(world: World, admin: Browser) -> No
     assert "12.5 % of the turns" in admin.text
 
     (check,) = world.get(f"/api/v1/prompts/{prompt_id}/online-checks").json["onlineChecks"]
-    remove = f"{admin.base}/online-checks/{check['id']}/remove"
+    one = f"{admin.base}/online-checks/{check['id']}"
+    admin.open(one)
+    assert (f"{HOSTILE} x" in admin.text, HOSTILE in admin.page) == (True, False)
+    assert admin.send(one, **CHECK | {"kind": "judge"}, version="", model="").status_code == 400
+    assert "Name the model that judges." in admin.text
+    assert admin.send(one, **CHECK | {"percent": "50"}, version="", model="").status_code == 303
+    admin.open(path)
+    assert ("paused" in admin.text, "50 % of the turns" in admin.text) == (True, True)
+    remove = f"{one}/remove"
     admin.open(remove)
     assert admin.send(remove).status_code == 303
     admin.open(path)

@@ -106,6 +106,15 @@ def test_an_alert_rule_is_made_in_percent_and_removed_by_forms(world: World, adm
     assert (rule.threshold, rule.window_minutes, rule.min_sessions) == (0.125, 60, 10)
     admin.open(path)
     assert "All prompts, the last hour, from 10 sessions on" in admin.text
+    one = f"{path}/{rule.id}"
+    admin.open(one)
+    assert 'value="12.5"' in admin.page
+    assert admin.send(one, **(form | {"threshold": "100"}), enabled="on").status_code == 400
+    assert admin.send(one, **(form | {"threshold": "20"})).status_code == 303
+    (changed,) = world.container.services.alerts.list(project_id=world.project_id)
+    assert (changed.threshold, changed.enabled) == (0.2, False)
+    admin.open(path)
+    assert "paused" in admin.text
     admin.open(f"{path}/{rule.id}/remove")
     assert admin.send(f"{path}/{rule.id}/remove").status_code == 303
     assert world.count("alert_rules") == 0

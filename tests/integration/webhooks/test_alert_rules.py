@@ -122,6 +122,48 @@ def test_two_clocks_tell_of_a_change_once(world: World, hook: Hook) -> None:
     assert told(hook) == [("alert.started", 1.0)]
 
 
+def test_a_rule_that_changes_starts_anew_and_tells_its_end(world: World, hook: Hook) -> None:
+    path = rule(world)
+    session(world, committed(world), fails=True)
+    evaluate(world)
+    changed = world.patch(path, json={"threshold": 0.6})
+
+    assert (changed.status_code, changed.json) == (200, world.get(path).json)
+    assert [changed.json[name] for name in ("threshold", "windowMinutes", "firingSince", "value")] == [
+        0.6,
+        60,
+        None,
+        None,
+    ]
+    evaluate(world)
+    assert told(hook) == [("alert.started", 1.0), ("alert.ended", None), ("alert.started", 1.0)]
+    assert world.patch(path, json={"threshold": 0.6}).json["firingSince"]
+    entry = world.get("/api/v1/audit-log").json["entries"][0]
+    assert (entry["action"], entry["details"]) == ("alert_rule.changed", {"changed": "threshold"})
+
+
+def test_a_paused_rule_is_not_evaluated_until_it_is_enabled(world: World, hook: Hook) -> None:
+    path = rule(world)
+    session(world, committed(world), fails=True)
+    assert world.patch(path, json={"enabled": False}).json["enabled"] is False
+    evaluate(world)
+    assert (told(hook), world.get(path).json["value"]) == ([], None)
+
+    assert world.patch(path, json={"enabled": True}).status_code == 200
+    evaluate(world)
+    assert told(hook) == [("alert.started", 1.0)]
+
+
+def test_a_clock_that_read_a_rule_before_its_change_tells_nothing(world: World, hook: Hook) -> None:
+    path = rule(world)
+    session(world, committed(world), fails=True)
+    service = world.container.services.alerts
+    (seen,) = service.list(project_id=world.project_id)
+    assert world.patch(path, json={"enabled": False}).status_code == 200
+    service._evaluate(seen)
+    assert (told(hook), world.get(path).json["firingSince"]) == ([], None)
+
+
 @EMBEDDED_CONTAINER
 @pytest.mark.parametrize(
     ("values", "message"),
@@ -139,9 +181,16 @@ def test_a_rule_that_could_never_be_right_is_refused(world: World, values: dict[
     assert (refused.status_code, refused.json["error"][: len(message)]) == (400, message)
     assert world.count("alert_rules") == 0
 
+    path = rule(world)
+    before = world.get(path).json
+    refused = world.patch(path, json=values)
+    assert (refused.status_code, refused.json["error"][: len(message)]) == (400, message)
+    assert world.get(path).json == before
+
 
 @EMBEDDED_CONTAINER
 def test_a_prompt_of_another_project_can_not_be_watched(world: World) -> None:
     foreign = committed(new_world(world.container))
     assert world.post(PATH, json=SHARE | {"promptId": foreign}).status_code == 404
     assert world.count("alert_rules") == 0
+    assert world.patch(rule(world), json={"promptId": foreign}).status_code == 404

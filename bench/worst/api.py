@@ -67,6 +67,9 @@ plain(
 plain("GET /api/v1/exports/sessions", name="all of them", query="sort=errors")
 plain("GET /api/v1/sessions", name="by cost", query="limit=200&sort=cost")
 plain("GET /api/v1/session-filters", "GET /api/v1/session-filters/{filter_id}")
+BEGINNINGS = "q=an*+be*+co*+de*+di*+ex*+fo*+in*+ma*+no*+or*+pr*+re*+st*+th*+wo*"
+plain("GET /api/v1/sessions", name="16 beginnings of words", query=f"limit=200&count=true&{BEGINNINGS}")
+plain("GET /api/v1/exports/sessions", name="16 beginnings of words", query=BEGINNINGS)
 plain("GET /api/v1/sessions/{session_id}", name=f"of {texts.TURNS:,} turns", ids=LONG)
 plain("GET /api/v1/sessions/{session_id}/test-case-proposal", name=f"of {texts.TURNS:,} turns", ids=LONG)
 plain("GET /api/v1/rejected-spans", "GET /api/v1/audit-log", query="limit=200")

@@ -253,6 +253,17 @@ def test_what_is_listed_can_be_exported(world: World, filled: tuple[int, int]) -
     ]
 
 
+def test_an_export_of_the_sessions_with_a_score_tells_what_they_cost(world: World, filled: tuple[int, int]) -> None:
+    path = "/api/v1/exports/sessions?score=helpful&minScore=0.9"
+    (line,) = world.get(path).text.splitlines()
+    (row,) = csv.DictReader(io.StringIO(world.get(path, headers={"Accept": "text/csv"}).text))
+
+    (one,) = listed(world, score="helpful")
+    assert (json.loads(line), row["preview"], float(row["cost"])) == (one, "long", one["cost"])
+    assert one["cost"] > 0
+    assert world.get("/api/v1/exports/sessions?score=helpful&minScore=0.91").text == ""
+
+
 def test_no_other_project_sees_them(world: World, filled: tuple[int, int]) -> None:
     stranger = new_world(world.container)
 

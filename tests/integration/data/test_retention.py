@@ -13,6 +13,7 @@ import pytest
 from app.models import removal
 from app.models.removal import TurnScope
 from tests.integration.data.conftest import Days, counts, keep
+from tests.integration.test_search import found, index, say, stored_words
 from tests.support.conversations import export as conversation
 from tests.support.everything import TURNS, everything
 from tests.support.exports import export, span
@@ -104,6 +105,22 @@ def test_a_turn_counts_from_its_last_span_and_a_session_shrinks_to_what_is_left(
     days.pass_by(0)
 
     assert (world.count("spans"), world.count("turns"), world.count("sessions")) == (3, 1, 1)
+
+
+def test_the_words_of_old_turns_leave_the_index_and_those_of_others_stay(world: World, days: Days) -> None:
+    prompt_id = world.prompt()
+    say(world, prompt_id, "an ancient secret")
+    aged(world, timedelta(days=20))
+    say(world, prompt_id, "a recent remark")
+    index(world)
+    assert {"ancient", "secret", "recent"} <= stored_words(world)
+    keep(world, spans_days=10)
+
+    days.pass_by(0)
+    assert (found(world, "ancient"), found(world, "recent")) == ([], ["a recent remark"])
+    index(world)
+
+    assert ({"ancient", "secret"} & stored_words(world), "recent" in stored_words(world)) == (set(), True)
 
 
 def test_a_trace_of_two_prompts_loses_the_old_ones_part_alone(world: World, days: Days) -> None:

@@ -96,6 +96,24 @@ def test_a_span_may_carry_its_scores_as_events(world: World, protobuf: bool) -> 
     assert sorted(scores(world, prompt_id), key=lambda score: str(score["name"])) == [relevance(one), toxic]
 
 
+def test_an_evaluation_gives_the_score_that_a_program_would_give(world: World) -> None:
+    prompt_id = world.prompt()
+    tone = {"gen_ai.evaluation.name": "tone", "gen_ai.evaluation.explanation": "größe 🙂"}
+    one = chat(prompt_id, event(tone | {"gen_ai.evaluation.score.value": 1}))
+    send(world, prompt_id, one, protobuf=False)
+    world.log([record(one, tone | {"gen_ai.evaluation.score.label": "kind"}, str(int(AT) + 1))], prompt_id)
+    target = {"traceId": one["traceId"], "spanId": one["spanId"]}
+    for value in (1, "kind"):
+        given = {"name": "tone", "value": value, "comment": "größe 🙂", "target": target}
+        assert world.post("/api/v1/scores", json=given).status_code == 201
+
+    kept: dict[str, list[Any]] = {"otlp": [], "api": []}
+    for score in sorted(scores(world, prompt_id), key=lambda score: str(score["label"])):
+        kept[score["source"]].append([score[name] for name in ("name", "value", "label", "comment", "target")])
+    assert len(kept["otlp"]) == 2
+    assert kept["otlp"] == kept["api"]
+
+
 def test_a_score_of_the_same_span_name_and_time_is_stored_once_wherever_it_comes_from(world: World) -> None:
     prompt_id = world.prompt()
     one = chat(prompt_id, event())

@@ -139,10 +139,10 @@ class ObservedUsage(Resource, tag="Usage", GET="read"):
         query=usage_schemas.ObservedQuery,
         answers={200: usage_schemas.ObservedUsage},
     )
-    def on_get(self, key: ApiKey, command: usage_schemas.UsageQuestion) -> usage_schemas.ObservedReport:
+    def on_get(self, key: ApiKey, command: usage_schemas.UsageQuestion) -> usage_schemas.UsageReport:
         days = command.days(self.container.now().date())
         groups = self.services.observed.read(project_id=key.project_id, filters=days, group_by=command.group_by)
-        return usage_schemas.ObservedReport(groups, days, command.group_by)
+        return usage_schemas.UsageReport(groups, days, command.group_by)
 
 
 class Usage(Resource, tag="Usage", GET="read"):

@@ -8,7 +8,7 @@ from math import sqrt
 from statistics import NormalDist, fmean, stdev
 from typing import Literal
 
-from app.experiments.statistics import percentile, wilson_interval
+from app.experiments.statistics import wilson_interval
 from app.sessions.figures import Sketch, quantile, quantile_interval
 
 Change = Literal["lower", "higher", "unclear"]
@@ -37,11 +37,6 @@ def estimated_quantile(sketch: Sketch, share: float, *, per: float = 1) -> Estim
     if value is None:
         return Estimate()
     return Estimate(value / per, *(bound / per for bound in bounds)) if bounds else Estimate(value / per)
-
-
-def estimated_percentile(values: Sequence[float], share: float) -> Estimate:
-    """Return the percentile of values, exact and without an interval."""
-    return Estimate(percentile(values, share))
 
 
 def estimated_mean(values: Sequence[float]) -> Estimate:

@@ -16,9 +16,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     delete,
-    distinct,
     exists,
-    func,
     insert,
     literal,
     select,
@@ -164,11 +162,6 @@ def clear(connection: Connection, *, limit: int) -> int:
         missing = select(literal(project_id), literal(block)).where(~exists().where(_Q.project_id == project_id))
         connection.execute(insert(search_waiting).from_select(["project_id", "block"], missing))
     return removed
-
-
-def waiting_blocks(connection: Connection) -> int:
-    """Count the rows of blocks that wait."""
-    return connection.scalar(select(func.count(distinct(_Q.block)))) or 0
 
 
 def buckets_in(

@@ -11,7 +11,7 @@ from marshmallow import fields, missing, validate
 
 from app.schemas.answer import Answer, boolean, choice, fields_of, integer, many, number, one, text
 from app.schemas.base import Day, StrictSchema, Text
-from app.schemas.usage import days_of
+from app.schemas.usage import OfDays, days_of
 from app.services.traces.insight import GROUPS, Comparison, GroupBy, InsightFilter
 from app.services.traces.insight_findings import Insight
 from app.sessions.facts import MAX_NAME
@@ -142,9 +142,7 @@ class InsightReport(NamedTuple):
     group_by: str
 
 
-class PromptInsight(Answer):
-    from_ = text(get=lambda report: report.filters.since.isoformat())
-    to = text(get=lambda report: report.filters.until.isoformat())
+class PromptInsight(OfDays):
     group_by = text()
     groups = many(InsightGroup)
 
@@ -168,11 +166,9 @@ class ComparedReport(NamedTuple):
     filters: InsightFilter
 
 
-class InsightComparison(Answer):
+class InsightComparison(OfDays):
     """`summary` says in one or two sentences if the later version got better."""
 
-    from_ = text(get=lambda report: report.filters.since.isoformat())
-    to = text(get=lambda report: report.filters.until.isoformat())
     summary = text(attribute="comparison.summary")
     findings = many(Finding, attribute="comparison.findings")
     before = one(InsightGroup, attribute="comparison.before")

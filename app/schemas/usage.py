@@ -120,14 +120,19 @@ class UsageRow(Answer):
 
 
 class UsageReport(NamedTuple):
-    rows: Sequence[usage.UsageRow]
-    days: UsageFilter
+    rows: Sequence[usage.UsageRow | ObservedGroup]
+    filters: UsageFilter
     group_by: Sequence[str]
 
 
-class Usage(Answer):
-    from_ = text(get=lambda report: report.days.since.isoformat())
-    to = text(get=lambda report: report.days.until.isoformat())
+class OfDays(Answer):
+    """An answer about days, both included."""
+
+    from_ = text(get=lambda report: report.filters.since.isoformat())
+    to = text(get=lambda report: report.filters.until.isoformat())
+
+
+class Usage(OfDays):
     group_by = many(text())
     rows = many(UsageRow)
     total = one(UsageSums, get=lambda report: usage.total(report.rows))
@@ -152,17 +157,9 @@ class ObservedRow(Answer):
     sums = part(ObservedSums, "sums")
 
 
-class ObservedReport(NamedTuple):
-    rows: Sequence[ObservedGroup]
-    days: UsageFilter
-    group_by: Sequence[str]
-
-
-class ObservedUsage(Answer):
+class ObservedUsage(OfDays):
     """The model calls of traces; none of them is in the project's usage."""
 
-    from_ = text(get=lambda report: report.days.since.isoformat())
-    to = text(get=lambda report: report.days.until.isoformat())
     group_by = many(text())
     rows = many(ObservedRow)
     total = one(ObservedSums, get=lambda report: observed_total(report.rows))

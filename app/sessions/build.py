@@ -48,7 +48,7 @@ def build_session(
 
 
 def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxyType({})) -> LoneTurn:
-    """What was said in a turn, from its spans, at least one.
+    """Return the texts of a turn, built from its spans, at least one.
 
     Its user said both what the turn would show as the first of a session and what it would show as a later one.
     """

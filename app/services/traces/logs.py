@@ -25,6 +25,7 @@ from app.sessions.facts import TurnFacts, load
 from app.sessions.types import Turn, Usage
 
 _SESSION_ID = re.compile(r"[0-9a-f]{32}")
+NO_SESSION = "There is no such session."
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def require_session(connection: Connection, *, project_id: int, session_id: str)
     """Return the row of a session; `NotFound` for one of another project."""
     key = session_key_of(session_id)
     found = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
-    return require(found, "There is no such session.")
+    return require(found, NO_SESSION)
 
 
 def summarise(

@@ -12,7 +12,7 @@ from app.db import Database
 from app.errors import Conflict, Invalid, NotFound, require
 from app.models import audit_log, organizations, session_filters
 from app.models.audit_log import SYSTEM, Action, Actor
-from app.models.prompts import known_prompts
+from app.models.prompts import require_known
 from app.models.queries import delete_rows, insert_row
 from app.models.session_filters import SavedFilter
 from app.timestamps import Now
@@ -51,9 +51,8 @@ class SavedFilterService:
             project = organizations.require_project(connection, project_id)
             # Two that save at once wait for each other here: neither misses the other's name.
             organizations.lock_organization(connection, project.organization_id)
-            named = set() if prompt_id is None else {prompt_id}
-            if named - known_prompts(connection, project_id=project_id, prompt_ids=named):
-                raise NotFound("There is no such prompt.")
+            if prompt_id is not None:
+                require_known(connection, project_id=project_id, prompt_id=prompt_id)
             saved = session_filters.list_filters(connection, project_id=project_id)
             if new.name in {one.name for one in saved}:
                 raise Conflict("name: A saved filter has this name: choose another one, or delete that filter first.")

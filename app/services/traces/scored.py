@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from app.errors import NotFound, require
 from app.models import prompts, runs, sessions, turns
 from app.otlp.masking import Masking
-from app.services.traces.logs import session_key_of
+from app.services.traces.logs import NO_SESSION, session_key_of
 from app.services.traces.turns import conversation_key
 
 
@@ -65,7 +65,7 @@ def places_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """What the project has of the sessions, prompts and runs that targets name."""
+    """The sessions, prompts and runs of the project that targets name."""
 
     prompt_of_run: Mapping[int, int]
     prompt_ids: set[int]
@@ -80,9 +80,9 @@ class _Known:
             return Place(trace_id=target.trace_id, span_id=target.span_id)
         if target.session_id is not None:
             key = session_key_of(target.session_id)
-            return require(self.place_of_session.get(key) if key else None, "There is no such session.")
+            return require(self.place_of_session.get(key) if key else None, NO_SESSION)
         if target.prompt_id not in self.prompt_ids:
-            raise NotFound("There is no such prompt.")
+            raise NotFound(prompts.NO_PROMPT)
         named = self.masking.conversation(target.conversation_id or "")
         return Place(target.prompt_id, conversation_key(target.prompt_id, named))
 

@@ -16,7 +16,7 @@ WAIT_S = 60.0
 
 
 class ScoreOptions(TypedDict, total=False):
-    """What is scored, and the options of a score.
+    """The scored thing, and the options of a score.
 
     Scored is a session (`session_id`, or `prompt_id` and `conversation_id`), a turn (`trace_id`), a step (with
     `span_id`) or a run (`run_id`). A score with the `score_id` of one that is stored replaces that; each call has an id

@@ -35,8 +35,6 @@ from app.sessions.sums import SessionSums, names_of, with_names
 
 TURNS_AT_ONCE = 2_000
 """Turns whose facts are in memory at once."""
-
-
 # What an earlier release stores while it still runs.
 _ZERO, _UNCOUNTED = DefaultClause("0"), DefaultClause("1")
 
@@ -129,16 +127,13 @@ class SessionRange:
             statement = statement.where(_C.start_ns >= self.from_ns)
         if self.to_ns is not None:
             statement = statement.where(_C.start_ns < self.to_ns)
-        if self.oldest_first:
-            return statement.order_by(_C.start_ns, _C.id)
-        return statement.order_by(_C.start_ns.desc(), _C.id.desc())
+        order = (_C.start_ns, _C.id)
+        return statement.order_by(*(order if self.oldest_first else (column.desc() for column in order)))
 
 
 _C = sessions.c
 COLUMNS = tuple(name for name in SessionRow.__dataclass_fields__ if name != "id")
 _SELECT = select(*queries.columns_of(SessionRow, sessions))
-
-
 _SUMS = ("turns", "errors", "tool_calls", "tool_errors", "input_tokens", "output_tokens")
 _ADD: dict[str, queries.Rule] = {
     "duration_ns": "extent",
@@ -159,8 +154,7 @@ def put(connection: Connection, rows: Sequence[SessionRow]) -> None:
     fresh = {row.session_key: row.names for row in rows if row.names}
     for keys in queries.pieces(list(fresh)):
         # These rows are locked by now.
-        stored = connection.execute(select(_C.session_key, _C.names).where(_C.session_key.in_(keys))).all()
-        for key, names in stored:
+        for key, names in connection.execute(select(_C.session_key, _C.names).where(_C.session_key.in_(keys))).all():
             if names != fresh[key] and (both := with_names(names or "", fresh[key])) != names:
                 queries.update_rows(connection, sessions, {"session_key": key}, names=both)
 

@@ -30,7 +30,7 @@ class NewAlertRuleSchema(_AlertRuleFields):
 
 
 class AlertRuleChangeSchema(_AlertRuleFields):
-    """What is left out stays as it is. A rule that changes starts anew; one that is not `enabled` is paused."""
+    """Fields that are left out stay. A rule that changes starts anew; one that is not `enabled` is paused."""
 
     def __init__(self) -> None:
         super().__init__(partial=True)

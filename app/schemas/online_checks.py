@@ -41,7 +41,7 @@ class OnlineCheckSchema(_OnlineCheckFields):
 
 
 class OnlineCheckChangeSchema(_OnlineCheckFields):
-    """What is left out stays as it is. A check that is not `enabled` is paused."""
+    """Fields that are left out stay as they are. A check that is not `enabled` is paused."""
 
     def __init__(self) -> None:
         super().__init__(partial=True)

@@ -1,4 +1,4 @@
-"""What answers say of lists in orders that no index has."""
+"""The fields of answers that list rows in an order that no index serves."""
 
 from __future__ import annotations
 

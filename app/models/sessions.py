@@ -5,30 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from sqlalchemy import (
     Column,
-    ColumnElement,
     Connection,
     DefaultClause,
     Index,
     Integer,
-    Select,
     UniqueConstraint,
-    and_,
     delete,
-    func,
-    literal,
-    or_,
     select,
 )
 
 from app.models import insight, queries
 from app.models.base import BigInt, ExactText, MediumBlob, binary, exact, new_table
 from app.models.insight import InsightKey
-from app.models.scores import ScoreRange, remove_of_sessions
-from app.models.turns import Extent, extents, list_turns, turns, turns_in_pieces
+from app.models.scores import remove_of_sessions
+from app.models.turns import Extent, extents, list_turns, turns_in_pieces
 from app.sessions.facts import TurnFacts, load
 from app.sessions.figures import Figures, load_counted, total
 from app.sessions.sums import SessionSums, names_of, with_names
@@ -100,35 +94,6 @@ sessions = new_table(
     Index("ix_sessions_project_id_user_id_start_ns", "project_id", "user_id", "start_ns"),
     Index("ix_sessions_project_id_uncounted", "project_id", "uncounted"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRange:
-    """A prompt's sessions that started in [`from_ns`, `to_ns`), and in lists come after `after`, a (start, id).
-
-    Lists begin with the newest, or `oldest_first`.
-    """
-
-    prompt_id: int
-    after: tuple[int, int] | None = None
-    from_ns: int | None = None
-    to_ns: int | None = None
-    oldest_first: bool = False
-
-    def in_order(self, statement: Select[Any]) -> Select[Any]:
-        statement = statement.where(_C.prompt_id == self.prompt_id)
-        if self.after is not None:
-            start_ns, id_ = self.after
-            beyond, further = (
-                (_C.start_ns > start_ns, _C.id > id_) if self.oldest_first else (_C.start_ns < start_ns, _C.id < id_)
-            )
-            statement = statement.where(or_(beyond, and_(_C.start_ns == start_ns, further)))
-        if self.from_ns is not None:
-            statement = statement.where(_C.start_ns >= self.from_ns)
-        if self.to_ns is not None:
-            statement = statement.where(_C.start_ns < self.to_ns)
-        order = (_C.start_ns, _C.id)
-        return statement.order_by(*(order if self.oldest_first else (column.desc() for column in order)))
 
 
 _C = sessions.c
@@ -257,43 +222,3 @@ def find_sessions(connection: Connection, *, project_id: int, session_keys: Coll
         statement = _SELECT.where(_C.session_key.in_(some), _C.project_id == project_id)
         found += queries.list_rows(connection, SessionRow, statement)
     return found
-
-
-def list_sessions(
-    connection: Connection,
-    within: SessionRange,
-    *,
-    limit: int,
-    search: str | None = None,
-    scored: ColumnElement[bool] | None = None,
-) -> list[SessionRow]:
-    """List sessions in their order; `search` is a part of the conversation id or of a turn's opening, in any case.
-
-    `scored` is a condition that `scored_as` returns.
-    """
-    statement = within.in_order(_SELECT)
-    if scored is not None:
-        statement = statement.where(scored)
-    if search:
-        opened = turns.c.opening.icontains(search, autoescape=True)
-        # The limit keeps MariaDB from reading all turns before it looks at the newest sessions.
-        found = select(literal(1)).where(turns.c.session_key == _C.session_key, opened).limit(1).scalar_subquery()
-        statement = statement.where(or_(_C.conversation_id.icontains(search, autoescape=True), found == 1))
-    return queries.list_rows(connection, SessionRow, statement.limit(limit))
-
-
-def scored_as(project_id: int, score: ScoreRange | None) -> ColumnElement[bool] | None:
-    """Return the condition that a session has such a score, None for any session."""
-    return score.of_session(project_id, _C.session_key) if score else None
-
-
-def count_sessions(connection: Connection, within: SessionRange, *, most: int) -> int:
-    """Count the sessions of the range, `most` of them at most."""
-    found = within.in_order(select(_C.id)).limit(most)
-    return int(connection.scalar(select(func.count()).select_from(found.subquery())) or 0)
-
-
-def nth_start_ns(connection: Connection, within: SessionRange, *, nth: int) -> int | None:
-    """Return the start of the nth session of the range, in its order; None if there are fewer."""
-    start_ns: int | None = connection.scalar(within.in_order(select(_C.start_ns)).offset(nth - 1).limit(1))
-    return start_ns

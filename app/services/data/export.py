@@ -12,12 +12,13 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import NotFound
-from app.models import cases, runs, sessions
+from app.models import cases, runs, session_log
 from app.models.cases import TestCaseRow
 from app.models.prompts import require_known
 from app.models.run_log import RunEntry, RunFilter, page_of_runs
 from app.models.runs import RunRow
-from app.models.sessions import SessionRange, SessionRow
+from app.models.session_log import SessionRange
+from app.models.sessions import SessionRow
 from app.services.replays.cases import CaseView, TestCaseService
 from app.services.traces.log_query import ns_of
 from app.services.traces.logs import Session, SessionService
@@ -52,7 +53,7 @@ class ExportService:
 
         def read(connection: Connection, last: SessionRow | None) -> list[SessionRow]:
             after = replace(within, after=(last.start_ns, last.id)) if last else within
-            return sessions.list_sessions(connection, after, limit=PAGE)
+            return session_log.list_sessions(connection, after, limit=PAGE)
 
         for row in self._all(read, PAGE):
             with suppress(NotFound):  # removed meanwhile

@@ -17,7 +17,7 @@ import orjson
 
 from app.db import Database
 from app.errors import Unavailable
-from app.models import sessions
+from app.models import session_log
 from app.models.replays import ReplayFilter
 from app.services.prompts.drafts import NewPrompt
 from app.services.replays.cases import CaseChange, TestCaseService
@@ -85,5 +85,5 @@ class DemoSession:
         if receipt.outcome != "stored":
             raise Unavailable(f"The demo session could not be stored: {receipt.message}")
         with self.database.read() as connection:
-            rows = sessions.list_sessions(connection, sessions.SessionRange(prompt_id), limit=SESSIONS)
+            rows = session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=SESSIONS)
         return next(row.session_key.hex() for row in rows if row.conversation_id == DEMO["conversation"])

@@ -9,10 +9,10 @@ from itertools import islice
 
 from sqlalchemy import Connection
 
-from app.models import prompts, sessions
+from app.models import prompts, session_log
 from app.models.run_log import RunEntry, RunFilter, count_runs, nth_created_at, page_of_runs
 from app.models.scores import ScoreRange
-from app.models.sessions import SessionRange
+from app.models.session_log import SessionRange
 from app.prices.book import NO_PRICES, PriceBook
 from app.services.traces.logs import SessionSummary, summarise
 from app.timestamps import NS_PER_MS
@@ -171,9 +171,11 @@ class LogQuery:
     def _sessions(self, connection: Connection, limit: int) -> Iterator[SessionSummary]:
         """Return the matching sessions; their summaries are read some at a time, at most `limit` at once."""
         within, at_once = self.sessions, min(limit, SUMMARIES) if self.filter.of_summaries else limit
-        scored = sessions.scored_as(self.project_id, self.filter.scored)
+        scored = session_log.scored_as(self.project_id, self.filter.scored)
         while True:
-            rows = sessions.list_sessions(connection, within, limit=at_once, search=self.filter.search, scored=scored)
+            rows = session_log.list_sessions(
+                connection, within, limit=at_once, search=self.filter.search, scored=scored
+            )
             yield from filter(self.filter.takes, summarise(connection, rows, self.prices))
             if len(rows) < at_once:
                 return
@@ -185,7 +187,7 @@ class LogQuery:
         if self.filter.has_runs:
             count += count_runs(connection, prompt_id=self.prompt_id, filters=self.filter.runs, most=COUNTED)
         if self.filter.has_sessions:
-            count += sessions.count_sessions(connection, self.sessions, most=COUNTED)
+            count += session_log.count_sessions(connection, self.sessions, most=COUNTED)
         return count
 
     def window(self, connection: Connection, size: int) -> tuple[LogQuery, LogQuery | None]:
@@ -206,7 +208,7 @@ class LogQuery:
                 )
             )
         if self.filter.has_sessions:
-            start_ns = sessions.nth_start_ns(connection, self.sessions, nth=size)
+            start_ns = session_log.nth_start_ns(connection, self.sessions, nth=size)
             starts.append(None if start_ns is None else time_of(start_ns))
         known = [start for start in starts if start]
         if not known:

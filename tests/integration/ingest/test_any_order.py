@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.models import sessions, turns
+from app.models import session_log, turns
 from app.otlp.names import CONVERSATION_KEYS
 from app.services.traces.log_query import LogFilter
 from app.sessions.facts import load
@@ -137,7 +137,7 @@ def consistent(world: World, prompts: list[int]) -> None:
     """Every session has turns, every turn a session, and the times and sums agree."""
     with world.container.database.read() as connection:
         for prompt_id in prompts:
-            for row in sessions.list_sessions(connection, sessions.SessionRange(prompt_id), limit=100):
+            for row in session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=100):
                 found = turns.list_turns(connection, session_keys=[row.session_key])
                 assert (row.start_ns, row.last_ns) == (
                     min(turn.start_ns for turn in found),

@@ -11,8 +11,9 @@ import pytest
 from sqlalchemy import update
 
 from app.metrics.registry import OBSERVED_COST, OBSERVED_ERRORS, OBSERVED_SESSIONS, OBSERVED_TOKENS
-from app.models import insight, organizations, session_counts, sessions
-from app.models.sessions import SessionRange, SessionRow
+from app.models import insight, organizations, session_counts, session_log, sessions
+from app.models.session_log import SessionRange
+from app.models.sessions import SessionRow
 from app.services.traces import insight_sums
 from app.services.traces.insight_sums import SWEEP_S, InsightCounter
 from app.sessions.figures import Figures, load_counted
@@ -63,7 +64,7 @@ def kept(world: World, prompt_id: int) -> dict[tuple[str, str], Figures]:
 
 def stored(world: World, prompt_id: int) -> list[SessionRow]:
     with world.container.database.read() as connection:
-        return sessions.list_sessions(connection, SessionRange(prompt_id), limit=100)
+        return session_log.list_sessions(connection, SessionRange(prompt_id), limit=100)
 
 
 def test_sessions_count_by_version_and_model_once_however_often_the_clock_counts(world: World) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from sqlalchemy import update
 
-from app.models import sessions, turns
+from app.models import session_log, sessions, turns
 from app.models.sessions import SessionRow
 from app.sessions.sums import SessionSums, names_in
 from tests.support.exports import export, span
@@ -42,7 +42,7 @@ def tool(prompt_id: int, trace_id: str, name: str, *, code: int = 0) -> dict[str
 
 def only_session(world: World, prompt_id: int) -> SessionRow:
     with world.container.database.read() as connection:
-        [row] = sessions.list_sessions(connection, sessions.SessionRange(prompt_id), limit=10)
+        [row] = session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=10)
     return row
 
 
@@ -122,12 +122,12 @@ def test_a_session_too_long_to_be_added_up_at_once_is_added_up_by_the_clock(
 
     world.send(export(chat(prompt_id, moving, **{"gen_ai.conversation.id": "alone"})))
     with world.container.database.read() as connection:
-        listed = sessions.list_sessions(connection, sessions.SessionRange(prompt_id), limit=10)
+        listed = session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=10)
     assert {row.conversation_id: row.errors for row in listed} == {"many": None, "alone": 0}
     world.container.services.session_sums.sweep()
 
     with world.container.database.read() as connection:
-        listed = sessions.list_sessions(connection, sessions.SessionRange(prompt_id), limit=10)
+        listed = session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=10)
     assert {row.conversation_id: (row.turns, row.input_tokens) for row in listed} == {
         "many": (3, 300),
         "alone": (1, 200),

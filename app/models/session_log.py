@@ -1,0 +1,85 @@
+"""The sessions of a prompt in the order of its log, beside its runs (app/models/run_log.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select
+
+from app.models import queries
+from app.models.scores import ScoreRange
+from app.models.sessions import SessionRow, sessions
+from app.models.turns import turns
+
+_C = sessions.c
+_SELECT = select(*queries.columns_of(SessionRow, sessions))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRange:
+    """A prompt's sessions that started in [`from_ns`, `to_ns`), and in lists come after `after`, a (start, id).
+
+    Lists begin with the newest, or `oldest_first`.
+    """
+
+    prompt_id: int
+    after: tuple[int, int] | None = None
+    from_ns: int | None = None
+    to_ns: int | None = None
+    oldest_first: bool = False
+
+    def in_order(self, statement: Select[Any]) -> Select[Any]:
+        statement = statement.where(_C.prompt_id == self.prompt_id)
+        if self.after is not None:
+            start_ns, id_ = self.after
+            beyond, further = (
+                (_C.start_ns > start_ns, _C.id > id_) if self.oldest_first else (_C.start_ns < start_ns, _C.id < id_)
+            )
+            statement = statement.where(or_(beyond, and_(_C.start_ns == start_ns, further)))
+        if self.from_ns is not None:
+            statement = statement.where(_C.start_ns >= self.from_ns)
+        if self.to_ns is not None:
+            statement = statement.where(_C.start_ns < self.to_ns)
+        order = (_C.start_ns, _C.id)
+        return statement.order_by(*(order if self.oldest_first else (column.desc() for column in order)))
+
+
+def list_sessions(
+    connection: Connection,
+    within: SessionRange,
+    *,
+    limit: int,
+    search: str | None = None,
+    scored: ColumnElement[bool] | None = None,
+) -> list[SessionRow]:
+    """List sessions in their order; `search` is a part of the conversation id or of a turn's opening, in any case.
+
+    `scored` is a condition that `scored_as` returns.
+    """
+    statement = within.in_order(_SELECT)
+    if scored is not None:
+        statement = statement.where(scored)
+    if search:
+        opened = turns.c.opening.icontains(search, autoescape=True)
+        # The limit keeps MariaDB from reading all turns before it looks at the newest sessions.
+        found = select(literal(1)).where(turns.c.session_key == _C.session_key, opened).limit(1).scalar_subquery()
+        statement = statement.where(or_(_C.conversation_id.icontains(search, autoescape=True), found == 1))
+    return queries.list_rows(connection, SessionRow, statement.limit(limit))
+
+
+def scored_as(project_id: int, score: ScoreRange | None) -> ColumnElement[bool] | None:
+    """Return the condition that a session has such a score, None for any session."""
+    return score.of_session(project_id, _C.session_key) if score else None
+
+
+def count_sessions(connection: Connection, within: SessionRange, *, most: int) -> int:
+    """Count the sessions of the range, `most` of them at most."""
+    found = within.in_order(select(_C.id)).limit(most)
+    return int(connection.scalar(select(func.count()).select_from(found.subquery())) or 0)
+
+
+def nth_start_ns(connection: Connection, within: SessionRange, *, nth: int) -> int | None:
+    """Return the start of the nth session of the range, in its order; None if there are fewer."""
+    start_ns: int | None = connection.scalar(within.in_order(select(_C.start_ns)).offset(nth - 1).limit(1))
+    return start_ns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +13,10 @@ from sqlalchemy import select
 
 from app.container import Container
 from app.models import search
+from app.models.search import IndexedTurn
+from app.models.spans import TurnKey
 from app.search.words import words_of
+from app.services.traces import search as traces_search
 from app.services.traces import search_index
 from app.services.traces.search_index import EVERY_S, WORK_S, SearchIndexer
 from app.sessions.build import build_lone_turn
@@ -127,6 +131,18 @@ def test_a_hit_names_the_step_and_the_words(filled: World) -> None:
     assert (hit["turn"], hit["spanId"], hit["kind"]) == (1, "2" * 16, "result")
     assert [hit["text"][start:end] for start, end in hit["places"]] == ["Zürich"]
     assert "hit" not in filled.get("/api/v1/sessions").json["sessions"][0]
+
+
+def test_a_turn_of_a_page_is_read_once(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[TurnKey] = []
+
+    def counted(*args: Any, listed: Sequence[IndexedTurn], **options: Any) -> Any:
+        read.extend(turn.key for turn in listed)
+        return search_index.built_turns(*args, listed=listed, **options)
+
+    monkeypatch.setattr(traces_search, "built_turns", counted)
+    assert found(filled, '"not possible"')
+    assert len(read) == len(set(read)) > 0
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ class SearchService:
             some = [one for one in candidates[start : start + TURNS_AT_ONCE] if one.turn.session_key not in first]
             built = built_turns(connection, project_id=project_id, listed=[found.turn for found in some])
             for found in some:
-                said = said_in(built[found.turn.key]) if found.turn.key in built else ()
+                said = list(said_in(built[found.turn.key])) if found.turn.key in built else []
                 if query.holds(one.text for one in said):
                     first.setdefault(found.turn.session_key, replace(found, hit=_first_hit(query, found, said)))
         return first

@@ -30,6 +30,7 @@ MEMBERS_OPEN = {
     f"{PROMPT}/labels",
     f"{PROMPT}/test-cases/new",
     f"{SESSION}/test-case",
+    f"{PROJECT}/online-checks/{ID % 'check_id'}",
     f"{PROJECT}/online-checks/{ID % 'check_id'}/remove",
     f"{PROJECT}/session-filters/{ID % 'filter_id'}/delete",
 }

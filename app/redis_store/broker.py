@@ -204,12 +204,14 @@ class _WakingConsumer(_Consumer):
     def _fetch(self) -> list[Message[object]]:
         if self.broker.stopping or len(self._held) >= self._quota.capacity:
             return []
-        messages, self._more, deferred = self._queue.fetch(
-            self._quota, Counter(map(organization_of, self._held.copy()))
-        )
+        held = self._held.copy()
+        messages, more, deferred = self._queue.fetch(self._quota, Counter(map(organization_of, held)))
         self._held.update(message.options["redis_message_id"] for message in messages)
-        # From now on a thread that becomes free may be one for messages that are refused now.
-        self._refusing = len(self._held) >= self._quota.places
+        taken = len(held) + len(messages)
+        # From now on a thread that becomes free may be one for messages that were refused.
+        self._refusing = taken >= self._quota.places
+        # One that became free meanwhile woke nobody.
+        self._more = more or (self._refusing and len(self._held) < taken)
         if deferred:
             self.broker.on_deferred(self.queue_name)
         return messages

@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import dramatiq
 import fakeredis
@@ -96,6 +97,32 @@ def test_what_waits_goes_on_as_soon_as_its_organization_has_a_place_again(client
         worker.release[1].set()
 
         wait_until(lambda: len(worker.begun) == 30, "all messages")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_thread_that_becomes_free_during_a_fetch_is_not_left_idle(
+    client: redis.Redis, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    with process(client, start=False) as stopped:
+        consumer = stopped.broker.consume(QUEUE, prefetch=2 * THREADS)
+        stopped.send(1, THREADS)
+        begun = [next(consumer) for _ in range(THREADS - 1)]
+        queue, woken = stopped.broker.queue(QUEUE), []
+        fetch = queue.fetch
+
+        def fetch_while_one_ends(*args: Any) -> Any:
+            fetched = fetch(*args) if late else None
+            consumer.ack(begun.pop())
+            monkeypatch.setattr(queue, "fetch", fetch)
+            return fetched or fetch(*args)
+
+        monkeypatch.setattr(queue, "fetch", fetch_while_one_ends)
+        monkeypatch.setattr(queue, "wait", lambda timeout_s: woken.append(bool(client.keys("*:wake:*"))))
+        first, second = next(consumer), next(consumer)
+
+        assert (first is None, second is None) == (True, False)
+        # The first wait may end by its time.
+        assert all(woken[1:])
 
 
 def test_organizations_that_flood_a_queue_share_its_threads_alike(client: redis.Redis) -> None:

@@ -15,6 +15,8 @@ LOG = {
     "one model's sessions and runs": "model=gpt-4o",
     "of a score": "score=helpful&maxScore=0.1",
     "of a score; finds nothing": "score=helpful&minScore=2",
+    "of a cost; finds nothing": "minCost=1000",
+    "of a duration": "minDurationMs=1",
 }
 
 SESSIONS = {

@@ -12,6 +12,7 @@ from app.models.language_models import language_models
 from app.models.queries import columns_of, list_rows
 from app.models.runs import RunSummary, runs
 from app.models.scores import ScoreRange
+from app.models.session_list import Range
 
 EXCERPT = 500
 
@@ -38,6 +39,7 @@ class RunFilter:
 
     `status` is `running` (accepted, not finished), `ok`, `nok` (answered, but not as requested) or `failed`. `errors`
     is true for `nok` and `failed` together, false for `ok`. `version` is a commit hash, or `DRAFT`; `model` is a name.
+    `cost` is in USD; a run that was not answered has no duration.
     """
 
     since: datetime | None = None
@@ -48,6 +50,8 @@ class RunFilter:
     version: str | None = None
     model: str | None = None
     score: ScoreRange | None = None
+    cost: Range = Range()
+    duration_ms: Range = Range()
 
 
 DRAFT = "draft"
@@ -145,7 +149,7 @@ def _within(filters: RunFilter, after: tuple[datetime, int] | None, oldest_first
 
 def _like(filters: RunFilter, project_id: int) -> list[ColumnElement[bool]]:
     c = runs.c
-    conditions: list[ColumnElement[bool]] = []
+    conditions = [*filters.cost.of(c.cost_usd), *filters.duration_ms.of(c.response_time_ms)]
     if filters.search:
         found = (column.icontains(filters.search, autoescape=True) for column in (c.question, c.answer))
         conditions.append(or_(*found))

@@ -203,9 +203,10 @@ class LogQuerySchema(PageQuerySchema):
 
     `errors` is true for what went wrong: sessions with errors, runs that failed or were not OK. `version` is a commit
     hash, or "draft"; `model` is the name of a model. `score` is the name of a score of the run, or of the session or a
-    part of it, whose value is between `minScore` and `maxScore`. The log begins with the latest entry (`sort=time`) or
-    the `oldest`. By `duration`, `cost` and `errors` it begins with the highest of the newest 1,000 entries that match,
-    or of those that were found in half a second.
+    part of it, whose value is between `minScore` and `maxScore`. `minCost` and `maxCost` are US dollars; an entry
+    without a price, or without a duration, is within no limits of it. The log begins with the latest entry
+    (`sort=time`) or the `oldest`. By `duration`, `cost` and `errors` it begins with the highest of the newest 1,000
+    entries that match, or of those that were found in half a second.
     """
 
     type = fields.String(validate=validate.OneOf(["run", "otel"]))
@@ -219,6 +220,10 @@ class LogQuerySchema(PageQuerySchema):
     score = Text(minimum=1, maximum=NAME_MAX)
     min_score = fields.Float()
     max_score = fields.Float()
+    min_cost = fields.Float(validate=validate.Range(0))
+    max_cost = fields.Float(validate=validate.Range(0))
+    min_duration_ms = fields.Float(validate=validate.Range(0))
+    max_duration_ms = fields.Float(validate=validate.Range(0))
     sort = fields.String(attribute="order", validate=validate.OneOf(get_args(LogSort)))
 
     @post_load

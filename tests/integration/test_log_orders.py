@@ -11,6 +11,7 @@ from sqlalchemy import update
 
 from app.models.runs import runs
 from tests.integration.test_logs import filled, listed
+from tests.support.exports import export, span
 from tests.support.world import World
 
 VALUES: dict[str, Callable[[dict[str, Any]], float]] = {
@@ -50,6 +51,35 @@ def test_entries_are_sorted_by_what_no_index_has_and_equal_ones_by_time(world: W
         assert found[0]["id"] == oldest_run["id"]
     page = world.get(f"/api/v1/prompts/{prompt_id}/logs", params={"sort": order, "limit": 1}).json
     assert page["sorted"] == {"entries": len(newest), "complete": True}
+
+
+@pytest.mark.parametrize(
+    ("query", "models"),
+    [
+        ({"minCost": "1.5"}, ["gpt-4o", "echo"]),
+        ({"minCost": "1.5", "maxCost": "4.9"}, ["gpt-4o"]),
+        ({"maxCost": "0"}, ["echo"] * 3),
+        ({"minDurationMs": "60000"}, ["echo"]),
+        ({"minDurationMs": "30000", "maxDurationMs": "59999"}, ["gpt-4o"]),
+        ({"minDurationMs": "30000", "type": "run"}, ["echo"]),
+        ({"minCost": "1000"}, []),
+    ],
+)
+def test_the_log_has_limits_of_cost_and_duration(world: World, query: dict[str, str], models: list[str]) -> None:
+    prompt_id = filled(world)
+    oldest_run = next(one for one in listed(world, prompt_id, sort="oldest") if one["type"] == "run")
+    with world.container.database.write() as connection:
+        dear = update(runs).where(runs.c.id == oldest_run["id"])
+        connection.execute(dear.values(response_time_ms=60_000, cost_usd=5.0))
+    # 2.5 dollars for a million tokens, and 45 seconds.
+    tokens = {"gen_ai.request.model": "gpt-4o", "gen_ai.provider.name": "openai", "gen_ai.usage.input_tokens": 10**6}
+    chat = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat", **tokens}
+    times = {"startTimeUnixNano": "1000000000", "endTimeUnixNano": "46000000000"}
+    world.send(export(span(chat, traceId="a" * 32, **times)))
+
+    found = listed(world, prompt_id, **query)
+
+    assert [one["models"][0] if one["type"] == "otel" else one["model"] for one in found] == models
 
 
 def test_of_many_entries_the_newest_are_sorted_and_the_answer_says_so(

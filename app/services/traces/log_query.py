@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from app.models import prompts, session_log
 from app.models.run_log import RunEntry, RunFilter, count_runs, nth_created_at, page_of_runs
 from app.models.scores import ScoreRange
+from app.models.session_list import Range
 from app.models.session_log import SessionRange
 from app.prices.book import NO_PRICES, PriceBook
 from app.services.traces.logs import SessionSummary, summarise
@@ -30,7 +31,8 @@ class LogFilter:
 
     `errors` is true for sessions with errors and runs that failed or were not OK, false for sessions and runs that are
     OK. `version` is a commit hash, or "draft" for runs of the draft; `model` is the name of a model. `score` is the
-    name of a score of the run, or of the session or a part of it, with a value from `min_score` to `max_score`.
+    name of a score of the run, or of the session or a part of it, with a value from `min_score` to `max_score`. Costs
+    are in USD; an entry without a price or a duration is within no limits of it.
     """
 
     type: str | None = None
@@ -44,6 +46,10 @@ class LogFilter:
     score: str | None = None
     min_score: float | None = None
     max_score: float | None = None
+    min_cost: float | None = None
+    max_cost: float | None = None
+    min_duration_ms: float | None = None
+    max_duration_ms: float | None = None
 
     @property
     def has_runs(self) -> bool:
@@ -56,8 +62,25 @@ class LogFilter:
     @property
     def runs(self) -> RunFilter:
         return RunFilter(
-            self.from_at, self.to_at, self.search, self.status, self.errors, self.version, self.model, self.scored
+            self.from_at,
+            self.to_at,
+            self.search,
+            self.status,
+            self.errors,
+            self.version,
+            self.model,
+            self.scored,
+            self.cost,
+            self.duration_ms,
         )
+
+    @property
+    def cost(self) -> Range:
+        return Range(self.min_cost, self.max_cost)
+
+    @property
+    def duration_ms(self) -> Range:
+        return Range(self.min_duration_ms, self.max_duration_ms)
 
     @property
     def scored(self) -> ScoreRange | None:
@@ -66,7 +89,8 @@ class LogFilter:
     @property
     def of_summaries(self) -> bool:
         """True if only the summaries of sessions tell which ones match."""
-        return self.errors is not None or bool(self.version or self.model)
+        named = self.errors is not None or bool(self.version or self.model)
+        return named or (self.cost, self.duration_ms) != (Range(), Range())
 
     @property
     def sparse(self) -> bool:
@@ -74,11 +98,13 @@ class LogFilter:
         return bool(self.search or self.status or self.score) or self.of_summaries
 
     def takes(self, session: SessionSummary) -> bool:
-        """Return whether a session has the errors, the version and the model that are asked for."""
+        """Return whether a session has the errors, version, model, cost and duration that are asked for."""
         return (
             self.errors in (None, session.errors > 0)
             and self.version in (None, *session.prompt_versions)
             and self.model in (None, *session.models)
+            and self.cost.has(float(session.bill.cost.total) if session.bill.cost else None)
+            and self.duration_ms.has((session.last_ns - session.start_ns) / NS_PER_MS)
         )
 
 

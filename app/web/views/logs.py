@@ -23,7 +23,7 @@ from app.services.traces.log_query import Entry, LogFilter
 from app.services.traces.prompt_log import LogSort
 from app.services.traces.session_filter import PERIODS
 from app.timestamps import iso
-from app.web.lists import Query
+from app.web.lists import Query, filters_of
 from app.web.page import PAGE_SIZE, Page, PromptPage, Redirect, Reply, show
 from app.web.views.beside import go_beside
 from app.web.visit import Visit
@@ -38,6 +38,11 @@ ORDERS = [
     ("cost", "Highest cost first"),
     ("errors", "Most errors first"),
 ]
+RANGES = (
+    ("Score", "minScore", "maxScore"),
+    ("Cost, US dollars", "minCost", "maxCost"),
+    ("Duration, ms", "minDurationMs", "maxDurationMs"),
+)
 # "OK" and "Not OK" are of runs and sessions, the others of runs alone.
 ERRORS = {"ok": False, "nok": True}
 VERSIONS_SHOWN = 100
@@ -45,7 +50,10 @@ VERSIONS_SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """The fields of the form above the log; `first` and `last` are days of UTC, both included."""
+    """The fields of the form above the log; `first` and `last` are days of UTC, both included.
+
+    A log that is `live` is taken anew every few seconds.
+    """
 
     search: str = ""
     type: str = ""
@@ -56,14 +64,31 @@ class LogQuery:
     score: str = ""
     min_score: float | None = None
     max_score: float | None = None
+    min_cost: float | None = None
+    max_cost: float | None = None
+    min_duration_ms: float | None = None
+    max_duration_ms: float | None = None
     first: date | None = None
     last: date | None = None
     sort: str = ""
+    live: str = ""
 
     @property
     def chosen(self) -> bool:
         """True if a filter is in use."""
-        return self != LogQuery(sort=self.sort)
+        return self != LogQuery(sort=self.sort, live=self.live)
+
+    @property
+    def ranges(self) -> dict[str, float | None]:
+        """The limits by the names of their fields."""
+        return {
+            "minScore": self.min_score,
+            "maxScore": self.max_score,
+            "minCost": self.min_cost,
+            "maxCost": self.max_cost,
+            "minDurationMs": self.min_duration_ms,
+            "maxDurationMs": self.max_duration_ms,
+        }
 
     @property
     def order(self) -> LogSort:
@@ -72,7 +97,8 @@ class LogQuery:
     @property
     def refined(self) -> bool:
         """True if a filter is in use that the page folds away."""
-        return bool(self.version or self.model or self.first or self.last or self.score)
+        limited = any(limit is not None for limit in self.ranges.values())
+        return limited or bool(self.version or self.model or self.first or self.last or self.score)
 
     def filter(self, now: datetime) -> LogFilter:
         starts = [now - PERIODS[self.since]] if self.since else []
@@ -89,6 +115,10 @@ class LogQuery:
             score=self.score or None,
             min_score=self.min_score,
             max_score=self.max_score,
+            min_cost=self.min_cost,
+            max_cost=self.max_cost,
+            min_duration_ms=self.min_duration_ms,
+            max_duration_ms=self.max_duration_ms,
         )
 
 
@@ -112,9 +142,14 @@ class LogQuerySchema(StrictSchema):
     score = Text(maximum=NAME_MAX, trim=True)
     min_score = fields.Float()
     max_score = fields.Float()
+    min_cost = fields.Float()
+    max_cost = fields.Float()
+    min_duration_ms = fields.Float()
+    max_duration_ms = fields.Float()
     first = Day(data_key="from")
     last = Day(data_key="to")
     sort = _choice(ORDERS)
+    live = _choice([("", ""), ("on", "")])
 
 
 def log_query(query: Query) -> LogQuery:
@@ -175,7 +210,19 @@ class PromptLogs(PromptPage):
             statuses=STATUSES,
             orders=ORDERS,
             sorted=found.sorted,
+            ranges=RANGES,
+            follow=_follow(visit.query, query),
         )
+
+
+def _follow(asked: Query, query: LogQuery) -> str | None:
+    """Return the address where the log is live, or no more; None for a part of it to which nothing is added."""
+    if query.sort or "cursor" in asked:
+        return None
+    filters = {**filters_of(asked), "live": "on"}
+    if query.live:
+        del filters["live"]
+    return "?" + urlencode(filters)
 
 
 def _version_choices(versions: Sequence[VersionHead], chosen: str) -> list[tuple[str, str]]:

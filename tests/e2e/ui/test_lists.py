@@ -36,6 +36,19 @@ def test_a_box_in_a_row_is_ticked_and_leads_nowhere(site: Site, look: Look) -> N
 
 
 @pytest.mark.browser
+def test_a_followed_log_shows_what_comes(site: Site, look: Look) -> None:
+    with look() as visit:
+        visit.open(f"{site.base}/prompts/{site.prompt_id}/logs?type=run")
+        visit.page.get_by_role("link", name="Follow new entries").click()
+        expect(visit.page.get_by_text("new entries appear by themselves.")).to_be_visible()
+
+        site.client.post("/api/v1/prompts/run", {"id": site.prompt_id, "question": "Does this come by itself?"})
+
+        expect(visit.page.get_by_role("link", name="Does this come by itself?")).to_be_visible()
+        assert visit.accessibility_problems() == []
+
+
+@pytest.mark.browser
 def test_a_filter_stays_on_the_way_to_an_entry_and_back(site: Site, look: Look) -> None:
     with look() as visit:
         visit.open(f"{site.base}/prompts/{site.prompt_id}/logs")

@@ -81,6 +81,25 @@ def test_the_log_is_sorted_says_what_of_it_is_and_its_entries_lead_on_in_that_or
     assert "Only the newest 1 entry of these are sorted." in admin.text
 
 
+def test_the_newest_part_of_the_log_is_followed_until_one_stops(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    log = f"{admin.base}/prompts/{prompt_id}/logs"
+    ask(world, prompt_id, "First")
+
+    admin.open(f"{log}?type=run")
+    assert "data-live" not in admin.page
+    assert 'href="?type=run&amp;live=on">Follow new entries' in admin.page
+
+    admin.open(f"{log}?type=run&live=on")
+    assert 'id="log" data-live="3000"' in admin.page
+    assert 'href="?type=run">Stop' in admin.page
+    assert '<input type="hidden" name="live" value="on">' in admin.page
+
+    for elsewhere in ("?sort=cost", "?sort=oldest"):
+        admin.open(f"{log}{elsewhere}")
+        assert "Follow new entries" not in admin.page
+
+
 def test_the_log_is_filtered_by_version_model_and_days(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     version = world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"] or "v" * 64

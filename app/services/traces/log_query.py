@@ -103,12 +103,26 @@ class LogFilter:
             self.errors in (None, session.errors > 0)
             and self.version in (None, *session.prompt_versions)
             and self.model in (None, *session.models)
-            and self.cost.has(float(session.bill.cost.total) if session.bill.cost else None)
-            and self.duration_ms.has((session.last_ns - session.start_ns) / NS_PER_MS)
+            and self.cost.has(cost_of(session))
+            and self.duration_ms.has(duration_ms_of(session))
         )
 
 
 Entry = RunEntry | SessionSummary
+
+
+def duration_ms_of(entry: Entry) -> float | None:
+    """Return the duration of an entry; None for a run that was not answered."""
+    return entry.response_time_ms if isinstance(entry, RunEntry) else (entry.last_ns - entry.start_ns) / NS_PER_MS
+
+
+def cost_of(entry: Entry) -> float | None:
+    """Return the cost of an entry in USD; None for a session without a price."""
+    if isinstance(entry, RunEntry):
+        return entry.cost_usd
+    return float(entry.bill.cost.total) if entry.bill.cost else None
+
+
 # Runs come first among entries that started at the same time.
 RUN, SESSION = 0, 1
 ID_MAX = 2**63 - 2

@@ -18,22 +18,21 @@ from app.models import spans
 from app.models.run_log import RunEntry
 from app.models.spans import RejectedSpan, RejectionCause
 from app.services.language_models.prices import PriceService
-from app.services.traces.log_query import COUNTED, SUMMARIES, Entry, LogFilter, LogPosition, LogQuery
+from app.services.traces.log_query import (
+    COUNTED,
+    SUMMARIES,
+    Entry,
+    LogFilter,
+    LogPosition,
+    LogQuery,
+    cost_of,
+    duration_ms_of,
+)
 from app.services.traces.sorting import SORTED_MAX, most_first
 
 WINDOW, SEARCH_S = 1_000, 0.5
 LogSort = Literal["time", "oldest", "duration", "cost", "errors"]
 """What comes first: the latest, the oldest, the longest, the highest cost or the most errors."""
-
-
-def _duration_ms(entry: Entry) -> float | None:
-    return entry.response_time_ms if isinstance(entry, RunEntry) else (entry.last_ns - entry.start_ns) / 1e6
-
-
-def _cost(entry: Entry) -> float | None:
-    if isinstance(entry, RunEntry):
-        return entry.cost_usd
-    return float(entry.bill.cost.total) if entry.bill.cost else None
 
 
 def _errors(entry: Entry) -> float:
@@ -42,8 +41,8 @@ def _errors(entry: Entry) -> float:
 
 # The orders that no index has.
 _VALUES: Mapping[LogSort, Callable[[Entry], float | None]] = {
-    "duration": _duration_ms,
-    "cost": _cost,
+    "duration": duration_ms_of,
+    "cost": cost_of,
     "errors": _errors,
 }
 

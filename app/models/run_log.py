@@ -33,17 +33,19 @@ class RunEntry(RunSummary):
         return "failed" if self.status == "failed" else "running"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """`since` is included, `until` is not; `search` is a part of the question or the answer, any case.
+    """Conditions on runs, of which `from_at` is included and `to_at` is not; None is no condition.
+
+    `search` is a part of the question or the answer, in any case.
 
     `status` is `running` (accepted, not finished), `ok`, `nok` (answered, but not as requested) or `failed`. `errors`
     is true for `nok` and `failed` together, false for `ok`. `version` is a commit hash, or `DRAFT`; `model` is a name.
     `cost` is in USD; a run that was not answered has no duration.
     """
 
-    since: datetime | None = None
-    until: datetime | None = None
+    from_at: datetime | None = None
+    to_at: datetime | None = None
     search: str | None = None
     status: str | None = None
     errors: bool | None = None
@@ -140,10 +142,10 @@ def _within(filters: RunFilter, after: tuple[datetime, int] | None, oldest_first
             conditions += [c.created_at >= when, or_(c.created_at > when, c.id > run_id)]
         else:
             conditions += [c.created_at <= when, or_(c.created_at < when, c.id < run_id)]
-    if filters.since is not None:
-        conditions.append(c.created_at >= filters.since)
-    if filters.until is not None:
-        conditions.append(c.created_at < filters.until)
+    if filters.from_at is not None:
+        conditions.append(c.created_at >= filters.from_at)
+    if filters.to_at is not None:
+        conditions.append(c.created_at < filters.to_at)
     return conditions
 
 

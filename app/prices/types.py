@@ -107,6 +107,10 @@ class Bill:
     cost: Cost | None = None
     unpriced: frozenset[CalledModel] = frozenset()
 
+    @property
+    def total_usd(self) -> float | None:
+        return float(self.cost.total) if self.cost else None
+
     def __add__(self, other: Bill) -> Bill:
         if other is NOTHING:
             return self

@@ -11,8 +11,8 @@ from app.models.online_checks import Kind
 from app.otlp.evaluations import NAME_MAX
 from app.schemas.answer import Answer, choice, fields_of
 from app.schemas.base import JsonNumber, StrictBoolean, StrictSchema, Text
-from app.schemas.traces import MODEL_LENGTH, VERSION_LENGTH
 from app.services.traces.online_checks import NewCheck
+from app.sessions.facts import MAX_NAME
 
 VALUE_MAX = 10_000
 COST_MAX = 1_000_000
@@ -23,9 +23,9 @@ class _OnlineCheckFields(StrictSchema):
     kind = fields.String(required=True, validate=validate.OneOf(get_args(Kind)))
     value = Text(required=True, minimum=1, maximum=VALUE_MAX)
     share = JsonNumber(validate=validate.Range(0, 1))
-    judge_model_name = Text(attribute="judge_model", allow_none=True, minimum=1, maximum=MODEL_LENGTH)
-    version = Text(allow_none=True, minimum=1, maximum=VERSION_LENGTH)
-    model = Text(allow_none=True, minimum=1, maximum=MODEL_LENGTH)
+    judge_model_name = Text(attribute="judge_model", allow_none=True, minimum=1, maximum=MAX_NAME)
+    version = Text(allow_none=True, minimum=1, maximum=MAX_NAME)
+    model = Text(allow_none=True, minimum=1, maximum=MAX_NAME)
     max_cost_per_day = JsonNumber(validate=validate.Range(0, COST_MAX))
     enabled = StrictBoolean()
 

@@ -15,8 +15,8 @@ from app.models.sessions import SessionRow
 from app.schemas.answer import Answer, choice, dump, fields_of, integer, many, number, one, text, time
 from app.schemas.base import BIGINT_MAX, Identifier, Moment, PageQuerySchema, QueryBoolean, StrictSchema, Text
 from app.schemas.csv_lines import csv_lines
-from app.schemas.sorting import SortedEntries
-from app.schemas.traces import TokenUsage, total_cost
+from app.schemas.lists import SortedEntries, with_ranges
+from app.schemas.traces import TokenUsage
 from app.services.traces import search, session_list
 from app.services.traces.session_filter import PERIODS, SessionFilter
 from app.sessions.facts import MAX_NAME
@@ -75,7 +75,8 @@ class Filters(StrictSchema):
 
 def _with_filters(data: dict[str, Any], *others: str) -> dict[str, Any]:
     """Return the other fields as they are, and the rest as `filters`."""
-    return {name: data.pop(name) for name in others if name in data} | {"filters": SessionFilter(**data)}
+    kept = {name: data.pop(name) for name in others if name in data}
+    return kept | {"filters": SessionFilter(**with_ranges(data, "tokens", "duration_ms", "turns", "cost"))}
 
 
 class SessionQuerySchema(Filters, PageQuerySchema):
@@ -121,7 +122,7 @@ class ListedSession(Answer):
     duration_ms = number(get=lambda session: round(session.row.duration_ns / 1e6, 3))
     counted = fields_of(SessionRow, "turns", "errors", "tool_calls", "tool_errors", path="row")
     usage = one(TokenUsage)
-    cost = number(allow_none=True, get=total_cost)
+    cost = number(allow_none=True, attribute="bill.total_usd")
     models = many(text(), get=lambda session: session.names("model"))
     prompt_versions = many(text(), get=lambda session: session.names("version"))
     tools = many(text(), get=lambda session: session.names("tool"))

@@ -27,14 +27,15 @@ from app.schemas.answer import (
     text,
     time,
 )
-from app.schemas.base import Identifier, Moment, PageQuerySchema, QueryBoolean, Text
+from app.schemas.base import Identifier, Moment, PageQuerySchema, QueryBoolean, StrictSchema, Text
+from app.schemas.lists import SortedEntries, with_ranges
 from app.schemas.runs import Tokens
 from app.schemas.scores import SessionScore
-from app.schemas.sorting import SortedEntries
 from app.services.traces import logs
 from app.services.traces.log_query import LogFilter
 from app.services.traces.prompt_log import LogSort
 from app.sessions import types
+from app.sessions.facts import MAX_NAME
 from app.timestamps import of_unix_ns
 
 
@@ -194,29 +195,15 @@ class Session(Answer):
 # Characters shown of a text.
 EXCERPT = 300
 STATUSES = ("running", "ok", "nok", "failed")
-# The longest names that are stored.
-VERSION_LENGTH, MODEL_LENGTH = 255, 255
 
 
-class LogQuerySchema(PageQuerySchema):
-    """A page of the entries of a prompt's log; `status` is a run's, so it leaves out sessions.
-
-    `errors` is true for what went wrong: sessions with errors, runs that failed or were not OK. `version` is a commit
-    hash, or "draft"; `model` is the name of a model. `score` is the name of a score of the run, or of the session or a
-    part of it, whose value is between `minScore` and `maxScore`. `minCost` and `maxCost` are US dollars; an entry
-    without a price, or without a duration, is within no limits of it. The log begins with the latest entry
-    (`sort=time`) or the `oldest`. By `duration`, `cost` and `errors` it begins with the highest of the newest 1,000
-    entries that match, or of those that were found in half a second.
-    """
+class LogFilters(StrictSchema):
+    """Conditions on the entries of a prompt's log, and its order."""
 
     type = fields.String(validate=validate.OneOf(["run", "otel"]))
-    from_ = Moment(attribute="from_at")
-    to = Moment(attribute="to_at")
     search = Text(maximum=200)
-    status = fields.String(validate=validate.OneOf(STATUSES))
-    errors = QueryBoolean()
-    version = Text(maximum=VERSION_LENGTH)
-    model = Text(maximum=MODEL_LENGTH)
+    version = Text(maximum=MAX_NAME)
+    model = Text(maximum=MAX_NAME)
     score = Text(minimum=1, maximum=NAME_MAX)
     min_score = fields.Float()
     max_score = fields.Float()
@@ -226,11 +213,28 @@ class LogQuerySchema(PageQuerySchema):
     max_duration_ms = fields.Float(validate=validate.Range(0))
     sort = fields.String(attribute="order", validate=validate.OneOf(get_args(LogSort)))
 
+
+def log_page(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the keywords of `LogService.page`, where those of `LogFilter` become its filter."""
+    page = {name: data.pop(name) for name in ("limit", "cursor", "order") if name in data}
+    return page | {"filters": LogFilter(**with_ranges(data, "cost", "duration_ms"))}
+
+
+class LogQuerySchema(LogFilters, PageQuerySchema):
+    """A page of the log; see `LogFilter` for the conditions.
+
+    The log begins with the latest entry (`sort=time`) or the `oldest`. By `duration`, `cost` and `errors` it begins
+    with the highest of the newest 1,000 entries that match, or of those that were found in half a second.
+    """
+
+    from_ = Moment(attribute="from_at")
+    to = Moment(attribute="to_at")
+    status = fields.String(validate=validate.OneOf(STATUSES))
+    errors = QueryBoolean()
+
     @post_load
     def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-        """Return the keywords of `LogService.page`."""
-        page = {name: data.pop(name) for name in ("limit", "cursor", "order") if name in data}
-        return page | {"filters": LogFilter(**data)}
+        return log_page(data)
 
 
 class RejectedQuerySchema(PageQuerySchema):
@@ -238,11 +242,6 @@ class RejectedQuerySchema(PageQuerySchema):
 
     prompt_id = Identifier()
     code = Text(maximum=32)
-
-
-def total_cost(session: logs.SessionSummary) -> float | None:
-    """Return the cost of a session in US dollars, None where nothing is known of it."""
-    return float(session.bill.cost.total) if session.bill.cost else None
 
 
 class SessionEntry(Answer):
@@ -254,7 +253,7 @@ class SessionEntry(Answer):
     last_activity_at = time(get=lambda session: of_unix_ns(session.last_ns))
     about = fields_of(logs.SessionSummary, "turns", "preview", "models", "prompt_versions")
     usage = one(TokenUsage)
-    cost = number(allow_none=True, get=total_cost)
+    cost = number(allow_none=True, attribute="bill.total_usd")
     unpriced = part(Unpriced, "bill")
     errors = integer()
 

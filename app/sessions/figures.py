@@ -103,7 +103,7 @@ def count(day: date, facts: Iterable[TurnFacts], prices: PriceBook) -> Counted:
         versions |= one.prompt_versions
         models |= one.models
         bill += one.bill(prices)
-    cost_usd = float(bill.cost.total) if bill.cost else 0.0
+    cost_usd = bill.total_usd or 0.0
     figures = Figures(
         **sums,
         sessions=1,

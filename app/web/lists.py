@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlencode
+
+from marshmallow import Schema
 
 from app.web.forms import checked_choice
 
@@ -29,6 +31,17 @@ class Pages:
 def filters_of(query: Query) -> dict[str, str]:
     """Return what was chosen of a list, without the page that is shown."""
     return {name: value for name, value in query.items() if value and name not in ("cursor", "back")}
+
+
+def names_of(form: Schema) -> frozenset[str]:
+    """Return the names that the fields of a list's form have in an address."""
+    return frozenset(str(field.data_key) for field in form.load_fields.values())
+
+
+def chosen_of(query: Query, names: Collection[str]) -> dict[str, str]:
+    """Return what was chosen in the form above a list, whose fields have these names."""
+    texts = ((name, value.strip()) for name, value in query.items() if name in names)
+    return {name: text for name, text in texts if text}
 
 
 def pages_of(query: Query, next_cursor: object) -> Pages:

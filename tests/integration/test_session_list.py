@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from app.models.session_list import Order
+from app.models.session_list import Order, Range
 from app.services.traces.session_filter import SessionFilter
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
@@ -194,7 +194,7 @@ def test_a_search_for_something_rare_ends_its_page_early_and_goes_on(world: Worl
 
     assert pages[0].entries == []
     assert [one.preview for page in pages for one in page.entries] == ["searched"]
-    counted = impatient.count(project_id=world.project_id, filters=SessionFilter(min_tokens=1))
+    counted = impatient.count(project_id=world.project_id, filters=SessionFilter(tokens=Range(1)))
     assert (counted.complete, counted.sessions < 5) == (False, True)
 
 

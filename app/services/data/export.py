@@ -63,7 +63,7 @@ class ExportService:
         self, *, project_id: int, prompt_id: int, since: datetime | None = None, until: datetime | None = None
     ) -> Iterator[RunRow]:
         """Yield the runs that were requested in [since, until)."""
-        within = RunFilter(since=since, until=until)
+        within = RunFilter(from_at=since, to_at=until)
 
         def read(connection: Connection, last: RunEntry | None) -> list[RunEntry]:
             before = (last.created_at, last.id) if last else None

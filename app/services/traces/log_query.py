@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 
 from app.models import prompts, session_log
 from app.models.run_log import RunEntry, RunFilter, count_runs, nth_created_at, page_of_runs
-from app.models.scores import ScoreRange
 from app.models.session_list import Range
 from app.models.session_log import SessionRange
 from app.prices.book import NO_PRICES, PriceBook
@@ -25,31 +24,15 @@ COUNTED = 1_000
 """The most entries of a log that are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogFilter:
-    """Conditions on a log's entries, each None for all entries; a `status` is a run's, so it excludes sessions.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFilter(RunFilter):
+    """Conditions on a log's entries: those on runs, which mean the same for sessions; `type` is `run` or `otel`.
 
-    `errors` is true for sessions with errors and runs that failed or were not OK, false for sessions and runs that are
-    OK. `version` is a commit hash, or "draft" for runs of the draft; `model` is the name of a model. `score` is the
-    name of a score of the run, or of the session or a part of it, with a value from `min_score` to `max_score`. Costs
-    are in USD; an entry without a price or a duration is within no limits of it.
+    A session has errors or is OK, and no other `status`, so that one excludes sessions. Its `score` is one of it or of
+    a part of it. An entry without a price or a duration is within no limits of it.
     """
 
     type: str | None = None
-    from_at: datetime | None = None
-    to_at: datetime | None = None
-    search: str | None = None
-    status: str | None = None
-    errors: bool | None = None
-    version: str | None = None
-    model: str | None = None
-    score: str | None = None
-    min_score: float | None = None
-    max_score: float | None = None
-    min_cost: float | None = None
-    max_cost: float | None = None
-    min_duration_ms: float | None = None
-    max_duration_ms: float | None = None
 
     @property
     def has_runs(self) -> bool:
@@ -58,33 +41,6 @@ class LogFilter:
     @property
     def has_sessions(self) -> bool:
         return self.type != "run" and not self.status
-
-    @property
-    def runs(self) -> RunFilter:
-        return RunFilter(
-            self.from_at,
-            self.to_at,
-            self.search,
-            self.status,
-            self.errors,
-            self.version,
-            self.model,
-            self.scored,
-            self.cost,
-            self.duration_ms,
-        )
-
-    @property
-    def cost(self) -> Range:
-        return Range(self.min_cost, self.max_cost)
-
-    @property
-    def duration_ms(self) -> Range:
-        return Range(self.min_duration_ms, self.max_duration_ms)
-
-    @property
-    def scored(self) -> ScoreRange | None:
-        return ScoreRange(self.score, self.min_score, self.max_score) if self.score else None
 
     @property
     def of_summaries(self) -> bool:
@@ -118,9 +74,7 @@ def duration_ms_of(entry: Entry) -> float | None:
 
 def cost_of(entry: Entry) -> float | None:
     """Return the cost of an entry in USD; None for a session without a price."""
-    if isinstance(entry, RunEntry):
-        return entry.cost_usd
-    return float(entry.bill.cost.total) if entry.bill.cost else None
+    return entry.cost_usd if isinstance(entry, RunEntry) else entry.bill.total_usd
 
 
 # Runs come first among entries that started at the same time.
@@ -199,7 +153,7 @@ class LogQuery:
                 connection,
                 project_id=self.project_id,
                 prompt_id=self.prompt_id,
-                filters=self.filter.runs,
+                filters=self.filter,
                 after=self.after_runs,
                 limit=limit,
                 oldest_first=self.oldest_first,
@@ -211,7 +165,7 @@ class LogQuery:
     def _sessions(self, connection: Connection, limit: int) -> Iterator[SessionSummary]:
         """Return the matching sessions; their summaries are read some at a time, at most `limit` at once."""
         within, at_once = self.sessions, min(limit, SUMMARIES) if self.filter.of_summaries else limit
-        scored = session_log.scored_as(self.project_id, self.filter.scored)
+        scored = session_log.scored_as(self.project_id, self.filter.score)
         while True:
             rows = session_log.list_sessions(
                 connection, within, limit=at_once, search=self.filter.search, scored=scored
@@ -225,7 +179,7 @@ class LogQuery:
         """Return the number of entries between the times of the filter, of each kind `COUNTED` at most."""
         count = 0
         if self.filter.has_runs:
-            count += count_runs(connection, prompt_id=self.prompt_id, filters=self.filter.runs, most=COUNTED)
+            count += count_runs(connection, prompt_id=self.prompt_id, filters=self.filter, most=COUNTED)
         if self.filter.has_sessions:
             count += session_log.count_sessions(connection, self.sessions, most=COUNTED)
         return count
@@ -242,7 +196,7 @@ class LogQuery:
                     connection,
                     prompt_id=self.prompt_id,
                     nth=size,
-                    filters=self.filter.runs,
+                    filters=self.filter,
                     after=self.after_runs,
                     oldest_first=self.oldest_first,
                 )

@@ -23,9 +23,9 @@ class SessionFilter:
     """Conditions on a project's sessions, each None for all of them.
 
     `words` is what the text search looks for: one turn of a session has all of it. `label` names a label that points to
-    the version of a session's turns, now. `score` is the name of a score that it, or one of its turns or spans, has.
-    `errors` is true for sessions in which a span has an error, false for others. Costs are in US dollars by the prices
-    of now; a session without any price has none. `since` is one of `PERIODS`.
+    the version of a session's turns, now. `score` is one that it, or one of its turns or spans, has. `errors` is
+    true for sessions in which a span has an error, false for others. Costs are in US dollars by the prices of now; a
+    session without any price has none. `since` is one of `PERIODS`.
     """
 
     prompt_id: int | None = None
@@ -37,17 +37,11 @@ class SessionFilter:
     errors: bool | None = None
     tool: str | None = None
     failed_tool: str | None = None
-    score: str | None = None
-    min_score: float | None = None
-    max_score: float | None = None
-    min_tokens: int | None = None
-    max_tokens: int | None = None
-    min_duration_ms: int | None = None
-    max_duration_ms: int | None = None
-    min_turns: int | None = None
-    max_turns: int | None = None
-    min_cost: float | None = None
-    max_cost: float | None = None
+    score: ScoreRange | None = None
+    tokens: Range = Range()
+    duration_ms: Range = Range()
+    turns: Range = Range()
+    cost: Range = Range()
     from_at: datetime | None = None
     to_at: datetime | None = None
     since: str | None = None
@@ -82,17 +76,13 @@ def stored_conditions(connection: Connection, project_id: int, filters: SessionF
         tool=filters.tool,
         failed_tool=filters.failed_tool,
         errors=filters.errors,
-        score=ScoreRange(filters.score, filters.min_score, filters.max_score) if filters.score is not None else None,
-        tokens=Range(filters.min_tokens, filters.max_tokens),
-        duration_ns=Range(_ns(filters.min_duration_ms), _ns(filters.max_duration_ms)),
-        turns=Range(filters.min_turns, filters.max_turns),
-        cost=Range(filters.min_cost, filters.max_cost),
+        score=filters.score,
+        tokens=filters.tokens,
+        duration_ns=Range(*(None if ms is None else ms * NS_PER_MS for ms in filters.duration_ms)),
+        turns=filters.turns,
+        cost=filters.cost,
     )
 
 
 def _asks_prompts(filters: SessionFilter) -> bool:
     return filters.conversation_id is not None or filters.label is not None
-
-
-def _ns(ms: int | None) -> int | None:
-    return None if ms is None else ms * NS_PER_MS

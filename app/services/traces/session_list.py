@@ -126,7 +126,7 @@ class SessionListService:
             conditions = self._conditions(connection, project_id, filters)
             for rows, after in self._windows(connection, conditions, "time", begin, PRICED_AT_ONCE, matched):  # noqa: B007
                 bills = _bills(connection, [row for row, _ in rows], prices)
-                found += [(one, total_of(bills[one[0].session_key])) for one in rows]
+                found += [(one, bills[one[0].session_key].total_usd) for one in rows]
                 if len(found) >= SORTED_MAX or self.tick() >= until:
                     break
             complete = after is None and len(found) <= SORTED_MAX
@@ -201,7 +201,7 @@ class SessionListService:
         if conditions.cost == Range():
             return rows
         bills = _bills(connection, rows, self.prices.book(connection, project_id=conditions.project_id))
-        return [row for row in rows if conditions.cost.has(total_of(bills[row.session_key]))]
+        return [row for row in rows if conditions.cost.has(bills[row.session_key].total_usd)]
 
     def _listed(
         self,
@@ -272,11 +272,6 @@ def _at_once(conditions: Conditions) -> int:
     if conditions.query is not None:
         return SEARCHED_AT_ONCE if conditions.query.is_exact else READ_AT_ONCE
     return WINDOW if conditions.cost == Range() else PRICED_AT_ONCE
-
-
-def total_of(bill: Bill) -> float | None:
-    """Return the cost in US dollars, None where nothing is known of it."""
-    return float(bill.cost.total) if bill.cost else None
 
 
 def _bills(connection: Connection, rows: list[SessionRow], prices: PriceBook) -> dict[bytes, Bill]:

@@ -147,7 +147,7 @@ class AlertService:
         if rule.metric == "cost":
             return total(self.usage.read(project_id=rule.project_id, filters=days, group_by=("day",))).cost_usd
         bill = observed_total(self.observed.read(project_id=rule.project_id, filters=days, group_by=("day",))).bill
-        return float(bill.cost.total) if bill.cost else 0.0
+        return bill.total_usd or 0.0
 
     def _note(
         self, connection: Connection, actor: Actor, action: Action, metric: str, project_id: int, **details: str

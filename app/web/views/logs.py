@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlencode
 
 import falcon
@@ -16,14 +15,12 @@ from app.errors import require
 from app.http.exports import ExportQuerySchema, records, send_lines
 from app.models.prompt_versions import VersionHead
 from app.models.run_log import DRAFT, RunEntry
-from app.otlp.evaluations import NAME_MAX
-from app.schemas.base import Day, StrictSchema, Text, load
-from app.schemas.traces import MODEL_LENGTH, VERSION_LENGTH
+from app.schemas.base import Day, load
+from app.schemas.traces import LogFilters, log_page
 from app.services.traces.log_query import Entry, LogFilter
-from app.services.traces.prompt_log import LogSort
 from app.services.traces.session_filter import PERIODS
 from app.timestamps import iso
-from app.web.lists import Query, filters_of
+from app.web.lists import Query, chosen_of, filters_of, names_of
 from app.web.page import PAGE_SIZE, Page, PromptPage, Redirect, Reply, show
 from app.web.views.beside import go_beside
 from app.web.visit import Visit
@@ -39,124 +36,43 @@ ORDERS = [
     ("errors", "Most errors first"),
 ]
 RANGES = (
-    ("Score", "minScore", "maxScore"),
-    ("Cost, US dollars", "minCost", "maxCost"),
-    ("Duration, ms", "minDurationMs", "maxDurationMs"),
+    ("Score", "minScore", "maxScore", "any"),
+    ("Cost, US dollars", "minCost", "maxCost", "any"),
+    ("Duration, ms", "minDurationMs", "maxDurationMs", "any"),
 )
+FOLDED = {"version", "model", "score", "from", "to"} | {name for _, *names, _ in RANGES for name in names}
 # "OK" and "Not OK" are of runs and sessions, the others of runs alone.
 ERRORS = {"ok": False, "nok": True}
 VERSIONS_SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True)
-class LogQuery:
-    """The fields of the form above the log; `first` and `last` are days of UTC, both included.
+class LogFormSchema(LogFilters):
+    """The form above the log; both days are included. A log that is `live` is taken anew every few seconds."""
 
-    A log that is `live` is taken anew every few seconds.
-    """
+    status = fields.String(validate=validate.OneOf([value for value, _ in STATUSES]))
+    since = fields.String(validate=validate.OneOf(tuple(PERIODS)))
+    first = Day(data_key="from")
+    last = Day(data_key="to")
+    live = fields.String(validate=validate.Equal("on"))
 
-    search: str = ""
-    type: str = ""
-    since: str = ""
-    status: str = ""
-    version: str = ""
-    model: str = ""
-    score: str = ""
-    min_score: float | None = None
-    max_score: float | None = None
-    min_cost: float | None = None
-    max_cost: float | None = None
-    min_duration_ms: float | None = None
-    max_duration_ms: float | None = None
-    first: date | None = None
-    last: date | None = None
-    sort: str = ""
-    live: str = ""
 
-    @property
-    def chosen(self) -> bool:
-        """True if a filter is in use."""
-        return self != LogQuery(sort=self.sort, live=self.live)
+NAMES = names_of(LogFormSchema())
 
-    @property
-    def ranges(self) -> dict[str, float | None]:
-        """The limits by the names of their fields."""
-        return {
-            "minScore": self.min_score,
-            "maxScore": self.max_score,
-            "minCost": self.min_cost,
-            "maxCost": self.max_cost,
-            "minDurationMs": self.min_duration_ms,
-            "maxDurationMs": self.max_duration_ms,
-        }
 
-    @property
-    def order(self) -> LogSort:
-        return cast(LogSort, self.sort or "time")
-
-    @property
-    def refined(self) -> bool:
-        """True if a filter is in use that the page folds away."""
-        limited = any(limit is not None for limit in self.ranges.values())
-        return limited or bool(self.version or self.model or self.first or self.last or self.score)
-
-    def filter(self, now: datetime) -> LogFilter:
-        starts = [now - PERIODS[self.since]] if self.since else []
-        starts += [_midnight(self.first)] if self.first else []
-        return LogFilter(
-            type=self.type or None,
-            from_at=max(starts, default=None),
-            to_at=_midnight(self.last + timedelta(days=1)) if self.last else None,
-            search=self.search or None,
-            status=self.status if self.status and self.status not in ERRORS else None,
-            errors=ERRORS.get(self.status),
-            version=self.version or None,
-            model=self.model or None,
-            score=self.score or None,
-            min_score=self.min_score,
-            max_score=self.max_score,
-            min_cost=self.min_cost,
-            max_cost=self.max_cost,
-            min_duration_ms=self.min_duration_ms,
-            max_duration_ms=self.max_duration_ms,
-        )
+def log_query(query: Query, now: datetime) -> dict[str, Any]:
+    """Return the keywords of `LogService.page` that an address asks for; `Invalid` for what the form does not have."""
+    data = load(LogFormSchema(), chosen_of(query, NAMES))
+    since, first, last, status, _ = (data.pop(name, None) for name in ("since", "first", "last", "status", "live"))
+    starts = [*([now - PERIODS[since]] if since else []), *([_midnight(first)] if first else [])]
+    return log_page(
+        data
+        | {"from_at": max(starts, default=None), "to_at": _midnight(last + timedelta(days=1)) if last else None}
+        | ({"errors": ERRORS[status]} if status in ERRORS else {"status": status})
+    )
 
 
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
-
-
-def _choice(choices: Iterable[tuple[str, str]]) -> fields.String:
-    return fields.String(validate=validate.OneOf([value for value, _ in choices], error="There is no such choice."))
-
-
-class LogQuerySchema(StrictSchema):
-    command = LogQuery
-
-    search = Text(maximum=200)
-    type = _choice(TYPES)
-    since = _choice(TIMES)
-    status = _choice(STATUSES)
-    version = Text(maximum=VERSION_LENGTH)
-    model = Text(maximum=MODEL_LENGTH, trim=True)
-    score = Text(maximum=NAME_MAX, trim=True)
-    min_score = fields.Float()
-    max_score = fields.Float()
-    min_cost = fields.Float()
-    max_cost = fields.Float()
-    min_duration_ms = fields.Float()
-    max_duration_ms = fields.Float()
-    first = Day(data_key="from")
-    last = Day(data_key="to")
-    sort = _choice(ORDERS)
-    live = _choice([("", ""), ("on", "")])
-
-
-def log_query(query: Query) -> LogQuery:
-    """Read the fields of the form above the log from an address; `Invalid` for a choice that the form does not have."""
-    names = {field.data_key or name for name, field in LogQuerySchema().load_fields.items()}
-    found: LogQuery = load(LogQuerySchema(), {name: value for name, value in query.items() if value and name in names})
-    return found
 
 
 class LogEntryPage(PromptPage):
@@ -166,14 +82,12 @@ class LogEntryPage(PromptPage):
         """Return the way to the next or previous entry in the list that led here, as `go` of the query asks."""
 
         def read(query: Query) -> PageOf[Entry]:
-            chosen = log_query(query)
             return self.services.logs.page(
                 project_id=visit.project_id,
                 prompt_id=prompt_id,
-                filters=chosen.filter(self.container.now()),
-                order=chosen.order,
                 limit=PAGE_SIZE,
                 cursor=query.get("cursor"),
+                **log_query(query, self.container.now()),
             )
 
         return go_beside(visit, prompt_id, entry_id, read)
@@ -183,27 +97,29 @@ class PromptLogs(PromptPage):
     """Runs and recorded sessions in one table."""
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        query = log_query(visit.query)
-        filters = query.filter(self.container.now())
-        asked: dict[str, Any] = {"project_id": visit.project_id, "prompt_id": prompt_id, "filters": filters}
+        chosen, query = chosen_of(visit.query, NAMES), log_query(visit.query, self.container.now())
+        filters: LogFilter = query["filters"]
+        of_prompt: dict[str, Any] = {"project_id": visit.project_id, "prompt_id": prompt_id}
         head = self.head(visit, prompt_id)
         listed = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
         versions = [version.head for version in listed]
-        found = self.services.logs.page(**asked, order=query.order, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
+        found = self.services.logs.page(**of_prompt, **query, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
         whole = (
             found.next_cursor is None and not visit.query.get("cursor") and (not found.sorted or found.sorted.complete)
         )
         return show(
             "prompt_logs.html",
             head=head,
-            query=query,
+            chosen=chosen,
+            filtered=bool(chosen.keys() - {"sort", "live"}),
+            refined=bool(chosen.keys() & FOLDED),
             entries=found.entries,
-            count=len(found.entries) if whole else self.services.logs.count(**asked),
+            count=len(found.entries) if whole else self.services.logs.count(**of_prompt, filters=filters),
             counted=not filters.sparse or whole,
             pages=visit.pages(found.next_cursor),
             exports=_export_query(filters),
             hashes={version.commit_hash for version in versions},
-            versions=_version_choices(versions[:VERSIONS_SHOWN], query.version),
+            versions=_version_choices(versions[:VERSIONS_SHOWN], chosen.get("version", "")),
             models=sorted({name for entry in found.entries for name in _models(entry)}),
             types=TYPES,
             times=TIMES,
@@ -211,17 +127,17 @@ class PromptLogs(PromptPage):
             orders=ORDERS,
             sorted=found.sorted,
             ranges=RANGES,
-            follow=_follow(visit.query, query),
+            follow=_follow(visit.query),
         )
 
 
-def _follow(asked: Query, query: LogQuery) -> str | None:
+def _follow(query: Query) -> str | None:
     """Return the address where the log is live, or no more; None for a part of it to which nothing is added."""
-    if query.sort or "cursor" in asked:
+    filters = filters_of(query)
+    if "sort" in filters or "cursor" in query:
         return None
-    filters = {**filters_of(asked), "live": "on"}
-    if query.live:
-        del filters["live"]
+    if not filters.pop("live", None):
+        filters["live"] = "on"
     return "?" + urlencode(filters)
 
 

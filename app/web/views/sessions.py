@@ -16,7 +16,7 @@ from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.session_filters import FilterQuerySchema, SavedFilterSchema
 from app.schemas.sessions import Filters, SessionExportSchema, SessionQuerySchema
-from app.web.lists import filters_of
+from app.web.lists import chosen_of, names_of
 from app.web.page import PAGE_SIZE, Page, Redirect, Reply, confirm, show
 from app.web.presenters.marks import pieces, place_of
 from app.web.views.logs import TIMES
@@ -61,19 +61,12 @@ SAID = {
     "aside": "Beside tool calls",
 }
 FOLDED = {name for name, _, _ in FILTERS} | {name for _, least, most, _ in RANGES for name in (least, most)}
-
-
-NAMES = {field.data_key for field in Filters().load_fields.values()}
-
-
-def chosen_of(visit: Visit) -> dict[str, str]:
-    """The choices of the form above the list."""
-    return {name: value for name, value in filters_of(visit.query).items() if name in NAMES}
+NAMES = names_of(Filters())
 
 
 def asked(visit: Visit, schema: type[Filters] = SessionQuerySchema) -> dict[str, Any]:
     """The keywords of `SessionListService.page` for the filters in the address; `Invalid` for a wrong one."""
-    query: dict[str, Any] = load(schema(), chosen_of(visit))
+    query: dict[str, Any] = load(schema(), chosen_of(visit.query, NAMES))
     return query | {"project_id": visit.project_id}
 
 
@@ -97,7 +90,7 @@ class Sessions(Page):
         query = asked(visit)
         listing = self.services.session_list
         found = listing.page(**query, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
-        chosen = chosen_of(visit)
+        chosen = chosen_of(visit.query, NAMES)
         prompts = self.services.prompts.list(project_id=visit.project_id, limit=PROMPTS_NAMED).prompts
         return show(
             "sessions.html",
@@ -120,7 +113,7 @@ class Sessions(Page):
         )
 
     def post(self, visit: Visit) -> Reply:
-        chosen = chosen_of(visit)
+        chosen = chosen_of(visit.query, NAMES)
         new = {"name": visit.form.text("name"), "filters": load(FilterQuerySchema(), chosen)}
         saved = self.services.saved_filters.save(
             project_id=visit.project_id, new=load(SavedFilterSchema(), new), actor=visit.actor

@@ -122,7 +122,7 @@ class UsageView(_Usage):
 
 
 def _usd(sums: ObservedSums) -> float:
-    return float(sums.bill.cost.total) if sums.bill.cost else 0.0
+    return sums.bill.total_usd or 0.0
 
 
 def _observed_name(group: ObservedGroup, names: Mapping[str, Mapping[int, str]], base: str) -> tuple[str, str, str]:

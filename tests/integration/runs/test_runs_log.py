@@ -68,8 +68,8 @@ def test_times_bound_the_log(world, prompt_id):
     now = world.container.now()
     set_times(world, {run_id: now + timedelta(hours=n) for n, run_id in enumerate(ids)})
 
-    assert questions(page(world, prompt_id, since=now + timedelta(hours=1))) == ["q2", "q1"]
-    assert questions(page(world, prompt_id, until=now + timedelta(hours=1))) == ["q0"]
+    assert questions(page(world, prompt_id, from_at=now + timedelta(hours=1))) == ["q2", "q1"]
+    assert questions(page(world, prompt_id, to_at=now + timedelta(hours=1))) == ["q0"]
 
 
 def test_states_are_told_apart(world, upstream):

@@ -120,7 +120,9 @@ def test_the_log_is_filtered_by_version_model_and_days(world: World, admin: Brow
         assert len(rows(admin)) == found, query
 
 
-@pytest.mark.parametrize("query", ["from=yesterday", "to=9999-01-01", "model=" + "x" * 256, "sort=x&status=old"])
+@pytest.mark.parametrize(
+    "query", ["minCost=-1", "from=yesterday", "to=9999-01-01", "model=" + "x" * 256, "sort=x&status=old"]
+)
 def test_a_filter_the_log_does_not_have_is_a_bad_request(world: World, admin: Browser, query: str) -> None:
     assert admin.open(f"{admin.base}/prompts/{world.prompt()}/logs?{query}").status_code == 400
 

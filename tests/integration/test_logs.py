@@ -13,7 +13,8 @@ from sqlalchemy import update
 
 from app.models.runs import runs
 from app.services.traces.log_query import EPOCH, LogFilter
-from app.services.traces.prompt_log import SEARCH_S, LogService, LogSort
+from app.services.traces.prompt_log import LogService, LogSort
+from app.services.traces.sorting import SEARCH_S
 from tests.support.exports import export, span
 from tests.support.world import World
 

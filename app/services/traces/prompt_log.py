@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -11,7 +11,7 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from app import cursors
-from app.cursors import Page, Sorted, page_by_id
+from app.cursors import Page, page_by_id
 from app.db import Database
 from app.errors import Invalid
 from app.models import spans
@@ -28,9 +28,9 @@ from app.services.traces.log_query import (
     cost_of,
     duration_ms_of,
 )
-from app.services.traces.sorting import SORTED_MAX, most_first
+from app.services.traces.sorting import SORTED_MAX, page_of_sorted, read_for_a_while
 
-WINDOW, SEARCH_S = 1_000, 0.5
+WINDOW = 1_000
 LogSort = Literal["time", "oldest", "duration", "cost", "errors"]
 """What comes first: the latest, the oldest, the longest, the highest cost or the most errors."""
 
@@ -91,20 +91,18 @@ class LogService:
         if not query.filter.sparse:
             return query.entries(connection, limit), None
         size = min(self.window, SUMMARIES) if query.filter.of_summaries else self.window
-        return self._search(connection, query, limit, size)
+        return read_for_a_while(_parts(connection, query, limit, size), limit, self.tick)
 
     def _sorted(self, connection: Connection, query: LogQuery, order: LogSort, offset: int, limit: int) -> Page[Entry]:
-        found, left = self._search(connection, query, SORTED_MAX + 1, min(self.window, SUMMARIES))
-        newest = found[:SORTED_MAX]
-        entries = most_first((entry, _VALUES[order](entry)) for entry in newest)
-        following = None
-        if len(entries) > offset + limit:
+        def cursor(end: int, newest: Entry) -> str:
             # Entries that come meanwhile are before this position, and move none from one page to another.
-            first = LogPosition.of(newest[0])
+            first = LogPosition.of(newest)
             begin = query.after or replace(first, id=first.id + 1)
-            following = cursors.encode(order, offset + limit, begin.start_ns, begin.kind, begin.id)
-        complete = left is None and len(found) == len(newest)
-        return Page(entries[offset : offset + limit], following, Sorted(len(entries), complete))
+            return cursors.encode(order, end, begin.start_ns, begin.kind, begin.id)
+
+        parts = _parts(connection, query, SORTED_MAX + 1, min(self.window, SUMMARIES))
+        valued = (([(entry, _VALUES[order](entry)) for entry in entries], after) for entries, after in parts)
+        return page_of_sorted(valued, tick=self.tick, offset=offset, limit=limit, cursor=cursor)
 
     def count(self, *, project_id: int, prompt_id: int, filters: LogFilter) -> int | None:
         """Return the number of entries; None for more than `COUNTED`, or where only a search could count them."""
@@ -115,19 +113,6 @@ class LogService:
             query.check(connection)
             count = query.count(connection)
         return count if count < COUNTED else None
-
-    def _search(
-        self, connection: Connection, query: LogQuery, limit: int, size: int
-    ) -> tuple[list[Entry], LogPosition | None]:
-        """Return entries, and the position up to which the log was read, or None at its end; reads `size` at a time."""
-        found: list[Entry] = []
-        until = self.tick() + SEARCH_S
-        while True:
-            part, rest = query.window(connection, size)
-            found += part.entries(connection, limit)
-            if rest is None or len(found) >= limit or self.tick() >= until:
-                return found, rest.after if rest else None
-            query = rest
 
     def rejected(
         self,
@@ -148,6 +133,16 @@ class LogService:
         with self.database.read() as connection:
             causes = spans.rejection_causes(connection, project_id=project_id)
         return sorted(causes, key=lambda cause: (-cause.count, cause.newest.code))
+
+
+def _parts(
+    connection: Connection, query: LogQuery, limit: int, size: int
+) -> Iterator[tuple[list[Entry], LogPosition | None]]:
+    """Yield at most `limit` of each `size` entries, and the position after them, None at the end of the log."""
+    rest: LogQuery | None = query
+    while rest:
+        part, rest = rest.window(connection, size)
+        yield part.entries(connection, limit), rest.after if rest else None
 
 
 def _encoded(order: LogSort, last: LogPosition) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from app import cursors
-from app.cursors import Page, Sorted
+from app.cursors import Page
 from app.db import Database
 from app.errors import Invalid
 from app.models import session_list, turns
@@ -20,10 +20,10 @@ from app.models.sessions import SessionRow
 from app.prices.book import PriceBook
 from app.prices.types import NOTHING, Bill
 from app.services.language_models.prices import PriceService
-from app.services.traces.prompt_log import SEARCH_S, WINDOW
+from app.services.traces.prompt_log import WINDOW
 from app.services.traces.search import FoundTurn, Hit, SearchService
 from app.services.traces.session_filter import SessionFilter, stored_conditions
-from app.services.traces.sorting import SORTED_MAX, most_first
+from app.services.traces.sorting import page_of_sorted, read_for_a_while
 from app.sessions.facts import load
 from app.sessions.sums import Kind, names_in
 from app.sessions.types import Usage
@@ -101,16 +101,12 @@ class SessionListService:
         """
         if order == "cost":
             return self._by_cost(project_id, filters, limit, cursor)
-        begin, after = _position(cursor, order), None
-        until = self.tick() + SEARCH_S
-        found: list[tuple[SessionRow, Position]] = []
+        begin = _position(cursor, order)
         matched: dict[bytes, FoundTurn] = {}
         with self.database.read() as connection:
             conditions = self._conditions(connection, project_id, filters)
-            for rows, after in self._windows(connection, conditions, order, begin, limit + 1, matched):  # noqa: B007
-                found += rows
-                if len(found) > limit or self.tick() >= until:
-                    break
+            parts = self._windows(connection, conditions, order, begin, limit + 1, matched)
+            found, after = read_for_a_while(parts, limit + 1, self.tick)
             if len(found) > limit:
                 found, after = found[:limit], found[limit - 1][1]
             listed = self._listed(connection, conditions, [row for row, _ in found], matched)
@@ -118,25 +114,20 @@ class SessionListService:
 
     def _by_cost(self, project_id: int, filters: SessionFilter, limit: int, cursor: str | None) -> Page[ListedSession]:
         offset, begin = _sorted_position(cursor)
-        until = self.tick() + SEARCH_S
-        found: list[tuple[tuple[SessionRow, Position], float | None]] = []
+
+        def following(end: int, newest: tuple[SessionRow, Position]) -> str:
+            start_ns, id_ = begin or (newest[1][0], newest[1][1] + 1)
+            return cursors.encode("cost", end, start_ns, id_)
+
         matched: dict[bytes, FoundTurn] = {}
         with self.database.read() as connection:
             prices = self.prices.book(connection, project_id=project_id)
             conditions = self._conditions(connection, project_id, filters)
-            for rows, after in self._windows(connection, conditions, "time", begin, PRICED_AT_ONCE, matched):  # noqa: B007
-                bills = _bills(connection, [row for row, _ in rows], prices)
-                found += [(one, bills[one[0].session_key].total_usd) for one in rows]
-                if len(found) >= SORTED_MAX or self.tick() >= until:
-                    break
-            complete = after is None and len(found) <= SORTED_MAX
-            rows = most_first(found[:SORTED_MAX])
-            listed = self._listed(connection, conditions, [row for row, _ in rows[offset : offset + limit]], matched)
-        following = None
-        if len(rows) > offset + limit:
-            start_ns, id_ = begin or (found[0][0][1][0], found[0][0][1][1] + 1)
-            following = cursors.encode("cost", offset + limit, start_ns, id_)
-        return Page(listed, following, Sorted(len(rows), complete))
+            parts = self._windows(connection, conditions, "time", begin, PRICED_AT_ONCE, matched)
+            priced = ((_with_costs(connection, rows, prices), after) for rows, after in parts)
+            page = page_of_sorted(priced, tick=self.tick, offset=offset, limit=limit, cursor=following)
+            listed = self._listed(connection, conditions, [row for row, _ in page.entries], matched)
+        return Page(listed, page.next_cursor, page.sorted)
 
     def count(self, *, project_id: int, filters: SessionFilter) -> Count:
         """Count the sessions that match, for a fifth of a second at most."""
@@ -272,6 +263,13 @@ def _at_once(conditions: Conditions) -> int:
     if conditions.query is not None:
         return SEARCHED_AT_ONCE if conditions.query.is_exact else READ_AT_ONCE
     return WINDOW if conditions.cost == Range() else PRICED_AT_ONCE
+
+
+def _with_costs(
+    connection: Connection, rows: list[tuple[SessionRow, Position]], prices: PriceBook
+) -> list[tuple[tuple[SessionRow, Position], float | None]]:
+    bills = _bills(connection, [row for row, _ in rows], prices)
+    return [(one, bills[one[0].session_key].total_usd) for one in rows]
 
 
 def _bills(connection: Connection, rows: list[SessionRow], prices: PriceBook) -> dict[bytes, Bill]:

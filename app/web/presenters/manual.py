@@ -21,6 +21,17 @@ FOLDER = Path(__file__).parents[1] / "docs"
 FIRST = "start"
 # Decisions are for those who change the code.
 _LEFT_OUT = "adr"
+# The pages by what they are read for; those of a folder are a group by themselves.
+_GROUPS = {
+    "First": [FIRST, "import"],
+    "Prompts": ["prompts", "labels", "runs", "prompts-in-git", "mcp"],
+    "Tests": ["replays", "experiments"],
+    "Traces": ["search", "insight", "webhooks"],
+    "Run Reprise": ["deploy", "configuration", "capacity", "operations", "metrics", "reliability", "performance"],
+    "Data and access": ["organization", "data", "data-flows", "security"],
+    "How it is made": ["overview", "design"],
+}
+_FOLDERS = {"Connect": "connect", "The contract": "reference"}
 _NO_WORD = re.compile(r"[^\w\- ]")
 _ELSEWHERE = ("https://", "http://")
 
@@ -41,9 +52,12 @@ def names() -> Mapping[str, Path]:
     return MappingProxyType({FIRST: shown[FIRST]} | shown)
 
 
-def titles() -> dict[str, str]:
-    """Return the title of each page by its name."""
-    return {name: document(name).title for name in names()}
+def contents() -> dict[str, dict[str, str]]:
+    """Return the title of each page by its name, by the group that the page is in."""
+    of_folders = {
+        group: [name for name in names() if name.partition("-")[0] == folder] for group, folder in _FOLDERS.items()
+    }
+    return {group: {name: document(name).title for name in found} for group, found in (_GROUPS | of_folders).items()}
 
 
 @cache

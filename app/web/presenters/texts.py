@@ -14,7 +14,7 @@ from app.web.filters import indented
 from app.web.presenters.markdown import to_html
 
 # Characters shown of a text at once; of what is shown on a page of its own.
-AT_ONCE, WHOLE = 4_000, 250_000
+AT_ONCE, WHOLE = 2_000, 250_000
 # A text is cut after as many lines as it would have of so many characters; JSON has many short ones.
 LINE, JSON_LINE = 40, 12
 # Values of JSON with so many lines can be folded; with more they are folded from the start.

@@ -14,7 +14,7 @@ class Documents(Page):
     section = "docs"
 
     def get(self, visit: Visit) -> Reply:
-        return show("docs.html", titles=manual.titles())
+        return show("docs.html", groups=manual.contents())
 
 
 class DocumentView(Page):

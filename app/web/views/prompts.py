@@ -165,10 +165,13 @@ class Version(PromptPage):
 
 
 class Compare(PromptPage):
-    """Two versions, `from` and `to`: hashes, or "draft"; without `to` it is the draft."""
+    """Two versions, `from` and `to`: hashes, or "draft"; without them the newest version and the draft."""
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        one, other = (self._side(visit, prompt_id, visit.query.get(name, DRAFT)) for name in ("from", "to"))
+        versions = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id, limit=1)
+        newest = versions[0].head.commit_hash if versions else DRAFT
+        one = self._side(visit, prompt_id, visit.query.get("from", newest))
+        other = self._side(visit, prompt_id, visit.query.get("to", DRAFT))
         left, right = one.content, other.content
         return show(
             "compare.html",

@@ -39,6 +39,8 @@ def test_text_rendering_question_and_answer_are_in_one_view(site: Site, look: Lo
         page.get_by_role("button", name="Ask", exact=True).click()
         expect(answer(page)).to_contain_text("Are you there?")
 
+        page.get_by_label("Text").fill("Another text.")
+        expect(page.locator("[data-unsaved-badge]")).to_be_visible()
         for element in (page.get_by_label("Text"), answer(page), page.get_by_label("Question")):
             in_sight(element)
         in_sight(page.get_by_role("button", name="Commit"))

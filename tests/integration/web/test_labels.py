@@ -144,6 +144,7 @@ def test_an_admin_overrides_the_guard_with_a_reason_and_switches_it_off(
     assert [(label["commitHash"], label["guarded"]) for label in labels(world, prompt_id)] == [(second, False)]
     admin.open(f"{admin.base}/settings/audit")
     assert "reason: It is on fire." in said(admin)
+    assert "guarded: yes" in said(admin)
 
 
 def test_a_passed_experiment_is_chosen_for_a_guarded_label(

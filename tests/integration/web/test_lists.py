@@ -168,6 +168,15 @@ def test_only_exceptions_have_a_badge_in_the_log(world: World, admin: Browser) -
     assert 'class="badge' not in admin.page
 
 
+def test_a_failed_session_stands_out_where_a_narrow_screen_has_no_column_for_it(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    record(world, prompt_id, status=FAILED)
+
+    for page in (f"{admin.base}/prompts/{prompt_id}/logs", f"{admin.base}/sessions"):
+        admin.open(page)
+        assert re.search(r'<span class="narrow-only"><span class="badge bad">\s*1 error', admin.page), page
+
+
 def test_a_version_in_the_log_is_a_link_if_the_prompt_has_it(world: World, admin: Browser) -> None:
     made = world.post("/api/v1/prompts", json={"name": "Log", "value": "x", "languageModelName": "echo"}).json
     prompt_id = made["prompt"]["id"]
@@ -285,7 +294,7 @@ def test_a_comparison_says_what_the_versions_are_by_their_messages(world: World,
     prompt_id = world.prompt()
     first = world.post(f"/api/v1/prompts/{prompt_id}/commit", json={"message": "Be <kind>"}).json["commitHash"]
 
-    admin.open(f"{admin.base}/prompts/{prompt_id}/compare?from={first}")
+    admin.open(f"{admin.base}/prompts/{prompt_id}/compare")
 
     assert "Be <kind>" in admin.text
     assert f'versions/{first}">Be &lt;kind&gt;</a>' in admin.page

@@ -14,8 +14,8 @@ from app.replay.vocabulary import CODES, GERMAN, GREETINGS, MONTHS, NO_NAMES, TI
 
 TITLE_WORDS = 6  # a text of no more words and without a full stop is a title, whose first word may be a name
 
-_WORD = re.compile(r"(?<![\w-])[^\W\d_]++(?:['-][^\W\d_]++)*+(?!\w|[-_]\w)")
-_TITLED = re.compile(rf"(?<!\w)(?:{'|'.join(TITLES)})\.?[ \xa0]([^\W\d_]++(?:-[^\W\d_]++)*+)", re.IGNORECASE)
+_WORD = re.compile(r"(?<![\w-])[^\W\d_]++(?:['-][^\W\d_]++)*(?!\w|[-_]\w|'[^\W\d_])")
+_TITLED = re.compile(rf"(?<!\w)(?:{'|'.join(TITLES)})\.?[ \xa0]([^\W\d_]++(?:-[^\W\d_]++)*)", re.IGNORECASE)
 _NUMBERED = re.compile("[ \xa0][0-9]")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE_ENDS = frozenset('.!?:;\n\r\t"“”„«»()[]{}•*#>|-–—…')

@@ -17,7 +17,7 @@ LONGEST_TEXT = 20_000  # characters that are read
 
 Mention = tuple[str, str]  # what kind of value it is, and the value
 
-_WORD = re.compile(r"[^\W\d_]++(?:['-][^\W\d_]++)*+")
+_WORD = re.compile(r"[^\W\d_]++(?:['-][^\W\d_]++)*")
 
 
 def values_exchanged(recorded: str, produced: str) -> bool:

@@ -19,7 +19,7 @@ from app.replay.vocabulary import CODES, LIST_LABELS, MONTHS, PLAIN_CODES, SIGNS
 
 _MARKS = "".join(sorted(sign for sign in SIGNS if len(sign) == 1))
 _START = re.compile(rf"{W}|[-+.](?=[0-9{_MARKS}-])|\((?=[0-9]{{3}}\))|[{_MARKS}](?={GAP}?[-.0-9])")
-_WORD = re.compile(rf"{W}++(?:[-_.]++{W}++)*+")
+_WORD = re.compile(rf"{W}++(?:[-_.]++{W}++)*")
 _HEAD = re.compile(rf"[{LETTER}]++")
 _URL = re.compile(r"""(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ww]{3}\.)[^\s<>"'`\])}|]++""")
 _SCHEME = re.compile(r"^(?:https?://)?(?:www\.)?", re.IGNORECASE)

@@ -10,7 +10,7 @@ from app.otlp.values import json_container, json_or_text, too_deep, unwrapped_js
 
 # Python makes hundreds of bytes of each character that it reads.
 _LITERAL_MAX = 100_000
-_MESSAGE = re.compile(r"""content=('(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+") \w+=""")
+_MESSAGE = re.compile(r"""content=('[^'\\\n]*+(?:\\.[^'\\\n]*+)*'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*") \w+=""")
 
 
 def recorded_arguments(value: Any) -> Any:

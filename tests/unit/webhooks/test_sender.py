@@ -12,15 +12,22 @@ from app.errors import Invalid
 from app.proxies import parse_networks
 from app.webhooks.sender import ANSWER_BYTES, Attempt, WebhookSender
 from tests.fakes.receiver import receiving
+from tests.support.waiting import PATIENCE_S
 
 LOOPBACK = parse_networks("127.0.0.0/8")
-# Over before any receiver here gives up by itself.
 SHORT_S = 0.5
 PIECE = b"x" * 65_536
 
 
 @pytest.fixture
 def sender() -> Iterator[WebhookSender]:
+    sender = WebhookSender(networks=LOOPBACK, timeout_s=PATIENCE_S)
+    yield sender
+    sender.close()
+
+
+@pytest.fixture
+def hasty_sender() -> Iterator[WebhookSender]:
     sender = WebhookSender(networks=LOOPBACK, timeout_s=SHORT_S)
     yield sender
     sender.close()
@@ -43,14 +50,14 @@ def test_the_answer_has_a_status_and_the_beginning_of_its_text(sender: WebhookSe
     assert receiver.received[0].headers["webhook-id"] == "msg_1"
 
 
-def test_a_receiver_that_hangs_is_given_up(sender: WebhookSender) -> None:
+def test_a_receiver_that_hangs_is_given_up(hasty_sender: WebhookSender) -> None:
     with receiving() as receiver:
         receiver.behave = lambda _: receiver.stopped.wait() and None
-        attempt = sent(sender, receiver.url)
+        attempt = sent(hasty_sender, receiver.url)
     assert (attempt.status_code, attempt.error) == (None, "No answer within 0.5 s.")
 
 
-def test_a_receiver_that_sends_its_head_for_ever_is_given_up(sender: WebhookSender) -> None:
+def test_a_receiver_that_sends_its_head_for_ever_is_given_up(hasty_sender: WebhookSender) -> None:
     with receiving() as receiver:
 
         def drip(handler: BaseHTTPRequestHandler) -> None:
@@ -59,7 +66,7 @@ def test_a_receiver_that_sends_its_head_for_ever_is_given_up(sender: WebhookSend
                 handler.wfile.write(b"x")
 
         receiver.behave = drip
-        attempt = sent(sender, receiver.url)
+        attempt = sent(hasty_sender, receiver.url)
     assert (attempt.status_code, attempt.error) == (None, "No answer within 0.5 s.")
 
 

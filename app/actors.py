@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import dramatiq
@@ -34,6 +35,7 @@ from app.services.traces.checking import OnlineCheckRunner
 from app.services.traces.form import BatchForm, Receipt
 from app.services.webhooks.deliveries import WebhookDeliverer
 from app.services.wiring import Services
+from app.work.sweeper import attempt
 
 log = structlog.get_logger(__name__)
 
@@ -218,10 +220,7 @@ class ExperimentDelivery:
     def sweep(self) -> None:
         """Advance the experiments that were left behind; the clock calls it."""
         for experiment_id in self.advancer.behind():
-            try:
-                self.advance(experiment_id)
-            except Exception as error:
-                log.error("experiment_failed", experiment_id=experiment_id, error=str(error), exc_info=error)
+            attempt(partial(self.advance, experiment_id), "experiment_failed", experiment_id=experiment_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

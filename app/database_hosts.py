@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import structlog
@@ -76,11 +76,10 @@ class DatabaseHosts:
         """Connect to a server; raises its own error where it takes no changes."""
         host, port = address
         connection = dialect.connect(*args, **options | {"host": host, "port": port, "connect_timeout": CONNECT_S})
-        try:
+        with ExitStack() as unless_prepared:
+            unless_prepared.callback(connection.close)
             _prepare(connection, dialect.loaded_dbapi)
-        except BaseException:
-            connection.close()
-            raise
+            unless_prepared.pop_all()
         return connection
 
     def _forget(self, connection: Any) -> None:

@@ -7,6 +7,10 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""The errors of code that reads data of a shape that it was not written for."""
+
+
 class RepriseError(Exception):
     """The root of all errors that are meant to be seen by a caller; its text is the message."""
 

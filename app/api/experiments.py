@@ -76,20 +76,15 @@ class ExperimentEvents(Resource, GET="read"):
             call.resp.status = falcon.HTTP_204
             return
         seen = self.services.experiment_follower.follow(**owner)
-        event_stream.begin(call.resp, _events(seen, self.container.settings.public_url, call.req.path))
+        event_stream.begin(call.req, call.resp, _events(seen, self.container.settings.public_url))
 
 
-def _events(seen: Iterator[ExperimentView | None], base: str, path: str) -> Iterator[bytes]:
+def _events(seen: Iterator[ExperimentView | None], base: str) -> Iterator[bytes]:
     """Yield events; `retry` has a client that lost the connection come back after a second."""
     yield b"retry: 1000\n\n"
-    try:
-        for view in seen:
-            if view is None:
-                yield event_stream.comment("still in work")
-                continue
-            data = orjson.dumps(dump(schemas.Experiment, schemas.Shown.at(base, view)))
-            yield event_stream.event(
-                *(("done", data, event_stream.LAST_ID) if view.row.finished else ("progress", data))
-            )
-    except Exception as error:  # noqa: BLE001 - outermost edge: no error handler sees what a stream raises
-        yield event_stream.failure(error, path)
+    for view in seen:
+        if view is None:
+            yield event_stream.comment("still in work")
+            continue
+        data = orjson.dumps(dump(schemas.Experiment, schemas.Shown.at(base, view)))
+        yield event_stream.event(*(("done", data, event_stream.LAST_ID) if view.row.finished else ("progress", data)))

@@ -9,17 +9,16 @@ import falcon
 import orjson
 
 from app.api.operation import Call, Reply, Resource, operation
+from app.container import Container
 from app.errors import Invalid
-from app.http import event_stream
-from app.http.event_stream import EVENT_STREAM, LAST_ID
-from app.http.run_events import last_seen, run_events
+from app.http.event_stream import EVENT_STREAM
+from app.http.run_events import last_seen, send_run_events
 from app.models.api_keys import ApiKey
 from app.models.runs import RunRow
 from app.schemas import runs as schemas
 from app.schemas import usage as usage_schemas
 from app.schemas.base import load
 from app.services.runs import Idempotency, Started
-from app.services.runs.following import BEGINNING, Follower
 from app.services.runs.outcome import raise_failure
 
 KEY_MAX = 255
@@ -53,9 +52,7 @@ class RunPrompt(Resource, POST="run"):
             return Reply(202, self.services.runs.get(project_id=started.project_id, run_id=started.run_id))
         if wants_events(req):
             # An event of another run means nothing for a run that begins here.
-            send_events(
-                call, key, self.container.run_follower, started, after=last_seen(req) if started.joined else None
-            )
+            _send_events(self.container, key, call, started.run_id, last_seen(req) if started.joined else None)
             return None
         row = self.container.run_delivery.finished(started)
         raise_failure(row)
@@ -97,8 +94,7 @@ class RunEvents(Resource, GET="read"):
     def on_get(self, key: ApiKey, call: Call, run_id: int) -> None:
         row = self.services.runs.get(project_id=key.project_id, run_id=run_id)
         call.resp.set_header("X-Run-Id", str(row.id))
-        started = Started(row.id, row.project_id, joined=True)
-        send_events(call, key, self.container.run_follower, started, after=last_seen(call.req))
+        _send_events(self.container, key, call, row.id, last_seen(call.req))
 
 
 def _prefers_async(req: falcon.Request) -> bool:
@@ -121,16 +117,9 @@ def wants_events(req: falcon.Request) -> bool:
     return req.client_prefers((falcon.MEDIA_JSON, EVENT_STREAM)) == EVENT_STREAM
 
 
-def send_events(call: Call, key: ApiKey, follower: Follower, started: Started, *, after: str | None) -> None:
-    """Answer with the events after `after`; with 204, which stops an EventSource, when there can be none."""
-    resp = call.resp
-    if after == LAST_ID:
-        resp.status = falcon.HTTP_204
-        return
-    seen = follower.follow(
-        project_id=started.project_id, run_id=started.run_id, after=after or BEGINNING, api_key_id=key.id
-    )
-    event_stream.begin(resp, run_events(seen, started.run_id, call.req.path))
+def _send_events(container: Container, key: ApiKey, call: Call, run_id: int, after: str | None) -> None:
+    owner = {"project_id": key.project_id, "api_key_id": key.id}
+    send_run_events(call.req, call.resp, container.run_follower, **owner, run_id=run_id, after=after)
 
 
 class ObservedUsage(Resource, tag="Usage", GET="read"):

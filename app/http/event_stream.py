@@ -18,12 +18,20 @@ EVENT_STREAM = "text/event-stream"
 LAST_ID = "end"
 
 
-def begin(resp: falcon.Response, stream: Iterator[bytes]) -> None:
-    """Answer with a stream of events that nothing keeps or holds back."""
+def begin(req: falcon.Request, resp: falcon.Response, events: Iterator[bytes]) -> None:
+    """Answer with events, which nothing keeps or holds back."""
     resp.content_type = EVENT_STREAM
     resp.cache_control = ["no-store"]
     resp.set_header("X-Accel-Buffering", "no")  # nginx would hold events back
-    resp.stream = stream
+    resp.stream = _with_failure(events, req.path)
+
+
+def _with_failure(events: Iterator[bytes], path: str) -> Iterator[bytes]:
+    """Yield the events; an error, for which the headers were sent too early, becomes the last one."""
+    try:
+        yield from events
+    except Exception as error:  # noqa: BLE001 - outermost edge: no error handler sees what a stream raises
+        yield failure(error, path)
 
 
 def event(kind: str, data: bytes, event_id: str | None = None) -> bytes:

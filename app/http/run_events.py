@@ -8,12 +8,13 @@ from collections.abc import Iterator
 import falcon
 import orjson
 
-from app.errors import Invalid
+from app.errors import Invalid, RepriseError
 from app.http import event_stream
 from app.http.event_stream import LAST_ID
+from app.models.runs import RunRow
 from app.schemas.answer import dump
 from app.schemas.runs import RunAnswer
-from app.services.runs.following import Piece, Seen
+from app.services.runs.following import BEGINNING, Follower, Piece, Seen
 from app.services.runs.outcome import raise_failure
 
 _ID = re.compile(r"\d{1,19}-\d{1,19}", re.ASCII)
@@ -27,19 +28,38 @@ def last_seen(req: falcon.Request) -> str | None:
     return seen or None
 
 
-def run_events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
-    """Yield events; an error, for which the headers were sent too early, is an event with the status of the error."""
+def send_run_events(
+    req: falcon.Request,
+    resp: falcon.Response,
+    follower: Follower,
+    *,
+    project_id: int,
+    run_id: int,
+    after: str | None,
+    api_key_id: int | None = None,
+) -> None:
+    """Answer with the run's events after `after`; with 204, which stops an EventSource, where there can be none."""
+    if after == LAST_ID:
+        resp.status = falcon.HTTP_204
+        return
+    seen = follower.follow(project_id=project_id, run_id=run_id, after=after or BEGINNING, api_key_id=api_key_id)
+    event_stream.begin(req, resp, _events(seen, run_id, req.path))
+
+
+def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
     yield f": run {run_id}\nretry: 1000\n\n".encode()
-    finished = False
+    for one in seen:
+        if one is None:
+            yield event_stream.comment("still in work")
+        elif isinstance(one, Piece):
+            yield event_stream.event(one.kind, one.data, one.id)
+        else:
+            yield _end(one, path)
+
+
+def _end(row: RunRow, path: str) -> bytes:
     try:
-        for one in seen:
-            if one is None:
-                yield event_stream.comment("still in work")
-            elif isinstance(one, Piece):
-                yield event_stream.event(one.kind, one.data, one.id)
-            else:
-                finished = True
-                raise_failure(one)
-                yield event_stream.event("done", orjson.dumps(dump(RunAnswer, one)), LAST_ID)
-    except Exception as error:  # noqa: BLE001 - outermost edge: no error handler sees what a stream raises
-        yield event_stream.failure(error, path, LAST_ID if finished else None)
+        raise_failure(row)
+    except (RepriseError, RuntimeError) as error:
+        return event_stream.failure(error, path, LAST_ID)
+    return event_stream.event("done", orjson.dumps(dump(RunAnswer, row)), LAST_ID)

@@ -115,13 +115,16 @@ def as_they_are(bodies: Sequence[Body]) -> list[bytes]:
 
 
 def decompress(stored: bytes) -> bytes:
-    """Return the body of a stored form; raises `ValueError` for a format that a newer release has written."""
+    """Return the body of a stored form; raises `ValueError` for one that is damaged, or that a newer release wrote."""
     first = stored[:1]
     if first == ZSTD_1:
         context = _DECOMPRESSORS.take()
-        body = context.decompress(memoryview(stored)[1:])
-        _DECOMPRESSORS.give_back(context)
-        return body
+        try:
+            return context.decompress(memoryview(stored)[1:])
+        except zstandard.ZstdError as error:
+            raise ValueError(f"What was stored is damaged: {error}") from error
+        finally:
+            _DECOMPRESSORS.give_back(context)
     if first == PLAIN:
         return stored[1:]
     if stored and stored[0] < _FIRST_OF_TEXTS:

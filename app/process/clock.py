@@ -12,15 +12,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import structlog
-
 from app.container import Container
 from app.metrics import Metrics
 from app.metrics.registry import CLOCK_JOBS
 from app.process.bootstrap import bootstrap, start
 from app.services.traces.search_index import EVERY_S
-
-log = structlog.get_logger(__name__)
+from app.work.sweeper import attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +55,13 @@ def run(periodic: Sequence[PeriodicJob], stop: threading.Event, metrics: Metrics
     while not stop.wait(_until_next(due)):
         for job, when in due.items():
             if when <= time.monotonic() and not stop.is_set():
-                metrics.count(CLOCK_JOBS, job.name, "done" if _attempt(job) else "failed")
+                done = attempt(job.run, "periodic_job_failed", job=job.name)
+                metrics.count(CLOCK_JOBS, job.name, "done" if done else "failed")
                 due[job] = time.monotonic() + job.every_s
 
 
 def _until_next(due: dict[PeriodicJob, float]) -> float | None:
     return max(0.0, min(due.values()) - time.monotonic()) if due else None
-
-
-def _attempt(job: PeriodicJob) -> bool:
-    try:
-        job.run()
-    except Exception as error:  # outermost edge: one failure must not stop the other jobs
-        log.error("periodic_job_failed", job=job.name, error=str(error), exc_info=error)
-        return False
-    return True
 
 
 def main() -> None:

@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, Generic, TypeVar
 
+import structlog
+
 from app.db import Database
 from app.models.base import earlier_now
 from app.timestamps import Now, steady
 from app.work.table import Claim, WaitingRow, WorkTable
 
+log = structlog.get_logger(__name__)
 K = TypeVar("K", bound=Hashable)
 
 # A little more than the pause between two rounds of the clock.
@@ -21,6 +24,16 @@ STEP_S = 6.0
 UNSENT_S = 10.0
 # A row that looks too old must look so for as long: the clock of its maker may have been wrong.
 DOUBT_S = 60.0
+
+
+def attempt(work: Callable[[], object], event: str, **about: object) -> bool:
+    """Do the work, and return whether it succeeded; a failure is logged as the event, with what it is about."""
+    try:
+        work()
+    except Exception as error:  # outermost edge: one failure must not stop the work that comes after it
+        log.error(event, error=str(error), exc_info=error, **about)
+        return False
+    return True
 
 
 @dataclass(slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 from typing import Any
 
+from app.errors import UNREADABLE
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
 from app.otlp.normalise.messages import Message, Messages
@@ -31,9 +32,6 @@ CONVENTIONS: tuple[Convention, ...] = (
 )
 _MARKERS = frozenset[str]().union(*(convention.markers for convention in CONVENTIONS))
 MODEL_CALLS = frozenset({CHAT, "generate_content", "text_completion"})
-
-# What reading a shape raises that a convention was not written for.
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 @lru_cache(maxsize=1024)
@@ -68,7 +66,7 @@ class Normalised:
         """The answer of a convention's method `fact`; None where it can't read the span."""
         try:
             return getattr(convention, fact)(self.span)
-        except _UNREADABLE:
+        except UNREADABLE:
             return None
 
     def _first(self, fact: str) -> Any:

@@ -9,9 +9,9 @@ from functools import partial
 
 import structlog
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
 from app.db import Database
+from app.errors import UNREADABLE
 from app.models import log_records, search, spans
 from app.models.search import Block, IndexedTurn
 from app.models.spans import StoredSpan, TurnKey
@@ -81,9 +81,7 @@ def _readable_words(connection: Connection, project_id: int, some: Sequence[Inde
     """Return the words of turns, but for those that can't be built, which must not keep the others from being found."""
     try:
         return _words_of(connection, project_id, some)
-    except SQLAlchemyError:
-        raise
-    except Exception as error:
+    except UNREADABLE as error:
         traces = [turn.trace_id.hex() for turn in some]
         log.error("turns_unreadable", project=project_id, traces=traces, error=str(error), exc_info=error)
     alone = [_readable_words(connection, project_id, [turn]) for turn in some] if len(some) > 1 else []

@@ -10,13 +10,11 @@ import falcon
 from app.chat import Message
 from app.container import Container
 from app.errors import Invalid
-from app.http import event_stream
-from app.http.run_events import last_seen, run_events
+from app.http.run_events import last_seen, send_run_events
 from app.models.runs import RunRow
 from app.schemas.base import load
 from app.schemas.runs import FILES_MAX, RunRequest
 from app.services.runs import RunCommand
-from app.services.runs.following import BEGINNING
 from app.services.runs.request import conversation_after, history_of
 from app.web.page import PromptPage
 from app.web.presenters.tries import Origin, origin_of
@@ -101,11 +99,6 @@ class RunEvents(PromptPage):
     waits = frozenset({"GET"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, run_id: int) -> None:
-        """Answer with the events after the last one seen; 204, which stops an EventSource, where there can be none."""
-        after = last_seen(req)
-        if after == event_stream.LAST_ID:
-            resp.status = falcon.HTTP_204
-            return
-        row = self.services.runs.get(project_id=project_id, run_id=run_id)
-        seen = self.container.run_follower.follow(project_id=project_id, run_id=row.id, after=after or BEGINNING)
-        event_stream.begin(resp, run_events(seen, row.id, req.path))
+        self.services.runs.get(project_id=project_id, run_id=run_id)
+        follower = self.container.run_follower
+        send_run_events(req, resp, follower, project_id=project_id, run_id=run_id, after=last_seen(req))

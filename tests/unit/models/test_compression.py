@@ -58,6 +58,12 @@ def test_a_format_of_a_newer_release_is_an_error_that_says_so() -> None:
         decompress(b"\2...")
 
 
+def test_a_damaged_body_is_an_error_and_the_next_one_is_read() -> None:
+    with pytest.raises(ValueError, match="damaged"):
+        decompress(compress(SPAN)[:-1])
+    assert decompress(compress(SPAN)) == SPAN
+
+
 def test_the_dictionary_never_changes() -> None:
     """A change would make all stored spans unreadable: add a dictionary with a format byte of its own instead."""
     dictionary = Path(compression.__file__).parent / "dictionaries" / "1.zstd"

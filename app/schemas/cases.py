@@ -32,20 +32,42 @@ FORMAT_1, FORMAT = "reprise.test-case/1", "reprise.test-case/2"
 DEFAULTS_1 = {"order": "any", "onMissing": "stop"}
 
 
+class CaseField(fields.Raw):
+    """A field of a test case with its shape in the document; `app.replay` checks it."""
+
+    def __init__(self, shape: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.documented = shape
+
+
+def _one_of(texts: Any, **options: Any) -> CaseField:
+    return CaseField({"enum": [*get_args(texts)]}, **options)
+
+
+STEP_CHANGE = {
+    "type": "object",
+    "properties": {"turn": {"type": "integer"}, "step": {"type": "integer"}, "check": {"type": "object"}},
+    "required": ["turn", "step", "check"],
+    "additionalProperties": False,
+}
+
+
 class CaseChangeSchema(StrictSchema):
     """A new test case of a session, or a change of one; `app.replay.cases.change_case` checks all but the name."""
 
     command: ClassVar = CaseChange.of
 
     name = Text(minimum=1, maximum=NAME_MAX, trim=True)
-    steps = fields.Raw(allow_none=True, validate=check_values)
-    order = fields.Raw(allow_none=True)
-    history = fields.Raw(allow_none=True)
-    on_missing = fields.Raw(attribute="onMissing", allow_none=True)
-    judge = fields.Raw(allow_none=True)
-    tools = fields.Raw(allow_none=True, validate=check_values)
-    included_turns = fields.Raw(attribute="includedTurns", allow_none=True)
-    assertion_type = fields.Raw(attribute="assertionType", allow_none=True)
+    steps = CaseField({"type": "array", "items": STEP_CHANGE}, validate=check_values)
+    order = _one_of(types.Order)
+    history = _one_of(types.History)
+    on_missing = _one_of(types.OnMissing, attribute="onMissing")
+    judge = _one_of(types.Judging)
+    tools = CaseField({"type": "object", "additionalProperties": {"type": ["object", "null"]}}, validate=check_values)
+    included_turns = CaseField({"type": "integer", "minimum": 1}, attribute="includedTurns", allow_none=True)
+    assertion_type = CaseField(
+        {"enum": [*get_args(types.AssertionType), None]}, attribute="assertionType", allow_none=True
+    )
     assertion_value = Text(attribute="assertionValue", allow_none=True)
 
 
@@ -69,7 +91,7 @@ class ImportSchema(StrictSchema):
 
     format = fields.String(required=True, validate=validate.OneOf((FORMAT_1, FORMAT)))
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
-    test_case = fields.Raw(required=True)
+    test_case = CaseField({"type": "object"}, required=True)
 
     @post_load
     def complete(self, file: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:

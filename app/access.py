@@ -72,7 +72,7 @@ def access_of(resource: object) -> Access:
 
 
 def check_declared(path: str, resource: object, *, responders: Collection[str], parameters: Collection[str]) -> Access:
-    """The access of the route, if it is declared for exactly the methods in `responders`, else `UndeclaredAccess`.
+    """Return the access of a route; `UndeclaredAccess` unless it is declared for just the methods in `responders`.
 
     A role is one in a project, so that a route with roles has `project_id` among its path's `parameters`.
     """

@@ -13,7 +13,7 @@ T = TypeVar("T")
 class BoundedCache(Generic[T]):
     """Keeps the values that were used last, up to a total weight; safe from any thread.
 
-    Two threads that miss at once both make the value: it is the same, and nobody waits for the other.
+    Two threads that miss at once both make the value: it is the same, and neither waits for the other.
     `on_lookup` is called after every lookup with whether it was a hit.
     """
 
@@ -25,7 +25,7 @@ class BoundedCache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, *, last_try: bool = True) -> T | None:
-        """`last_try` is False when the caller looks again after a miss, so that only the second lookup is counted."""
+        """Return the value of a key; after a miss with `last_try` False the caller looks again, and is counted then."""
         with self._lock:
             entry = self._entries.get(key)
             if entry:

@@ -48,7 +48,7 @@ class Page(Generic[T]):
 
 
 def page_by_id(read: ReadPage[Row], *, limit: int, cursor: str | None) -> Page[Row]:
-    """The page of at most `limit` rows that begins at the cursor; `Invalid` if the cursor is not one of such a list."""
+    """Return the page of at most `limit` rows that begins at the cursor; `Invalid` for a cursor of another list."""
     before_id = int(decode(cursor, int)[0]) if cursor else None
     rows = read(before_id=before_id, limit=limit + 1)
     return Page(list(rows[:limit]), encode(rows[limit - 1].id) if len(rows) > limit else None)

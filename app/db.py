@@ -80,7 +80,7 @@ class Database:
 
     @cached_property
     def background(self) -> Database:
-        """The same database for work that nobody waits for.
+        """The same database for work that no caller waits for.
 
         On SQLite its changes wait for each other first, so that only one of them at a time waits together with others.
         """
@@ -204,7 +204,7 @@ def build_database(
 def build_engine(
     url: str, *, pool_size: int = 16, queries_only: bool = False, statement_s: int | None = STATEMENT_S
 ) -> Engine:
-    """An engine for `mysql://…` (by mysqlclient) or `sqlite:///…`, with the pragmas each of them needs.
+    """Return an engine for `mysql://…` (by mysqlclient) or `sqlite:///…`, with the pragmas each of them needs.
 
     A URL of MySQL may have several hosts, see `DatabaseHosts`. `queries_only`: each statement for itself, which saves
     the rollback after it.

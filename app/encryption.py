@@ -55,7 +55,7 @@ class ContentCipher:
         return salt + self._cipher(salt).encrypt(salt[:_NONCE_BYTES], content, None)
 
     def decrypt(self, encrypted: bytes) -> bytes:
-        """The content; `Undecryptable` if it was encrypted with another key or changed."""
+        """Return the content; `Undecryptable` if it was encrypted with another key or changed."""
         salt = encrypted[:_SALT_BYTES]
         try:
             return self._cipher(salt).decrypt(salt[:_NONCE_BYTES], encrypted[_SALT_BYTES:], None)
@@ -79,7 +79,7 @@ class CredentialCipher:
         return self._fernet().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted: str) -> str:
-        """The text; `Undecryptable` if it was encrypted with another key or changed."""
+        """Return the text; `Undecryptable` if it was encrypted with another key or changed."""
         try:
             return self._fernet().decrypt(encrypted.encode()).decode()
         except InvalidToken:

@@ -32,7 +32,7 @@ class NotFound(RepriseError):
 
 
 def require(found: T | None, message: str) -> T:
-    """The value, unless it is None; `NotFound` with the message then."""
+    """Return the value; raises `NotFound` with the message where it is None."""
     if found is None:
         raise NotFound(message)
     return found

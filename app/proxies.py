@@ -12,12 +12,12 @@ HOPS_MAX = 32
 
 
 def parse_networks(text: str) -> tuple[Network, ...]:
-    """The networks of a comma-separated list of addresses and networks; `ValueError` names one that is neither."""
+    """Return the networks in a comma-separated list of addresses and networks; `ValueError` names what is neither."""
     return tuple(ip_network(entry.strip()) for entry in text.split(",") if entry.strip())
 
 
 def parse_address(text: str) -> Address | None:
-    """An address as proxies write it, perhaps with a port; None for a name or anything else.
+    """Return an address as proxies write it, perhaps with a port; None for a name or anything else.
 
     An IPv4 address that was mapped into IPv6 is IPv4, and the zone of a link-local address is left out.
     """
@@ -45,7 +45,7 @@ class TrustedProxies:
         return address is not None and self._has(address)
 
     def client(self, peer: str, forwarded_for: str) -> str:
-        """The address of the client: the peer's or, when that is a trusted proxy, the right-most address of
+        """Return the address of the client: the peer's or, when that is a trusted proxy, the right-most address of
         `X-Forwarded-For` that is none. What stands left of an entry that is no address is not believed.
         """
         address = parse_address(peer)

@@ -13,7 +13,7 @@ _DIGITS_MAX = len(str(INTEGER_MAX))
 
 
 def storable_text(text: str) -> str:
-    """The text, with halves of a surrogate pair joined; U+FFFD stands for a half that is alone, and for NUL."""
+    """Return the text, with halves of a surrogate pair joined; U+FFFD stands for a half that is alone, and for NUL."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -22,7 +22,7 @@ def storable_text(text: str) -> str:
 
 
 def decode_json(text: str) -> Any:
-    """The JSON value in `text`; raises ValueError where there is none, or where it nests deeper than `MAX_DEPTH`
+    """Return the JSON value in `text`; raises ValueError where there is none, or where it nests deeper than `MAX_DEPTH`
     (app/otlp/values.py).
 
     Texts and keys are those of `storable_text`. Numbers that no column takes, integers beyond 64 bits and what

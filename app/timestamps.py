@@ -11,13 +11,13 @@ NS_PER_MS = 1_000_000
 
 
 def utc_now() -> datetime:
-    """The time, in the milliseconds that the database keeps."""
+    """Return the time, in the milliseconds that the database keeps."""
     now = datetime.now(UTC)
     return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
 
 def of_unix_ns(ns: int) -> datetime:
-    """The time at so many nanoseconds after 1970, to the microsecond."""
+    """Return the time at so many nanoseconds after 1970, to the microsecond."""
     return datetime.fromtimestamp(ns // 1_000_000_000, UTC).replace(microsecond=ns // 1_000 % 1_000_000)
 
 
@@ -26,6 +26,6 @@ def iso(when: datetime) -> str:
 
 
 def steady(now: Now, monotonic: Callable[[], float]) -> Now:
-    """A clock that goes on evenly from here, whatever is done to the machine's."""
+    """Return a clock that goes on evenly from here, whatever is done to the machine's."""
     began, started = now(), monotonic()
     return lambda: began + timedelta(seconds=monotonic() - started)

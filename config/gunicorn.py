@@ -26,9 +26,9 @@ timeout = 120
 backlog = 2048
 worker_tmp_dir = str(_shared_memory) if _shared_memory.is_dir() else None
 control_socket_disable = True
-# Which proxies are believed is REPRISE_TRUSTED_PROXIES' to say, to the application.
+# The application decides by REPRISE_TRUSTED_PROXIES which proxies it believes.
 forwarded_allow_ips = ""
-# No header sets SCRIPT_NAME or PATH_INFO, whoever sends it: the path that is asked for is the path that is answered.
+# No header sets SCRIPT_NAME or PATH_INFO: the requested path is the path that is answered.
 forwarder_headers = ""
 accesslog = None
 logger_class = "config.gunicorn_logging.StructuredLogger"

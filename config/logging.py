@@ -37,7 +37,7 @@ def configure(settings: Settings) -> None:
     for noisy in ("httpx", "httpcore", "urllib3", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     structlog.configure(
-        # First: what nobody will read costs nothing but this look.
+        # First, so that a record which is not written costs no more than this.
         processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,

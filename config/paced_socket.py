@@ -1,5 +1,6 @@
-"""A caller's connection that is waited for only so long: for a request's head as a whole, for bodies and answers by
-a slowest rate. Time-outs of single reads and writes would let a byte now and then hold a thread for ever.
+"""A caller's connection with time limits: one for the whole head of a request, a slowest rate for bodies and answers.
+
+Time-outs of single reads and writes would let a byte now and then hold a thread for ever.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-# Beyond this much no head is waited for; a bare line feed is an error that needs no more than itself.
+# A longer head is refused without its rest; so is one with a bare line feed, which is an error by itself.
 HEAD_BYTES = 64 * 1024
 HEAD_END = re.compile(rb"\r\n\r\n|(?<!\r)\n")
 PIECE = 16 * 1024
 CHUNK = 64 * 1024
-# What nobody wants of a body is read on so much and so long, from a sender who falls so far behind the slowest rate.
+# The bytes, and the seconds, for which an unwanted body is read, and how far its sender may fall behind.
 REST_BYTES = 64 * 1024 * 1024
 REST_S = 10.0
 REST_BEHIND_S = 1.0
@@ -37,13 +38,15 @@ class Allowance:
         self._bytes_per_s = bytes_per_s
 
     def note(self, waited_s: float, size: int) -> None:
-        """Of what was gained by haste no more is kept than there was at the beginning."""
+        """Count a wait and the bytes that it brought; the allowance never grows beyond that of the beginning."""
         self.left_s = min(self._most_s, self.left_s - waited_s + size / self._bytes_per_s)
 
 
 class PacedSocket(socket.socket):
-    """A connected socket. `gather` takes a request's head without waiting; `recv`, `send` and `sendall` raise `TooSlow`
-    when the caller is as many seconds behind `bytes_per_s` as `allow` said.
+    """A connected socket whose caller must keep up a rate.
+
+    `gather` takes a request's head without waiting; `recv`, `send` and `sendall` raise `TooSlow` when the caller is as
+    many seconds behind `bytes_per_s` as `allow` said.
     """
 
     def __init__(self, connection: socket.socket, bytes_per_s: int) -> None:
@@ -68,13 +71,13 @@ class PacedSocket(socket.socket):
         self._has_head = HEAD_END.search(self._ahead) is not None
 
     def take_ahead(self) -> bytes:
-        """The bytes that were gathered and not read yet."""
+        """Return the bytes that were gathered and not read yet."""
         taken = bytes(self._ahead)
         self._ahead.clear()
         return taken
 
     def gather(self) -> bool:
-        """Take what has come of a head; False when there is more to wait for."""
+        """Take what has come of a head; return False when more of it is to come."""
         self.setblocking(False)
         while not self._has_head and len(self._ahead) <= HEAD_BYTES:
             try:
@@ -120,7 +123,7 @@ class PacedSocket(socket.socket):
         return done
 
     def end(self) -> None:
-        """Say that no more is to come, and read on for a moment: who is cut off while sending never hears the answer.
+        """End the answer, and read for a moment: a caller that is cut off while it sends never receives the answer.
 
         From then on nothing is read any more.
         """
@@ -136,7 +139,7 @@ class PacedSocket(socket.socket):
 
 
 def read_off(read: Callable[[], bytes]) -> bool:
-    """Read what nobody wants, within limits; whether its end came."""
+    """Read and drop a body within limits; return whether its end came."""
     left, end = REST_BYTES, time.monotonic() + REST_S
     while left > 0 and time.monotonic() < end:
         if not (piece := read()):

@@ -215,7 +215,7 @@ def _responses(route: Route, about: Operation) -> Json:
 
 
 def _messages(about: Operation) -> Json:
-    """The content of a message of OTLP in protobuf, where the operation takes and gives some."""
+    """Return the content of a message of OTLP in protobuf, where the operation takes and gives some."""
     return {PROTOBUF: {"schema": {"type": "string", "format": "binary"}}} if about.protobuf else {}
 
 

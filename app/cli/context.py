@@ -17,7 +17,7 @@ project_option = click.option("--project", "project_id", type=int, help="Project
 
 
 def load() -> Settings:
-    """The settings; warnings and errors alone are logged, so that a command's output stays readable."""
+    """Return the settings; warnings and errors alone are logged, so that a command's output stays readable."""
     from config import logging
 
     settings = Settings.load()
@@ -27,7 +27,7 @@ def load() -> Settings:
 
 
 def container(settings: Settings | None = None) -> Container:
-    """The container of this process, which connects when it is used."""
+    """Return the container of this process, which connects when it is used."""
     from app.process import home
     from app.process.bootstrap import bootstrap
 

@@ -63,7 +63,7 @@ def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Adm
 
 
 def base_url(settings: Settings) -> str:
-    """The base URL under which clients on this machine reach the server."""
+    """Return the base URL under which clients on this machine reach the server."""
     host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound
     return settings.public_url.rstrip("/") or f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
 

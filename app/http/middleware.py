@@ -89,7 +89,7 @@ class RequestMetrics:
         req.context.counted_from = time.perf_counter()
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
-        # Methods and routes are ours to name: what callers make up must not become labels.
+        # Only known methods and routes become labels, since callers can make up others without end.
         method = req.method if req.method in falcon.HTTP_METHODS else "OTHER"
         route = _route(req.uri_template or "unmatched")
         self.metrics.count(HTTP_REQUESTS, method, route, str(resp.status_code))

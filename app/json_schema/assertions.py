@@ -13,7 +13,7 @@ Message = Callable[[Any, Any], str]
 
 
 def _assertion(keyword: str, type_name: str | None, holds: Holds, message: Message) -> Rule:
-    """The rule of a keyword that applies to values of a type, or to all for None.
+    """Return the rule of a keyword that applies to values of a type, or to all for None.
 
     `holds` and `message` take the keyword's own value and the checked one.
     """

@@ -144,7 +144,7 @@ def _prefix_items(check: Checker, inner: list[Any], value: Any, _schema: Schema,
 
 
 def _items(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    """A list of schemas is what later drafts call prefixItems."""
+    """Check items; a list of schemas is what later drafts call prefixItems."""
     if isinstance(inner, list):
         return _prefix_items(check, inner, value, schema, seen)
     return _rest(check, inner, value, schema, seen, len(schema.get("prefixItems", ())))
@@ -192,7 +192,7 @@ def _contains(check: Checker, inner: Any, value: Any, schema: Schema, seen: Eval
 
 
 def _list(values: Iterable[Any]) -> str:
-    """The values as a message shows them, cut off where they are many."""
+    """Return the values as a message shows them, cut off where they are many."""
     return shown(list(values))[1:].removesuffix("]")
 
 
@@ -275,7 +275,7 @@ STEPS_MAX = 400_000
 
 
 def breach_of(schema: Any, value: Any, meter: Meter) -> Breach | None:
-    """The most relevant breach; None for a valid value.
+    """Return the most relevant breach; None for a valid value.
 
     Raises `TooMuch` when the meter's budget is used up, `Unresolvable` for a reference that leads nowhere and
     RecursionError for one that leads to itself.
@@ -284,5 +284,5 @@ def breach_of(schema: Any, value: Any, meter: Meter) -> Breach | None:
 
 
 def schema_breach(schema: Any, meter: Meter) -> Breach | None:
-    """The most relevant breach of a value that is no JSON Schema; raises `TooMuch`."""
+    """Return the most relevant breach of a value that is no JSON Schema; raises `TooMuch`."""
     return breach_of(METASCHEMA, schema, meter)

@@ -71,7 +71,7 @@ class Checker:
         return References(self._root, self.meter)
 
     def check(self, schema: Any, value: Any, evaluated: Evaluated | None = None) -> list[Breach]:
-        """All breaches; the keys and indexes that a valid schema evaluated are added to `evaluated`."""
+        """Return all breaches; the keys and indexes that a valid schema evaluated are added to `evaluated`."""
         self.meter.spend(1)
         if not isinstance(schema, dict):
             return [] if schema else [_forbidden(schema, value)]
@@ -87,7 +87,7 @@ class Checker:
         return breaches
 
     def inside(self, schema: Any, value: Any, place: str | int) -> list[Breach]:
-        """The breaches of what is at a place of an object or an array."""
+        """Return the breaches of what is at a place of an object or an array."""
         breaches = self.check(schema, value)
         if breaches:
             self.meter.spend(len(breaches))
@@ -96,7 +96,7 @@ class Checker:
         return breaches
 
     def each(self, schema: Any, value: Any, places: Iterable[str | int]) -> list[Breach]:
-        """The breaches of what is at these places, all by one schema."""
+        """Return the breaches of what is at these places, all by one schema."""
         return [breach for place in places for breach in self.inside(schema, value[place], place)]
 
     def among(self, choices: list[Any], value: Any, key: int) -> bool:
@@ -107,7 +107,7 @@ class Checker:
         return canonical(value, self.meter) in known
 
     def _rules_of(self, schema: dict[str, Any]) -> list[tuple[type, Rule, Any]]:
-        """The rules of a schema's keywords, those that depend on others last."""
+        """Return the rules of a schema's keywords, those that depend on others last."""
         rules = self._applied.get(id(schema))
         if rules is None:
             self.meter.spend(len(schema))
@@ -128,7 +128,7 @@ def _forbidden(schema: Any, value: Any) -> Breach:
 
 
 def best_match(breaches: list[Breach]) -> Breach | None:
-    """The most relevant breach: the one highest up or, among alternatives, deepest down."""
+    """Return the most relevant breach: the one highest up or, among alternatives, deepest down."""
     best = max(breaches, key=_relevance, default=None)
     while best is not None and best.context:
         deepest, *others = nsmallest(2, best.context, key=_relevance)
@@ -168,7 +168,7 @@ def is_type(value: Any, name: str) -> bool:
 
 
 def canonical(value: Any, meter: Meter) -> str:
-    """One text for all values that JSON Schema takes for equal: 1 equals 1.0, true does not, key order is free.
+    """Return one text for all values that JSON Schema takes for equal: 1 equals 1.0, true does not, key order is free.
 
     A text, because Python hashes texts with a secret: numbers and tuples can be chosen to collide in a set.
     """
@@ -186,7 +186,7 @@ def canonical(value: Any, meter: Meter) -> str:
 
 
 def shown(value: Any) -> str:
-    """`repr(value)`, cut off after its first characters without a look at the rest."""
+    """Return `repr(value)`, cut off after its first characters without a look at the rest."""
     pieces: list[str] = []
     length = 0
     for piece in _pieces(value):

@@ -33,7 +33,7 @@ class References:
         self._read(root)
 
     def resolve(self, holder: dict[str, Any], reference: str) -> Any:
-        """The schema that the reference in `holder` leads to; raises `Unresolvable`."""
+        """Return the schema that the reference in `holder` leads to; raises `Unresolvable`."""
         key = id(holder), reference
         if key not in self._found:
             self._found[key] = self._look_up(self._join(self._bases[id(holder)], reference), reference)
@@ -102,7 +102,7 @@ INSTRUCTIONS_PER_STEP = 256
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    """The compiled pattern; None for what RE2 does not know (look-around, back references)."""
+    """Return the compiled pattern; None for what RE2 does not know (look-around, back references)."""
     try:
         return compile_pattern(pattern)
     except ValueError:

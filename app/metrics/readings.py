@@ -42,12 +42,12 @@ class Readings:
             self._parts[metric][labels][part] = value
 
     def counts(self, metric: Metric) -> dict[Labels, int]:
-        """A counter by its label values; one without labels is there even when it never counted."""
+        """Return a counter by its label values; one without labels is there even when it never counted."""
         found = {labels: parts.get("", 0) for labels, parts in self._parts.get(metric, {}).items()}
         return found if metric.labels else {(): 0, **found}
 
     def distributions(self, metric: Metric) -> dict[Labels, Distribution]:
-        """A histogram by its label values."""
+        """Return a histogram by its label values."""
         return {
             labels: Distribution({bound: parts.get(bound, 0) for bound in metric.bounds()}, parts.get(SUM, 0) / MILLION)
             for labels, parts in self._parts.get(metric, {}).items()
@@ -67,7 +67,7 @@ def merged(distributions: list[Distribution]) -> Distribution:
 
 
 def quantile(distribution: Distribution, q: float) -> float | None:
-    """The value below which the part `q` (0–1) lies, interpolated in its bucket as Prometheus does.
+    """Return the value below which the part `q` (0–1) lies, interpolated in its bucket as Prometheus does.
 
     None without observations; the highest finite bound when it lies above that.
     """
@@ -99,7 +99,7 @@ class _Snapshot(Collector):
             yield family
 
     def _values(self, metric: Metric) -> dict[Labels, tuple[Any, ...]]:
-        """The value of each label set, of a histogram its cumulated buckets and its sum."""
+        """Return the value of each label set, of a histogram its cumulated buckets and its sum."""
         if metric.kind == "histogram":
             return {
                 labels: (list(zip(found.counts, accumulate(found.counts.values()), strict=True)), found.sum)
@@ -111,7 +111,7 @@ class _Snapshot(Collector):
 
 
 def render(readings: Readings, gauges: Gauges, accept: str) -> tuple[bytes, str]:
-    """(body, content type) in the format that the `Accept` header prefers."""
+    """Return (body, content type) in the format that the `Accept` header prefers."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Snapshot(readings, gauges))
     encode, content_type = choose_encoder(accept)

@@ -34,7 +34,7 @@ class Metric:
     per: int = 1
 
     def bound(self, value: float) -> str:
-        """The upper bound of the bucket that `value` falls into, as Prometheus writes it."""
+        """Return the upper bound of the bucket that `value` falls into, as Prometheus writes it."""
         index = bisect_left(self.buckets, value)
         return repr(self.buckets[index]) if index < len(self.buckets) else "+Inf"
 

@@ -49,7 +49,7 @@ _BINARY_COLLATION = "utf8mb4_bin"
 
 
 def binary(length: int) -> LargeBinary:
-    """Exactly `length` bytes."""
+    """Return the type of a column of exactly `length` bytes."""
     return LargeBinary(length).with_variant(mysql.BINARY(length), "mysql")
 
 
@@ -58,7 +58,7 @@ ExactText = Text().with_variant(mysql.MEDIUMTEXT(collation=_BINARY_COLLATION), "
 
 
 def exact(length: int) -> String:
-    """A string that is compared byte for byte."""
+    """Return the type of a column of strings that are compared byte for byte."""
     return String(length).with_variant(mysql.VARCHAR(length, collation=_BINARY_COLLATION), "mysql")
 
 
@@ -115,7 +115,7 @@ class LongJson(Json):
 
 
 def new_table(name: str, *parts: SchemaItem | type[Any], **options: Any) -> Table:
-    """A table with these columns and indexes, after the column `id`, which the database counts up.
+    """Return a table with these columns and indexes, after the column `id`, which the database counts up.
 
     A dataclass stands for the columns of its fields that are `Annotated` with a column's type, foreign key and default.
     """
@@ -133,7 +133,7 @@ def _columns(row_type: type[Any]) -> Iterator[Column[Any]]:
 
 
 def reference(name: str, target: str, *, nullable: bool = False) -> Column[Any]:
-    """A foreign key to `target.id`; MySQL makes the index it needs."""
+    """Return a foreign key to `target.id`; MySQL makes the index it needs."""
     return Column(name, BigInt, ForeignKey(f"{target}.id"), nullable=nullable)
 
 

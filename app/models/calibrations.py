@@ -17,7 +17,7 @@ class CalibrationRow:
     """A calibration as stored.
 
     `document` is the JSON of the `app.replay.types.TestCase` that its replays play; `outcome` that of the
-    `app.replay.calibration.Calibration`, None until all replays have ended and somebody has read it.
+    `app.replay.calibration.Calibration`, None until all replays have ended and it was read once.
     """
 
     id: int

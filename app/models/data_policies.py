@@ -39,7 +39,7 @@ def find_policy(connection: Connection, *, project_id: int) -> DataPolicy:
 
 
 def list_policies(connection: Connection) -> dict[int, DataPolicy]:
-    """{project id: policy} of all projects that have set one, in order of ids."""
+    """Return {project id: policy} of all projects that have set one, in order of ids."""
     c = data_policies.c
     rows = connection.execute(select(c.project_id, *_COLUMNS).order_by(c.project_id))
     return {project_id: DataPolicy(*values) for project_id, *values in rows}

@@ -156,7 +156,7 @@ def remove_unused_snapshots(connection: Connection, table: str, *, project_id: i
     in_work = exists().where(experiments.c.prompt_id == c.prompt_id, experiments.c.status.in_(UNFINISHED))
     unused = and_(~in_work, *(~exists().where(column == c.id) for column in _USING[table]))
     found = _ids(connection, select(c.id).where(c.prompt_id.in_(of_project), unused).limit(limit))
-    # Who starts a replay locks its snapshots until the replay is stored: what is unused under this lock stays unused.
+    # The start of a replay locks its snapshots until the replay is stored: what is unused under this lock stays unused.
     locked = _ids(connection, select(c.id).where(c.id.in_(found)).order_by(c.id).with_for_update())
     return _delete(connection, rows, _ids(connection, select(c.id).where(c.id.in_(locked), unused)))
 
@@ -205,7 +205,7 @@ def mark_project(connection: Connection, *, project_id: int, now: datetime) -> l
 
 
 def erased_prompts(connection: Connection, *, since: datetime) -> list[tuple[int, int]]:
-    """(project id, prompt id) of the prompts that were erased since then."""
+    """Return (project id, prompt id) of the prompts that were erased since then."""
     c = prompts.c
     return [(row[0], row[1]) for row in connection.execute(select(c.project_id, c.id).where(c.erased_at >= since))]
 

@@ -1,4 +1,4 @@
-"""Scores: how well a session, turn, step or run did by somebody's measure; kept with it, or until it comes."""
+"""Scores: how well a session, turn, step or run did by some measure; kept with it, or until it comes."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ class ScoreRange:
     most: float | None = None
 
     def of_run(self, project_id: int, run_id: ColumnElement[int]) -> ColumnElement[bool]:
-        """The condition that a run has such a score."""
+        """Return the condition that a run has such a score."""
         return self._any(project_id, _C.run_id == run_id)
 
     def of_session(self, project_id: int, session_key: ColumnElement[bytes]) -> ColumnElement[bool]:
-        """The condition that a session, or one of its turns or spans, has such a score."""
+        """Return the condition that a session, or one of its turns or spans, has such a score."""
         of_turns = and_(turns.c.session_key == session_key, _C.trace_id == turns.c.trace_id)
         return or_(self._any(project_id, of_turns), self._any(project_id, _C.session_key == session_key))
 
     def _any(self, project_id: int, scored: ColumnElement[bool]) -> ColumnElement[bool]:
-        """The limit keeps MariaDB from reading all scores before it looks at the few sessions and runs of a page."""
+        """Return the condition that there is a score; its limit keeps MariaDB from reading all scores for one page."""
         found = select(literal(1)).where(scored, _C.project_id == project_id, _C.name == self.name)
         if self.least is not None:
             found = found.where(_C.value >= self.least)

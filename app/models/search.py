@@ -113,7 +113,7 @@ def newest_waiting(connection: Connection) -> tuple[Block, list[int]] | None:
 
 
 def _take(connection: Connection, ids: Sequence[int]) -> bool:
-    """Remove these rows of waiting blocks; returns False, and removes none, if somebody else has removed one."""
+    """Remove these rows of waiting blocks; returns False, and removes none, if another process has removed one."""
     locked = select(_Q.id).where(_Q.id.in_(ids)).order_by(_Q.id).with_for_update()
     if len(connection.scalars(locked).all()) < len(ids):
         return False
@@ -135,7 +135,7 @@ def turns_of_block(connection: Connection, block: Block) -> list[IndexedTurn]:
 
 
 def put(connection: Connection, block: Block, buckets: Mapping[int, bytes], *, waiting_ids: Sequence[int]) -> bool:
-    """Replace what is stored of a block, unless somebody else has done so since its `waiting_ids` were read."""
+    """Replace what is stored of a block, unless another process has done so since its `waiting_ids` were read."""
     if not waiting_ids or not _take(connection, waiting_ids):
         return False
     project_id, number = block

@@ -42,7 +42,7 @@ class Range(NamedTuple):
     most: float | None = None
 
     def has(self, number: float | None) -> bool:
-        """Return whether a number is within the range; None is within no limits alone."""
+        """Return whether a number is within the range; None is within a range without limits alone."""
         if number is None:
             return self == Range()
         return (self.least is None or number >= self.least) and (self.most is None or number <= self.most)
@@ -84,7 +84,7 @@ class Conditions:
     cost: Range = Range()
 
     def indexed(self, order: Order) -> Iterator[ColumnElement[bool]]:
-        """The conditions that the index of the order serves."""
+        """Yield the conditions that the index of the order serves."""
         if self.session_keys is not None:
             yield _C.session_key.in_(self.session_keys)
         if order not in _OF_TIME:
@@ -103,7 +103,7 @@ class Conditions:
             yield _C.start_ns < self.to_ns
 
     def other(self, order: Order) -> list[ColumnElement[bool]]:
-        """The conditions that have to be looked for in the rows."""
+        """Return the conditions that have to be looked for in the rows."""
         found = [*self._of_names(), *self._of_numbers()]
         if order not in _OF_TIME:
             found += self._equal(_C.prompt_id, self.prompt_id)

@@ -161,7 +161,7 @@ def _remove(connection: Connection, session_keys: Sequence[bytes]) -> None:
 
 
 def _facts_of(connection: Connection, found: Mapping[bytes, Extent]) -> dict[bytes, list[TurnFacts]]:
-    """The facts of the sessions that have the fewest turns, `TURNS_AT_ONCE` at most, by the sessions' keys."""
+    """Return the facts of the sessions that have the fewest turns, `TURNS_AT_ONCE` at most, by the sessions' keys."""
     keys, left = [], TURNS_AT_ONCE
     for key in sorted(found, key=lambda key: found[key].turns):
         left -= found[key].turns
@@ -174,7 +174,7 @@ def _facts_of(connection: Connection, found: Mapping[bytes, Extent]) -> dict[byt
 
 
 def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> SessionRow:
-    """The session with what these turns add up to; it is still to be added up where they are not all that it has."""
+    """Return the session with what these turns add up to; it is still to be added up where it has further ones."""
     sums, names, user_id = SessionSums(), "", None
     for one in facts:
         sums, names = sums.plus(SessionSums.of(one)), with_names(names, names_of(one))

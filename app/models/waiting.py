@@ -37,7 +37,10 @@ def settle_waiting(
 
 
 def _stored(table: Table) -> ColumnElement[bool]:
-    """The condition that what a row names is stored: its span, and for a score a span of its turn, session or run."""
+    """Return the condition that what a row names is stored.
+
+    That is the span; a score may also name a turn, of which a span is stored, a session or a run.
+    """
     c, s = table.c, spans.c
     of_trace = exists().where(s.project_id == c.project_id, s.trace_id == c.trace_id)
     if table is not scores:

@@ -16,7 +16,7 @@ _ADDRESS = re.compile(r"(?P<base>/api/public/(?:prompts/(?P<prompt>[^/]+)/)?otel
 
 
 def base_address(path: str) -> str | None:
-    """The address that exporters append a signal's path to, if the path belongs to one."""
+    """Return the address that exporters append a signal's path to, if the path belongs to one."""
     found = _ADDRESS.fullmatch(path)
     return found["base"] if found else None
 
@@ -28,17 +28,17 @@ def is_of_prompt(path: str) -> bool:
 
 
 def traces_stored(rejected: int, message: str) -> bytes:
-    """An ExportTraceServiceResponse, which is empty when no span was rejected."""
+    """Return an ExportTraceServiceResponse, which is empty when no span was rejected."""
     partial = ExportTracePartialSuccess(rejected_spans=rejected, error_message=message) if rejected else None
     return bytes(ExportTraceServiceResponse(partial_success=partial).SerializeToString())
 
 
 def logs_stored(rejected: int, message: str) -> bytes:
-    """An ExportLogsServiceResponse, which is empty when no record was rejected."""
+    """Return an ExportLogsServiceResponse, which is empty when no record was rejected."""
     partial = ExportLogsPartialSuccess(rejected_log_records=rejected, error_message=message) if rejected else None
     return bytes(ExportLogsServiceResponse(partial_success=partial).SerializeToString())
 
 
 def status(code: int, message: str) -> bytes:
-    """A google.rpc.Status."""
+    """Return a google.rpc.Status."""
     return bytes(Status(code=code, message=message).SerializeToString())

@@ -79,7 +79,7 @@ def decode(body: Body, prompt_id: int | None = None) -> Decoded:
 
 
 def parsed(body: Body, decode_json: Callable[[Body], T], noun: str) -> T:
-    """An export request, called `noun`, of JSON that may need repair. Raises Invalid for anything else."""
+    """Return an export request, called `noun`, of JSON that may need repair. Raises Invalid for anything else."""
     try:
         return decode_json(body)
     except msgspec.ValidationError as error:
@@ -132,7 +132,7 @@ class LatestAttributes:
     attributes: dict[str, Any] = field(default_factory=dict)
 
     def of(self, span: object) -> dict[str, Any]:
-        """The attributes of `span`, parsed unless it was the last one."""
+        """Return the attributes of `span`, parsed unless it was the last one."""
         if span is not self.span:
             self.span, self.attributes = span, self.parse(span)
         return self.attributes
@@ -165,7 +165,7 @@ def span_of(
     latest: LatestAttributes | None = None,
     prompt_id: int | None = None,
 ) -> Span:
-    """The span in `raw`. Raises BadSpan. With `latest`, which the spans of a batch share, attributes are not kept.
+    """Return the span in `raw`; raises `BadSpan`. With `latest`, which a batch shares, attributes are not kept.
 
     A span that names no prompt belongs to `prompt_id`.
     """
@@ -191,7 +191,7 @@ def checked_span(
     resource: ResourceAttributes = NO_RESOURCE,
     prompt_id: int | None,
 ) -> Span:
-    """The span of what was read: `values` are its attributes, `kept` are the same in the form that the span keeps.
+    """Return the span of what was read: `values` are its attributes, `kept` are the same as the span keeps them.
 
     Raises BadSpan for one that lacks what storing needs.
     """
@@ -263,7 +263,7 @@ def _prompt_id(wire: WireSpan, values: Mapping[str, Any], resource: ResourceAttr
 
 
 def _named_prompt_id(wire: WireSpan) -> int | None:
-    """The prompt that a span names which is rejected for another reason."""
+    """Return the id of the prompt that a span names which is rejected for another reason."""
     found = (integer_of(raw_value(pair.value)) for pair in wire.attributes or () if pair.key == PROMPT_ID)
     value = next(found, None)
     return value if value is not None and 0 < value <= MAX_INT64 else None
@@ -283,6 +283,6 @@ def _missing_prompt_id(wire: WireSpan, resource: ResourceAttributes) -> BadSpan:
 
 
 def bad_span(wire: WireSpan, code: Code, reason: str) -> BadSpan:
-    """The rejection of a span, to be raised."""
+    """Return the rejection of a span, to be raised."""
     ids = ((wire.traceId or "")[:64], (wire.spanId or "")[:64])
     return BadSpan(Rejection(*ids, shown(wire.name or ""), code, reason, _named_prompt_id(wire)))

@@ -40,7 +40,7 @@ _SCOPE, _SCOPE_NAME = 1, 1
 
 
 def items(body: Body) -> Iterator[tuple[str, memoryview]]:
-    """The scope and the bytes of each span, or log record, of an export. Raises `Invalid` when it is none."""
+    """Yield the scope and the bytes of each span, or log record, of an export. Raises `Invalid` when it is none."""
     walk = Walk()
     for group in walk.messages(memoryview(body), _GROUPS):
         for scoped in walk.messages(group, _SCOPES):
@@ -50,7 +50,7 @@ def items(body: Body) -> Iterator[tuple[str, memoryview]]:
 
 
 def _scope_name(walk: Walk, scopes: Iterable[memoryview]) -> str:
-    """The last name that is given, as parsers merge a message which is there twice."""
+    """Return the last name that is given, as parsers merge a message which is there twice."""
     name = b""
     for scope in scopes:
         for found in walk.messages(scope, _SCOPE_NAME):
@@ -133,7 +133,7 @@ def _id(content: bytes, size: int) -> bytes | None:
 
 
 def _wire_span(message: Any) -> WireSpan:
-    """The span without its attributes."""
+    """Return the span without its attributes."""
     return WireSpan(
         message.trace_id.hex(),
         message.span_id.hex(),

@@ -30,7 +30,7 @@ class Evaluation:
 
 
 def evaluation_of(named: Mapping[str, Any]) -> Evaluation | None:
-    """The evaluation of these attributes; None where they name none, or say nothing of it."""
+    """Return the evaluation of these attributes; None where they name none, or say nothing of it."""
     name = text_of(named.get("gen_ai.evaluation.name"))[:NAME_MAX]
     value = _number(named.get("gen_ai.evaluation.score.value"))
     label = text_of(named.get("gen_ai.evaluation.score.label"))[:NAME_MAX] or None

@@ -20,7 +20,7 @@ _BARE = -15
 
 
 def inflate(body: bytes, encoding: str, *, limit: int) -> bytes | bytearray:
-    """`body` as it was before `encoding`. Raises `TooLarge` past `limit` bytes, `Invalid` for a broken stream."""
+    """Return the body decompressed; raises `TooLarge` past `limit` bytes, `Invalid` for a broken stream."""
     if encoding not in ENCODINGS:
         raise UnsupportedMediaType("Content-Encoding must be gzip, deflate or identity.")
     if encoding in ("", "identity"):

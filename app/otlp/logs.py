@@ -85,7 +85,7 @@ class DecodedLogs:
     rejected: Counter[str] = field(default_factory=Counter)
 
     def explain(self) -> str:
-        """One message of bounded length."""
+        """Return one message of bounded length."""
         most = self.rejected.most_common(_REASONS_MAX)
         return "; ".join(f"{count} log record{'s' * (count > 1)} rejected: {reason}" for reason, count in most)
 
@@ -135,7 +135,7 @@ def _of_protobuf(body: Body) -> Iterator[Read]:
 
 
 def _fields_of_message(content: memoryview, elements: Elements) -> dict[str, Any]:
-    """A record as OTLP's JSON has it."""
+    """Return a record as OTLP's JSON has it."""
     elements.item = ITEM_ELEMENTS_MAX
     try:
         message = LogRecordMessage.FromString(content)
@@ -154,7 +154,7 @@ def _fields_of_message(content: memoryview, elements: Elements) -> dict[str, Any
 
 
 def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
-    """The record if it is kept and names its span; raises BadRecord for a malformed one."""
+    """Return the record if it is kept and names its span; raises BadRecord for a malformed one."""
     if not isinstance(fields, dict):
         raise BadRecord("it is no JSON object")
     trace_id, span_id = id_bytes(fields.get("traceId"), 16), id_bytes(fields.get("spanId"), 8)
@@ -193,7 +193,7 @@ def _named_prompt(named: Mapping[str, Any]) -> int | None:
 
 
 def _with_body(listed: list[Any], body: Any) -> list[Any]:
-    """The attributes with those that are in the body, and with the body itself where it is a message."""
+    """Return the attributes with those that are in the body, and with the body itself where it is a message."""
     inner = any_value(body)
     if inner is None:
         return listed
@@ -203,12 +203,12 @@ def _with_body(listed: list[Any], body: Any) -> list[Any]:
 
 
 def evaluation_in(record: LogRecord) -> Evaluation | None:
-    """The evaluation that a record reports; None for a record of content, and for one that reports nothing."""
+    """Return the evaluation that a record reports; None for a record of content, and for one that reports nothing."""
     return evaluation_of(attributes(orjson.loads(record.raw)["attributes"])) if record.name == EVALUATION else None
 
 
 def events_of(stored: Iterable[tuple[K, bytes]]) -> dict[K, list[Event]]:
-    """The span events that stored records stand for, by the keys of their spans, in the order as given."""
+    """Return the span events that stored records stand for, by the keys of their spans, in the order as given."""
     found: dict[K, list[Event]] = defaultdict(list)
     for key, raw in stored:
         fields = orjson.loads(raw)

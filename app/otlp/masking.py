@@ -60,23 +60,23 @@ class Masking:
         return bool(self.texts or self.pointers)
 
     def text(self, text: str, budget: Budget | None = None) -> str:
-        """A text with what the patterns find in it replaced."""
+        """Return a text with what the patterns find in it replaced."""
         return str(_Pass(self, budget or Budget()).short(text))
 
     def at(self, value: Any, *paths: Sequence[str], budget: Budget | None = None) -> Any:
-        """The masked value at these paths, which are tokens of pointers; `*` in one stands for any token.
+        """Return the value at these paths masked; they are tokens of pointers, in which `*` stands for any token.
 
         May raise RecursionError.
         """
         return _Pass(self, budget or Budget()).at(value, *paths)
 
     def conversation(self, conversation_id: str) -> str:
-        """The id that a conversation has in spans that are masked."""
+        """Return the id that a conversation has in spans that are masked."""
         value = _Pass(self, Budget()).attribute(CONVERSATION_KEYS[0], {"stringValue": conversation_id})
         return str(any_value(value))
 
     def span(self, raw: bytes, budget: Budget | None = None) -> bytes:
-        """A stored span's JSON, masked; the very same bytes when no rule found anything. ValueError for no span.
+        """Return a stored span's JSON, masked; the very same bytes when no rule found anything. ValueError for no span.
 
         Of `budget` the search is for all spans that share it, the growth for each.
         """
@@ -129,14 +129,14 @@ class _Pass:
             return MASK
 
     def short(self, text: Any) -> Any:
-        """The masked text, such as a name; a value of another type as it is."""
+        """Return the masked text, such as a name; a value of another type as it is."""
         try:
             return self.text(text) if isinstance(text, str) else text
         except Exhausted:
             return MASK
 
     def members(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a span, or of one of its events or links, masked."""
+        """Return the fields of a span, or of one of its events or links, masked."""
         return {key: self._field(key, value) for key, value in fields.items()}
 
     def _field(self, key: str, value: Any) -> Any:
@@ -157,7 +157,7 @@ class _Pass:
         ]
 
     def attribute(self, key: Any, value: Any) -> Any:
-        """An AnyValue, masked."""
+        """Return an AnyValue, masked."""
         if key in _KEPT:
             return value
         before = any_value(value)
@@ -228,7 +228,7 @@ def _meet(tokens: Sequence[str], path: Sequence[str]) -> bool:
 
 
 def _json_within(value: Any) -> tuple[Any, bool]:
-    """The object or list in a JSON text, and True; else the value as it is, and False."""
+    """Return the object or list in a JSON text, and True; else the value as it is, and False."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value, False
     try:
@@ -238,7 +238,7 @@ def _json_within(value: Any) -> tuple[Any, bool]:
 
 
 def _pseudonym(conversation_id: str) -> str:
-    """The same for the same conversation, so that its turns stay together."""
+    """Return the pseudonym of a conversation, one for all of its turns, so that they stay together."""
     return "masked-" + blake2b(conversation_id.encode(errors="replace"), digest_size=12).hexdigest()
 
 

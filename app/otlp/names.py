@@ -31,7 +31,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def conversation_of(values: Mapping[str, Any]) -> tuple[int, str | None]:
-    """The place in `CONVERSATION_KEYS` of the best name that a span has for its conversation, and the name; or None."""
+    """Return the best name of a span for its conversation, after its index in `CONVERSATION_KEYS`; None without any."""
     for rank, key in enumerate(CONVERSATION_KEYS):
         if key in values and (name := text_of(values[key])):
             return rank, name[:MAX_CONVERSATION_ID]
@@ -39,7 +39,7 @@ def conversation_of(values: Mapping[str, Any]) -> tuple[int, str | None]:
 
 
 def text_of(value: Any) -> str:
-    """The text of a name or a number, "" for anything else."""
+    """Return the text of a name or a number, "" for anything else."""
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 

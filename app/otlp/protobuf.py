@@ -64,7 +64,7 @@ def is_protobuf(raw: bytes) -> bool:
 
 
 def stored_fields(raw: bytes) -> Any:
-    """A stored span as OTLP's JSON object; raises ValueError for what can't be read."""
+    """Return a stored span as OTLP's JSON object; raises ValueError for what can't be read."""
     if not is_protobuf(raw):
         return parse_json(raw)
     try:
@@ -74,7 +74,7 @@ def stored_fields(raw: bytes) -> Any:
 
 
 def span_fields(message: Any, elements: Elements) -> dict[str, Any]:
-    """A span's message as JSON has it."""
+    """Return a span's message as JSON has it."""
     elements.take(len(message.events) + len(message.links))
     found = {
         "traceId": message.trace_id.hex(),
@@ -115,13 +115,13 @@ def _link(link: Any, elements: Elements) -> dict[str, Any]:
 
 
 def pairs(attributes: Any, elements: Elements) -> list[dict[str, Any]]:
-    """A list of KeyValue messages as JSON has it."""
+    """Return a list of KeyValue messages as JSON has it."""
     elements.take(len(attributes))
     return [{"key": pair.key, "value": value_fields(pair.value, elements)} for pair in attributes]
 
 
 def value_fields(value: Any, elements: Elements) -> dict[str, Any]:
-    """An AnyValue message as JSON has it; {} for one without a value."""
+    """Return an AnyValue message as JSON has it; {} for one without a value."""
     match value.WhichOneof("value"):
         case "string_value":
             return {"stringValue": value.string_value}

@@ -60,7 +60,7 @@ decode_span = msgspec.json.Decoder(WireSpan).decode
 
 
 def scope_name(scope: Raw) -> str:
-    """The instrumentation scope's name, "" where there is none."""
+    """Return the instrumentation scope's name, "" where there is none."""
     try:
         found = parse_json(bytes(scope))
     except ValueError:
@@ -74,7 +74,7 @@ _SCALARS = ("startTimeUnixNano", "endTimeUnixNano", "droppedAttributesCount")
 
 
 def lenient_span(fields: dict[str, Any]) -> WireSpan:
-    """A span of which some field has a wrong type: each field that is right on its own is kept."""
+    """Return a span of which some field has a wrong type: each field that is right on its own is kept."""
     status, pairs = fields.get("status"), fields.get("attributes")
     return WireSpan(
         **{name: fields[name] for name in _TEXTS if isinstance(fields.get(name), str)},
@@ -137,7 +137,7 @@ _MAX_GROUPS = 10
 class Rejection:
     """One span that was not stored; ids and name as they came (shortened), for people to find it.
 
-    `prompt_id` is the one that the span named, whoever's it is; None where it named none.
+    `prompt_id` is the one that the span named, of any project; None where it named none.
     """
 
     trace_id: str
@@ -180,7 +180,7 @@ def unknown_prompt_reason(prompt_id: str) -> str:
 
 
 def explain(rejections: Sequence[Rejection]) -> str:
-    """One message of bounded length: each reason with its count and the first few spans ("" for none)."""
+    """Return one message of bounded length: each reason with its count and the first few spans ("" for none)."""
     groups: dict[str, list[Rejection]] = defaultdict(list)
     for rejection in rejections:
         groups[rejection.reason].append(rejection)
@@ -203,6 +203,6 @@ def span_count(number: int) -> str:
 
 
 def shown(value: object) -> str:
-    """A value from outside as short text."""
+    """Return a value from outside as short text."""
     text = value if isinstance(value, str) else str(value)
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"

@@ -33,7 +33,7 @@ def without_bom(body: Body) -> Body:
 
 
 def valid_utf8(body: Body) -> Body:
-    """The body itself when it is UTF-8, else a copy with U+FFFD for what isn't."""
+    """Return the body itself when it is UTF-8, else a copy with U+FFFD for what isn't."""
     if body.isascii():
         return body
     try:
@@ -44,7 +44,7 @@ def valid_utf8(body: Body) -> Body:
 
 
 def _check_utf8(body: Body) -> None:
-    """Piece by piece: the whole as text could take four times the memory."""
+    """Check a body piece by piece: the whole of it as text could take four times the memory."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     view = memoryview(body)
     for start in range(0, len(view), _PIECE):
@@ -53,7 +53,7 @@ def _check_utf8(body: Body) -> None:
 
 
 def without_lone_surrogates(body: Body) -> Body:
-    """Escapes of half a surrogate pair (a text cut in the middle of an emoji) become U+FFFD."""
+    """Replace escapes of half a surrogate pair (a text cut in the middle of an emoji) by U+FFFD."""
     if b"\\ud" not in body and b"\\uD" not in body:
         return body
 
@@ -64,7 +64,7 @@ def without_lone_surrogates(body: Body) -> Body:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The JSON value in `text`, integers over 64 bits as floats; raises ValueError."""
+    """Return the JSON value in `text`, integers over 64 bits as floats; raises ValueError."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -76,7 +76,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def json_or_text(value: Any) -> Any:
-    """A string that holds JSON becomes its value; anything else, too deep a nesting too, stays what it is."""
+    """Return the value of a text that is JSON; anything else, and what nests too deeply, as it is."""
     if not isinstance(value, str):
         return value
     try:
@@ -87,7 +87,7 @@ def json_or_text(value: Any) -> Any:
 
 
 def json_container(value: Any) -> Any:
-    """A list or object, given as such or as JSON text; None for everything else (cut text too)."""
+    """Return a list or object, given as such or as JSON text; None for everything else (cut text too)."""
     if isinstance(value, str) and not value.lstrip().startswith(("[", "{")):
         return None
     found = json_or_text(value)
@@ -95,7 +95,7 @@ def json_container(value: Any) -> Any:
 
 
 def unwrapped_json(value: Any) -> Any:
-    """Like `json_or_text`, through one more layer of quoting around a list or object."""
+    """Do as `json_or_text`, also for a list or object whose JSON is a text of JSON."""
     found = json_or_text(value)
     inner = json_container(found) if isinstance(found, str) else None
     return found if inner is None else inner
@@ -130,7 +130,7 @@ _decode_scalar = msgspec.json.Decoder(_Scalar).decode
 
 
 def any_value(value: Any, depth: int = 0) -> Any:
-    """A decoded AnyValue object as text, number, bool, None, list or dict; bytes stay base64 text.
+    """Return a decoded AnyValue object as text, number, bool, None, list or dict; bytes stay base64 text.
 
     Nesting beyond MAX_DEPTH is None, and so is what is no AnyValue. Integers beyond int64 stay what JSON had,
     doubles without a JSON number ("NaN", "Infinity") these words.
@@ -145,7 +145,7 @@ def any_value(value: Any, depth: int = 0) -> Any:
 
 
 def attributes(pairs: Any, depth: int = 0) -> dict[str, Any]:
-    """A KeyValue list as a dict; entries that are none are left out, the last of equal keys stays."""
+    """Return a KeyValue list as a dict; entries that are none are left out, the last of equal keys stays."""
     if not isinstance(pairs, list):
         return {}
     return {
@@ -156,7 +156,7 @@ def attributes(pairs: Any, depth: int = 0) -> dict[str, Any]:
 
 
 def integer(value: Any) -> int | None:
-    """An int64 as number or digits (proto3 JSON allows both, and `1e+21` occurs); None for anything else."""
+    """Return an int64 as number or digits (proto3 JSON allows both, and `1e+21` occurs); None for anything else."""
     kind = type(value)
     if kind is int:
         return int(value)
@@ -166,7 +166,7 @@ def integer(value: Any) -> int | None:
 
 
 def id_bytes(text: Any, size: int) -> bytes | None:
-    """The bytes of an id in hexadecimal digits; None for what is none, and for zero."""
+    """Return the bytes of an id in hexadecimal digits; None for what is none, and for zero."""
     if not isinstance(text, str) or len(text) != 2 * size or not text.isascii():
         return None
     try:
@@ -177,14 +177,14 @@ def id_bytes(text: Any, size: int) -> bytes | None:
 
 
 def integer_of(value: Any) -> int | None:
-    """An integer, or its digits as a text; None for anything else."""
+    """Return an integer, or its digits as a text; None for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 64:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def time_ns(value: Any) -> int:
-    """A time in Unix nanoseconds within int64; 0 where there is none."""
+    """Return a time in Unix nanoseconds within int64; 0 where there is none."""
     try:
         ns = int(value)
     except (TypeError, ValueError, OverflowError):
@@ -240,7 +240,7 @@ _KINDS: dict[str, Callable[[Any, int], Any]] = {
 
 
 def raw_value(raw: msgspec.Raw | bytes) -> Any:
-    """The Python value of one AnyValue still in JSON."""
+    """Return the Python value of one AnyValue still in JSON."""
     try:
         scalar = _decode_scalar(raw)
     except (msgspec.DecodeError, UnicodeError):

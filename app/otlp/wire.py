@@ -26,11 +26,11 @@ class Walk:
     left: int = FIELDS_MAX
 
     def messages(self, data: memoryview, number: int) -> Iterator[memoryview]:
-        """The bytes of each field `number` of the message in `data`, in order; `Invalid` for what is no message."""
+        """Return the bytes of each field `number` of the message in `data`, in order; `Invalid` where it is none."""
         return (content for found, content in self.fields(data) if found == number)
 
     def fields(self, data: memoryview) -> Iterator[tuple[int, memoryview]]:
-        """The number and the bytes of each field that has bytes: texts and messages. Others are skipped."""
+        """Yield the number and the bytes of each field that has bytes: texts and messages. Others are skipped."""
         at, end = 0, len(data)
         while at < end:
             self.left -= 1
@@ -49,7 +49,7 @@ class Walk:
 
 
 def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    """The number that begins at `at`, and where it ends."""
+    """Return the number that begins at `at`, and where it ends."""
     value = 0
     for place, byte in enumerate(data[at : at + _VARINT_BYTES]):
         value |= (byte & 0x7F) << (7 * place)

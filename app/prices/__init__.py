@@ -1,1 +1,1 @@
-"""The costs of model calls: prices, the names by which instrumentations call models, and who has a price for which."""
+"""The costs of model calls: prices, price lists, and the names by which instrumentations call models."""

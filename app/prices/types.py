@@ -80,7 +80,7 @@ def size_of(prompt_tokens: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Tariff:
-    """The prices of one model; `source` is the vendor and name in the catalogue, or who else set them."""
+    """The prices of one model; `source` is its vendor and name in the catalogue, or says that they were set."""
 
     source: str
     prices: Prices

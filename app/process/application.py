@@ -24,7 +24,7 @@ from app.web.templating import environment
 
 
 def build_app(container: Container) -> RoutedApp:
-    """The app that a WSGI server calls; `UndeclaredAccess` for a route that does not declare who may call it."""
+    """Return the app that a WSGI server calls; `UndeclaredAccess` for a route that does not declare who may call it."""
     settings, keys = container.settings, container.services.keys
     app = RoutedApp(
         middleware=[

@@ -40,7 +40,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 20_000
 
 
 def start(process: str) -> Settings:
-    """The settings of this process, logged with secrets masked; ends the process with a message when one is bad."""
+    """Return the settings of this process, and log them without secrets; a bad one ends it with a message."""
     settings = Settings.load_or_exit()
     logging.configure(settings)
     structlog.get_logger(__name__).info("starting", process=process, version=__version__, settings=settings.shown())

@@ -31,7 +31,7 @@ _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
 
 
 def procfile(path: Path = PROCFILE) -> dict[str, list[str]]:
-    """The command of each kind of process that is kept running."""
+    """Return the command of each kind of process that is kept running."""
     lines = (line.partition(":") for line in path.read_text().splitlines() if line.strip())
     return {name: shlex.split(command) for name, _, command in lines if name != RELEASE}
 

@@ -29,7 +29,7 @@ from app.redis_store.organization_queue import OrganizationQueue
 from app.shares import Quota
 
 REQUEST_QUEUES = ("runs", "spans", "replays")
-"""The queues that requests need: somebody waits for the end of their messages."""
+"""The queues that requests need: callers wait for the end of their messages."""
 QUEUES = (*REQUEST_QUEUES, "webhooks")
 # A worker that has been silent for so long is dead: its messages go to the others.
 HEARTBEAT_MS = 15_000
@@ -132,7 +132,7 @@ class _Consumer(_RedisConsumer):
     """Returns one by one the messages that `_fetch_next` gets."""
 
     def __next__(self) -> MessageProxy | None:
-        """The next message, or None when the caller should look at its delayed messages and flags again."""
+        """Return the next message, or None when the caller should look at its delayed messages and flags again."""
         try:
             self.message_cache = self.message_cache or self._fetch_next()
         except redis.RedisError as error:
@@ -210,7 +210,7 @@ class _WakingConsumer(_Consumer):
         taken = len(held) + len(messages)
         # From now on a thread that becomes free may be one for messages that were refused.
         self._refusing = taken >= self._quota.places
-        # One that became free meanwhile woke nobody.
+        # A thread that became free meanwhile has not woken this one.
         self._more = more or (self._refusing and len(self._held) < taken)
         if deferred:
             self.broker.on_deferred(self.queue_name)

@@ -32,7 +32,7 @@ class MetricStore:
     now: Callable[[], float] = time.time
 
     def add(self, increments: Increments) -> None:
-        """One round trip, however many increments."""
+        """Add increments in one round trip, however many they are."""
         minute = keys.metrics_minute(int(self.now() // 60))
         with self.client.pipeline(transaction=False) as pipe:
             for (metric, labels, part), by in increments.items():
@@ -52,11 +52,11 @@ class MetricStore:
         return Readings(_parse([self.client.hgetall(keys.METRICS_TOTAL)]))  # type: ignore[list-item]
 
     def history(self, minutes: int) -> list[Readings]:
-        """The last whole minutes, oldest first, then the one that is running."""
+        """Return the last whole minutes, oldest first, then the one that is running."""
         return [Readings(_parse([fields])) for fields in self._minutes(minutes)]
 
     def window(self, minutes: int) -> tuple[Readings, float]:
-        """The last whole minutes and the running one together, and how many seconds that is."""
+        """Return the last whole minutes and the running one together, and how many seconds that is."""
         return Readings(_parse(self._minutes(minutes))), minutes * 60 + self.now() % 60
 
     def _minutes(self, count: int) -> list[dict[bytes, bytes]]:

@@ -174,7 +174,7 @@ end
 
 
 def lists_of(client: redis.Redis, keys: QueueKeys) -> list[str]:
-    """The lists in which messages of a queue wait."""
+    """Return the lists in which messages of a queue wait."""
     organizations: list[bytes] = client.lrange(keys.organizations, 0, -1)  # type: ignore[assignment]
     return [keys.arrived, *(keys.of_organization(organization.decode()) for organization in organizations)]
 
@@ -203,7 +203,7 @@ class OrganizationQueue:
         self._enqueue([keys.arrived, keys.messages, keys.idle], [message_id, data])
 
     def fetch(self, quota: Quota, held: Mapping[int, int]) -> Fetched:
-        """The messages that `quota` admits; `held` is how many of which organization are in work here."""
+        """Return the messages that `quota` admits; `held` has the number of messages in work here by organization."""
         keys = self._keys
         messages, more, deferred = self._fetch(
             [

@@ -27,7 +27,7 @@ from app.redis_store import keys
 log = structlog.get_logger(__name__)
 
 FLUSH_S = 0.02
-# More than the flushes of the longest call: the cap is for what nobody foresees.
+# More than the flushes of the longest call: a bound for the unforeseen.
 ENTRIES_MAX = 50_000
 # Longer than any silence of a model; after the end, long enough to come back.
 TTL_S = 3600

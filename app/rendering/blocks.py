@@ -51,12 +51,12 @@ def _is_container(block: object) -> bool:
 
 
 def link_labels(text: str) -> set[str]:
-    """The normalized labels of the text's link reference definitions."""
+    """Return the normalized labels of the text's link reference definitions."""
     return set(map(normalizeReference, pyromark.reference_definitions(_parsed(text))))
 
 
 def _parsed(text: str) -> str:
-    """A text of as many bytes, which the parser reads as CommonMark without setext headings.
+    """Return a text of as many bytes, which the parser reads as CommonMark without setext headings.
 
     The parser takes a carriage return for a line's end, and no tab after a closing fence.
     """
@@ -64,7 +64,7 @@ def _parsed(text: str) -> str:
 
 
 def _rewritten(line: re.Match[str]) -> str:
-    """A line of marks that underlines nothing: text, an empty list item or a thematic break, as it would be alone."""
+    """Return a line of marks so that it underlines nothing: as text, an empty list item or a thematic break."""
     indent, marks, blanks = line.groups()
     if marks[0] in "`~":
         return indent + marks + " " * len(blanks)

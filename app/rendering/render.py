@@ -36,7 +36,7 @@ class Placeholder(msgspec.Struct, frozen=True):
     description: str = ""
 
     def choose(self, name: str | None) -> PlaceholderValue | None:
-        """The value of that name, else the default, else None."""
+        """Return the value of that name, else the default, else None."""
         return choose(self.values, name)
 
 
@@ -92,7 +92,7 @@ class _Titles:
 
 
 def _plain_text(tokens: Iterable[Token]) -> str:
-    """The text of inline tokens: a link's is its text, an image's its description, an HTML tag's is none."""
+    """Return the text of inline tokens: a link's is its text, an image's its description, an HTML tag's is none."""
     return "".join(
         _plain_text(token.children or ()) if token.type == "image" else token.content
         for token in tokens

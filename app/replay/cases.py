@@ -185,7 +185,7 @@ def needs_judge(case: TestCase) -> bool:
 
 
 def _require_playable(case: TestCase, path: str, steps: str) -> None:
-    """A test that checks nothing can't fail: an included turn has to check a step."""
+    """Raise `Invalid` unless an included turn checks a step: a test that checks nothing can't fail."""
     if case.included_turns is not None and not 1 <= case.included_turns <= len(case.turns):
         raise Invalid(f"{join(path, 'includedTurns')}: must be a whole number from 1 to {len(case.turns)}")
     if not any(step.checked for turn in case.played for step in turn.steps):

@@ -261,7 +261,7 @@ class _TurnPlayer:
 
     def _ask(self, task: JudgeTask) -> Judgement:
         assertion = self.case.assertion_value if task.assertion is None else task.assertion
-        assert self.ports.judge  # noqa: S101 - else nobody is asked
+        assert self.ports.judge  # noqa: S101 - only then is a judge asked
         try:
             judgement = self.ports.judge.judge(assertion or "", task.expected, task.actual, self.turn.user or "")
         except ProviderError as problem:

@@ -115,7 +115,7 @@ def many(inner: Field | type[Schema], **options: Any) -> Field:
 
 
 def mapping(inner: Field | None = None, **options: Any) -> Field:
-    """An object whose keys callers choose; its values are JSON already."""
+    """Return an object whose keys callers choose; its values are JSON already."""
     return fields.Dict(keys=fields.String(), values=inner, **_options(options))
 
 
@@ -152,7 +152,7 @@ class Either(fields.Field[Any]):
 
 
 def either(*alternatives: type[Schema], by_type: Mapping[type, type[Schema]] | None = None, **options: Any) -> Field:
-    """One of `alternatives`, for objects that are JSON already, or the answer that `by_type` has for their type."""
+    """Return a field: one of `alternatives`, for objects that are JSON already, or that of their type in `by_type`."""
     types = by_type or {}
     return Either((*alternatives, *types.values()), types, **_options(options))
 

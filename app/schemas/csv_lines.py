@@ -20,7 +20,7 @@ def csv_lines(records: Iterable[dict[str, Any]], names: Sequence[str]) -> Iterat
 
 
 def flat(record: dict[str, Any]) -> dict[str, Any]:
-    """The record without nested objects; the names of lists are joined by semicolons."""
+    """Return the record without nested objects; the names of lists are joined by semicolons."""
     found: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict):

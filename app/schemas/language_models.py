@@ -47,7 +47,7 @@ class ModelChangeSchema(StrictSchema):
 
     @post_load
     def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, bool]:
-        """The keywords of `ModelService.choose`."""
+        """Return the keywords of `ModelService.choose`."""
         if "enabled" in data:
             data["disabled"] = not data.pop("enabled")
         return data

@@ -38,7 +38,7 @@ _KEYS = (_id_and_words, _id, _words, _name)
 
 
 def read_asked(turns: Iterable[Sequence[TurnSpan]]) -> list[list[Asked]]:
-    """The calls of each turn of a session, in the order in which they were asked for.
+    """Return the calls of each turn of a session, in the order in which they were asked for.
 
     Turns are in their order, the spans of each in the order of its steps.
     """
@@ -81,7 +81,7 @@ class _Reader:
         self._answer([self._keep(call, known, search) for call, known in pairs], strays)
 
     def _keep(self, call: Asked, known: Asked | None, search: _Search) -> Asked:
-        """The known call, with the response that stands here, or the new one, which the search then leaves out."""
+        """Return the known call, with the response that is here, or the new one, which the search then leaves out."""
         if known is not None:
             known.response = known.response or call.response
             return known
@@ -156,7 +156,7 @@ def _as_asked(span: TurnSpan) -> Asked:
 
 
 def _after_last_user_text(messages: Messages) -> int:
-    """The place after the last message that the user wrote; tool results with role user are none, without text."""
+    """Return the index after the last message of the user with a text; tool results of the role user have none."""
     for place in range(len(messages), 0, -1):
         message = messages[place - 1]
         if message.role == "user" and (message.text or not message.responses):
@@ -184,7 +184,7 @@ class _Search:
         self._next: dict[tuple[Key, Hashable], int] = defaultdict(int)
 
     def pair(self, calls: Sequence[Asked], keys: Sequence[Key]) -> list[tuple[Asked, Asked | None]]:
-        """Each call with the known one that it is; all are looked for by one key, then the rest by the next."""
+        """Return each call with its known one; all are looked for by one key, then the rest by the next."""
         found: dict[int, Asked] = {}
         for key in keys:
             for call in calls:

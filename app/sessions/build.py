@@ -29,7 +29,7 @@ def build_session(
     records: Records = MappingProxyType({}),
     prices: PriceBook = NO_PRICES,
 ) -> tuple[Turn, ...]:
-    """The turns of a session from their spans (each at least one), ordered by earliest start, then trace id.
+    """Return the turns of a session from their spans (each at least one), ordered by earliest start, then trace id.
 
     `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`, `records` what was logged of
     spans, `prices` those of their model calls.
@@ -96,7 +96,7 @@ def _turn(
 
 
 def _user(spans: list[TurnSpan], *, opens_session: bool) -> str | None:
-    """The text of the first model call whose input has one."""
+    """Return the user's text of the first model call whose input has one."""
     choose = first_user_text if opens_session else last_user_text
     for span in spans:
         if span.is_chat and (text := choose(span.normal.input_messages)) is not None:
@@ -114,7 +114,7 @@ Tools = tuple[str | dict[str, Any], ...]
 
 
 def _names(spans: Sequence[TurnSpan], keys: Iterable[str]) -> list[str]:
-    """The different texts of the first of the attributes that any span has, in the order of the spans."""
+    """Return the different texts of the first of the attributes that any span has, in the order of the spans."""
     for key in keys:
         found = (text_of(span.full.attributes.get(key)) for span in spans)
         if names := list(dict.fromkeys(filter(None, found))):
@@ -132,7 +132,7 @@ def placeholders(spans: Iterable[TurnSpan]) -> dict[str, str] | None:
 
 
 def offered_tools(spans: list[TurnSpan]) -> Tools | None:
-    """The application's own list where it gave one, else the definitions that a model call recorded."""
+    """Return the application's own list where it gave one, else the definitions that a model call recorded."""
     for span in spans:
         found = json_container(span.full.attributes.get(OFFERED))
         if isinstance(found, list):
@@ -155,7 +155,7 @@ def _ungrouped(entry: Any) -> list[Any]:
 
 
 def _tool(entry: Any) -> str | dict[str, Any] | None:
-    """A name, or a definition `{name, description?, parameters?}` under any vendor's names."""
+    """Return a name, or a definition `{name, description?, parameters?}` under any vendor's names."""
     found = json_container(entry)
     if not isinstance(found, dict):
         return entry if isinstance(entry, str) and entry else None

@@ -58,6 +58,6 @@ def capture_advice(scopes: Iterable[str]) -> str:
 
 
 def _switch_of(scope: str) -> str:
-    """The switch of a scope, "" for one that is not known."""
+    """Return the switch of a scope, "" for one that is not known."""
     fits = (switch for name, switch in SWITCHES if scope == name or (name not in _WHOLE and scope.startswith(name)))
     return next(fits, "")

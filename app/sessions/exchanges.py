@@ -65,18 +65,18 @@ class Unanswered:
         self._nameless["any"].append(asked)
 
     def same(self, asked: Asked) -> Asked | None:
-        """The first with the id, the name and the arguments of this one."""
+        """Return the first call with the id, the name and the arguments of this one."""
         return _first(self._queues.get((asked.call.id, asked.words)))
 
     def with_id(self, call_id: str) -> Asked | None:
-        """The last with this id."""
+        """Return the last call with this id."""
         queue = self._queues.get(call_id)
         while queue and queue[-1].response is not None:
             queue.pop()
         return queue[-1] if queue else None
 
     def answered_by(self, response: ToolResponse) -> Asked | None:
-        """The call with the response's id; one without an id answers the first of its name, or the first of all."""
+        """Return the call that a response answers: that of its id, or without an id the first of its name or of all."""
         if response.call_id:
             return self.with_id(response.call_id) or _first(self._nameless.get(("no id", response.name)))
         return _first(self._nameless.get(("name", response.name) if response.name else "any"))
@@ -95,7 +95,7 @@ def _first(queue: deque[Asked] | None) -> Asked | None:
 def calls_in(
     messages: Messages, chat_id: str = "", batches: Iterator[int] | None = None
 ) -> tuple[list[Asked], list[ToolResponse]]:
-    """The calls in messages, with their responses, and the responses whose calls are not among them.
+    """Return the calls in messages, with their responses, and the responses whose calls are not among them.
 
     Calls with no response between them are one batch: some libraries write a message for each call. `batches` numbers
     those of a span.

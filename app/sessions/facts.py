@@ -100,7 +100,7 @@ class TurnFacts:
 
     @classmethod
     def of(cls, spans: Iterable[Span], hashes: Container[str] = ()) -> TurnFacts:
-        """The facts of one or more spans of one turn; messages are read until a first user text is found.
+        """Return the facts of one or more spans of one turn; messages are read until a first user text is found.
 
         `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`.
         """
@@ -127,7 +127,7 @@ class TurnFacts:
 
 
 def opening_of(spans: Iterable[StoredSpan], records: Records) -> Opening | None:
-    """The opening of some spans of a turn with what log records say of them."""
+    """Return the opening of some spans of a turn with what log records say of them."""
     found: list[Opening] = []
     for span in read_turn(spans, None, records):
         if span.normal.is_chat and (text := first_user_text(span.normal.input_messages)) is not None:
@@ -137,7 +137,7 @@ def opening_of(spans: Iterable[StoredSpan], records: Records) -> Opening | None:
 
 
 def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
-    """The facts of both sets of spans, which must have none in common; order and grouping do not matter."""
+    """Return the facts of both sets of spans, which must have none in common; order and grouping do not matter."""
     named = [(facts.conversation_rank, facts.conversation) for facts in (one, other) if facts.conversation]
     rank, conversation = min(named, default=(0, None))
     return TurnFacts(
@@ -162,7 +162,7 @@ def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
 
 
 def summed(calls: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
-    """The sums by model and size, in their order; the last ones of more than `MAX_NAMES` are one without a name.
+    """Return the sums by model and size, in their order; those beyond `MAX_NAMES` are one sum without a name.
 
     A model that is left out once stays so, as those before it do not leave: the order of batches does not matter.
     """
@@ -184,7 +184,7 @@ def _plus(one: ModelCalls, other: ModelCalls) -> ModelCalls:
 
 
 def _kept(names: Iterable[str | None]) -> frozenset[str]:
-    """The first ones by name, so that the order of batches does not matter."""
+    """Return the names that come first in the alphabet, so that the order of batches does not matter."""
     different = {name[:MAX_NAME] for name in names if name}
     return frozenset(different if len(different) <= MAX_NAMES else nsmallest(MAX_NAMES, different))
 
@@ -200,7 +200,7 @@ def span_key(span: Span) -> Key:
 
 
 def _facts(normal: Normalised, key: Key, failed: bool, hashes: Container[str]) -> _SpanFacts:
-    """The facts of a span, without reading its messages."""
+    """Return the facts of a span, without reading its messages."""
     attributes = normal.span.attributes
     model = normal.model if normal.is_chat else None
     return _SpanFacts(
@@ -229,7 +229,7 @@ def _user(attributes: Mapping[str, Any], key: Key) -> User | None:
 
 
 def _of_this_edition(read: Sequence[_SpanFacts]) -> dict[str, Any]:
-    """The fields of `TurnFacts` that those of the edition before did not have."""
+    """Return the fields of `TurnFacts` that those of the edition before did not have."""
     failed = [facts for facts in read if facts.is_tool and facts.failed]
     return {
         "tool_calls": sum(facts.is_tool for facts in read),
@@ -243,7 +243,7 @@ def _of_this_edition(read: Sequence[_SpanFacts]) -> dict[str, Any]:
 
 
 def completed(facts: TurnFacts, spans: Iterable[StoredSpan]) -> TurnFacts:
-    """The facts of an earlier edition with what later ones added, read from the turn's spans."""
+    """Return the facts of an earlier edition with what later ones added, read from the turn's spans."""
     read = (
         _facts(one.normal, (one.full.start_ns, one.full.end_ns, bytes.fromhex(one.span_id)), one.full.failed, ())
         for one in read_turn(spans)
@@ -252,7 +252,7 @@ def completed(facts: TurnFacts, spans: Iterable[StoredSpan]) -> TurnFacts:
 
 
 def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | None:
-    """The version of the prompt that a span names: any text by our attribute, else one of the prompt's hashes."""
+    """Return the version that a span names: any text in Reprise's own attribute, else one of the prompt's hashes."""
     if named := text_of(attributes.get(PROMPT_VERSION)):
         return named
     found = version_hash(attributes)

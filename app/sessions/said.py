@@ -25,7 +25,7 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LoneTurn:
-    """A turn for those who do not know its session, and ask for its texts alone."""
+    """A turn that is built without its session, for its texts alone."""
 
     user: str | None
     steps: tuple[Step, ...]
@@ -67,7 +67,7 @@ def _of_step(step: Step) -> Iterator[Said]:
 
 
 def _text(value: Any) -> str:
-    """The names and values of a JSON value as lines, as many as a text has."""
+    """Return the names and values of a JSON value as lines, cut where a text is cut."""
     lines, waiting, length = [], [value], 0
     while waiting and length < TEXT_MAX:
         one = waiting.pop()

@@ -37,7 +37,7 @@ class FullSpan:
 
 
 def read_span(raw: bytes) -> FullSpan:
-    """The span in `raw`, which was valid when it was stored; fields that can't be read are empty."""
+    """Return the span in `raw`, which was valid when it was stored; fields that can't be read are empty."""
     try:
         fields = stored_fields(raw)
     except ValueError:
@@ -59,12 +59,12 @@ def read_span(raw: bytes) -> FullSpan:
 
 
 def view_of(span: Span) -> SpanView:
-    """A span of a batch for the conventions; its events are parsed only if they are needed."""
+    """Return a span of a batch for the conventions; its events are parsed only if they are needed."""
     return SpanView(span.name, span.scope, span.attributes, lambda: read_span(bytes(span.raw)).events)
 
 
 def _readable_fields(raw: bytes) -> dict[str, Any]:
-    """A span with something in it that no parser takes (a number out of range): all but that."""
+    """Return the fields of a span that can be read, where one of them can not, such as a number out of range."""
     try:
         wire = decode_span(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -132,7 +132,7 @@ Records = Mapping[tuple[bytes, bytes], Sequence[Event]]
 def read_turn(
     spans: Iterable[StoredSpan], memo: Memo | None = None, records: Records = MappingProxyType({})
 ) -> list[TurnSpan]:
-    """The spans in the order of start, end, parent before child, id. `memo` is that of the session.
+    """Return the spans in the order of start, end, parent before child, id. `memo` is that of the session.
 
     What `records` say of a span counts where the span has no such events of its own.
     """
@@ -251,7 +251,7 @@ def _is_call(span: TurnSpan) -> bool:
 def _nearest_call(
     span_id: str | None, tree: Mapping[str, TurnSpan], nearest: dict[str, TurnSpan | None]
 ) -> TurnSpan | None:
-    """The span if it is a model call or tool, else the nearest around it; `nearest` is what is known of others."""
+    """Return the span if it is a model call or tool, else the nearest around it; `nearest` has those found before."""
     path: list[str] = []
     found = None
     while span_id is not None and (at := tree.get(span_id)):

@@ -18,7 +18,7 @@ from app.sessions.types import ShownSpan, Step, Usage
 
 
 def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
-    """The spans as given, but a model call that ran tools within itself after the last of these.
+    """Return the spans in their order, but a model call that ran tools within itself after the last of these.
 
     A library that calls the tools by itself (google-genai) records one model call around them: it answers at its end.
     """
@@ -38,7 +38,7 @@ def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
 
 
 def steps_of(spans: Sequence[TurnSpan], calls: Sequence[Asked]) -> tuple[Step, ...]:
-    """The steps of a turn whose spans are in step order; `calls` are those that its messages hold.
+    """Return the steps of a turn whose spans are in step order; `calls` are those that its messages hold.
 
     Calls that have no span of their own stand before the answer of the model call that they were found in.
     """
@@ -60,7 +60,7 @@ def steps_of(spans: Sequence[TurnSpan], calls: Sequence[Asked]) -> tuple[Step, .
 
 
 def _batches(spans: Sequence[TurnSpan], ran: Mapping[str, Asked]) -> dict[str, str]:
-    """The batch of each tool span: its call's, else that of the tool spans with no model call between them."""
+    """Return the batch of each tool span: its call's, else that of the tool spans with no model call between them."""
     batches: dict[str, str] = {}
     for _, group in groupby((span for span in spans if span.is_chat or span.is_tool), key=lambda span: span.is_tool):
         tools = [span.span_id for span in group if span.is_tool]
@@ -71,7 +71,7 @@ def _batches(spans: Sequence[TurnSpan], ran: Mapping[str, Asked]) -> dict[str, s
 
 
 def _of_tool(span: TurnSpan, call: Asked | None, batch: str) -> Step:
-    """The step of a tool span. What the span does not say is that of the call in the messages."""
+    """Return the step of a tool span; what the span does not have is taken from the call in the messages."""
     tool, error = span.tool or ToolUse(), tool_error(span)
     response = call.response if call and tool.result is None and error is None else None
     return Step(
@@ -101,7 +101,7 @@ def _of_messages(call: Asked) -> Step:
 
 
 def tool_error(span: TurnSpan) -> str | None:
-    """The error of a failed tool: its result, else its exception, else its status; None if it did not fail."""
+    """Return the error of a failed tool: its result, else its exception, else its status; None if it did not fail."""
     result = span.tool.result if span.tool else None
     recorded = span.full.failed or span.full.attributes.get("error.type")
     if not recorded and (result is not None or exception(span) is None):
@@ -112,13 +112,13 @@ def tool_error(span: TurnSpan) -> str | None:
 
 
 def span_error(span: TurnSpan) -> str:
-    """The recorded reason for which a span failed."""
+    """Return the recorded reason for which a span failed."""
     kind = span.full.attributes.get("error.type")
     return exception(span) or span.full.status_message or (str(kind) if kind else "failed")
 
 
 def exception(span: TurnSpan) -> str | None:
-    """The message of the last exception event, else its type."""
+    """Return the message of the last exception event, else its type."""
     for name, attributes in reversed(span.full.events):
         if name == "exception":
             message: Any = attributes.get("exception.message") or attributes.get("exception.type")
@@ -127,7 +127,7 @@ def exception(span: TurnSpan) -> str | None:
 
 
 def shown(span: TurnSpan, prices: PriceBook) -> ShownSpan:
-    """A span as the page lists it, and what its call cost by these prices."""
+    """Return a span as the page lists it, and what its call cost by these prices."""
     full, normal = span.full, span.normal
     error = tool_error(span) if span.tool else span_error(span) if full.failed else None
     usage = Usage(*normal.tokens) if span.is_chat else Usage()
@@ -160,14 +160,14 @@ def _first_token_ms(span: TurnSpan) -> float | None:
 
 
 def answer_text(outputs: Messages | None) -> str | None:
-    """The text of the last output message, when that message calls no tool."""
+    """Return the text of the last output message, when that message calls no tool."""
     if not outputs or outputs[-1].calls:
         return None
     return outputs[-1].text
 
 
 def text_beside_tools(outputs: Messages | None) -> str | None:
-    """The text beside tool calls; it is shown and is no step."""
+    """Return the text beside tool calls, which is shown and is no step."""
     if not outputs or not outputs[-1].calls:
         return None
     return "\n".join(message.text for message in outputs if message.text) or None

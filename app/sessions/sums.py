@@ -44,7 +44,7 @@ class SessionSums(NamedTuple):
 
 
 def names_of(facts: TurnFacts) -> str:
-    """The names of a turn's models, versions and tools, as `with_names` writes them."""
+    """Return the names of a turn's models, versions and tools, as `with_names` writes them."""
     named: tuple[tuple[Kind, Iterable[str]], ...] = (
         ("model", facts.models),
         ("version", facts.prompt_versions),
@@ -55,13 +55,13 @@ def names_of(facts: TurnFacts) -> str:
 
 
 def with_names(stored: str, fresh: str) -> str:
-    """Both sets of names in one text: a line each, with a line end before the first too, so that each can be found."""
+    """Return both sets of names as lines of one text, which begins with a line end, so that each name can be found."""
     known, added = set(stored.split("\n")), set(fresh.split("\n"))
     return stored if added <= known else _text(known | added)
 
 
 def names_in(text: str, kind: Kind) -> tuple[str, ...]:
-    """The names of a kind, in order."""
+    """Return the names of a kind, in order."""
     mark = f"{_MARKS[kind]}:"
     return tuple(line.removeprefix(mark) for line in text.split("\n") if line.startswith(mark))
 

@@ -89,7 +89,7 @@ class Admission:
         return form
 
     def _form_secret(self, req: falcon.Request, resp: falcon.Response) -> str:
-        """The secret of a form without a session: a random token in a cookie of this browser."""
+        """Return the secret of a form without a session: a random token in a cookie of this browser."""
         known = req.cookies.get(FORM_COOKIE)
         if known or req.method == "POST":
             return known or ""
@@ -107,7 +107,7 @@ def _require_role(visit: Visit, access: ByRole, method: str) -> None:
 
 
 def _chosen(projects: list[Project], project_id: int | None) -> Project | None:
-    """The viewer's project of that id, the first without an id; `NotFound` for one that is not the viewer's."""
+    """Return the viewer's project of that id, the first without an id; `NotFound` for one that is not the viewer's."""
     if project_id is None:
         return projects[0] if projects else None
     found = next((project for project in projects if project.id == project_id), None)
@@ -115,7 +115,7 @@ def _chosen(projects: list[Project], project_id: int | None) -> Project | None:
 
 
 def sign_in_path(req: falcon.Request) -> str:
-    """The sign-in page, which redirects to the requested page after it; a form that was sent is lost."""
+    """Return the sign-in page, which redirects to the requested page after it; a form that was sent is lost."""
     if req.method not in {"GET", "HEAD"} or req.path == "/":
         return "/sign-in"
     query = f"?{req.query_string}" if req.query_string else ""

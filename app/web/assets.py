@@ -32,7 +32,7 @@ class Assets:
         self._by_url = {asset.url: asset for asset in self._by_name.values()}
 
     def url(self, name: str) -> str:
-        """The address of `app.css`: `/static/app.<12 hex digits>.css`."""
+        """Return the address of `app.css`: `/static/app.<12 hex digits>.css`."""
         return self._by_name[name].url
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:

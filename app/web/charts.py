@@ -43,7 +43,7 @@ class Chart:
 
 
 def chart(points: Sequence[tuple[str, float]], *, width: float = 600, height: float = 80) -> Chart:
-    """The chart of one or more pairs of a label and a value, which is 0 or more."""
+    """Return the chart of one or more pairs of a label and a value, which is 0 or more."""
     values = [value for _, value in points]
     top = scale_top(max(values))
     peak = max(points, key=lambda point: point[1])
@@ -66,7 +66,7 @@ def intervals(
 
 
 def scale_top(largest: float) -> float:
-    """A round number that is the value or a little more; 1 for 0."""
+    """Return a round number that is the value or a little more; 1 for 0."""
     if largest <= 0:
         return 1
     power = 10.0 ** floor(log10(largest))
@@ -76,7 +76,7 @@ def scale_top(largest: float) -> float:
 def bars(
     values: Sequence[float], *, width: float = 84, height: float = 22, gap: float = 2, top: float | None = None
 ) -> list[Bar]:
-    """One bar for each value, in pixels; `top`, or the largest, is as high as the chart, zero leaves a hairline."""
+    """Return a bar for each value, in pixels; `top`, or the largest, is as high as the chart, 0 is a hairline."""
     if not values:
         return []
     gap = min(gap, width / (2 * len(values)))

@@ -63,7 +63,7 @@ class Cookies:
 
 
 def read_flash(req: falcon.Request) -> Flash | None:
-    """The message that the page before left, None for a cookie that can't be read."""
+    """Return the message that the page before left, None for a cookie that can't be read."""
     packed = req.cookies.get(FLASH_COOKIE)
     if not packed:
         return None

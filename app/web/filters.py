@@ -62,7 +62,7 @@ def pretty(value: Any) -> str:
 
 
 def indented(value: Any, *, sort_keys: bool = False) -> str:
-    """A JSON value as text, also one that orjson refuses: an integer over 64 bits, half a surrogate pair."""
+    """Return a JSON value as text, also one that orjson refuses: an integer over 64 bits, half a surrogate pair."""
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2 | (orjson.OPT_SORT_KEYS if sort_keys else 0)).decode()
     except orjson.JSONEncodeError:

@@ -33,15 +33,15 @@ class Form:
     files: tuple[File, ...] = ()
 
     def text(self, name: str, default: str = "") -> str:
-        """The last value of a field; `default` when the form has no such field."""
+        """Return the last value of a field; `default` when the form has no such field."""
         return self.fields.get(name, [default])[-1]
 
     def texts(self, name: str) -> list[str]:
-        """All values of a field that may be there several times."""
+        """Return all values of a field that may be there several times."""
         return self.fields.get(name, [])
 
     def choice(self, name: str, choices: Container[str]) -> str:
-        """The value; `Invalid` when it is none of the choices."""
+        """Return the value; `Invalid` when it is none of the choices."""
         return checked_choice(name, self.text(name), choices)
 
     def flag(self, name: str) -> bool:
@@ -49,7 +49,7 @@ class Form:
         return name in self.fields
 
     def selections(self) -> dict[str, str]:
-        """The values chosen for placeholders, by their keys; keys left at their default are not in it."""
+        """Return the values chosen for placeholders, by their keys; keys left at their default are not in it."""
         chosen = {name.removeprefix("use."): self.text(name) for name in self.fields if name.startswith("use.")}
         return {key: name for key, name in chosen.items() if name}
 
@@ -66,7 +66,7 @@ class Form:
         return self.number(name, label) if self.text(name).strip() else None
 
     def integer(self, name: str) -> int:
-        """The value as an integer; `Invalid` when it is none."""
+        """Return the value as an integer; `Invalid` when it is none."""
         try:
             return int(self.text(name))
         except ValueError as error:
@@ -74,14 +74,14 @@ class Form:
 
 
 def checked_choice(name: str, value: str, choices: Container[str]) -> str:
-    """The value; `Invalid` when it is none of the choices."""
+    """Return the value; `Invalid` when it is none of the choices."""
     if value not in choices:
         raise Invalid(f"{name}: There is no such choice.")
     return value
 
 
 def read_form(req: falcon.Request, limit: int, *, with_files: bool = False) -> Form:
-    """The fields of a body of at most `limit` bytes, and its files if it is multipart.
+    """Return the fields of a body of at most `limit` bytes, and its files if it is multipart.
 
     `UnsupportedMediaType` for anything but a URL-encoded form, or a multipart one `with_files`; `Invalid` for one that
     can't be decoded.
@@ -125,7 +125,7 @@ def _texts(fields: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def csrf_token(cookie: str) -> str:
-    """A token that forms carry: it can only be made with the cookie's token, and does not reveal it.
+    """Return a token that forms carry: it can only be made with the cookie's token, and does not reveal it.
 
     Each is another one, masked by random bytes that come with it, so that the length of a compressed page tells nothing
     about the next.

@@ -139,10 +139,10 @@ AUDIT_DETAILS = {
 
 
 def vendor(code: str) -> str:
-    """The name of a vendor; a code that is not known stays as it is."""
+    """Return the name of a vendor; a code that is not known stays as it is."""
     return VENDORS.get(code, code)
 
 
 def model(name: str, vendor_code: str) -> str:
-    """A model's name with its vendor's."""
+    """Return a model's name with its vendor's."""
     return f"{name}, {vendor(vendor_code)}"

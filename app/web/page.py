@@ -69,7 +69,7 @@ def show(template: str, **values: Any) -> Shown:
 def confirm(
     visit: Visit, *, title: str, text: str, button: str, back: str, danger: bool = True, **fields: str | list[str]
 ) -> Shown:
-    """A page that asks before something is lost: its form goes to the page's own address, with hidden `fields`.
+    """Return a page that asks before something is lost: its form goes to the page's own address, with hidden `fields`.
 
     `text` says what is lost; `back` is the address of the page that asked. Without `danger` nothing is lost, and the
     button is no red one.

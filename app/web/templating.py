@@ -59,7 +59,7 @@ def environment(*, assets: Assets, now: Now) -> Environment:
 
 
 def navigation(visit: Visit) -> list[tuple[str, str, str]]:
-    """(section, label, address) of the links beside every page that the viewer's role may follow."""
+    """Return (section, label, address) of the links beside every page that the viewer's role may follow."""
     return [
         (section, label, f"{visit.base}/{path}")
         for section, label, path, role in NAVIGATION
@@ -68,7 +68,7 @@ def navigation(visit: Visit) -> list[tuple[str, str, str]]:
 
 
 def share(start: int, end: int, *, of: tuple[int, int]) -> tuple[float, float]:
-    """The position of a stretch of time within another: (left, width) in percent, at least half a percent wide."""
+    """Return the position of a time span within another: (left, width) in percent, at least half a percent wide."""
     whole = max(1, of[1] - of[0])
     left = round(min(max(0.0, (start - of[0]) / whole * 100), 99.5), 3)
     return left, round(min(max(0.5, (end - start) / whole * 100), 100 - left), 3)

@@ -91,14 +91,14 @@ class Visit:
         return self.project is not None and self.project.organization_id == self.operators
 
     def identifier(self, name: str) -> int | None:
-        """A positive number of the query, None without it; `Invalid` for anything else."""
+        """Return a positive number of the query, None without it; `Invalid` for anything else."""
         text = self.query.get(name)
         if text is not None and not (text.isascii() and text.isdigit() and len(text) < 20 and 0 < int(text) < 2**63):
             raise Invalid(f'The "{name}" parameter is invalid. The value must be an integer.')
         return int(text) if text else None
 
     def pages(self, next_cursor: object) -> Pages:
-        """The links below a list, with the filters of this page; `next_cursor` is None on the last page."""
+        """Return the links below a list, with the filters of this page; `next_cursor` is None on the last page."""
         return pages_of(self.query, next_cursor)
 
     @property

@@ -84,7 +84,7 @@ BATCH = 1000
 class Sweeper(ABC):
     """Remembers what it saw from one sweep to the next.
 
-    A claim is stale when it stood still for `stale_s` while this process watched: nobody's clock is compared with
+    A claim is stale when it stood still for `stale_s` while this process watched: no machine's clock is compared with
     another's, and after an outage of the database the workers have the time to send heartbeats again. A row that waits
     for longer than `expires_after`, or was claimed `attempts_max` times, is ended.
     """

@@ -46,7 +46,7 @@ def _fact(name: str) -> Any:
 class Normalised:
     """A span in normal form; each fact is that of the first convention that knows it, read on access.
 
-    What a convention can't read it does not know: whatever somebody sends, it keeps no batch from being stored, and no
+    A convention does not know what it can't read: no span, whatever it has, keeps a batch from being stored, or a
     session from being shown.
     """
 
@@ -63,7 +63,7 @@ class Normalised:
         self.is_tool = self.operation == TOOL
 
     def _read(self, convention: Convention, fact: str) -> Any:
-        """The answer of a convention's method `fact`; None where it can't read the span."""
+        """Return the answer of a convention's method `fact`; None where it can't read the span."""
         try:
             return getattr(convention, fact)(self.span)
         except UNREADABLE:

@@ -23,7 +23,7 @@ _ID = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId", "ref")
 
 
 def read_call(part: Any) -> ToolCall | None:
-    """A tool call from its part, list entry or item; None where it is something else."""
+    """Return a tool call from its part, list entry or item; None where it is something else."""
     if not isinstance(part, dict):
         return None
     for wrapper in ("function", "functionCall", "function_call", "toolUse", "toolRequest"):

@@ -40,7 +40,7 @@ class SpanView:
         return self._events
 
     def text(self, *keys: str) -> str | None:
-        """The first of these attributes that is a text which says something."""
+        """Return the first of these attributes that is a text which says something."""
         for key in keys:
             value = self.attributes.get(key)
             if isinstance(value, str) and value:
@@ -48,7 +48,7 @@ class SpanView:
         return None
 
     def first(self, *keys: str) -> Any:
-        """The first of these attributes that is there and not null."""
+        """Return the first of these attributes that is there and not null."""
         for key in keys:
             value = self.attributes.get(key)
             if value is not None:
@@ -56,7 +56,7 @@ class SpanView:
         return None
 
     def count(self, *keys: str) -> int | None:
-        """The first of these attributes that is a whole number of at most `COUNT_MAX`, never below zero."""
+        """Return the first of these attributes that is a whole number of at most `COUNT_MAX`, never below zero."""
         for key in keys:
             number = integer(self.attributes.get(key))
             if number is not None and number <= COUNT_MAX:
@@ -120,5 +120,5 @@ class Convention:
         return None
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        """The offered tools, each a definition as recorded."""
+        """Return the offered tools, each a definition as recorded."""
         return None

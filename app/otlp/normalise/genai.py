@@ -176,7 +176,7 @@ def _messages_of(event: Event, *, outputs: bool) -> Messages:
 
 
 def _body(attributes: dict[str, Any], role: str) -> dict[str, Any]:
-    """An event's message: its attributes, each unpacked from JSON, or the body that some write as one attribute."""
+    """Return an event's message: its attributes, each read as JSON, or the one that has all of the body."""
     for key in _BODY:
         body = json_container(attributes.get(key))
         if isinstance(body, dict):

@@ -38,7 +38,7 @@ _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def read_messages(value: Any, role: str = "user", memo: Memo | None = None) -> Messages | None:
-    """The messages in a JSON text or value; None where it holds none (cut JSON too).
+    """Return the messages in a JSON text or value; None where it holds none (cut JSON too).
 
     `role` is that of an entry which names none: `user` for input, `assistant` for output. What was read once with a
     `memo` is taken from it.
@@ -55,7 +55,7 @@ def read_messages(value: Any, role: str = "user", memo: Memo | None = None) -> M
 
 
 def _items_in(text: str) -> list[msgspec.Raw] | None:
-    """The entries of a list, still as JSON; None for all that is no list, or that needs repair."""
+    """Return the entries of a list, still as JSON; None for all that is no list, or that needs repair."""
     try:
         return _decode_items(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -80,12 +80,12 @@ def read_text(value: Any, role: str, memo: Memo | None = None) -> Messages | Non
 
 
 def first_user_text(messages: Messages | None) -> str | None:
-    """The question that opened a conversation."""
+    """Return the question that opened a conversation."""
     return next(_user_texts(messages or ()), None)
 
 
 def last_user_text(messages: Messages | None) -> str | None:
-    """The reply that started a later turn (some libraries send tool results with role user, without text)."""
+    """Return the reply that started a later turn (some libraries send tool results with role user, without text)."""
     return next(_user_texts(reversed(messages or ())), None)
 
 
@@ -94,7 +94,7 @@ def _user_texts(messages: Iterable[Message]) -> Iterator[str]:
 
 
 def message_of(role: str, content: Any, calls: Sequence[ToolCall] = ()) -> Message:
-    """A message from its role and content (text, a part, a list of parts, or JSON text of these)."""
+    """Return a message from its role and content (text, a part, a list of parts, or JSON text of these)."""
     role = _ROLES.get(role, role)
     parts = read_parts(content)
     # Parts of an answer continue each other; those of a question stand on lines of their own.
@@ -163,7 +163,7 @@ def _read_message(item: dict[str, Any], role: str) -> Message:
 
 
 def _new(calls: list[ToolCall], content: Any) -> list[ToolCall]:
-    """The calls that are not in the content already (LangChain keeps the vendor's blocks beside its own list)."""
+    """Return the calls that the content does not have (LangChain keeps the vendor's blocks beside its own list)."""
     known = {(call.id, call.name) for call in read_parts(content).calls} if isinstance(content, list) and calls else ()
     return [call for call in calls if (call.id, call.name) not in known]
 
@@ -195,7 +195,7 @@ def _role(item: dict[str, Any], role: str) -> str:
 
 
 def role_of_event(name: str) -> str | None:
-    """The role that a GenAI event speaks for, None for other events."""
+    """Return the role that a GenAI event speaks for, None for other events."""
     if name == "gen_ai.choice":
         return "assistant"
     middle = name.removeprefix("gen_ai.").removesuffix(".message")
@@ -228,7 +228,7 @@ class Parts:
 
 
 def read_parts(content: Any) -> Parts:
-    """The parts of a content: text, a part, a list of parts, or JSON text of a list of known parts."""
+    """Return the parts of a content: text, a part, a list of parts, or JSON text of a list of known parts."""
     parts = Parts()
     if isinstance(content, str):
         content = _parts_in_text(content)

@@ -62,7 +62,7 @@ def _messages(span: SpanView, prefixes: tuple[str, ...], role: str) -> Messages 
 
 
 def gather(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
-    """The numbered attributes below `prefix` as objects in the order of their numbers, lists within alike."""
+    """Return the numbered attributes below `prefix` as objects in the order of their numbers, lists within alike."""
     root = _Branch()
     for key in attributes:
         if key.startswith(prefix):
@@ -92,7 +92,7 @@ def _is_index(name: str) -> bool:
 
 
 def _nested(branch: _Branch) -> dict[str, Any]:
-    """`tool_calls.0.name` as `{"tool_calls": [{"name": x}]}`."""
+    """Return the attributes of a branch as objects: `tool_calls.0.name` becomes `{"tool_calls": [{"name": x}]}`."""
     nested = dict(branch.values)
     for name, within in branch.within.items():
         nested.setdefault(name, _entries(within) or _nested(within))
@@ -142,7 +142,7 @@ class OpenInference(Convention):
 
 
 def _answer(output: Any) -> Any:
-    """An output, but for LlamaIndex's preparations of a request, which are marked as model calls too."""
+    """Return an output; None for LlamaIndex's preparations of a request, which are marked as model calls, too."""
     found = json_container(output)
     return None if isinstance(found, dict) and "messages" in found and "tools" in found else output
 
@@ -153,7 +153,7 @@ def _numbered(attributes: Mapping[str, Any], prefix: str, role: str) -> Messages
 
 
 def _with_all_results(numbered: Messages, span: SpanView) -> Messages:
-    """The messages of the request where it has no fewer calls and results: a numbered one has room for one result.
+    """Return the messages of the request, unless it has fewer calls or results: a numbered one has room for one result.
 
     Anthropic's client sends all results of a turn in one message of the user. Else each is a message of its tool, as
     its text is no word of the user.
@@ -165,7 +165,7 @@ def _with_all_results(numbered: Messages, span: SpanView) -> Messages:
 
 
 def _counts(messages: Messages) -> tuple[int, int]:
-    """The numbers of calls and of results in messages."""
+    """Return the numbers of calls and of results in messages."""
     return sum(len(one.calls) for one in messages), sum(len(one.responses) for one in messages)
 
 
@@ -175,7 +175,7 @@ def _prompts(attributes: Mapping[str, Any]) -> Messages | None:
 
 
 def _message(entry: dict[str, Any]) -> dict[str, Any]:
-    """The conventional message: the list of contents counts where there is no single one."""
+    """Return the conventional message: the list of contents counts where there is no single one."""
     contents = [item["message_content"] for item in _dicts(entry.get("contents")) if "message_content" in item]
     calls = [item["tool_call"] for item in _dicts(entry.get("tool_calls")) if "tool_call" in item]
     if entry.get("function_call_name"):

@@ -43,7 +43,7 @@ class ToolResponse:
 
 
 def read_response(part: Any) -> ToolResponse | None:
-    """The response in a part of a message or in an item of a list; None where it is something else."""
+    """Return the response in a part of a message or in an item of a list; None where it is something else."""
     if not isinstance(part, dict):
         return None
     for wrapper in _WRAPPERS:
@@ -54,7 +54,7 @@ def read_response(part: Any) -> ToolResponse | None:
 
 
 def read_tool_message(message: dict[str, Any]) -> ToolResponse | None:
-    """The response that a message of role tool is as a whole; None where its content was not recorded."""
+    """Return the response that a message of role tool is as a whole; None where its content was not recorded."""
     content = message.get("content")
     if content is None or (isinstance(content, dict) and content.get("type") == "function"):
         return None  # Langfuse records the definitions of the offered tools as such messages
@@ -91,14 +91,14 @@ def _words(error: Any) -> str:
 
 
 def _typed(value: Any) -> tuple[Any, bool]:
-    """A value out of the AI SDK's `{type, value}`, and whether its type is an error's."""
+    """Return a value out of the AI SDK's `{type, value}`, and whether its type is an error's."""
     if isinstance(value, dict) and value.keys() == {"type", "value"} and value["type"] in _TYPED:
         return value["value"], _TYPED[value["type"]]
     return value, False
 
 
 def _result(value: Any) -> Any:
-    """A result as JSON where it is JSON; the text of blocks of text."""
+    """Return a result as JSON where it is JSON; the text of blocks of text."""
     blocks = json_container(value)
     if isinstance(blocks, list) and blocks and all(map(_is_text, blocks)):
         texts = [block["text"] for block in blocks]

@@ -66,7 +66,7 @@ def _plain(value: Any) -> bool:
 
 
 def offered_in(request: Any) -> list[Any] | None:
-    """The tools that a model's recorded request offers: its `tools`, or Langfuse's messages of role tool."""
+    """Return the tools that a model's recorded request offers: its `tools`, or Langfuse's messages of role tool."""
     found = json_container(request)
     if isinstance(found, dict):
         tools = found.get("tools")
@@ -76,7 +76,7 @@ def offered_in(request: Any) -> list[Any] | None:
 
 
 def recorded_result(value: Any) -> Any:
-    """A result out of `{output}`, of LangChain's tool message and of LlamaIndex's tool output."""
+    """Return a result out of `{output}`, of LangChain's tool message and of LlamaIndex's tool output."""
     found = _unpacked(value)
     if isinstance(found, dict) and "raw_output" in found and "tool_name" in found:
         return found["raw_output"]
@@ -84,7 +84,7 @@ def recorded_result(value: Any) -> Any:
 
 
 def result_in_block(value: Any) -> Any:
-    """A result; where it is in a list of one block (Bedrock's form), the block's content."""
+    """Return a result; where it is in a list of one block (Bedrock's form), the block's content."""
     match json_container(value):
         case [{"text": content, **others}] | [{"json": content, **others}] if not others and content is not None:
             return unwrapped_json(content)
@@ -92,7 +92,7 @@ def result_in_block(value: Any) -> Any:
 
 
 def _message_content(value: Any) -> Any:
-    """The content in the Python text of a LangChain tool message: `content='18' name='t' tool_call_id='c'`."""
+    """Return the content in the Python text of a LangChain tool message: `content='18' name='t' tool_call_id='c'`."""
     found = _MESSAGE.match(value) if isinstance(value, str) and " tool_call_id=" in value else None
     try:
         return ast.literal_eval(found[1]) if found else value
@@ -101,21 +101,21 @@ def _message_content(value: Any) -> Any:
 
 
 def recorded_name(value: Any) -> str | None:
-    """The tool's name in LlamaIndex's tool output."""
+    """Return the tool's name in LlamaIndex's tool output."""
     found = json_container(value)
     name = found.get("tool_name") if isinstance(found, dict) and "raw_output" in found else None
     return name if isinstance(name, str) and name else None
 
 
 def recorded_call_id(value: Any) -> str | None:
-    """The id of the call that LangChain's tool message answers."""
+    """Return the id of the call that LangChain's tool message answers."""
     found = _unpacked(value)
     call_id = found.get("tool_call_id") if _is_tool_message(found) else None
     return call_id if isinstance(call_id, str) and call_id else None
 
 
 def _unpacked(value: Any) -> Any:
-    """The value within `{output}` and within the two forms of LangChain's messages, `{kwargs}` and `{data}`."""
+    """Return the value within `{output}` and within the two forms of LangChain's messages, `{kwargs}` and `{data}`."""
     found = unwrapped_json(_message_content(value))
     if isinstance(found, dict) and "output" in found and found.keys() <= {"output", "kwargs", "args"}:
         found = unwrapped_json(found["output"])

@@ -111,7 +111,7 @@ class VercelAI(Convention):
 
 
 def _prompt(prompt: Any) -> Messages | None:
-    """The outer span's prompt: one text or messages, beside the system text."""
+    """Return the outer span's prompt: one text or messages, beside the system text."""
     if not isinstance(prompt, dict):
         return None
     text = prompt.get("prompt")

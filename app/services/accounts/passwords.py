@@ -23,7 +23,7 @@ from app.services.accounts.sign_in_attempts import Failure, Familiarity, KnownOr
 MINIMUM, MAXIMUM = 10, 1000
 # Each hash takes 64 MiB and all the processor time it can get: other requests must have room beside them.
 CONCURRENT = 2
-# How many may wait, for seconds; half of them from unknown origins.
+# Tries that may wait, for seconds; half of them from unknown origins.
 WAITING = 16
 
 

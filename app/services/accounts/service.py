@@ -44,7 +44,7 @@ class AccountService:
     def ensure_admin(self, *, organization_id: int, email: str, password: str, name: str = "Admin") -> bool:
         """Make sure that there is a user of that e-mail; returns whether one was created, as an admin.
 
-        A user who exists stays unchanged, even one who was removed from the organization.
+        A user who exists stays as they are, even one who was removed from the organization.
         """
         email = checked_email(email)
         with self.database.read() as connection:

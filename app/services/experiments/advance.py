@@ -1,8 +1,8 @@
-"""Advances experiments: adds the replays that are wanted next, or ends them. Nobody owns an experiment.
+"""Advances experiments: adds the replays that are wanted next, or ends them.
 
-Whoever sees that a replay has ended advances its experiments; the clock advances those that were left behind. What is
-to be done is found out without a lock. It is done under the lock of the experiment's row, if nothing was added to it
-meanwhile.
+No worker holds an experiment. The worker that ends a replay advances its experiments; the clock advances those that
+were left behind. The next step is found without a lock. It is done under the lock of the experiment's row, if no other
+worker has added replays meanwhile.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class ExperimentAdvancer:
     def replay_ended(self, replay_id: int) -> list[int]:
         """Advance the experiments that wait for a replay; returns the ids of the replays to send.
 
-        While many others are in work nobody waits for it, unless it has a violation.
+        While many others are in work the experiment need not advance, unless the replay has a violation.
         """
         with self.database.read() as connection:
             waiting = [
@@ -93,7 +93,7 @@ class ExperimentAdvancer:
         return [each for experiment_id in waiting for each in self.advance(experiment_id)]
 
     def behind(self) -> list[int]:
-        """Return the ids of the unfinished experiments that somebody has to advance."""
+        """Return the ids of the unfinished experiments that were left behind."""
         with self.database.read() as connection:
             return experiment_replays.unfinished_behind(connection)
 

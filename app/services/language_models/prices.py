@@ -97,7 +97,7 @@ class PriceService:
 
 
 def _is_priced(model: LanguageModel) -> bool:
-    """A model is added with prices of 0 by default, which say nothing of what its calls cost elsewhere."""
+    """Return whether a model's prices are known: those of 0, the default of a model that is added, say nothing."""
     return not model.retired and bool(model.prompt_price or model.completion_price)
 
 

@@ -48,7 +48,7 @@ class OverviewService:
     now: Now
 
     def activity(self, prompt_ids: Collection[int]) -> dict[int, Activity]:
-        """{prompt id: activity}; the caller makes sure that the prompts are its own."""
+        """Return {prompt id: activity}; the caller makes sure that the prompts are its own."""
         today = self.now().date()
         days = [today - timedelta(days=back) for back in reversed(range(DAYS))]
         since = self.now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS - 1)

@@ -73,7 +73,8 @@ class LabelService:
         """Make or move the label; a move that changes nothing is none.
 
         `NotFound` for a version or an experiment of another prompt, `Conflict` for a split of a label that points
-        nowhere and for a guarded label without a passed experiment, `Forbidden` for who may not override the guard.
+        nowhere and for a guarded label without a passed experiment, `Forbidden` for an actor that may not override the
+        guard.
         """
 
         def work(connection: Connection) -> Label:
@@ -101,7 +102,7 @@ class LabelService:
     def delete(
         self, *, project_id: int, prompt_id: int, name: str, may_override: bool = False, actor: Actor = SYSTEM
     ) -> None:
-        """Delete the label; `Forbidden` for a guarded one and who may not override the guard."""
+        """Delete the label; `Forbidden` for a guarded one and an actor that may not override the guard."""
 
         def work(connection: Connection) -> None:
             prompt = prompts.require_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=True)

@@ -116,7 +116,7 @@ class PromptService:
 
         `epoch` is the project's, read after the request arrived: while it lasts, heads and versions that this process
         remembers are current. Without it they are read from the database. A change whose process died between its
-        commit and the end of the epoch shows within `REMEMBERED_S`; it was acknowledged to nobody.
+        commit and the end of the epoch shows within `REMEMBERED_S`; it was never acknowledged.
         """
         committed = productive or commit_hash is not None or by_label is not None
         if committed and epoch and (view := self._remembered(project_id, prompt_id, commit_hash, by_label, epoch)):

@@ -43,7 +43,7 @@ class Budget(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unlimited:
-    """The budget of replays that nobody limits."""
+    """The budget of replays without a limit."""
 
     stopped: bool = False
 

@@ -1,4 +1,4 @@
-"""Claims of replays: how often a replay is begun, what each attempt starts from, and who sweeps those left behind."""
+"""Claims of replays: how often a replay is begun, what each attempt starts from, and how it is swept."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class ReplayPlayer:
 
 
 def _claimed(connection: Connection, claim: Claim) -> ReplayRow | None:
-    """The replay, if it could be claimed."""
+    """Return the replay, if it could be claimed."""
     if not REPLAY_WORK.claim(connection, [claim.row_id], token=claim.token, now=claim.alive_at):
         return None
     return replays.get_replays(connection, ids=[claim.row_id])[0]

@@ -1,7 +1,7 @@
-"""Runs of projects that mask: what is kept for people is masked, and what is in work is sealed until it is done.
+"""Runs of projects that mask: what is kept for people is masked, and what is in work is encrypted until it is done.
 
-The model needs the question as it was asked, and whoever waits the answer as it was given. The first is stored, sealed,
-beside the run's files and deleted with them when the run ends; the second stays in Redis for a while after the end.
+The model needs the question unmasked, and the caller that waits the answer unmasked. The question is stored, encrypted,
+beside the run's files and deleted with them when the run ends; the answer stays in Redis for a while after the end.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class RunMasking:
         return self.rules.cipher.encrypt if row.request.sealed or self.rules.of(row.project_id) else None
 
     def ended(self, row: RunRow, end: RunEnd) -> RunEnd:
-        """Return the run's end as it may be stored. The model's own answer is kept for whoever waits."""
+        """Return the run's end as it may be stored. The model's own answer is kept for the caller that waits."""
         masking = self.rules.of(row.project_id)
         if not masking and row.request.sealed:
             # Where the run was accepted there were rules: those that are known here may be some seconds old.

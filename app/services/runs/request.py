@@ -29,7 +29,7 @@ NO_RESULT = "This tool was not called: the conversation is a try."
 class RunCommand:
     """`selections` maps a placeholder's key to the name of a value; a label or `commit_hash` beats `productive`.
 
-    `stream` has the answer's pieces kept for a while as the model writes them, for whoever follows the run.
+    With `stream` the answer's pieces are kept for a while as the model writes them, for those who follow the run.
     `history` are the messages before the question. `model_name` is asked in the place of the version's own model.
     """
 

@@ -120,7 +120,7 @@ class RunService:
         return row
 
     def execute(self, run_id: int) -> bool:
-        """Execute a queued run, and notify whoever waits for it; returns whether it has ended now."""
+        """Execute a queued run, and notify the callers that wait for it; returns whether it has ended now."""
         if self.executor.execute(run_id):
             return True
         with self.database.read() as connection:

@@ -63,7 +63,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Spending:
-    """The USD that judges have cost on a day. A call begins only where the most that it can cost is left of `most`."""
+    """The USD that judges have cost on a day. A call begins only where the most that it can cost fits into `most`."""
 
     most: float
     spent: float

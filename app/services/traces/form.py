@@ -19,7 +19,7 @@ class BatchForm:
 
     @property
     def name(self) -> str:
-        """A name that equal bodies of different forms do not share."""
+        """The name of the form, by which equal bodies of different forms are told apart."""
         parts = (
             self.encoding or "identity",
             "protobuf" if self.protobuf else "",
@@ -29,7 +29,7 @@ class BatchForm:
         return ":".join(filter(None, parts))
 
     def more(self) -> list[dict[str, Any]]:
-        """Return the form for a message; nothing where its encoding, which older workers read, is all of it."""
+        """Return the form as further arguments of a message, which has the encoding already; none where that is all."""
         return [] if self == BatchForm(self.encoding) else [asdict(self)]
 
 

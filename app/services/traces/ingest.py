@@ -197,7 +197,7 @@ class IngestService:
 
 
 def decode_batch(body: Body, form: BatchForm) -> Decoded:
-    """The spans of a batch that is no longer compressed; raises `Invalid` and `TooLarge`."""
+    """Return the spans of a batch that is no longer compressed; raises `Invalid` and `TooLarge`."""
     if form.protobuf and form.prompt_id is not None:
         return decode_protobuf(body, form.prompt_id)
     return decode(body, form.prompt_id)

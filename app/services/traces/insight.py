@@ -103,7 +103,7 @@ class InsightService:
     def compare(
         self, *, project_id: int, prompt_id: int, filters: InsightFilter, before: str | None, after: str | None
     ) -> Comparison:
-        """Compare two versions, by default the newest one with the one before; what was not recorded is empty."""
+        """Compare two versions, by default the newest one with the one before; one without any has empty figures."""
         groups = self._groups(project_id, prompt_id, filters, "version")
         with self.database.read() as connection:
             newest = prompt_versions.list_versions(connection, prompt_id=prompt_id, limit=2)

@@ -45,7 +45,7 @@ class OpeningService:
             self._add(project_id, {key: logged[key] for key in named[start : start + AT_ONCE]})
 
     def _add(self, project_id: int, logged: Mapping[SpanKey, list[int]]) -> None:
-        """Do so for the spans of these keys, which the log records with these ids of rows belong to."""
+        """Add the openings of the spans `logged`, which have the ids of the rows of their log records."""
         with self.database.read() as connection:
             records = events_of(log_records.list_records(connection, list(chain.from_iterable(logged.values()))))
             stored = spans.spans_by_key(connection, project_id=project_id, keys=logged.keys())

@@ -201,7 +201,7 @@ class SessionListService:
         rows: list[SessionRow],
         matched: Mapping[bytes, FoundTurn] = MappingProxyType({}),
     ) -> list[ListedSession]:
-        """The sessions with their first words, prompts, costs and hits, without those of erased prompts."""
+        """Return the sessions with their first words, prompts, costs and hits, without those of erased prompts."""
         if not rows:
             return []
         project_id, query = conditions.project_id, conditions.query

@@ -90,7 +90,7 @@ def add_openings(connection: Connection, openings: Mapping[TurnKey, Opening]) ->
 def session_rows(
     project_id: int, batch_id: int, fresh: Sequence[TurnPart], before: Mapping[TurnKey, TurnFacts]
 ) -> list[SessionRow]:
-    """The sessions of turns, each with what they add to it; `before` are the facts that some turns had."""
+    """Return the sessions of turns, each with what they add to it; `before` are the facts that some turns had."""
     rows: dict[bytes, SessionRow] = {}
     for turn in fresh:
         row = _session_row(project_id, batch_id, turn, before.get((turn.prompt_id, turn.trace_id)))

@@ -32,7 +32,7 @@ class Field:
 
 
 def api_docs(document: Json) -> SimpleNamespace:
-    """The values of `api_docs.html`; operations keep their form of the document."""
+    """Return the values of `api_docs.html`; operations keep their form of the document."""
     subjects: dict[str, list[SimpleNamespace]] = {}
     for path, methods in document["paths"].items():
         for method in (name for name in METHODS if name in methods):
@@ -65,7 +65,7 @@ def _parameter(one: Json) -> Field:
 
 
 def _content_type(described: Json) -> Type:
-    """The type of a body or an answer; its text is "" without content."""
+    """Return the type of a body or an answer; its text is "" without content."""
     content = described.get("content", {})
     types = [_type(one["schema"]) for one in content.values() if "$ref" in one["schema"]]
     others = [media_type for media_type, one in content.items() if "$ref" not in one["schema"]]

@@ -130,13 +130,13 @@ def tool_rows(fields: CaseFields, case: TestCase, defined: Sequence[ToolDefiniti
 
 
 def cuts(case: TestCase) -> list[tuple[str, str]]:
-    """The choices of how many turns are played, as (value, label); "" is for all."""
+    """Return the choices of how many turns are played, as (value, label); "" is for all."""
     first = (str(n) for n in range(1, len(case.turns)))
     return [("", "All turns"), *((n, f"Turn 1 to {n}" if n != "1" else "Turn 1 alone") for n in first)]
 
 
 def case_body(sent: CaseFields, shown: CaseFields) -> dict[str, Any]:
-    """The body of the API's change, with only what differs from what was shown; `Invalid` for what can't be read."""
+    """Return the body of the API's change: what differs from what was shown; `Invalid` for a wrong field."""
     body: dict[str, Any] = {key: getattr(sent, name) for name, key in SETTINGS.items() if _differ(sent, shown, name)}
     if sent.included != shown.included:
         body["includedTurns"] = _integer("included", sent.included)
@@ -241,7 +241,7 @@ def _json(where: str, text: str) -> Any:
 
 
 def written_body(form: Form) -> dict[str, Any]:
-    """The body of the API's test case by hand; its name is the question's first line unless one is given."""
+    """Return the body of the API's test case by hand; its name is the question's first line unless one is given."""
     body: dict[str, Any] = {"question": form.text("question"), "expectedAnswer": form.text("expected")}
     if not body["question"].strip():
         raise Invalid("question: Write what is asked.")

@@ -65,7 +65,7 @@ class DiffRow:
 
 
 def diff_rows(left: str, right: str, budget: Budget | None = None) -> list[DiffRow]:
-    """The rows within the budget, and a row of the kind cut if there are more; none for equal texts.
+    """Return the rows within the budget, and a row of the kind cut if there are more; none for equal texts.
 
     Long stretches without a line that is on both sides once are shown as replaced as a whole, and so is everything
     after the budget's steps are spent.
@@ -80,7 +80,7 @@ def diff_rows(left: str, right: str, budget: Budget | None = None) -> list[DiffR
 
 
 def diff_json(left: Any, right: Any, budget: Budget | None = None) -> list[DiffRow]:
-    """The rows of two JSON values, whatever the order of their keys."""
+    """Return the rows of two JSON values, whatever the order of their keys."""
     return diff_rows(indented(left, sort_keys=True), indented(right, sort_keys=True), budget)
 
 
@@ -142,7 +142,7 @@ def _marked(words: list[str], same: set[int]) -> list[Part]:
 
 
 def common(left: Sequence[str], right: Sequence[str], meter: Meter) -> list[Pair]:
-    """The indices of equal elements, rising on both sides; none are found after the budget of `meter` is spent.
+    """Return the indices of equal elements, rising on both sides; none are found after the budget of `meter` is spent.
 
     Stretches within stretches are searched for at most `STEPS_AN_ELEMENT` steps an element.
     """
@@ -192,7 +192,7 @@ class _Comparison:
             yield from ((a + i, c + j) for i, j in found.items())
 
     def _anchors(self, stretch: Stretch) -> list[Pair]:
-        """The longest series of elements, rising on both sides, that are on each side once."""
+        """Return the longest series of elements, rising on both sides, that are on each side once."""
         a, b, c, d = stretch
         left, right = self._left[a:b], self._right[c:d]
         once = {each for each, count in Counter(left).items() if count == 1}
@@ -202,7 +202,7 @@ class _Comparison:
 
 
 def _rising(pairs: Sequence[Pair]) -> list[Pair]:
-    """The longest subsequence of pairs, which rise on the left, that rises on the right too."""
+    """Return the longest subsequence of pairs, which rise on the left, that rises on the right too."""
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []

@@ -86,7 +86,7 @@ class PromptFields:
 
 
 def fields_of(view: PromptView) -> PromptFields:
-    """The fields of the stored draft."""
+    """Return the fields of the stored draft."""
     content = view.content
     return PromptFields(
         name=view.head.name,
@@ -109,7 +109,7 @@ def fields_of(view: PromptView) -> PromptFields:
 
 
 def fields_sent(form: Form) -> PromptFields:
-    """The fields of a sent form, without the rows that were left empty."""
+    """Return the fields of a sent form, without the rows that were left empty."""
     indices = sorted({int(found[1]) for name in form.fields if (found := _PLACEHOLDER.fullmatch(name))})
     placeholders = (_placeholder(form, f"placeholder.{index}") for index in indices)
     return PromptFields(
@@ -125,7 +125,7 @@ def fields_sent(form: Form) -> PromptFields:
 
 
 def change_body(fields: PromptFields, stored: PromptFields) -> dict[str, Any]:
-    """The body of the API's change, without models that stay: they may have been disabled since.
+    """Return the body of the API's change, without models that stay: they may have been disabled since.
 
     `Invalid` for a parameter that is no number or no JSON.
     """
@@ -240,13 +240,13 @@ def draft_state(newest: str | None, *, committed: bool) -> labels.Badge:
 
 
 def model_choices(models: Sequence[LanguageModel], current: str) -> list[tuple[str, str]]:
-    """The models that can be used, and the current one before them if it can't."""
+    """Return the models that can be used, and the current one before them if it can't."""
     names = [(model.name, labels.model(model.name, model.vendor)) for model in models if model.usable]
     return names if current in {"", *dict(names)} else [(current, f"{current}, not enabled"), *names]
 
 
 def edited(fields: PromptFields, do: str) -> PromptFields:
-    """The fields after a button of the placeholders: `define.<key>` adds one, `remove.<index>` takes one away."""
+    """Return the fields after a press of a button: `define.<key>` adds a placeholder, `remove.<index>` removes one."""
     action, _, name = do.partition(".")
     if action == "define":
         return replace(fields, placeholders=(*fields.placeholders, PlaceholderFields(key=name, default="0")))
@@ -257,10 +257,10 @@ def edited(fields: PromptFields, do: str) -> PromptFields:
 
 
 def differences(stored: PromptFields, sent: PromptFields) -> tuple[Sequence[DiffRow], list[str]]:
-    """The rows of the two texts side by side, and the names of the other fields that differ."""
+    """Return the rows of the two texts side by side, and the names of the other fields that differ."""
     return diff_rows(stored.value, sent.value), other_changes(stored, sent)
 
 
 def other_changes(stored: PromptFields, sent: PromptFields) -> list[str]:
-    """The names of the fields that are different besides the text."""
+    """Return the names of the fields that are different besides the text."""
     return [label for name, label in FIELD_LABELS.items() if getattr(stored, name) != getattr(sent, name)]

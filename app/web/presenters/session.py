@@ -58,7 +58,7 @@ class ShownTurn:
 
 
 def shown_turns(session: Session, start: int = 0) -> list[ShownTurn]:
-    """The turns of a session, or of a part of it that begins at the index `start`."""
+    """Return the turns of a session, or of a part of it that begins at the index `start`."""
     by_trace: dict[str, list[ScoreRow]] = defaultdict(list)
     for score in session.scores:
         by_trace[(score.trace_id or b"").hex()].append(score)
@@ -70,7 +70,7 @@ def shown_turns(session: Session, start: int = 0) -> list[ShownTurn]:
 
 
 def _by_place(entries: Entries, scores: Iterable[ScoreRow]) -> Scores:
-    """The scores by the index of the last step that their span made; at -1 those of others and of the turn."""
+    """Return the scores by the index of the last step that their span made; at -1 those of others and of the turn."""
     last = {shown.span_id: index for index, (shown, _) in enumerate(entries) if isinstance(shown, Step)}
     found: dict[int, list[ScoreRow]] = defaultdict(list)
     for score in scores:
@@ -79,12 +79,12 @@ def _by_place(entries: Entries, scores: Iterable[ScoreRow]) -> Scores:
 
 
 def low_scores(session: Session) -> list[str]:
-    """The names of the scores that are low, each once."""
+    """Return the names of the scores that are low, each once."""
     return sorted({score.name for score in session.scores if score.value is not None and score.value < LOW})
 
 
 def conversation(turn: Turn) -> Entries:
-    """The steps with their spans, and between them what else was written or failed, in the order of the spans."""
+    """Return the steps with their spans and, between them, what else was written or failed, in order."""
     spans = {span.span_id: (index, span) for index, span in enumerate(turn.spans)}
     entries: list[tuple[int, int, Step | Aside, ShownSpan | None]] = [
         (index, rank, aside, span) for index, span in enumerate(turn.spans) for rank, aside in _asides(span)
@@ -106,7 +106,7 @@ def _asides(span: ShownSpan) -> Iterator[tuple[int, Aside]]:
 
 
 def _failures(turn: Turn, told: set[str]) -> Iterator[tuple[ShownSpan, Aside]]:
-    """The errors of spans that are not `told`; one that only repeats the error of a call within it is left out."""
+    """Yield the errors of spans that are not `told`, without those that only repeat the error of a call within."""
     failed = [span for span in turn.spans if span.error]
     calls = [span for span in failed if span.operation in CALLS]
     known = {span.error for span in calls} | ({"failed"} if calls else set())
@@ -119,7 +119,7 @@ def _failures(turn: Turn, told: set[str]) -> Iterator[tuple[ShownSpan, Aside]]:
 
 
 def depths(turn: Turn) -> dict[str, int]:
-    """The number of its ancestors in the turn for each span, by its id; at most `DEPTH_MAX`."""
+    """Return the number of ancestors of each span in the turn, by its id; at most `DEPTH_MAX`."""
     parents = {span.span_id: span.parent_span_id or "" for span in turn.spans}
 
     def depth(span_id: str) -> int:
@@ -132,7 +132,7 @@ def depths(turn: Turn) -> dict[str, int]:
 
 
 def text_of(turn: Turn, name: str) -> Any:
-    """The text or JSON value that the page of a session calls `name`; `NotFound` for what the turn has not.
+    """Return the text or JSON value that the page of a session calls `name`; `NotFound` where the turn has none.
 
     That is "user", or the index of an entry of the conversation and one of its fields, such as "3-arguments".
     """
@@ -174,6 +174,6 @@ def timeline(part: SessionPart) -> Timeline:
 
 
 def _own_opening(part: SessionPart, facts: TurnFacts, number: int) -> str | None:
-    """The text that opened a turn; most libraries repeat that of the first turn with each of the later ones."""
+    """Return the text that opened a turn; most libraries repeat that of the first turn with each of the later ones."""
     opening = facts.opening[1] if facts.opening else None
     return opening if number == 1 or opening != part.summary.preview else None

@@ -88,7 +88,7 @@ def _twins(rows: Sequence[TestCaseRow]) -> set[int]:
 
 
 def _extent(row: TestCaseRow) -> str:
-    """The number of turns that are played and of steps that are checked."""
+    """Return the number of turns that are played and of steps that are checked."""
     case = load_case(row.document)
     checked = sum(step.checked for turn in case.played for step in turn.steps)
     return f"{plural(len(case.played), 'turn')}, {plural(checked, 'checked step')}"
@@ -139,7 +139,7 @@ class SessionTestCase(PromptPage):
         )
 
     def _nothing(self, visit: Visit, head: PromptHead, session_id: str) -> Reply:
-        """A page that says why the session makes no test case."""
+        """Return a page that says why the session makes no test case."""
         part = self.services.session_parts.part(project_id=visit.project_id, session_id=session_id)
         failures = [said for turn in part.session.turns for said, _ in conversation(turn) if said.kind == "error"]
         return show("test_case_none.html", head=head, session_id=session_id, failures=failures)
@@ -159,7 +159,7 @@ class SessionTestCase(PromptPage):
 
 
 def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown: CaseFields) -> dict[str, Any]:
-    """The parts of a page with the form of a test case; it has what was sent where it is shown again."""
+    """Return the parts of a page with the form of a test case; it has what was sent where it is shown again."""
     fields = fields_sent(visit.form, shown) if visit.form.fields else shown
     return {
         "case": case,

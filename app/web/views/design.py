@@ -20,7 +20,7 @@ WEEK = [("Monday", 12.0), ("Tuesday", 31.0), ("Wednesday", 0.0), ("Thursday", 24
 
 @cache
 def tokens() -> dict[str, str]:
-    """The tokens of the light scheme with their values, in the order of `app.css`."""
+    """Return the tokens of the light scheme with their values, in the order of `app.css`."""
     declared = _TOKENS.search((FOLDER / "app.css").read_text())
     return {match["name"]: match["value"] for match in _TOKEN.finditer(declared["declared"])} if declared else {}
 

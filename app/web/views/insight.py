@@ -84,7 +84,7 @@ class PromptInsight(PromptPage):
 
 
 def _failing(base: str, prompt_id: int, query: InsightQuery, key: Any) -> str:
-    """The address of a group's sessions with errors; "" for a group that no filter of sessions names."""
+    """Return the address of a group's sessions with errors; "" for a group that no filter of sessions names."""
     if key is None:
         return ""
     first, last = (key, key) if query.by == "day" else (query.filters.since, query.filters.until)
@@ -99,7 +99,7 @@ def _in_order(keys: Sequence[str], named: Mapping[str, object]) -> list[str]:
 
 
 def _pair(query: Mapping[str, str], choices: Sequence[str]) -> tuple[str, str] | None:
-    """The versions to compare, by default the two newest; None where there are no two."""
+    """Return the versions to compare, by default the two newest; None where there are no two."""
     if len(choices) < 2:
         return None
     chosen = query.get("before", choices[1]), query.get("after", choices[0])
@@ -120,7 +120,7 @@ def _figure(finding: Finding) -> Compared:
 
 
 def _daily(groups: Sequence[Insight], filters: InsightFilter) -> dict[str, list[tuple[str, float]]]:
-    """The points of the charts: sessions, those with errors and their cost in USD, of each day."""
+    """Return the points of the charts: sessions, those with errors and their cost in USD, of each day."""
     by_day = {group.key: group.sessions for group in groups}
     days = [filters.since + timedelta(days=n) for n in range((filters.until - filters.since).days + 1)]
     sums = [(day.isoformat(), by_day.get(day)) for day in days]

@@ -50,13 +50,13 @@ class OperationsView(Page):
 
 
 def _by_minute(counts: Sequence[int]) -> list[tuple[str, int]]:
-    """The points of a chart of minutes, oldest first, the last one still running."""
+    """Return the points of a chart of minutes, oldest first, the last one still running."""
     ago = range(len(counts) - 1, 0, -1)
     return list(zip([*(f"{plural(minutes, 'minute')} ago" for minutes in ago), "this minute"], counts, strict=True))
 
 
 def _queue(state: QueueState) -> Badge:
-    """A warning for a queue that nobody serves or that is late."""
+    """Return a warning for a queue that nobody serves or that is late."""
     if not state.workers:
         return "no worker", "bad"
     return ("late", "warn") if state.oldest_s > STALE_S else ("served", "ok")
@@ -70,7 +70,7 @@ def _runs(outcomes: dict[str, int]) -> list[Figure]:
 
 
 def troubles(found: Operations) -> list[Figure]:
-    """The requests, and the counts of what went wrong with them, if anything did."""
+    """Return the requests, and the counts of what went wrong with them, if anything did."""
     counted = [
         ("answered with 5xx", found.server_errors, "bad"),
         ("refused by the rate limit", found.rate_limited, "warn"),

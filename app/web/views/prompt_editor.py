@@ -28,7 +28,7 @@ class _Editing(PromptPage):
     def preview(
         self, visit: Visit, draft: PromptView, fields: editor.PromptFields, selections: dict[str, str]
     ) -> editor.Preview:
-        """The instruction that the fields render to, or why they can't."""
+        """Return the instruction that the fields render to, or why they can't."""
         try:
             rendered = self.services.prompt_editor.preview(
                 project_id=visit.project_id,
@@ -55,7 +55,7 @@ class PromptEditorView(_Editing):
     refusals = (StaleDraft, Conflict, Invalid)
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        """The draft as it is stored, or the form as it was sent; beside it the conversations in the address."""
+        """Show the draft as it is stored, or the form as it was sent; beside it the conversations in the address."""
         draft, sent = self.draft(visit, prompt_id), bool(visit.form.fields)
         stored = editor.fields_of(draft)
         fields = editor.edited(editor.fields_sent(visit.form), visit.form.text("do")) if sent else stored
@@ -79,7 +79,7 @@ class PromptEditorView(_Editing):
         )
 
     def _tried(self, visit: Visit, prompt_id: int, models: list[tuple[str, str]]) -> dict[str, Any]:
-        """The conversations as the page shows them: their columns, the question to ask, the placeholders' values."""
+        """Return the conversations for the page: their columns, the question to ask, the placeholders' values."""
         conversations, sent = Tries(self.container, visit, prompt_id), bool(visit.form.fields)
         runs, origin = conversations.runs(), conversations.origin()
         versions = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id, limit=VERSIONS_MAX)
@@ -138,12 +138,12 @@ class PromptEditorView(_Editing):
 
 
 def _selections(run: RunRow) -> dict[str, str]:
-    """The values that a run was made with."""
+    """Return the values that a run was made with."""
     return {key: name for key, name in run.request.resolved.items() if name is not None}
 
 
 def _query(visit: Visit) -> str:
-    """The part of the address that names the conversations which the form shows, "" without any."""
+    """Return the part of the address that names the conversations which the form shows, "" without any."""
     names = ("run", "beside") if visit.form.text("run") else ("session", "turn")
     shown = {name: text for name in names if (text := visit.form.text(name))}
     return f"?{urlencode(shown)}" if shown else ""

@@ -52,7 +52,7 @@ class NewPrompt(PromptPage):
     refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:
-        """The form, with the models that can be used, the organization's default first."""
+        """Show the form, with the models that can be used, the organization's default first."""
         models = [model for model in self.services.models.list(organization_id=visit.organization_id) if model.usable]
         default = next((f"Default ({model.name})" for model in models if model.is_default), "Default model")
         choices = [("", default), *((model.name, labels.model(model.name, model.vendor)) for model in models)]
@@ -118,7 +118,7 @@ DRAFT = "draft"
 
 class Versions(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        """The versions with how each did, newest first, and before them the draft if it is not committed."""
+        """Show the versions with how each did, newest first, and before them the draft if it is not committed."""
         named = {"project_id": visit.project_id, "prompt_id": prompt_id}
         replays = {entry.commit_hash: entry for entry in self.services.replay_history.of_prompt(**named)}
         versions = self.services.versions.list(**named)
@@ -141,7 +141,7 @@ class Versions(PromptPage):
 def sort_keys(
     activity: Mapping[str | None, VersionActivity], replays: Mapping[str | None, DraftHistory]
 ) -> dict[str, Callable[[ListedVersion], float]]:
-    """The key by which each column orders the table of versions; a version without a value counts as the least."""
+    """Return the key by which each column orders the versions; one without a value counts as the least."""
 
     def of(get: Callable[[VersionActivity], float | None]) -> Callable[[ListedVersion], float]:
         known = {name: value for name, each in activity.items() if (value := get(each)) is not None}

@@ -39,7 +39,7 @@ class ReplayView(PromptPage):
         )
 
     def _case(self, visit: Visit, replay: ReplayDetails) -> TestCase | None:
-        """The test case as it is now; None if it is deleted, or if nothing can be accepted yet."""
+        """Return the test case as it is now; None if it is deleted, or if nothing can be accepted yet."""
         if replay.test_case_name is None or not replay.row.finished:
             return None
         return self.services.test_cases.case(project_id=visit.project_id, test_case_id=replay.row.test_case_id)

@@ -65,7 +65,7 @@ NAMES = names_of(Filters())
 
 
 def asked(visit: Visit, schema: type[Filters] = SessionQuerySchema) -> dict[str, Any]:
-    """The keywords of `SessionListService.page` for the filters in the address; `Invalid` for a wrong one."""
+    """Return the keywords of `SessionListService.page` for the filters in the address; `Invalid` for a wrong one."""
     query: dict[str, Any] = load(schema(), chosen_of(visit.query, NAMES))
     return query | {"project_id": visit.project_id}
 
@@ -156,7 +156,7 @@ class DeleteSessionFilter(Page):
 
 
 def _suggested(entries: list[Any]) -> dict[str, list[str]]:
-    """The names that the listed sessions have, for the fields that offer them."""
+    """Return the names that the listed sessions have, for the fields that offer them."""
     kinds = {"version": "version", "model": "model", "tool": "tool", "failedTool": "failed_tool"}
     named = {name: sorted({one for entry in entries for one in entry.names(kind)}) for name, kind in kinds.items()}
     return named | {"userId": sorted({entry.row.user_id for entry in entries if entry.row.user_id})}

@@ -184,7 +184,7 @@ class DataPolicySettings(SettingsPage):
     refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:
-        """The policy, or what was sent, with empty rules to fill in."""
+        """Show the policy, or what was sent, with empty rules to fill in."""
         policy = self.services.data_policies.get(project_id=visit.project_id)
         rules = policy_body(visit.form)["masking"] if visit.problem else policy.masking
         return show(
@@ -232,7 +232,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def policy_body(form: Form) -> dict[str, Any]:
-    """The body of the API; an empty number of days keeps data for ever, a rule without a value is dropped."""
+    """Return the body of the API; an empty number of days keeps data for ever, a rule without a value is dropped."""
     rules = zip(form.texts("kind"), form.texts("value"), form.texts("replacement"), strict=False)
     return {
         "retentionDays": {field: _days(form.text(field).strip()) for field, _, _ in DAYS},
@@ -243,12 +243,12 @@ def policy_body(form: Form) -> dict[str, Any]:
 
 
 def _days(text: str) -> int | str | None:
-    """A number, else the text as it is: the schema refuses it by its name."""
+    """Return a number, else the text as it is: the schema refuses it by its name."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text or None
 
 
 def _labelled(problem: str) -> str:
-    """The message with the label of the page in place of the body's path."""
+    """Return the message with the label of the page in place of the body's path."""
     path, _, message = problem.partition(": ")
     match path.split("."):
         case ["masking", index, *_] if index.isdigit():

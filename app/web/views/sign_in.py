@@ -89,11 +89,11 @@ class Account(Page):
 
 
 def safe_path(path: str) -> str:
-    """A path of this site, "/" for anything else: no link to the sign-in redirects to another site."""
+    """Return a path of this site, "/" for anything else: no link to the sign-in redirects to another site."""
     local = path.startswith("/") and not path.startswith("//") and "\\" not in path
     return path if local and path.isprintable() else "/"
 
 
 def _other(visit: Visit, email: str) -> str:
-    """The e-mail of the viewer, "" if nobody is signed in or it is the one given."""
+    """Return the e-mail of the viewer, "" if nobody is signed in or it is the one given."""
     return visit.viewer.email if visit.viewer and visit.viewer.email != email else ""

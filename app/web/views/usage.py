@@ -107,7 +107,7 @@ class UsageView(_Usage):
         return order.sorted(sorted(table, key=lambda row: (-row[3].runs, row[0])), KEYS)
 
     def _observed(self, visit: Visit, query: UsageQuery) -> Observed:
-        """The model calls of traces in the same days: by what was chosen, or by model where they know no such group."""
+        """Return the model calls of traces in the same days, by the chosen group, else by model."""
         by = query.by if query.by in GROUPS_OF_OBSERVED else "model"
         days = UsageFilter(query.first, query.last)
         found = self.services.observed.read(project_id=visit.project_id, filters=days, group_by=(by,))
@@ -132,7 +132,7 @@ def _observed_name(group: ObservedGroup, names: Mapping[str, Mapping[int, str]],
 
 
 def _daily(days: Sequence[tuple[str, Spent]]) -> dict[str, list[tuple[str, float]]]:
-    """The points of the charts: `cost` in USD, `tokens` and `runs` of each day."""
+    """Return the points of the charts: `cost` in USD, `tokens` and `runs` of each day."""
     return {
         "cost": [(day, spent.cost_usd) for day, spent in days],
         "tokens": [(day, spent.prompt_tokens + spent.completion_tokens) for day, spent in days],
@@ -143,7 +143,7 @@ def _daily(days: Sequence[tuple[str, Spent]]) -> dict[str, list[tuple[str, float
 def _name(
     group: Mapping[str, object], by: str, names: Mapping[str, Mapping[int, str]], base: str
 ) -> tuple[str, str, str]:
-    """(name, details, address or "") of a group; `names` has those of ids, but of deleted prompts and keys."""
+    """Return (name, details, address or "") of a group; `names` has those of ids, but of deleted prompts and keys."""
     if by == "model":
         return str(group["name"] or "A model that is gone"), str(group["vendor"] or ""), ""
     if by == "source":

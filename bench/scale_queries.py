@@ -1,5 +1,29 @@
 """The queries of lists that `bench.scale` measures, by what they ask for; those of which nothing is found say so."""
 
+from urllib.parse import urlencode
+
+# Searches by their words; those in all turns, in one of 500 conversations, and in none.
+WORDS = {
+    "a word in all": "weather",
+    "two words in all": "weather forecast",
+    "a phrase in all": '"weather in paris"',
+    "a rare word": "4711",
+    "two rare words": "refund 4711",
+    "a rare and a common word": "4711 weather",
+    "a rare phrase": '"not possible"',
+    "a bigram": "東京",
+    "a beginning": "refun*",
+    "a word; finds nothing": "nowhere",
+    "a beginning; finds nothing": "nowhe*",
+    "a phrase of words in all; finds nothing": '"paris in weather"',
+    "16 beginnings in all": "we* fo* to* sa* su* in* th* mo* cl* at* no* an* li* ra* ev* pa*",
+}
+
+
+def _searches(more: str = "") -> dict[str, str]:
+    return {f"of {name}": urlencode({"q": q}) + more for name, q in WORDS.items()}
+
+
 LOG = {
     "first page": "",
     "oldest": "sort=oldest",
@@ -17,6 +41,8 @@ LOG = {
     "of a score; finds nothing": "score=helpful&minScore=2",
     "of a cost; finds nothing": "minCost=1000",
     "of a duration": "minDurationMs=1",
+    **_searches(),
+    "of a rare phrase, sessions alone": "type=otel&q=%22not+possible%22",
 }
 
 SESSIONS = {
@@ -34,11 +60,10 @@ SESSIONS = {
     "fewest errors, of a model": "sort=fewestErrors&model=gpt-4o-mini",
     "of a cost": "minCost=0.000001",
     "of a cost; finds nothing": "minCost=1000",
-    "of a word in all of them": "q=weather",
-    "of a phrase in all of them": "q=%22weather+in+paris%22",
-    "of two words, longest": "q=weather+forecast&sort=duration",
-    "of a word; finds nothing": "q=refund",
-    "of a beginning; finds nothing": "q=refund*",
+    **_searches(),
+    "of two words in all, longest": "q=weather+forecast&sort=duration",
+    "of a phrase in all, dearest": "q=%22weather+in+paris%22&sort=cost",
+    "of two rare words, counted": "q=refund+4711&count=true",
     "counted": "count=true",
     "of a score": "score=helpful&maxScore=0.1",
     "of a score; finds nothing": "score=helpful&minScore=2",

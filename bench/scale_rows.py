@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 
 from sqlalchemy import insert
 
@@ -19,7 +20,7 @@ from app.models.turns import TurnRow
 from app.otlp.decode import decode
 from app.services.traces.turns import TurnPart, session_key, session_rows
 from app.sessions.facts import TurnFacts, dump, load
-from bench.spans import SPANS_PER_TURN, batch
+from bench.spans import ASKED, SPANS_PER_TURN, batch
 
 TURNS_PER_SESSION = 4
 TURNS_AT_ONCE = 400
@@ -27,6 +28,8 @@ DAY_NS = 86_400 * 10**9
 SPREAD_DAYS = 90
 # Users that conversations belong to, and of how many conversations one has a tool that fails.
 USERS, FAILING_OF = 1_000, 20
+# What is said in one of so many conversations, besides what is said in all of them.
+RARE, RARE_OF = "Is refund 4711 not possible in 東京? ", 500
 
 
 @dataclass(frozen=True)
@@ -117,11 +120,10 @@ class Maker:
             )
 
     def _write(self, rows: Sequence[TurnRow]) -> int:
-        bodies = _bodies(self.prompt_ids[0])
         written = sorted(
             (self.project_id, row.trace_id, secrets.token_bytes(8), row.prompt_id, row.batch_id, "bench", body)
             for row in rows
-            for body in bodies
+            for body in _bodies(RARE if not int.from_bytes(row.session_key[:4], "big") % RARE_OF else ASKED)
         )
         parts = [TurnPart(row.prompt_id, row.trace_id, load(row.facts)) for row in rows]
         with self.database.write() as connection:
@@ -141,7 +143,6 @@ def _score(row: TurnRow) -> scores.NewScore:
 
 
 _FACTS: dict[int, TurnFacts] = {}
-_BODIES: list[bytes] = []
 
 
 def _facts(prompt_id: int) -> TurnFacts:
@@ -150,8 +151,8 @@ def _facts(prompt_id: int) -> TurnFacts:
     return _FACTS[prompt_id]
 
 
-def _bodies(prompt_id: int) -> list[bytes]:
-    """Return the stored spans of a turn: every turn has the same, as only their size matters."""
-    if not _BODIES:
-        _BODIES.extend(compress(span.raw) for span in decode(batch(prompt_id, SPANS_PER_TURN, start_ns=10**18)).spans)
-    return _BODIES
+@cache
+def _bodies(asked: str) -> list[bytes]:
+    """Return the stored spans of a turn that begins so; nothing else differs, as only their size and words matter."""
+    made = decode(batch(1, SPANS_PER_TURN, start_ns=10**18, asked=asked))
+    return [compress(span.raw) for span in made.spans]

@@ -8,22 +8,23 @@ from collections.abc import Iterator
 from typing import Any
 
 SPANS_PER_TURN = 7
+ASKED = "What is the weather in Paris? "
 FILLER = "The forecast for tomorrow says sun in the morning, clouds at noon and light rain towards the evening. "
 # Characters that bring a span to 2.6 KB on the wire, as measured on exports of real SDKs.
 FILLER_CHARS = 1500
 
 
-def batch(prompt_id: int, spans: int, *, start_ns: int) -> bytes:
-    """One export of `spans` spans with new trace ids, as compact JSON."""
+def batch(prompt_id: int, spans: int, *, start_ns: int, asked: str = ASKED) -> bytes:
+    """One export of `spans` spans with new trace ids, in which users ask something, as compact JSON."""
     listed: list[dict[str, Any]] = []
     while len(listed) < spans:
-        listed.extend(_turn(prompt_id, start_ns + len(listed) * 1_000_000))
+        listed.extend(_turn(prompt_id, start_ns + len(listed) * 1_000_000, asked))
     scope = {"scope": {"name": "bench"}, "spans": listed[:spans]}
     body = {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [scope]}]}
     return json.dumps(body, separators=(",", ":")).encode()
 
 
-def _turn(prompt_id: int, start_ns: int) -> Iterator[dict[str, Any]]:
+def _turn(prompt_id: int, start_ns: int, asked: str) -> Iterator[dict[str, Any]]:
     trace_id, root, conversation = secrets.token_hex(16), secrets.token_hex(8), secrets.token_hex(8)
     common = {
         "service.prompt.id": prompt_id,
@@ -31,7 +32,7 @@ def _turn(prompt_id: int, start_ns: int) -> Iterator[dict[str, Any]]:
         "service.prompt.placeholders": '{"tone": "friendly"}',
         "gen_ai.conversation.id": f"conversation-{conversation}",
     }
-    said = [{"role": "user", "parts": [{"type": "text", "content": "What is the weather in Paris? " + _filler()}]}]
+    said = [{"role": "user", "parts": [{"type": "text", "content": asked + _filler()}]}]
     for place in range(SPANS_PER_TURN):
         own = _chat(said, place) if place % 2 else _tool(place)
         if place == 0:

@@ -14,6 +14,7 @@ from app.models.api_keys import ApiKey
 from app.models.spans import RejectedSpan
 from app.otlp.answers import JSON, PROTOBUF, logs_stored, traces_stored
 from app.otlp.inflate import ENCODINGS
+from app.schemas import prompt_log
 from app.schemas import traces as schemas
 from app.services.traces.form import BatchForm, Receipt, Signal
 from app.services.traces.log_query import Entry
@@ -156,8 +157,8 @@ class SessionResource(Resource, tag="Sessions", GET="read", DELETE="write"):
 class PromptLogs(Resource, tag="Logs", GET="read"):
     @operation(
         "The prompt's log; a search that takes too long ends its page early: go on with nextCursor",
-        query=schemas.LogQuerySchema,
-        answers={200: schemas.Log},
+        query=prompt_log.LogQuerySchema,
+        answers={200: prompt_log.Log},
     )
     def on_get(self, key: ApiKey, command: Command, prompt_id: int) -> Page[Entry]:
         return self.services.logs.page(project_id=key.project_id, prompt_id=prompt_id, **command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -93,6 +94,16 @@ def page_of_runs(
         .limit(limit)
     )
     return list_rows(connection, RunEntry, statement)
+
+
+def texts_of(
+    connection: Connection, *, project_id: int, run_ids: Sequence[int], most: int
+) -> dict[int, tuple[str, str]]:
+    """Return the question and the answer of each of these runs, the first `most` characters of each."""
+    c = runs.c
+    texts = select(c.id, func.substr(c.question, 1, most), func.coalesce(func.substr(c.answer, 1, most), ""))
+    found = connection.execute(texts.where(c.id.in_(run_ids), c.project_id == project_id))
+    return {run_id: (question, answer) for run_id, question, answer in found}
 
 
 def nth_created_at(

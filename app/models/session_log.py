@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ _SELECT = select(*queries.columns_of(SessionRow, sessions))
 class SessionRange:
     """A prompt's sessions that started in [`from_ns`, `to_ns`), and in lists come after `after`, a (start, id).
 
-    Lists begin with the newest, or `oldest_first`.
+    Lists begin with the newest, or `oldest_first`. `session_keys` are the only sessions of the range, None for all.
     """
 
     prompt_id: int
@@ -28,9 +29,12 @@ class SessionRange:
     from_ns: int | None = None
     to_ns: int | None = None
     oldest_first: bool = False
+    session_keys: Sequence[bytes] | None = None
 
     def in_order(self, statement: Select[Any]) -> Select[Any]:
         statement = statement.where(_C.prompt_id == self.prompt_id)
+        if self.session_keys is not None:
+            statement = statement.where(_C.session_key.in_(self.session_keys))
         if self.after is not None:
             start_ns, id_ = self.after
             beyond, further = (

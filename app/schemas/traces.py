@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, get_args
+from typing import Any
 
-from marshmallow import INCLUDE, Schema, fields, post_load, validate
+from marshmallow import INCLUDE, Schema, fields
 
-from app.models import run_log, spans
-from app.otlp.evaluations import NAME_MAX
+from app.models import spans
 from app.prices import types as price_types
 from app.schemas.answer import (
     Answer,
@@ -27,15 +26,10 @@ from app.schemas.answer import (
     text,
     time,
 )
-from app.schemas.base import Identifier, Moment, PageQuerySchema, QueryBoolean, StrictSchema, Text
-from app.schemas.lists import SortedEntries, with_ranges
-from app.schemas.runs import Tokens
+from app.schemas.base import Identifier, PageQuerySchema, Text
 from app.schemas.scores import SessionScore
 from app.services.traces import logs
-from app.services.traces.log_query import LogFilter
-from app.services.traces.prompt_log import LogSort
 from app.sessions import types
-from app.sessions.facts import MAX_NAME
 from app.timestamps import of_unix_ns
 
 
@@ -192,103 +186,11 @@ class Session(Answer):
     time_to_first_token_ms = number(allow_none=True, attribute="first_token_ms")
 
 
-# Characters shown of a text.
-EXCERPT = 300
-STATUSES = ("running", "ok", "nok", "failed")
-
-
-class LogFilters(StrictSchema):
-    """Conditions on the entries of a prompt's log, and its order."""
-
-    type = fields.String(validate=validate.OneOf(["run", "otel"]))
-    search = Text(maximum=200)
-    version = Text(maximum=MAX_NAME)
-    model = Text(maximum=MAX_NAME)
-    score = Text(minimum=1, maximum=NAME_MAX)
-    min_score = fields.Float()
-    max_score = fields.Float()
-    min_cost = fields.Float(validate=validate.Range(0))
-    max_cost = fields.Float(validate=validate.Range(0))
-    min_duration_ms = fields.Float(validate=validate.Range(0))
-    max_duration_ms = fields.Float(validate=validate.Range(0))
-    sort = fields.String(attribute="order", validate=validate.OneOf(get_args(LogSort)))
-
-
-def log_page(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the keywords of `LogService.page`, where those of `LogFilter` become its filter."""
-    page = {name: data.pop(name) for name in ("limit", "cursor", "order") if name in data}
-    return page | {"filters": LogFilter(**with_ranges(data, "cost", "duration_ms"))}
-
-
-class LogQuerySchema(LogFilters, PageQuerySchema):
-    """A page of the log; see `LogFilter` for the conditions.
-
-    The log begins with the latest entry (`sort=time`) or the `oldest`. By `duration`, `cost` and `errors` it begins
-    with the highest of the newest 1,000 entries that match, or of those that were found in half a second.
-    """
-
-    from_ = Moment(attribute="from_at")
-    to = Moment(attribute="to_at")
-    status = fields.String(validate=validate.OneOf(STATUSES))
-    errors = QueryBoolean()
-
-    @post_load
-    def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-        return log_page(data)
-
-
 class RejectedQuerySchema(PageQuerySchema):
     """A page of rejected spans; `code` is that of their cause."""
 
     prompt_id = Identifier()
     code = Text(maximum=32)
-
-
-class SessionEntry(Answer):
-    """`cost` is the sum in US dollars; null for sessions that were stored before costs were told apart by model."""
-
-    type = choice("otel", get=lambda _: "otel")
-    session = fields_of(logs.SessionSummary, "id", "conversation_id")
-    started_at = time(get=lambda session: of_unix_ns(session.start_ns))
-    last_activity_at = time(get=lambda session: of_unix_ns(session.last_ns))
-    about = fields_of(logs.SessionSummary, "turns", "preview", "models", "prompt_versions")
-    usage = one(TokenUsage)
-    cost = number(allow_none=True, attribute="bill.total_usd")
-    unpriced = part(Unpriced, "bill")
-    errors = integer()
-
-
-def _tokens(run: run_log.RunEntry) -> dict[str, int]:
-    prompt, completion = run.prompt_tokens, run.completion_tokens
-    return {"prompt": prompt, "completion": completion, "total": prompt + completion}
-
-
-class RunEntry(Answer):
-    type = choice("run", get=lambda _: "run")
-    id = integer()
-    started_at = time(attribute="created_at")
-    status = choice(*STATUSES, attribute="outcome")
-    source = text()
-    question = text(get=lambda run: run.question[:EXCERPT])
-    answer = text(allow_none=True, get=lambda run: run.answer and run.answer[:EXCERPT])
-    model = text(allow_none=True, attribute="model_name")
-    commit_hash = text(allow_none=True)
-    tokens = one(Tokens, get=_tokens)
-    cost = number(allow_none=True, attribute="cost_usd")
-    response_time_ms = integer(allow_none=True, data_key="response_time_ms")
-    error = text(allow_none=True, get=lambda run: (run.error or run.nok or "")[:EXCERPT] or None)
-    preview = text(allow_none=True, get=lambda run: run.question[:EXCERPT])
-
-
-LogEntry = either(by_type={run_log.RunEntry: RunEntry, logs.SessionSummary: SessionEntry})
-
-
-class Log(Answer):
-    """`sorted` is there where the sort is by duration, cost or errors."""
-
-    entries = many(LogEntry)
-    next_cursor = text(allow_none=True)
-    sorted = one(SortedEntries, required=False)
 
 
 class RejectedSpan(Answer):

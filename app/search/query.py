@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from app.errors import Invalid
 from app.search.words import Word, is_unspaced, placed_words, words_of
@@ -26,17 +28,10 @@ class Term:
     prefix: bool = False
     excluded: bool = False
 
-    def matches(self, found: str, wanted: str) -> bool:
-        """Return whether a word of a text is the word `wanted` of this term."""
-        return found.startswith(wanted) if self.prefix and wanted is self.words[-1] else found == wanted
-
-    def places_in(self, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-        """Yield where the term stands in a text, given its words: the first character, and the one after the last."""
-        length = len(self.words)
-        for index in range(len(words) - length + 1):
-            some = words[index : index + length]
-            if all(self.matches(word.text, wanted) for word, wanted in zip(some, self.words, strict=True)):
-                yield some[0].start, some[-1].end
+    @property
+    def line(self) -> str:
+        """The term as it stands in a text whose words are lines: see `_lines`."""
+        return "\n" + "\n".join(self.words) + ("" if self.prefix else "\n")
 
 
 @dataclass(frozen=True)
@@ -57,19 +52,25 @@ class Query:
 
     def holds(self, texts: Iterable[str]) -> bool:
         """Return whether a turn in which these texts were said matches."""
-        missing, excluded = set(self.wanted), [term for term in self.terms if term.excluded]
+        missing, excluded = {term.line for term in self.wanted}, [term.line for term in self.terms if term.excluded]
         for text in texts:
-            words = list(placed_words(text))
-            if any(_stands_in(term, words) for term in excluded):
+            lines = _lines(words_of(text))
+            if any(line in lines for line in excluded):
                 return False
-            missing = {term for term in missing if not _stands_in(term, words)}
+            missing = {line for line in missing if line not in lines}
         return not missing
 
     def places_in(self, text: str) -> list[tuple[int, int]]:
         """Return the parts of a text that the query names, in order: the first character, and the one after each."""
+        wanted = {term.line for term in self.wanted}
+        rough = _lines(words_of(text))
+        if not any(line in rough for line in wanted):
+            return []
         words = list(placed_words(text))
+        lines, starts = _lines(word.text for word in words), _line_starts(words)
+        places = sorted(place for line in wanted for place in _places(line, lines, starts, words))
         found: list[tuple[int, int]] = []
-        for start, end in sorted(place for term in self.wanted for place in term.places_in(words)):
+        for start, end in places:
             if found and start <= found[-1][1]:
                 found[-1] = (found[-1][0], max(end, found[-1][1]))
             else:
@@ -77,8 +78,23 @@ class Query:
         return found
 
 
-def _stands_in(term: Term, words: Sequence[Word]) -> bool:
-    return next(term.places_in(words), None) is not None
+def _lines(words: Iterable[str]) -> str:
+    """Return a text of a word a line, in which a term is found as fast as Python finds any text."""
+    return "\n" + "\n".join(words) + "\n"
+
+
+def _line_starts(words: Sequence[Word]) -> list[int]:
+    """Return where the line break before each word is in the lines of the words."""
+    return list(accumulate((len(word.text) + 1 for word in words), initial=0))
+
+
+def _places(line: str, lines: str, starts: Sequence[int], words: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    length = line.rstrip("\n").count("\n")
+    at = lines.find(line)
+    while at >= 0:
+        first = bisect_left(starts, at)
+        yield words[first].start, words[first + length - 1].end
+        at = lines.find(line, at + 1)
 
 
 def parse(text: str) -> Query:

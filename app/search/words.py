@@ -23,6 +23,7 @@ _UNSPACED = (
 _SIGNS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0d7f\u20d0-\u20ff"
 # ASCII text by letters and digits in lower case, with a space for anything else: faster than a pattern.
 _ASCII = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
+_ASCII_WORD = re.compile("[a-z0-9]+")
 _RUN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_SIGNS}])+")
 _FIRST_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 
@@ -56,6 +57,10 @@ def word_set(text: str) -> set[str]:
 
 def placed_words(text: str) -> Iterator[Word]:
     """Yield the words of a text with their places in it."""
+    if text.isascii():
+        for match in _ASCII_WORD.finditer(text.lower()):
+            yield Word(match.group()[:WORD_MAX], match.start(), match.end())
+        return
     for match in _RUN.finditer(text):
         # Folding may change the length of a run, as of ß; only the places of pairs are within it.
         for word, index in _split(_folded(match.group())):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 from app.api.operation import operation_of
 from app.http.bodies import ELEMENTS_MAX
@@ -67,9 +68,12 @@ plain(
 plain("GET /api/v1/exports/sessions", name="all of them", query="sort=errors")
 plain("GET /api/v1/sessions", name="by cost", query="limit=200&sort=cost")
 plain("GET /api/v1/session-filters", "GET /api/v1/session-filters/{filter_id}")
-BEGINNINGS = "q=an*+be*+co*+de*+di*+ex*+fo*+in*+ma*+no*+or*+pr*+re*+st*+th*+wo*"
-plain("GET /api/v1/sessions", name="16 beginnings of words", query=f"limit=200&count=true&{BEGINNINGS}")
-plain("GET /api/v1/exports/sessions", name="16 beginnings of words", query=BEGINNINGS)
+for name, q in texts.SEARCHES.items():
+    query = urlencode({"q": q, "limit": 200})
+    plain("GET /api/v1/sessions", name=f"a search: {name}", query=f"{query}&count=true")
+    plain("GET /api/v1/sessions", name=f"a search, dearest first: {name}", query=f"{query}&sort=cost")
+    plain(f"GET {PROMPT}/logs", name=f"a search: {name}", query=query, ids={"prompt_id": "{long_texts}"})
+plain("GET /api/v1/exports/sessions", name="a search", query=urlencode({"q": texts.SEARCHES["16 beginnings of words"]}))
 plain("GET /api/v1/sessions/{session_id}", name=f"of {texts.TURNS:,} turns", ids=LONG)
 plain("GET /api/v1/sessions/{session_id}/test-case-proposal", name=f"of {texts.TURNS:,} turns", ids=LONG)
 plain("GET /api/v1/rejected-spans", "GET /api/v1/audit-log", query="limit=200")

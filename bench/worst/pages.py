@@ -38,6 +38,9 @@ plain(f"GET {PROMPT}/labels/{{label}}/delete", name="one of many", ids=BIG | {"l
 plain(f"GET {PROMPT}/logs", f"GET {PROMPT}/exports/{{kind}}", name=TURNS, ids=LONG)
 plain(f"GET {PROMPT}/test-cases", f"GET {PROMPT}/test-cases/new", name="a big one", ids=BIG)
 plain(f"GET {PROJECT}/sessions", name="a search for nothing", query="sort=duration&tool=" + "x" * 255)
+for name, q in texts.SEARCHES.items():
+    plain(f"GET {PROJECT}/sessions", name=f"a search: {name}", query=urlencode({"q": q}))
+    plain(f"GET {PROMPT}/logs", name=f"a search: {name}", query=urlencode({"q": q}), ids={"prompt_id": "{long_texts}"})
 plain(f"GET {PROJECT}/session-filters/{{filter_id}}/delete")
 plain(f"GET {PROJECT}/sessions.csv", f"GET {PROJECT}/sessions.jsonl", name="all of them", query="sort=errors")
 plain(f"GET {SESSION}/test-case", f"GET {SESSION}", name=TURNS, ids=LONG)

@@ -13,10 +13,12 @@ from typing import Any
 from falcon.testing import Result, TestClient
 
 from app.http.route_table import RoutedApp
+from app.models import search
 from app.process.application import build_app
 from app.process.bootstrap import freeze_gc
 from app.services.accounts.sign_in_attempts import Origin
 from app.services.prompts.labels import LABELS_MAX
+from app.sessions.said import TEXT_MAX
 from app.web.cookies import SESSION_COOKIE
 from app.web.forms import csrf_token
 from bench.worst import texts
@@ -27,6 +29,8 @@ from tests.support.world import World, new_world, running, settings_for
 
 EMAIL, PASSWORD = "ada@example.org", "correct horse battery"
 QUIET_S = 0.05
+# Sessions with texts as long as the search reads.
+LONG_TEXTS = 100
 
 
 @dataclass
@@ -104,7 +108,27 @@ def stage() -> Iterator[Stage]:
 
 def _large(made: Stage) -> None:
     """Ids of what is large: `long_…` and `big_…`."""
-    made.ids |= _big_prompt(made) | _long_session(made)
+    made.ids |= _big_prompt(made) | _long_session(made) | _long_texts(made)
+    while _waits(made):
+        made.world.container.services.search_indexer.sweep()
+
+
+def _waits(made: Stage) -> bool:
+    """Whether words of turns are not in the index of the search yet."""
+    with made.world.container.database.read() as connection:
+        return search.newest_waiting(connection) is not None
+
+
+def _long_texts(made: Stage) -> Mapping[str, Any]:
+    """Sessions and runs of a prompt that say as much as the search reads of each text."""
+    prompt_id = made.world.prompt()
+    for _ in range(LONG_TEXTS // 10):
+        answer = made.world.send(texts.long_turns(prompt_id, 10))
+        if answer.status_code != 200:
+            raise SystemExit(answer.text[:500])
+        for question in ("no yes " * (TEXT_MAX // 7), texts.LETTERS * (TEXT_MAX // len(texts.LETTERS))):
+            made.made("/api/v1/prompts/run", {"id": prompt_id, "question": question, "productive": False})
+    return {"long_texts": prompt_id}
 
 
 def _big_prompt(made: Stage) -> Mapping[str, Any]:

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import json
+import secrets
 from typing import Any
 
 import orjson
 
+from app.sessions.said import TEXT_MAX
+
 JSON_BYTES = 2_097_152
 TEXT = 500_000
 TURNS = 3_000
+
+LETTERS = "но да 東京 "
+SEARCHES = {
+    "a word": "да",
+    "a bigram": "東京",
+    "a phrase of which all have the words": '"да да"',
+    "a phrase of 15 words": f'"{"но да 東京 но " * 3}"',
+    "six phrases": '"да 東京" "но да" "no yes" "yes no" "да но" "нет да"',
+    "phrases that must not be there": 'да -"да да" -"но но" -"да но" -"no no" -"yes yes" -"нет да"',
+    "beginnings": "но* да* no* ye* " * 4,
+    "16 beginnings of words": "an* be* co* de* di* ex* fo* in* ma* no* or* pr* re* st* th* wo*",
+}
+"""Texts of the search, with words of `long_turns`."""
 
 MARKDOWN = {
     "lines": "a\n",
@@ -93,12 +109,20 @@ def batch(*spans: bytes, resource: bytes = b"{}", scope: str = "s") -> bytes:
 
 def turns(prompt_id: int, start: int, count: int) -> bytes:
     """Turns of one conversation, with a question and an answer each."""
-    said = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "What is it? " * 20}]}])
-    answered = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "It is so. " * 20}]}])
-    words = (
-        attribute("gen_ai.operation.name", "chat"),
-        attribute("gen_ai.conversation.id", "long"),
-        attribute("gen_ai.input.messages", said),
-        attribute("gen_ai.output.messages", answered),
-    )
+    words = said("What is it? " * 20, "It is so. " * 20, conversation="long")
     return batch(*(span(prompt_id, number + 1, 1, *words) for number in range(start, start + count)))
+
+
+def long_turns(prompt_id: int, count: int) -> bytes:
+    """Turns without a conversation that say as much as the search reads of a text, in letters that take the longest."""
+    words = said(LETTERS * (TEXT_MAX // len(LETTERS)), "no yes " * (TEXT_MAX // 7))
+    return batch(*(span(prompt_id, secrets.randbits(100), 1, *words) for _ in range(count)))
+
+
+def said(question: str, answer: str, conversation: str = "") -> list[bytes]:
+    """The attributes of a model call with these messages."""
+    asked = json.dumps([{"role": "user", "parts": [{"type": "text", "content": question}]}])
+    answered = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": answer}]}])
+    texts = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": asked, "gen_ai.output.messages": answered}
+    named = {"gen_ai.conversation.id": conversation} if conversation else {}
+    return [attribute(key, value) for key, value in (texts | named).items()]

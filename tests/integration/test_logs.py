@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import secrets
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from sqlalchemy import update
 
 from app.models.runs import runs
 from app.services.traces.log_query import EPOCH, LogFilter
-from app.services.traces.prompt_log import LogService, LogSort
+from app.services.traces.prompt_log import LogSort
 from app.services.traces.sorting import SEARCH_S
 from tests.support.exports import export, span
 from tests.support.world import World
@@ -175,12 +176,7 @@ def test_a_search_in_pieces_finds_what_a_search_at_once_finds(filled_world, filt
     clock = itertools.count(step=SEARCH_S)
 
     def found(window: int, limit: int, order: LogSort = "time") -> list[Any]:
-        service = LogService(
-            database=world.container.database,
-            prices=world.container.services.prices,
-            window=window,
-            tick=lambda: next(clock),
-        )
+        service = replace(world.container.services.logs, window=window, tick=lambda: next(clock))
         entries: list[Any] = []
         cursor = None
         while True:
@@ -206,13 +202,10 @@ def test_a_search_in_pieces_finds_what_a_search_at_once_finds(filled_world, filt
 def test_a_search_ends_early_where_it_takes_too_long_and_says_where_to_go_on(filled_world) -> None:
     world, prompt_id = filled_world
     clock = itertools.count(step=SEARCH_S / 2)
-    service = LogService(
-        database=world.container.database, prices=world.container.services.prices, window=1, tick=lambda: next(clock)
-    )
+    service = replace(world.container.services.logs, window=1, tick=lambda: next(clock))
     asked: dict[str, Any] = {"project_id": world.project_id, "prompt_id": prompt_id, "limit": 50}
     first = service.page(**asked, filters=LogFilter(search="opening 0"), cursor=None)
-    patient = LogService(database=world.container.database, prices=world.container.services.prices)
-    rest = patient.page(**asked, filters=LogFilter(search="opening 0"), cursor=first.next_cursor)
+    rest = world.container.services.logs.page(**asked, filters=LogFilter(search="opening 0"), cursor=first.next_cursor)
 
     assert first.entries == []
     assert [entry.preview for entry in rest.entries] == ["Opening 0"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +21,8 @@ from app.search.words import words_of
 from app.services.traces import search as traces_search
 from app.services.traces import search_index
 from app.services.traces.search_index import EVERY_S, WORK_S, SearchIndexer
+from app.services.traces.session_filter import SessionFilter
+from app.services.traces.sorting import SEARCH_S
 from app.sessions.build import build_lone_turn
 from app.sessions.said import LoneTurn
 from app.sessions.spans import Records, StoredSpan
@@ -181,6 +185,33 @@ def test_what_is_said_often_is_found_page_by_page(world: World, monkeypatch: pyt
 
     assert len(found(world, "often", limit=2)) == 5
     assert found(world, '"rarely said" often', limit=2) == ["number 0 often"]
+
+
+@pytest.mark.parametrize("q", ["often", '"said often"'])
+@pytest.mark.parametrize("sort", ["time", "duration"])
+def test_a_search_whose_time_is_up_goes_on_session_by_session(
+    world: World, monkeypatch: pytest.MonkeyPatch, q: str, sort: Any
+) -> None:
+    monkeypatch.setattr(traces_search, "RARE", 2)
+    monkeypatch.setattr(traces_search, "TURNS_AT_ONCE", 1)
+    prompt_id = world.prompt()
+    for number in range(5):
+        say(world, prompt_id, f"number {number}", "said often" if number % 2 else "often said, said often")
+    index(world)
+    clock = itertools.count(step=SEARCH_S)
+    hurried = replace(world.container.services.session_list, tick=lambda: next(clock))
+    patient = world.container.services.session_list
+    asked: dict[str, Any] = {"project_id": world.project_id, "filters": SessionFilter(words=q), "order": sort}
+
+    listed, cursor, pages = list[str](), None, 0
+    while not pages or cursor:
+        page = hurried.page(**asked, cursor=cursor, limit=2)
+        listed, cursor, pages = listed + [one.id for one in page.entries], page.next_cursor, pages + 1
+        assert all(one.hit for one in page.entries)
+
+    assert listed == [one.id for one in patient.page(**asked).entries]
+    assert len(listed) == 5
+    assert pages >= 5
 
 
 def test_spans_that_come_later_are_found_too(world: World) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -13,6 +14,7 @@ from app.models import prompts, session_log
 from app.models.run_log import RunEntry, RunFilter, count_runs, nth_created_at, page_of_runs
 from app.models.session_list import Range
 from app.models.session_log import SessionRange
+from app.models.sessions import SessionRow
 from app.prices.book import NO_PRICES, PriceBook
 from app.services.traces.logs import SessionSummary, summarise
 from app.timestamps import NS_PER_MS
@@ -29,10 +31,12 @@ class LogFilter(RunFilter):
     """Conditions on a log's entries: those on runs, which mean the same for sessions; `type` is `run` or `otel`.
 
     A session has errors or is OK, and no other `status`, so that one excludes sessions. Its `score` is one of it or of
-    a part of it. An entry without a price or a duration is within no limits of it.
+    a part of it. An entry without a price or a duration is within no limits of it. `words` is what the text search
+    looks for in a turn of a session, or in the question and the answer of a run: no statement and no summary tells it.
     """
 
     type: str | None = None
+    words: str | None = None
 
     @property
     def has_runs(self) -> bool:
@@ -51,7 +55,7 @@ class LogFilter(RunFilter):
     @property
     def sparse(self) -> bool:
         """True if no index knows the matching entries, so that a page of them may be far apart."""
-        return bool(self.search or self.status or self.score) or self.of_summaries
+        return bool(self.search or self.status or self.score or self.words) or self.of_summaries
 
     def takes(self, session: SessionSummary) -> bool:
         """Return whether a session has the errors, version, model, cost and duration that are asked for."""
@@ -65,6 +69,9 @@ class LogFilter(RunFilter):
 
 
 Entry = RunEntry | SessionSummary
+Row = RunEntry | SessionRow
+"""An entry of which no summary is made yet."""
+AnyEntry = TypeVar("AnyEntry", Entry, Row)
 
 
 def duration_ms_of(entry: Entry) -> float | None:
@@ -91,10 +98,10 @@ class LogPosition:
     id: int
 
     @classmethod
-    def of(cls, entry: Entry) -> LogPosition:
+    def of(cls, entry: Entry | Row) -> LogPosition:
         if isinstance(entry, RunEntry):
             return cls(ns_of(entry.created_at), RUN, entry.id)
-        return cls(entry.start_ns, SESSION, entry.row_id)
+        return cls(entry.start_ns, SESSION, entry.id if isinstance(entry, SessionRow) else entry.row_id)
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -117,7 +124,10 @@ class LogPosition:
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """The entries of a prompt's log that match a filter and come after a position, newest or oldest first."""
+    """The entries of a prompt's log that match a filter and come after a position, newest or oldest first.
+
+    `session_keys` are the only sessions among them, None for all.
+    """
 
     project_id: int
     prompt_id: int
@@ -125,6 +135,7 @@ class LogQuery:
     after: LogPosition | None
     prices: PriceBook = NO_PRICES
     oldest_first: bool = False
+    session_keys: Sequence[bytes] | None = None
 
     def check(self, connection: Connection) -> None:
         """Raise `NotFound` unless the prompt is the project's."""
@@ -143,34 +154,53 @@ class LogQuery:
             ns_of(from_at) if from_at else None,
             ns_of(to_at) if to_at else None,
             self.oldest_first,
+            self.session_keys,
         )
 
     def entries(self, connection: Connection, limit: int) -> list[Entry]:
         """Return at most `limit` entries of each kind, in the log's order."""
-        found: list[Entry] = []
-        if self.filter.has_runs:
-            found += page_of_runs(
-                connection,
-                project_id=self.project_id,
-                prompt_id=self.prompt_id,
-                filters=self.filter,
-                after=self.after_runs,
-                limit=limit,
-                oldest_first=self.oldest_first,
-            )
+        found: list[Entry] = [*self._runs(connection, limit)]
         if self.filter.has_sessions:
             found += islice(self._sessions(connection, limit), limit)
+        return self._in_order(found)
+
+    def rows(self, connection: Connection, limit: int) -> list[Row]:
+        """Return the next `limit` runs and sessions, in the log's order, that meet what statements can tell."""
+        found: list[Row] = [*self._runs(connection, limit)]
+        if self.filter.has_sessions:
+            found += self._rows(connection, self.sessions, limit)
+        return self._in_order(found)[:limit]
+
+    def summaries(self, connection: Connection, rows: Sequence[SessionRow]) -> Iterator[SessionSummary]:
+        """Return the summaries of those sessions that meet the other conditions, but for `words`."""
+        return filter(self.filter.takes, summarise(connection, rows, self.prices))
+
+    def _in_order(self, found: list[AnyEntry]) -> list[AnyEntry]:
         return sorted(found, key=lambda entry: LogPosition.of(entry).order, reverse=self.oldest_first)
+
+    def _runs(self, connection: Connection, limit: int) -> list[RunEntry]:
+        if not self.filter.has_runs:
+            return []
+        return page_of_runs(
+            connection,
+            project_id=self.project_id,
+            prompt_id=self.prompt_id,
+            filters=self.filter,
+            after=self.after_runs,
+            limit=limit,
+            oldest_first=self.oldest_first,
+        )
+
+    def _rows(self, connection: Connection, within: SessionRange, limit: int) -> list[SessionRow]:
+        scored = session_log.scored_as(self.project_id, self.filter.score)
+        return session_log.list_sessions(connection, within, limit=limit, search=self.filter.search, scored=scored)
 
     def _sessions(self, connection: Connection, limit: int) -> Iterator[SessionSummary]:
         """Return the matching sessions; their summaries are read some at a time, at most `limit` at once."""
         within, at_once = self.sessions, min(limit, SUMMARIES) if self.filter.of_summaries else limit
-        scored = session_log.scored_as(self.project_id, self.filter.score)
         while True:
-            rows = session_log.list_sessions(
-                connection, within, limit=at_once, search=self.filter.search, scored=scored
-            )
-            yield from filter(self.filter.takes, summarise(connection, rows, self.prices))
+            rows = self._rows(connection, within, at_once)
+            yield from self.summaries(connection, rows)
             if len(rows) < at_once:
                 return
             within = replace(within, after=(rows[-1].start_ns, rows[-1].id))

@@ -28,7 +28,9 @@ from app.services.traces.log_query import (
     cost_of,
     duration_ms_of,
 )
-from app.services.traces.sorting import SORTED_MAX, page_of_sorted, read_for_a_while
+from app.services.traces.log_words import LogWords
+from app.services.traces.search import SearchService
+from app.services.traces.sorting import SEARCH_S, SORTED_MAX, over_after, page_of_sorted, read_for_a_while
 
 WINDOW = 1_000
 LogSort = Literal["time", "oldest", "duration", "cost", "errors"]
@@ -56,6 +58,7 @@ class LogService:
 
     database: Database
     prices: PriceService
+    search: SearchService
     window: int = WINDOW
     tick: Callable[[], float] = time.monotonic
 
@@ -80,29 +83,75 @@ class LogService:
         with self.database.read() as connection:
             query.check(connection)
             query = replace(query, prices=self.prices.book(connection, project_id=project_id))
+            query, words = self._words(connection, query)
             if order in _VALUES:
-                return self._sorted(connection, query, order, offset, limit)
-            found, last = self._next(connection, query, limit + 1)
-        if len(found) > limit:
-            last = LogPosition.of(found[limit - 1])
-        return Page(found[:limit], _encoded(order, last) if last else None)
+                return self._sorted(connection, query, words, order, offset, limit)
+            found, last = self._next(connection, query, words, limit + 1)
+            shown = self._with_hits(connection, query, words, found[:limit])
+        if len(found) > len(shown):
+            last = LogPosition.of(shown[-1])
+        return Page(shown, _encoded(order, last) if last else None)
 
-    def _next(self, connection: Connection, query: LogQuery, limit: int) -> tuple[list[Entry], LogPosition | None]:
+    def _words(self, connection: Connection, query: LogQuery) -> tuple[LogQuery, LogWords | None]:
+        """Return the words that are looked for, and the query of the only sessions that may have them."""
+        if query.filter.words is None:
+            return query, None
+        words = LogWords(self.search, self.search.query(query.filter.words), {})
+        keys = self.search.rare(connection, project_id=query.project_id, query=words.query)
+        return replace(query, session_keys=keys), words
+
+    def _with_hits(
+        self, connection: Connection, query: LogQuery, words: LogWords | None, entries: list[Entry]
+    ) -> list[Entry]:
+        """Return entries with what was found in them, those of which it is read in another half a second."""
+        if words is None or not entries:
+            return entries
+        return words.with_hits(connection, query.project_id, entries, over_after(self.tick, SEARCH_S))
+
+    def _next(
+        self, connection: Connection, query: LogQuery, words: LogWords | None, limit: int
+    ) -> tuple[list[Entry], LogPosition | None]:
         if not query.filter.sparse:
             return query.entries(connection, limit), None
         size = min(self.window, SUMMARIES) if query.filter.of_summaries else self.window
-        return read_for_a_while(_parts(connection, query, limit, size), limit, self.tick)
+        return read_for_a_while(self._parts(connection, query, words, limit, size), limit, self.tick)
 
-    def _sorted(self, connection: Connection, query: LogQuery, order: LogSort, offset: int, limit: int) -> Page[Entry]:
+    def _sorted(
+        self,
+        connection: Connection,
+        query: LogQuery,
+        words: LogWords | None,
+        order: LogSort,
+        offset: int,
+        limit: int,
+    ) -> Page[Entry]:
         def cursor(end: int, newest: Entry) -> str:
             # Entries that come meanwhile are before this position, and move none from one page to another.
             first = LogPosition.of(newest)
             begin = query.after or replace(first, id=first.id + 1)
             return cursors.encode(order, end, begin.start_ns, begin.kind, begin.id)
 
-        parts = _parts(connection, query, SORTED_MAX + 1, min(self.window, SUMMARIES))
+        parts = self._parts(connection, query, words, SORTED_MAX + 1, min(self.window, SUMMARIES))
         valued = (([(entry, _VALUES[order](entry)) for entry in entries], after) for entries, after in parts)
-        return page_of_sorted(valued, tick=self.tick, offset=offset, limit=limit, cursor=cursor)
+        read = partial(self._with_hits, connection, query, words)
+        return page_of_sorted(valued, tick=self.tick, offset=offset, limit=limit, cursor=cursor, read=read)
+
+    def _parts(
+        self, connection: Connection, query: LogQuery, words: LogWords | None, limit: int, size: int
+    ) -> Iterator[tuple[list[Entry], LogPosition | None]]:
+        """Yield at most `limit` of each `size` entries, and the position after them, None at the end of the log.
+
+        Those that have the words are yielded some at a time, one or more of them after half a second.
+        """
+        is_over = over_after(self.tick, SEARCH_S)
+        rest: LogQuery | None = query
+        while rest:
+            part, rest = rest.window(connection, size)
+            after = rest.after if rest else None
+            if words is None:
+                yield part.entries(connection, limit), after
+            else:
+                yield from ((some, left or after) for some, left in words.parts(connection, part, is_over))
 
     def count(self, *, project_id: int, prompt_id: int, filters: LogFilter) -> int | None:
         """Return the number of entries; None for more than `COUNTED`, or where only a search could count them."""
@@ -133,16 +182,6 @@ class LogService:
         with self.database.read() as connection:
             causes = spans.rejection_causes(connection, project_id=project_id)
         return sorted(causes, key=lambda cause: (-cause.count, cause.newest.code))
-
-
-def _parts(
-    connection: Connection, query: LogQuery, limit: int, size: int
-) -> Iterator[tuple[list[Entry], LogPosition | None]]:
-    """Yield at most `limit` of each `size` entries, and the position after them, None at the end of the log."""
-    rest: LogQuery | None = query
-    while rest:
-        part, rest = rest.window(connection, size)
-        yield part.entries(connection, limit), rest.after if rest else None
 
 
 def _encoded(order: LogSort, last: LogPosition) -> str:

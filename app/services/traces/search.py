@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import islice
 from operator import and_
 
 from sqlalchemy import Connection
@@ -26,6 +27,8 @@ BLOCKS_AT_ONCE = 2_000
 AROUND = 60
 """Characters of a hit's text before and after the words, and at most as many of the words."""
 
+Places = tuple[tuple[int, int], ...]
+"""The first character of each of some words, and the one after its last."""
 Sets = dict[int, int]
 """Sets of turns by their blocks."""
 
@@ -42,7 +45,7 @@ class Hit:
     span_id: str | None
     kind: Kind
     text: str
-    places: tuple[tuple[int, int], ...]
+    places: Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,54 +98,80 @@ class SearchService:
         return sets, last
 
     def first_turns(
-        self, connection: Connection, *, project_id: int, query: Query, session_keys: Sequence[bytes]
-    ) -> dict[bytes, FoundTurn]:
-        """Return the first turn that matches of each of the sessions that have one."""
+        self,
+        connection: Connection,
+        *,
+        project_id: int,
+        query: Query,
+        session_keys: Sequence[bytes],
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> dict[bytes, FoundTurn | None]:
+        """Return the first turn of each session that matches, None for a session without one.
+
+        The sessions are looked at in their order, and once `is_over` no further one is: it is not in what is returned.
+        At least the first session is.
+        """
         candidates = _candidates(connection, project_id, query, session_keys)
+        first: dict[bytes, FoundTurn | None] = dict.fromkeys(session_keys)
         if query.is_exact:
-            return {found.turn.session_key: found for found in reversed(candidates)}
-        first: dict[bytes, FoundTurn] = {}
-        for start in range(0, len(candidates), TURNS_AT_ONCE):
-            some = [one for one in candidates[start : start + TURNS_AT_ONCE] if one.turn.session_key not in first]
-            built = built_turns(connection, project_id=project_id, listed=[found.turn for found in some])
-            for found in some:
-                said = list(said_in(built[found.turn.key])) if found.turn.key in built else []
-                if query.holds(one.text for one in said):
-                    first.setdefault(found.turn.session_key, replace(found, hit=_first_hit(query, found, said)))
+            return first | {key: turns[0] for key, turns in candidates.items()}
+        undecided = (found for key in session_keys for found in candidates.get(key, ()) if first[key] is None)
+        for found, said in _read(connection, project_id, undecided):
+            key = found.turn.session_key
+            if key != session_keys[0] and is_over():
+                decided = session_keys.index(key) + (first[key] is not None)
+                return {one: first[one] for one in session_keys[:decided]}
+            if first[key] is None and query.holds(one.text for one in said):
+                first[key] = replace(found, hit=_first_hit(query, found, said))
         return first
 
     def hits(
-        self, connection: Connection, *, project_id: int, query: Query, first: Iterable[FoundTurn]
-    ) -> dict[bytes, Hit]:
-        """Return the first text of each of these turns that has words of the query, by the keys of their sessions."""
-        listed = list(first)
-        hits = {found.turn.session_key: found.hit for found in listed if found.hit}
-        unread = [found for found in listed if not found.hit]
-        for start in range(0, len(unread), TURNS_AT_ONCE):
-            some = unread[start : start + TURNS_AT_ONCE]
-            built = built_turns(connection, project_id=project_id, listed=[found.turn for found in some])
-            for found in some:
-                said = said_in(built[found.turn.key]) if found.turn.key in built else ()
-                if hit := _first_hit(query, found, said):
-                    hits[found.turn.session_key] = hit
+        self,
+        connection: Connection,
+        *,
+        project_id: int,
+        query: Query,
+        first: Sequence[FoundTurn],
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> dict[bytes, Hit | None]:
+        """Return the first text of each of these turns that has words of the query, by the keys of their sessions.
+
+        Once `is_over` no further turn is read, in the order of `first`: it is not in what is returned.
+        """
+        hits: dict[bytes, Hit | None] = {}
+        unread = _read(connection, project_id, (found for found in first if not found.hit))
+        for found in first:
+            if hits and is_over():
+                break
+            hits[found.turn.session_key] = found.hit or _first_hit(query, *next(unread))
         return hits
+
+
+def _read(
+    connection: Connection, project_id: int, turns: Iterator[FoundTurn]
+) -> Iterator[tuple[FoundTurn, list[Said]]]:
+    """Yield turns with what is said in them, of which some are in memory at once."""
+    while some := list(islice(turns, TURNS_AT_ONCE)):
+        built = built_turns(connection, project_id=project_id, listed=[found.turn for found in some])
+        for found in some:
+            yield found, list(said_in(built[found.turn.key])) if found.turn.key in built else []
 
 
 def _candidates(
     connection: Connection, project_id: int, query: Query, session_keys: Sequence[bytes]
-) -> list[FoundTurn]:
-    """Return the turns of sessions that have the words of the query, those of each session in order."""
+) -> dict[bytes, list[FoundTurn]]:
+    """Return the turns that have the words of the query of each session that has any, in order."""
     listed = search.turns_of_sessions(connection, session_keys=session_keys)
     sets = dict.fromkeys({turn.place[0] for turn in listed}, ALL)
     for bucket, terms in needed(query).items():
         sets = _narrowed(connection, project_id, sets, bucket, terms)
     numbers: Counter[bytes] = Counter()
-    found: list[FoundTurn] = []
+    found: dict[bytes, list[FoundTurn]] = defaultdict(list)
     for turn in listed:
         numbers[turn.session_key] += 1
         block, index = turn.place
         if sets.get(block, 0) >> index & 1:
-            found.append(FoundTurn(numbers[turn.session_key], turn))
+            found[turn.session_key].append(FoundTurn(numbers[turn.session_key], turn))
     return found
 
 
@@ -168,10 +197,14 @@ def _first_hit(query: Query, found: FoundTurn, said: Iterable[Said]) -> Hit | No
 
 
 def _hit(query: Query, found: FoundTurn, said: Said) -> Hit | None:
-    places = query.places_in(said.text)
+    part = part_with(query, said.text)
+    return part and Hit(found.number, found.turn.trace_id.hex(), said.span_id, said.kind, *part)
+
+
+def part_with(query: Query, text: str) -> tuple[str, Places] | None:
+    """Return the part of a text around the first words of a query, and where they are in it; None without any."""
+    places = query.places_in(text)
     if not places:
         return None
     begin, end = max(0, places[0][0] - AROUND), min(places[0][1], places[0][0] + AROUND) + AROUND
-    shown = tuple((start - begin, min(stop, end) - begin) for start, stop in places if start < end)
-    named = found.turn.trace_id.hex(), said.span_id, said.kind
-    return Hit(found.number, *named, said.text[begin:end], shown)
+    return text[begin:end], tuple((start - begin, min(stop, end) - begin) for start, stop in places if start < end)

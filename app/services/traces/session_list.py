@@ -14,7 +14,7 @@ from app import cursors
 from app.cursors import Page
 from app.db import Database
 from app.errors import Invalid
-from app.models import session_list, turns
+from app.models import session_list
 from app.models.session_list import Conditions, Order, Position, Range
 from app.models.sessions import SessionRow
 from app.prices.book import PriceBook
@@ -22,14 +22,13 @@ from app.prices.types import NOTHING, Bill
 from app.services.language_models.prices import PriceService
 from app.services.traces.prompt_log import WINDOW
 from app.services.traces.search import FoundTurn, Hit, SearchService
+from app.services.traces.session_bills import bills_of
 from app.services.traces.session_filter import SessionFilter, stored_conditions
-from app.services.traces.sorting import page_of_sorted, read_for_a_while
-from app.sessions.facts import load
+from app.services.traces.sorting import SEARCH_S, over_after, page_of_sorted, read_for_a_while
 from app.sessions.sums import Kind, names_in
 from app.sessions.types import Usage
 from app.timestamps import Now
 
-SESSIONS_AT_ONCE = 50
 PRICED_AT_ONCE = 200
 """Sessions whose costs are added up at once to see which are within limits."""
 SEARCHED_AT_ONCE, READ_AT_ONCE = 200, 20
@@ -37,6 +36,8 @@ SEARCHED_AT_ONCE, READ_AT_ONCE = 200, 20
 COUNT_S = 0.2
 """The time after which counting ends."""
 OTHER_ORDER = "cursor: Not a cursor of this order."
+Found = tuple[SessionRow, Position]
+Hits = dict[bytes, Hit | None]
 Sort = Order | Literal["cost"]
 """An order of the list; no index has that by cost, the highest first."""
 
@@ -102,41 +103,50 @@ class SessionListService:
         if order == "cost":
             return self._by_cost(project_id, filters, limit, cursor)
         begin = _position(cursor, order)
+        is_over = over_after(self.tick, SEARCH_S)
         matched: dict[bytes, FoundTurn] = {}
         with self.database.read() as connection:
             conditions = self._conditions(connection, project_id, filters)
-            parts = self._windows(connection, conditions, order, begin, limit + 1, matched)
+            parts = self._windows(connection, conditions, order, begin, limit + 1, matched, is_over)
             found, after = read_for_a_while(parts, limit + 1, self.tick)
-            if len(found) > limit:
-                found, after = found[:limit], found[limit - 1][1]
-            listed = self._listed(connection, conditions, [row for row, _ in found], matched)
+            hits = self._hits(connection, conditions, [row for row, _ in found[:limit]], matched)
+            shown = found[: len(hits)]
+            if len(found) > len(shown):
+                after = shown[-1][1]
+            listed = self._listed(connection, conditions, [row for row, _ in shown], hits)
         return Page(listed, cursors.encode(order, *after) if after else None)
 
     def _by_cost(self, project_id: int, filters: SessionFilter, limit: int, cursor: str | None) -> Page[ListedSession]:
         offset, begin = _sorted_position(cursor)
+        is_over = over_after(self.tick, SEARCH_S)
+        matched: dict[bytes, FoundTurn] = {}
+        hits: Hits = {}
 
-        def following(end: int, newest: tuple[SessionRow, Position]) -> str:
+        def following(end: int, newest: Found) -> str:
             start_ns, id_ = begin or (newest[1][0], newest[1][1] + 1)
             return cursors.encode("cost", end, start_ns, id_)
 
-        matched: dict[bytes, FoundTurn] = {}
+        def read(found: list[Found]) -> list[Found]:
+            hits.update(self._hits(connection, conditions, [row for row, _ in found], matched))
+            return found[: len(hits)]
+
         with self.database.read() as connection:
             prices = self.prices.book(connection, project_id=project_id)
             conditions = self._conditions(connection, project_id, filters)
-            parts = self._windows(connection, conditions, "time", begin, PRICED_AT_ONCE, matched)
+            parts = self._windows(connection, conditions, "time", begin, PRICED_AT_ONCE, matched, is_over)
             priced = ((_with_costs(connection, rows, prices), after) for rows, after in parts)
-            page = page_of_sorted(priced, tick=self.tick, offset=offset, limit=limit, cursor=following)
-            listed = self._listed(connection, conditions, [row for row, _ in page.entries], matched)
+            page = page_of_sorted(priced, tick=self.tick, offset=offset, limit=limit, cursor=following, read=read)
+            listed = self._listed(connection, conditions, [row for row, _ in page.entries], hits)
         return Page(listed, page.next_cursor, page.sorted)
 
     def count(self, *, project_id: int, filters: SessionFilter) -> Count:
         """Count the sessions that match, for a fifth of a second at most."""
-        until, count = self.tick() + COUNT_S, 0
+        is_over, count = over_after(self.tick, COUNT_S), 0
         with self.database.read() as connection:
             conditions = self._conditions(connection, project_id, filters)
-            for rows, after in self._windows(connection, conditions, "time", None, self.window):
+            for rows, after in self._windows(connection, conditions, "time", None, self.window, is_over=is_over):
                 count += len(rows)
-                if after and self.tick() >= until:
+                if after and is_over():
                     return Count(count, complete=False)
         return Count(count, complete=True)
 
@@ -161,29 +171,33 @@ class SessionListService:
         after: Position | None,
         least: int,
         matched: dict[bytes, FoundTurn] | None = None,
-    ) -> Iterator[tuple[list[tuple[SessionRow, Position]], Position | None]]:
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> Iterator[tuple[list[Found], Position | None]]:
         """Yield the sessions that match among the next ones, and the position after which to go on, None at the end.
 
         `least` are looked at where an index serves all conditions. `matched` gets the first turn of each session that
-        has the words of the query.
+        has the words of the query. Once `is_over` fewer sessions are looked at, but at least one.
         """
         size = min(self.window, _at_once(conditions)) if conditions.looks_through(order) else least
         while True:
             positions = session_list.window(connection, conditions, order=order, after=after, limit=size)
             rows = session_list.matching(connection, conditions, order=order, positions=positions)
             rows = self._within_cost(connection, conditions, rows)
+            at = {id_: (key, id_) for key, id_ in positions}
+            after = positions[-1] if len(positions) == size else None
             if conditions.query is not None:
                 first = self.search.first_turns(
                     connection,
                     project_id=conditions.project_id,
                     query=conditions.query,
                     session_keys=[row.session_key for row in rows],
+                    is_over=is_over,
                 )
-                rows = [row for row in rows if row.session_key in first]
+                if len(first) < len(rows):
+                    after = at[rows[len(first) - 1].id]
+                rows = [row for row in rows if first.get(row.session_key)]
                 if matched is not None:
-                    matched |= first
-            at = {id_: (key, id_) for key, id_ in positions}
-            after = positions[-1] if len(positions) == size else None
+                    matched |= {key: turn for key, turn in first.items() if turn}
             yield [(row, at[row.id]) for row in rows], after
             if after is None:
                 return
@@ -191,35 +205,49 @@ class SessionListService:
     def _within_cost(self, connection: Connection, conditions: Conditions, rows: list[SessionRow]) -> list[SessionRow]:
         if conditions.cost == Range():
             return rows
-        bills = _bills(connection, rows, self.prices.book(connection, project_id=conditions.project_id))
+        bills = bills_of(connection, rows, self.prices.book(connection, project_id=conditions.project_id))
         return [row for row in rows if conditions.cost.has(bills[row.session_key].total_usd)]
+
+    def _hits(
+        self,
+        connection: Connection,
+        conditions: Conditions,
+        rows: list[SessionRow],
+        matched: Mapping[bytes, FoundTurn],
+    ) -> Hits:
+        """Return the hits of the first sessions, as many as are read in another half a second, one at least."""
+        if conditions.query is None:
+            return dict.fromkeys(row.session_key for row in rows)
+        return self.search.hits(
+            connection,
+            project_id=conditions.project_id,
+            query=conditions.query,
+            first=[matched[row.session_key] for row in rows],
+            is_over=over_after(self.tick, SEARCH_S),
+        )
 
     def _listed(
         self,
         connection: Connection,
         conditions: Conditions,
         rows: list[SessionRow],
-        matched: Mapping[bytes, FoundTurn] = MappingProxyType({}),
+        hits: Mapping[bytes, Hit | None] = MappingProxyType({}),
     ) -> list[ListedSession]:
         """Return the sessions with their first words, prompts, costs and hits, without those of erased prompts."""
         if not rows:
             return []
-        project_id, query = conditions.project_id, conditions.query
+        project_id = conditions.project_id
         prompt_ids = sorted({row.prompt_id for row in rows})
         names = session_list.prompt_names(connection, project_id=project_id, prompt_ids=prompt_ids)
         said = session_list.previews(connection, [row.session_key for row in rows])
-        bills = _bills(connection, rows, self.prices.book(connection, project_id=project_id))
-        found: dict[bytes, Hit] = {}
-        if query is not None:
-            first = [matched[row.session_key] for row in rows if row.session_key in matched]
-            found = self.search.hits(connection, project_id=project_id, query=query, first=first)
+        bills = bills_of(connection, rows, self.prices.book(connection, project_id=project_id))
         return [
             ListedSession(
                 row,
                 names[row.prompt_id],
                 said.get(row.session_key),
                 bills[row.session_key],
-                found.get(row.session_key),
+                hits.get(row.session_key),
             )
             for row in rows
             if row.prompt_id in names
@@ -265,18 +293,6 @@ def _at_once(conditions: Conditions) -> int:
     return WINDOW if conditions.cost == Range() else PRICED_AT_ONCE
 
 
-def _with_costs(
-    connection: Connection, rows: list[tuple[SessionRow, Position]], prices: PriceBook
-) -> list[tuple[tuple[SessionRow, Position], float | None]]:
-    bills = _bills(connection, [row for row, _ in rows], prices)
+def _with_costs(connection: Connection, rows: list[Found], prices: PriceBook) -> list[tuple[Found, float | None]]:
+    bills = bills_of(connection, [row for row, _ in rows], prices)
     return [(one, bills[one[0].session_key].total_usd) for one in rows]
-
-
-def _bills(connection: Connection, rows: list[SessionRow], prices: PriceBook) -> dict[bytes, Bill]:
-    """Return what the model calls of sessions cost, by the prices of now; the turns of some are read at a time."""
-    found = dict.fromkeys([row.session_key for row in rows], NOTHING)
-    keys = list(found)
-    for start in range(0, len(keys), SESSIONS_AT_ONCE):
-        for turn in turns.list_turns(connection, session_keys=keys[start : start + SESSIONS_AT_ONCE]):
-            found[turn.session_key] += load(turn.facts).bill(prices)
-    return found

@@ -29,6 +29,12 @@ def read_for_a_while(parts: Parts[T, P], most: int, tick: Callable[[], float]) -
     return found, None
 
 
+def over_after(tick: Callable[[], float], seconds: float) -> Callable[[], bool]:
+    """Return what tells whether so many seconds have passed."""
+    until = tick() + seconds
+    return lambda: tick() >= until
+
+
 def page_of_sorted(
     parts: Parts[tuple[T, float | None], object],
     *,
@@ -36,14 +42,18 @@ def page_of_sorted(
     offset: int,
     limit: int,
     cursor: Callable[[int, T], str],
+    read: Callable[[list[T]], list[T]] = list,
 ) -> Page[T]:
     """Return a page of the newest `SORTED_MAX` entries, each of which comes with the value that it is sorted by.
 
     The highest values come first, and entries without a value last; equal ones stay in order. `cursor` makes the cursor
-    of the page after a number of entries, given the newest one.
+    of the page after a number of entries, given the newest one. `read` returns the first entries of a page, as many as
+    it can read in time: the others begin the next page.
     """
     found, left = read_for_a_while(parts, SORTED_MAX + 1, tick)
-    newest, end = found[:SORTED_MAX], offset + limit
+    newest = found[:SORTED_MAX]
     entries = [entry for entry, _ in sorted(newest, key=lambda one: math.inf if one[1] is None else -one[1])]
+    shown = read(entries[offset : offset + limit])
+    end = offset + len(shown)
     following = cursor(end, newest[0][0]) if len(entries) > end else None
-    return Page(entries[offset:end], following, Sorted(len(entries), left is None and len(found) == len(newest)))
+    return Page(shown, following, Sorted(len(entries), left is None and len(found) == len(newest)))

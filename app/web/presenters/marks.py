@@ -10,6 +10,17 @@ from app.search.query import Query, parse
 from app.services.traces.search import Hit
 
 QUERY_MAX = 200
+# The names of what was said where a search found it.
+SAID = {
+    "user": "User",
+    "arguments": "Arguments of a tool",
+    "result": "Result of a tool",
+    "error": "Error of a tool",
+    "answer": "Answer",
+    "reasoning": "Reasoning",
+    "aside": "Beside tool calls",
+    "question": "Question",
+}
 
 
 @dataclass(frozen=True, slots=True)

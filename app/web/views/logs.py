@@ -16,12 +16,13 @@ from app.http.exports import ExportQuerySchema, records, send_lines
 from app.models.prompt_versions import VersionHead
 from app.models.run_log import DRAFT, RunEntry
 from app.schemas.base import Day, load
-from app.schemas.traces import LogFilters, log_page
+from app.schemas.prompt_log import LogFilters, log_page
 from app.services.traces.log_query import Entry, LogFilter
 from app.services.traces.session_filter import PERIODS
 from app.timestamps import iso
 from app.web.lists import Query, chosen_of, filters_of, names_of
 from app.web.page import PAGE_SIZE, Page, PromptPage, Redirect, Reply, show
+from app.web.presenters.marks import SAID, pieces, place_of
 from app.web.views.beside import go_beside
 from app.web.visit import Visit
 
@@ -40,7 +41,7 @@ RANGES = (
     ("Cost, US dollars", "minCost", "maxCost", "any"),
     ("Duration, ms", "minDurationMs", "maxDurationMs", "any"),
 )
-FOLDED = {"version", "model", "score", "from", "to"} | {name for _, *names, _ in RANGES for name in names}
+FOLDED = {"search", "version", "model", "score", "from", "to"} | {name for _, *names, _ in RANGES for name in names}
 # "OK" and "Not OK" are of runs and sessions, the others of runs alone.
 ERRORS = {"ok": False, "nok": True}
 VERSIONS_SHOWN = 100
@@ -127,6 +128,9 @@ class PromptLogs(PromptPage):
             orders=ORDERS,
             sorted=found.sorted,
             ranges=RANGES,
+            said=SAID,
+            pieces=pieces,
+            place_of=place_of,
             follow=_follow(visit.query),
         )
 

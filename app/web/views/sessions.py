@@ -18,7 +18,7 @@ from app.schemas.session_filters import FilterQuerySchema, SavedFilterSchema
 from app.schemas.sessions import Filters, SessionExportSchema, SessionQuerySchema
 from app.web.lists import chosen_of, names_of
 from app.web.page import PAGE_SIZE, Page, Redirect, Reply, confirm, show
-from app.web.presenters.marks import pieces, place_of
+from app.web.presenters.marks import SAID, pieces, place_of
 from app.web.views.logs import TIMES
 from app.web.visit import Visit
 
@@ -50,16 +50,6 @@ RANGES = (
     ("Cost, US dollars", "minCost", "maxCost", "any"),
     ("Duration, ms", "minDurationMs", "maxDurationMs", "1"),
 )
-# The names of what was said where a search found it.
-SAID = {
-    "user": "User",
-    "arguments": "Arguments of a tool",
-    "result": "Result of a tool",
-    "error": "Error of a tool",
-    "answer": "Answer",
-    "reasoning": "Reasoning",
-    "aside": "Beside tool calls",
-}
 FOLDED = {name for name, _, _ in FILTERS} | {name for _, least, most, _ in RANGES for name in (least, most)}
 NAMES = names_of(Filters())
 

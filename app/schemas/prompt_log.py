@@ -1,0 +1,145 @@
+"""A prompt's log: its query, and its entries with what a search found in them."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from marshmallow import fields, post_load, validate
+
+from app.models import run_log
+from app.otlp.evaluations import NAME_MAX
+from app.schemas.answer import Answer, choice, either, fields_of, integer, many, number, one, part, text, time
+from app.schemas.base import Moment, PageQuerySchema, QueryBoolean, StrictSchema, Text
+from app.schemas.lists import SortedEntries, with_ranges
+from app.schemas.runs import Tokens
+from app.schemas.sessions import SearchHit
+from app.schemas.traces import TokenUsage, Unpriced
+from app.services.traces import log_words, logs
+from app.services.traces.log_query import LogFilter
+from app.services.traces.prompt_log import LogSort
+from app.sessions.facts import MAX_NAME
+from app.timestamps import of_unix_ns
+
+# Characters shown of a text.
+EXCERPT = 300
+STATUSES = ("running", "ok", "nok", "failed")
+
+
+class LogFilters(StrictSchema):
+    """Conditions on the entries of a prompt's log, and its order.
+
+    `q` is what is all said in one turn of a session, tools included, or in the question and the answer of a run: words,
+    "phrases", beginnings of words as in `refund*`, and with a minus what must not be there. `search` is a part of a
+    question, an answer or a conversation's id.
+    """
+
+    type = fields.String(validate=validate.OneOf(["run", "otel"]))
+    q = Text(attribute="words", minimum=1, maximum=200)
+    search = Text(maximum=200)
+    version = Text(maximum=MAX_NAME)
+    model = Text(maximum=MAX_NAME)
+    score = Text(minimum=1, maximum=NAME_MAX)
+    min_score = fields.Float()
+    max_score = fields.Float()
+    min_cost = fields.Float(validate=validate.Range(0))
+    max_cost = fields.Float(validate=validate.Range(0))
+    min_duration_ms = fields.Float(validate=validate.Range(0))
+    max_duration_ms = fields.Float(validate=validate.Range(0))
+    sort = fields.String(attribute="order", validate=validate.OneOf(get_args(LogSort)))
+
+
+def log_page(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the keywords of `LogService.page`, where those of `LogFilter` become its filter."""
+    page = {name: data.pop(name) for name in ("limit", "cursor", "order") if name in data}
+    return page | {"filters": LogFilter(**with_ranges(data, "cost", "duration_ms"))}
+
+
+class LogQuerySchema(LogFilters, PageQuerySchema):
+    """A page of the log; see `LogFilter` for the conditions.
+
+    The log begins with the latest entry (`sort=time`) or the `oldest`. By `duration`, `cost` and `errors` it begins
+    with the highest of the newest 1,000 entries that match, or of those that were found in half a second.
+    """
+
+    from_ = Moment(attribute="from_at")
+    to = Moment(attribute="to_at")
+    status = fields.String(validate=validate.OneOf(STATUSES))
+    errors = QueryBoolean()
+
+    @post_load
+    def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
+        return log_page(data)
+
+
+class SessionEntry(Answer):
+    """`cost` is the sum in US dollars; null for sessions that were stored before costs were told apart by model."""
+
+    type = choice("otel", get=lambda _: "otel")
+    session = fields_of(logs.SessionSummary, "id", "conversation_id")
+    started_at = time(get=lambda session: of_unix_ns(session.start_ns))
+    last_activity_at = time(get=lambda session: of_unix_ns(session.last_ns))
+    about = fields_of(logs.SessionSummary, "turns", "preview", "models", "prompt_versions")
+    usage = one(TokenUsage)
+    cost = number(allow_none=True, attribute="bill.total_usd")
+    unpriced = part(Unpriced, "bill")
+    errors = integer()
+
+
+def _tokens(run: run_log.RunEntry) -> dict[str, int]:
+    prompt, completion = run.prompt_tokens, run.completion_tokens
+    return {"prompt": prompt, "completion": completion, "total": prompt + completion}
+
+
+class RunEntry(Answer):
+    type = choice("run", get=lambda _: "run")
+    id = integer()
+    started_at = time(attribute="created_at")
+    status = choice(*STATUSES, attribute="outcome")
+    source = text()
+    question = text(get=lambda run: run.question[:EXCERPT])
+    answer = text(allow_none=True, get=lambda run: run.answer and run.answer[:EXCERPT])
+    model = text(allow_none=True, attribute="model_name")
+    commit_hash = text(allow_none=True)
+    tokens = one(Tokens, get=_tokens)
+    cost = number(allow_none=True, attribute="cost_usd")
+    response_time_ms = integer(allow_none=True, data_key="response_time_ms")
+    error = text(allow_none=True, get=lambda run: (run.error or run.nok or "")[:EXCERPT] or None)
+    preview = text(allow_none=True, get=lambda run: run.question[:EXCERPT])
+
+
+class RunHit(Answer):
+    """The first text of the run that has words of `q`: a part of it around these words, and their places in it."""
+
+    kind = choice("question", "answer")
+    text = text()
+    places = many(many(integer()))
+
+
+class FoundRunEntry(RunEntry):
+    """A run of a log that was asked for `q`."""
+
+    hit = one(RunHit, required=False)
+
+
+class FoundSessionEntry(SessionEntry):
+    """A session of a log that was asked for `q`."""
+
+    hit = one(SearchHit, required=False)
+
+
+LogEntry = either(
+    by_type={
+        run_log.RunEntry: RunEntry,
+        logs.SessionSummary: SessionEntry,
+        log_words.FoundRun: FoundRunEntry,
+        log_words.FoundSession: FoundSessionEntry,
+    }
+)
+
+
+class Log(Answer):
+    """`sorted` is there where the sort is by duration, cost or errors; `hit` of an entry where there is `q`."""
+
+    entries = many(LogEntry)
+    next_cursor = text(allow_none=True)
+    sorted = one(SortedEntries, required=False)

@@ -1,0 +1,24 @@
+"""What the model calls of listed sessions cost, by the prices of now."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from app.models import turns
+from app.models.sessions import SessionRow
+from app.prices.book import PriceBook
+from app.prices.types import NOTHING, Bill
+from app.sessions.facts import load
+
+SESSIONS_AT_ONCE = 50
+"""Sessions whose turns are in memory at once."""
+
+
+def bills_of(connection: Connection, rows: list[SessionRow], prices: PriceBook) -> dict[bytes, Bill]:
+    """Return what the model calls of sessions cost; the turns of some are read at a time."""
+    found = dict.fromkeys([row.session_key for row in rows], NOTHING)
+    keys = list(found)
+    for start in range(0, len(keys), SESSIONS_AT_ONCE):
+        for turn in turns.list_turns(connection, session_keys=keys[start : start + SESSIONS_AT_ONCE]):
+            found[turn.session_key] += load(turn.facts).bill(prices)
+    return found

@@ -1,0 +1,43 @@
+"""A query finds its terms in texts as reading word by word does, and long texts cost it little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.search.query import Query, Term, parse
+from app.search.words import Word, placed_words
+
+TEXT = st.text(st.sampled_from("ab ß東京-"), max_size=40)
+PARTS = st.lists(st.sampled_from(["a", "ab*", '"a b"', '"a ab a"', "東京", "京", "-b", '-"b a"', "ß"]), max_size=6)
+QUERIES = PARTS.map(lambda parts: parse(" ".join(["a", *parts])))
+
+
+def read(term: Term, words: list[Word]) -> Iterator[tuple[int, int]]:
+    """Yield the places of a term, read word by word."""
+    length = len(term.words)
+    for index in range(len(words) - length + 1):
+        some = words[index : index + length]
+        heads = [word.text for word in some[:-1]] == list(term.words[:-1])
+        last = some[-1].text.startswith(term.words[-1]) if term.prefix else some[-1].text == term.words[-1]
+        if heads and last:
+            yield some[0].start, some[-1].end
+
+
+@given(QUERIES, st.lists(TEXT, max_size=3))
+def test_texts_hold_a_query_that_reading_them_word_by_word_finds(query: Query, texts: list[str]) -> None:
+    words = [list(placed_words(text)) for text in texts]
+    stands = {term: any(any(read(term, some)) for some in words) for term in query.terms}
+    assert query.holds(texts) == all(stands[term] != term.excluded for term in query.terms)
+
+
+@given(QUERIES, TEXT)
+def test_all_places_of_the_terms_are_found_and_no_others(query: Query, text: str) -> None:
+    words = list(placed_words(text))
+    marked = {place for start, end in query.places_in(text) for place in range(start, end)}
+    wanted = [place for term in query.wanted for place in read(term, words)]
+
+    assert marked >= {place for start, end in wanted for place in range(start, end)}
+    assert all(any(start == begin for begin, _ in wanted) for start, _ in query.places_in(text))

@@ -19,7 +19,7 @@ def metrics_minute(minute: int) -> str:
 
 def rate(caller: int | str) -> str:
     """`caller` is an API key's id, or the name of another caller that is limited."""
-    return f"rate:{caller}"
+    return f"requests:{caller}"
 
 
 def ingest_rate(caller: int | str) -> str:

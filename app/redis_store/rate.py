@@ -28,44 +28,63 @@ WINDOW_S = 60
 # Keys that a process counts by itself.
 LOCAL_KEYS_MAX = 10_000
 
-# The log of a key is a list of the times (µs) of the requests that were let through, newest first. What has left the
-# window goes from the end, each entry once. Redis' own clock is the only one, so that processes on several machines
-# agree; when it was put back, what is yet to come goes. A request that has a log of its own kind, as those of ingest
-# have, is decided by that alone and counted in both, so that the other log may get longer than its limit.
+# The log of a key is a list of what was let through, newest first: of each its time (µs), for how much it counts, and the
+# sum of all that the log has ever counted up to it. By the sums the script knows how much any part of the log counts,
+# and finds its places by halves: its work grows with neither what a request counts for nor what has left the window.
+# Redis' own clock is the only one, so that processes on several machines agree; when it was put back, what is yet to
+# come goes. A request that has a log of its own kind, as those of ingest have, is decided by that alone and counted in
+# both, so that the other log may get longer than its limit.
 #
 # KEYS: the log of each question, then the log of its own kind or "", then its project or "". ARGV: the limits of the
 # two, the window in seconds, an epoch for projects without one, its seconds, and for how much each question counts.
 _ASK = """
 local window = tonumber(ARGV[3]) * 1000000
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+local clock = redis.call('TIME')
+local now = clock[1] * 1000000 + clock[2]
 local answers, count = {}, #KEYS / 3
-local function trim(log)
-    local oldest = redis.call('LINDEX', log, -1)
-    while oldest and (tonumber(oldest) <= now - window or tonumber(oldest) > now) do
-        redis.call('RPOP', log)
-        oldest = redis.call('LINDEX', log, -1)
-    end
+local function entry(log, index)
+    local found = redis.call('LINDEX', log, index)
+    if not found then return nil end
+    local time, amount, sum = string.match(found, '^(%d+) (%d+) (%d+)$')
+    return {time = tonumber(time), amount = tonumber(amount), sum = tonumber(sum)}
 end
-local function add(log, amount)
-    for _ = 1, amount do redis.call('LPUSH', log, string.format('%.0f', now)) end
+local function first(log, is_it)
+    local low, high = 0, redis.call('LLEN', log) - 1
+    while low < high do
+        local middle = math.floor((low + high) / 2)
+        if is_it(entry(log, middle)) then high = middle else low = middle + 1 end
+    end
+    return low
+end
+local function has_left(one) return one.time <= now - window or one.time > now end
+local function ends(log)
+    local oldest = entry(log, -1)
+    if oldest and has_left(oldest) then
+        local left = first(log, has_left)
+        if left == 0 then redis.call('DEL', log) else redis.call('LTRIM', log, 0, left - 1) end
+        oldest = entry(log, -1)
+    end
+    return entry(log, 0), oldest
+end
+local function add(log, newest, amount)
+    local sum = (newest and newest.sum or 0) + amount
+    redis.call('LPUSH', log, string.format('%.0f %.0f %.0f', now, amount, sum))
     redis.call('EXPIRE', log, ARGV[3])
 end
 for index = 1, count do
     local all, own, amount = KEYS[index], KEYS[count + index], tonumber(ARGV[5 + index])
     local log, limit = all, tonumber(ARGV[1])
     if own ~= '' then log, limit = own, tonumber(ARGV[2]) end
-    trim(log)
-    local counted = redis.call('LLEN', log)
-    local leaves = redis.call('LINDEX', log, math.min(limit - amount, counted - 1))
+    local newest, leaves = ends(log)
+    local counted = newest and newest.sum - leaves.sum + leaves.amount or 0
     local allowed = counted + amount <= limit and 1 or 0
     if allowed == 1 then
         counted = counted + amount
-        add(log, amount)
-        if own ~= '' then
-            trim(all)
-            add(all, amount)
-        end
+        add(log, newest, amount)
+        if own ~= '' then add(all, ends(all), amount) end
+    elseif newest then
+        local room = limit - amount
+        leaves = entry(log, first(log, function(one) return newest.sum - one.sum + one.amount > room end))
     end
     local project, epoch = KEYS[2 * count + index], ''
     if project ~= '' then
@@ -75,7 +94,7 @@ for index = 1, count do
             redis.call('SET', project, epoch, 'EX', ARGV[5])
         end
     end
-    answers[index] = {allowed, limit - counted, (tonumber(leaves) or now) + window - now, epoch}
+    answers[index] = {allowed, limit - counted, (leaves and leaves.time or now) + window - now, epoch}
 end
 return answers
 """

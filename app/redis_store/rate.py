@@ -28,12 +28,12 @@ WINDOW_S = 60
 # Keys that a process counts by itself.
 LOCAL_KEYS_MAX = 10_000
 
-# The log of a key is a list of what was let through, newest first: of each its time (µs), for how much it counts, and the
-# sum of all that the log has ever counted up to it. By the sums the script knows how much any part of the log counts,
-# and finds its places by halves: its work grows with neither what a request counts for nor what has left the window.
-# Redis' own clock is the only one, so that processes on several machines agree; when it was put back, what is yet to
-# come goes. A request that has a log of its own kind, as those of ingest have, is decided by that alone and counted in
-# both, so that the other log may get longer than its limit.
+# The log of a key is a list of what was let through, newest first: of each its time (µs), for how much it counts, and
+# the sum of all that the log has ever counted up to it. By the sums the script knows how much any part of the log
+# counts, and finds its places by halves: its work grows with neither what a request counts for nor what has left the
+# window. Redis' own clock is the only one, so that processes on several machines agree; when it was put back, what is
+# yet to come goes. A request that has a log of its own kind, as those of ingest have, is decided by that alone and
+# counted in both, so that the other log may get longer than its limit.
 #
 # KEYS: the log of each question, then the log of its own kind or "", then its project or "". ARGV: the limits of the
 # two, the window in seconds, an epoch for projects without one, its seconds, and for how much each question counts.

@@ -8,6 +8,8 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from reprise_client.insight import figure
+
 from app.errors import Invalid
 from app.experiments.comparison import Finding
 from app.services.traces.insight import Comparison, GroupBy, InsightFilter, comparison_of
@@ -19,14 +21,6 @@ from app.web.visit import Visit
 GROUPS: list[tuple[GroupBy, str]] = [("version", "Version"), ("label", "Label"), ("model", "Model"), ("day", "Day")]
 PERIODS = [("7", "Last 7 days"), ("30", "Last 30 days"), ("90", "Last 90 days")]
 SHOWN, CHOICES = 50, 100
-LABELS = {
-    "failedSessions": ("Sessions with errors", "percent"),
-    "failedTools": ("Sessions with failed tools", "percent"),
-    "turnMs": ("Time of a turn, median", "duration"),
-    "sessionCost": ("Cost of a session, median", "usd"),
-    "failedRuns": ("Failed runs", "percent"),
-    "replaysPassed": ("Replays passed", "percent"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +108,7 @@ def _compared(comparison: Comparison) -> tuple[str, list[Compared]]:
 
 
 def _figure(finding: Finding) -> Compared:
-    name, unit = LABELS.get(finding.name, ("", "")) if not finding.score else (f"Score {finding.name}", "score")
+    name, unit = figure(finding.name, score=finding.score)
     bounds = [(one.value, one.low, one.high) for one in (finding.before, finding.after)]
     return Compared(name, unit, finding, intervals(bounds))
 

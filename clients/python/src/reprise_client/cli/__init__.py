@@ -15,6 +15,7 @@ from reprise_client.cli.comment import comment
 from reprise_client.cli.exporting import export
 from reprise_client.cli.gate import gate
 from reprise_client.cli.importing import import_
+from reprise_client.cli.insight import insight
 from reprise_client.cli.labels import labels
 from reprise_client.cli.mcp import mcp
 from reprise_client.cli.prompts import prompts
@@ -43,7 +44,8 @@ def main() -> None:
     """
 
 
-for _command in (replay, gate, bisect, comment, calibrate, test_cases, prompts, labels, sessions, import_, export, mcp):
+_ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, test_cases)
+for _command in (*_ABOUT_TESTS, prompts, labels, sessions, insight, import_, export, mcp):
     main.add_command(_command)
 
 

@@ -10,7 +10,7 @@ import click
 from reprise_client.cli.replay import key_option, url_option
 
 COLUMNS = ("Session", "Last activity", "Turns", "Errors", "Cost", "Begins with")
-ORDERS = ("time", "duration", "errors", "oldest", "shortest", "fewestErrors")
+ORDERS = ("time", "cost", "duration", "errors", "oldest", "shortest", "fewestErrors")
 
 
 @click.command()

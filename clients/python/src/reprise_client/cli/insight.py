@@ -1,0 +1,105 @@
+"""`reprise insight`: how the versions of a prompt do, and whether one of them got better."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reprise_client.cli.replay import key_option, prompt_option, url_option
+from reprise_client.formats import duration, number, usd
+from reprise_client.insight import figure, told
+
+if TYPE_CHECKING:
+    from reprise_client.cli.remote import Remote
+
+COLUMNS = ("Sessions", "With errors", "Failed tools", "Turn, median", "Cost", "Runs", "Replays passed", "Scores")
+COMPARED = ("Figure", "Before", "After", "Change")
+
+
+@click.command()
+@url_option
+@key_option
+@prompt_option
+@click.option("--by", type=click.Choice(["version", "label", "model", "day"]), default="version", show_default=True)
+@click.option("--compare", is_flag=True, help="Two versions: the newest and the one before, or those that are named.")
+@click.option("--before", metavar="VERSION", help="Or the first letters of its name; takes --compare as given.")
+@click.option("--after", metavar="VERSION")
+@click.option("--model", help="Of this model alone.")
+@click.option("--from", "from", metavar="DAY", help="Such as 2026-11-22; the last 30 days by default.")
+@click.option("--to", metavar="DAY", help="Included.")
+@click.option("--json", "as_json", is_flag=True, help="The answer of the API, with all figures and intervals.")
+def insight(
+    url: str,
+    api_key: str,
+    prompt_id: int,
+    by: str,
+    compare: bool,
+    before: str | None,
+    after: str | None,
+    as_json: bool,
+    **filters: str | None,
+) -> None:
+    """Tell how the sessions, runs, replays and scores of a prompt did, by version or side by side."""
+    from reprise_client.cli import remote, terminal
+
+    instance, path = remote.connect(url, api_key), f"/api/v1/prompts/{prompt_id}/insight"
+    query = {name: value for name, value in filters.items() if value is not None}
+    columns: tuple[str, ...]
+    if compare or before or after:
+        pair = {"before": before, "after": after}
+        named = {side: _version(instance, path, query, given) for side, given in pair.items() if given}
+        found = instance.get(f"{path}/comparison", **query, **named)
+        columns, rows = COMPARED, [compared_row(finding) for finding in found.listed("findings")]
+    else:
+        found = instance.get(path, groupBy=by, **query)
+        columns, rows = (by.capitalize(), *COLUMNS), [row(group, by) for group in found.listed("groups")]
+    if as_json:
+        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        return
+    if "summary" in found:
+        click.echo(found["summary"])
+    terminal.table(columns, rows)
+
+
+def _version(instance: Remote, path: str, query: Mapping[str, str], given: str) -> str:
+    """Return the version with figures that is named so, or whose name alone begins so."""
+    from reprise_client.cli import remote
+
+    groups = instance.get(path, **query).listed("groups")
+    names = [group["version"] for group in groups if (group["version"] or "").startswith(given)]
+    if given in names or len(names) == 1:
+        return given if given in names else names[0]
+    some = f"{len(names)} versions" if names else "no version"
+    raise remote.CouldNotRun(f"In this time {some} with figures begin with {given!r}.")
+
+
+def row(group: Mapping[str, Any], by: str) -> tuple[str, ...]:
+    """Return a group of the API as `COLUMNS` show it, with its name before."""
+    sessions, runs, replays = group["sessions"], group["runs"], group["replays"]
+    median, played = sessions["turnMs"]["p50"]["value"], replays["passed"] + replays["failed"]
+    return (
+        " ".join((group[by] or "none").split()),
+        number(sessions["sessions"]),
+        told(sessions["failed"], "percent"),
+        told(sessions["failedTools"], "percent"),
+        "–" if median is None else duration(median),
+        usd(sessions["cost"]),
+        number(runs["runs"]),
+        f"{replays['passed']} of {played}" if played else "–",
+        ", ".join(f"{' '.join(one['name'].split())} {told(one['mean'], 'score')}" for one in group["scores"]) or "–",
+    )
+
+
+def compared_row(finding: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a finding of the API as `COMPARED` shows it."""
+    name, unit = figure(finding["name"], score=finding["score"])
+    better = {True: "better", False: "worse"}.get(finding["improved"])
+    return (
+        name,
+        told(finding["before"], unit),
+        told(finding["after"], unit),
+        better or finding["change"] or "too little",
+    )

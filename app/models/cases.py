@@ -22,7 +22,16 @@ from sqlalchemy import (
 )
 
 from app.models.base import BigInt, Json, Timestamp, exact, new_table
-from app.models.queries import changes_row, columns_of, find_row, in_order, insert_row, list_rows, newest_first
+from app.models.queries import (
+    changes_row,
+    columns_of,
+    count_rows,
+    find_row,
+    in_order,
+    insert_row,
+    list_rows,
+    newest_first,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +121,7 @@ def list_test_cases(
 
 
 def count_test_cases(connection: Connection, *, prompt_id: int, search: str | None) -> int:
-    statement = select(func.count()).select_from(test_cases).where(*_found(prompt_id, search))
-    return int(connection.scalar(statement) or 0)
+    return count_rows(connection, select(test_cases.c.id).where(*_found(prompt_id, search)))
 
 
 def _found(prompt_id: int, search: str | None) -> list[ColumnElement[bool]]:

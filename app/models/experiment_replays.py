@@ -28,7 +28,7 @@ from app.models.base import BigInt, new_table
 from app.models.experiments import experiments
 from app.models.language_models import language_models
 from app.models.prompt_versions import draft_snapshots
-from app.models.queries import KEYS_PER_STATEMENT, columns_of, list_rows, pieces
+from app.models.queries import KEYS_PER_STATEMENT, columns_of, count_rows, list_rows, pieces
 from app.models.replays import UNFINISHED, replays
 
 # The statuses of replays that say how the candidate did.
@@ -96,7 +96,7 @@ def played_of(connection: Connection, *, experiment_id: int) -> list[PlayedRow]:
 
 
 def count_replays(connection: Connection, *, experiment_id: int) -> int:
-    return int(connection.scalars(select(func.count()).where(_L.experiment_id == experiment_id)).one())
+    return count_rows(connection, select(_L.id).where(_L.experiment_id == experiment_id))
 
 
 def unfinished_of_replay(connection: Connection, *, replay_id: int) -> list[int]:
@@ -111,8 +111,8 @@ def is_violated(connection: Connection, *, replay_id: int) -> bool:
 
 def count_in_work(connection: Connection, *, experiment_id: int) -> int:
     """Count an experiment's replays that have not ended."""
-    linked = select(func.count()).join(replays, _R.id == _L.replay_id)
-    return int(connection.scalars(linked.where(_L.experiment_id == experiment_id, _R.status.in_(UNFINISHED))).one())
+    linked = select(_L.id).join(replays, _R.id == _L.replay_id)
+    return count_rows(connection, linked.where(_L.experiment_id == experiment_id, _R.status.in_(UNFINISHED)))
 
 
 def unfinished_behind(connection: Connection) -> list[int]:

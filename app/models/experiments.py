@@ -14,7 +14,6 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    func,
     select,
     update,
 )
@@ -22,7 +21,7 @@ from sqlalchemy import (
 from app.experiments.types import Verdict
 from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
 from app.models.prompt_versions import draft_snapshots
-from app.models.queries import columns_of, find_row, in_order, list_rows
+from app.models.queries import columns_of, count_rows, find_row, in_order, list_rows
 from app.models.replays import UNFINISHED, CandidateKind
 
 Status = Literal["queued", "running", "finished", "cancelled", "error"]
@@ -133,8 +132,7 @@ def list_experiments(
 
 
 def count_experiments(connection: Connection, *, prompt_id: int, verdict: Verdict | None) -> int:
-    statement = select(func.count()).select_from(experiments).where(*_found(prompt_id, verdict))
-    return int(connection.scalar(statement) or 0)
+    return count_rows(connection, select(_E.id).where(*_found(prompt_id, verdict)))
 
 
 def _found(prompt_id: int, verdict: Verdict | None) -> list[ColumnElement[bool]]:

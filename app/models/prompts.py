@@ -182,8 +182,7 @@ def list_prompts(
 
 
 def count_prompts(connection: Connection, *, project_id: int, search: str | None) -> int:
-    statement = select(func.count()).select_from(prompts).where(*_found(project_id, search, archived=False))
-    return int(connection.scalar(statement) or 0)
+    return queries.count_rows(connection, select(_C.id).where(*_found(project_id, search, archived=False)))
 
 
 def _found(project_id: int, search: str | None, *, archived: bool) -> list[ColumnElement[bool]]:

@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     and_,
     delete,
+    func,
     insert,
     or_,
     select,
@@ -84,6 +85,11 @@ def in_order(
         statement = statement.where(or_(beyond, and_(key == last, further)))
     columns = (key.desc(), id_column.desc()) if descending else (key, id_column)
     return statement.order_by(*columns).limit(limit)
+
+
+def count_rows(connection: Connection, statement: Select[Any]) -> int:
+    """Return the number of rows that a statement selects, which its limit bounds."""
+    return int(connection.scalar(select(func.count()).select_from(statement.subquery())) or 0)
 
 
 def insert_row(connection: Connection, table: Table, /, **values: Any) -> int:

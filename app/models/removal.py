@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, exists, select, update
 
 from app.models import search
 from app.models.base import metadata
@@ -21,7 +21,7 @@ from app.models.experiment_replays import experiment_replays, in_unfinished_expe
 from app.models.experiments import experiments
 from app.models.organizations import projects
 from app.models.prompts import prompts
-from app.models.queries import changes_row, first_batch_id, pieces
+from app.models.queries import changes_row, count_rows, first_batch_id, pieces
 from app.models.replays import replays
 from app.models.runs import UNFINISHED, idempotency_keys, run_file_chunks
 from app.models.scores import remove_of_turns, scores
@@ -120,8 +120,7 @@ def count_old(connection: Connection, table: str, *, project_id: int, before: da
     """Count what `remove_old` would remove, or the turns that `remove_turns` would, to `limit` at most."""
     turn_scope = TurnScope(project_id, before=before)
     conditions = [turn_scope.condition()] if table == "turns" else _old(table, project_id=project_id, before=before)
-    some = select(metadata.tables[table].c.id).where(*conditions).limit(limit).subquery()
-    return int(connection.scalar(select(func.count()).select_from(some)) or 0)
+    return count_rows(connection, select(metadata.tables[table].c.id).where(*conditions).limit(limit))
 
 
 def _old(table: str, *, project_id: int, before: datetime) -> list[ColumnElement[bool]]:

@@ -27,7 +27,7 @@ from app.models.calibrations import CalibrationRow
 from app.models.compression import CompressedLongJson
 from app.models.organizations import projects
 from app.models.prompt_versions import draft_snapshots
-from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
+from app.models.queries import changes_row, columns_of, count_rows, find_row, insert_row, list_rows, newest_first
 
 Status = Literal["queued", "running", "passed", "failed", "needs_review", "error", "cancelled"]
 STATUSES = ("queued", "running", "passed", "failed", "needs_review", "error", "cancelled")
@@ -262,7 +262,7 @@ def list_batch(connection: Connection, *, of: ReplayRow, limit: int) -> list[Rep
 
 
 def count_batch(connection: Connection, *, of: ReplayRow) -> int:
-    return int(connection.scalar(select(func.count()).where(*_together(of))) or 0)
+    return count_rows(connection, select(replays.c.id).where(*_together(of)))
 
 
 def newest_batch(connection: Connection, *, prompt_id: int, limit: int) -> list[Outcome]:

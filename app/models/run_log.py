@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, func, or_, select
 
 from app.models.language_models import language_models
-from app.models.queries import columns_of, list_rows
+from app.models.queries import columns_of, count_rows, list_rows
 from app.models.runs import RunSummary, runs
 from app.models.scores import ScoreRange
 from app.models.session_list import Range
@@ -127,7 +127,7 @@ def count_runs(connection: Connection, *, prompt_id: int, filters: RunFilter, mo
     Counts `most` runs at most.
     """
     found = select(runs.c.id).where(runs.c.prompt_id == prompt_id, *_within(filters, None, False)).limit(most)
-    return int(connection.scalar(select(func.count()).select_from(found.subquery())) or 0)
+    return count_rows(connection, found)
 
 
 _STATUS: dict[str, ColumnElement[bool]] = {

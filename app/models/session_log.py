@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, literal, or_, select
 
 from app.models import queries
 from app.models.scores import ScoreRange
@@ -79,8 +79,7 @@ def scored_as(project_id: int, score: ScoreRange | None) -> ColumnElement[bool] 
 
 def count_sessions(connection: Connection, within: SessionRange, *, most: int) -> int:
     """Count the sessions of the range, `most` of them at most."""
-    found = within.in_order(select(_C.id)).limit(most)
-    return int(connection.scalar(select(func.count()).select_from(found.subquery())) or 0)
+    return queries.count_rows(connection, within.in_order(select(_C.id)).limit(most))
 
 
 def nth_start_ns(connection: Connection, within: SessionRange, *, nth: int) -> int | None:

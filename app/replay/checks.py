@@ -15,6 +15,7 @@ from app.replay.compare import arguments_of, differences, pointers
 from app.replay.effects import Tool
 from app.replay.facts import Facts, compare_facts
 from app.replay.findings import DecidedBy, Difference, ProducedStep
+from app.replay.free_text import folded
 from app.replay.matchers import parse_matchers
 from app.replay.polarity import polarity_differs
 from app.replay.relations import name_replaced, values_exchanged
@@ -180,14 +181,14 @@ def _strict(check: Check, expected: str, actual: str) -> Comparison:
     left, right = _parse_json(expected), _parse_json(actual)
     if left is not UNSET and right is not UNSET:
         return _unless_any("the answer differs", differences(left, right, ignored=pointers(check.ignore_paths)))
-    if _folded(expected) == _folded(actual):
+    if folded(expected) == folded(actual):
         return PASSED
     return _text_differs("the answer differs", expected, actual)
 
 
 def _contains(expected: str, actual: str) -> Comparison:
-    searched = _folded(expected)
-    if searched and searched in _folded(actual):
+    searched = folded(expected)
+    if searched and searched in folded(actual):
         return PASSED
     reason = "the answer does not contain the text" if searched else "there is no text to look for"
     return _text_differs(reason, expected, actual)
@@ -225,8 +226,3 @@ def _parse_json(text: str) -> Any:
         return decode_json(text)
     except ValueError:
         return UNSET
-
-
-def _folded(text: str) -> str:
-    """Trim the text, make runs of white space one space, and ignore case."""
-    return " ".join(text.split()).casefold()

@@ -1,11 +1,10 @@
 """Writes recorded turns as the messages that a model reads."""
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from app.chat import Message, ToolCall
 from app.replay.types import CaseTurn, CheckedCall
+from app.sessions.build import json_text
 
 
 def recorded_past(turns: Sequence[CaseTurn]) -> tuple[Message, ...]:
@@ -16,10 +15,6 @@ def recorded_past(turns: Sequence[CaseTurn]) -> tuple[Message, ...]:
 def result_text(step: CheckedCall) -> str:
     """Return a tool's result as the model reads it: the recorded text or JSON, or the recorded error."""
     return json_text({"error": step.error} if step.error is not None else step.result)
-
-
-def json_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _messages(index: int, turn: CaseTurn) -> Iterator[Message]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from app.chat import Answer, Message, Tokens, ToolCall
 from app.errors import ProviderError
 from app.replay.checks import Checker, JudgeTask
-from app.replay.conversation import json_text, recorded_past, result_text
+from app.replay.conversation import recorded_past, result_text
 from app.replay.effects import Tool, resolve, tools_of
 from app.replay.findings import (
     FROM_ELSEWHERE,
@@ -36,6 +36,7 @@ from app.replay.results import conclude, unplayed, verdicts
 from app.replay.sources import Sources
 from app.replay.types import Judgement, Ports, TestCase, ToolRules
 from app.replay.violations import Attempt, lost_tools, violations_of_turn
+from app.sessions.build import json_text
 
 UNAVAILABLE = json.dumps({"error": "tool unavailable for these arguments"})
 CALLS_PER_ANSWER = 16  # on average; bounds what a model can ask for in one turn

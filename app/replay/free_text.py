@@ -30,7 +30,7 @@ class SeenResults:
             self.add(result)
 
     def add(self, result: Any) -> None:
-        self._parts += [_folded(text) for _, _, text in _texts(result, None)]
+        self._parts += [folded(text) for _, _, text in _texts(result, None)]
         if len(self._parts) > _PARTS_MAX:
             # No folded text has a line break.
             self._parts = ["\n".join(self._parts)]
@@ -58,7 +58,7 @@ def free_paths(
     """
     matcher = "any" if is_read else "facts"
     seen = SeenResults() if results is None else results
-    asked = _folded(user)
+    asked = folded(user)
     return {
         pointer: matcher
         for pointer, part, text in _texts(arguments, schema)
@@ -93,8 +93,8 @@ def _leaves(value: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def _is_worded(text: str, asked: str, seen: SeenResults) -> bool:
-    folded = _folded(text)
-    return len(folded.split()) >= SEVERAL_WORDS and folded not in asked and not seen.have(folded)
+    shown = folded(text)
+    return len(shown.split()) >= SEVERAL_WORDS and shown not in asked and not seen.have(shown)
 
 
 def _described_as_free(schema: Mapping[str, Any]) -> bool:
@@ -107,7 +107,8 @@ def _key(pointer: str) -> str:
     return pointer.removesuffix("/*").rpartition("/")[2].casefold()
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """Return the text trimmed, with runs of white space as one space and without regard to case."""
     return " ".join(text.split()).casefold()
 
 

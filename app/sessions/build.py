@@ -127,7 +127,7 @@ def placeholders(spans: Iterable[TurnSpan]) -> dict[str, str] | None:
     for span in spans:
         found = json_container(span.full.attributes.get(PLACEHOLDERS))
         if isinstance(found, dict):
-            return {key: _text(value) for key, value in found.items() if value is not None}
+            return {key: json_text(value) for key, value in found.items() if value is not None}
     return None
 
 
@@ -172,7 +172,8 @@ def _tool(entry: Any) -> str | dict[str, Any] | None:
     return tool
 
 
-def _text(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """Return a JSON value as text, and a text as it is."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

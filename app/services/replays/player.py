@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
-from secrets import token_hex
 from typing import Any
 from uuid import uuid4
 
@@ -22,11 +20,10 @@ from app.metrics.registry import REPLAYS
 from app.models import replays
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
-from app.providers.types import Credential, ModelPort
+from app.providers.types import ModelPort
 from app.replay import documents, results
 from app.replay.engine import replay
 from app.replay.findings import ReplayResult
-from app.replay.judge import ModelJudge
 from app.replay.types import JudgePort, Ports
 from app.services.data.masking import MaskingRules, MessageMasking
 from app.services.language_models.credentials import CredentialService
@@ -138,18 +135,13 @@ class ReplayPlayer:
     ) -> JudgePort | None:
         if model is None:
             return None
-        metered = self._metered(organization_id, model, {"temperature": 0}, progress, budget)
-        return ModelJudge(metered, lambda: token_hex(16), model.name)
+        return self._metered(organization_id, model, {"temperature": 0}, progress, budget).as_judge()
 
     def _metered(
         self, organization_id: int, model: LanguageModel, config: dict[str, Any], progress: Progress, budget: Budget
     ) -> MeteredModel:
-        @cache
-        def credential() -> Credential | None:
-            return self.credentials.find(organization_id, model.vendor, base_url=model.base_url)
-
         return MeteredModel(
-            model, config, self.providers, credential, progress, budget, self.call_timeout_s, organization_id
+            model, config, self.providers, self.credentials, progress, budget, self.call_timeout_s, organization_id
         )
 
     def _end(self, row: ReplayRow, claim: Claim, result: ReplayResult, counted: dict[str, Any]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, partial
+from secrets import token_hex
 from typing import Any, Protocol
 
 import msgspec
@@ -19,7 +20,9 @@ from app.providers.decoding import TOKENS_MAX
 from app.providers.types import Credential, ModelPort, ModelRequest
 from app.rendering.render import render
 from app.replay.findings import TurnResult
-from app.replay.types import RenderedDraft
+from app.replay.judge import ModelJudge
+from app.replay.types import JudgePort, RenderedDraft
+from app.services.language_models.credentials import CredentialService
 from app.services.prompts.content import PromptContent, parse_config
 from app.services.replays.budget import Budget
 from app.services.runs.outcome import cost_of
@@ -63,17 +66,14 @@ class Meter(Protocol):
     def add(self, model: LanguageModel, tokens: Tokens) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MeteredModel:
-    """The engine's `ModelPort` over the providers'; `config` is a prompt's, its tools are the engine's to say.
-
-    `credential` may raise `ProviderError`, saying what to set.
-    """
+    """The engine's `ModelPort` over the providers'; `config` is a prompt's, its tools are the engine's to say."""
 
     model: LanguageModel
     config: dict[str, Any]
     providers: ModelPort
-    credential: Callable[[], Credential | None]
+    credentials: CredentialService
     progress: Meter
     budget: Budget
     timeout_s: float
@@ -84,7 +84,7 @@ class MeteredModel:
         whole = (Message("system", instruction), *messages)
         try:
             request = model_request(
-                self.model, self.config, whole, self.credential(), self.timeout_s, self.organization_id
+                self.model, self.config, whole, self.credential, self.timeout_s, self.organization_id
             )
             request = replace(request, config=replace(request.config, tools=tuple(tools)), background=True)
             with self.budget.call(partial(most_cost, self.model, request)):
@@ -93,6 +93,14 @@ class MeteredModel:
         except Invalid as refused:
             raise ProviderError(str(refused)) from refused
         return answer
+
+    @cached_property
+    def credential(self) -> Credential | None:
+        """The credential of the model's vendor; raises `ProviderError`, which says what to set."""
+        return self.credentials.find(self.organization_id, self.model.vendor, base_url=self.model.base_url)
+
+    def as_judge(self) -> JudgePort:
+        return ModelJudge(self, lambda: token_hex(16), self.model.name)
 
 
 def most_cost(model: LanguageModel, request: ModelRequest) -> float:

@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from hashlib import blake2b
-from secrets import token_hex
 
 from sqlalchemy import Connection
 
@@ -22,10 +21,9 @@ from app.models.queries import first_batch_id, new_batch_id
 from app.models.scores import ScoreRow
 from app.models.turns import TurnRow
 from app.prices.book import NO_PRICES
-from app.providers.types import Credential, ModelPort
+from app.providers.types import ModelPort
 from app.replay.checks import Checker
 from app.replay.findings import ProducedAnswer
-from app.replay.judge import ModelJudge
 from app.replay.sources import Sources
 from app.replay.types import Check, CheckedAnswer
 from app.services.accounts.projects import Owners
@@ -200,22 +198,17 @@ class OnlineCheckRunner:
         organization_id = self.owners.of_project(check.project_id)
         with self.database.read() as connection:
             model = self.models.read(connection, organization_id=organization_id, model_id=check.judge_model_id or 0)
-
-        def credential() -> Credential | None:
-            return self.credentials.find(organization_id, model.vendor, base_url=model.base_url)
-
         metered = MeteredModel(
             model,
             {"temperature": 0},
             self.providers,
-            credential,
+            self.credentials,
             spending,
             spending,
             self.call_timeout_s,
             organization_id,
         )
-        judge = ModelJudge(metered, lambda: token_hex(16), model.name)
-        judgement = judge.judge(check.value, "", answer, question)
+        judgement = metered.as_judge().judge(check.value, "", answer, question)
         if judgement.verdict == "needs_review":
             return Outcome(None, judgement.reasoning)
         return Outcome(judgement.verdict == "passed", judgement.reasoning)

@@ -11,8 +11,8 @@ from app.experiments.classes import class_of, improved, newly_violated
 from app.experiments.clearing import is_below
 from app.experiments.reasons import Reasons
 from app.experiments.rounds import Played, played
-from app.experiments.slowdown import slowdown
-from app.experiments.types import CaseClass, CaseTrials, Decision, Design, Verdict
+from app.experiments.statistics import percentile
+from app.experiments.types import CaseClass, CaseTrials, Decision, Design, Trial, Verdict
 from app.experiments.walk import Walk
 
 
@@ -117,7 +117,7 @@ class _Experiment:
         return None
 
     def _passed(self) -> tuple[Verdict, str]:
-        ratio, allowed = slowdown(self.cases), self.design.max_slowdown
+        ratio, allowed = _slowdown(self.cases), self.design.max_slowdown
         if ratio is not None and allowed is not None and ratio > allowed:
             return "failed", self._reasons.slow(ratio, allowed)
         return "passed", self._reasons.passed()
@@ -133,3 +133,17 @@ class _Experiment:
 def _counts(case: CaseTrials) -> tuple[int, int]:
     passed = sum(trial.passed for trial in case.candidate)
     return len(case.candidate) - passed, passed
+
+
+def _slowdown(cases: Sequence[CaseTrials]) -> float | None:
+    """Return the ratio of the sums of the test cases' median latencies, candidate to baseline.
+
+    A test case counts if latencies of both sides are known; None if there is none.
+    """
+    medians = [(_median(case.candidate), _median(case.baseline)) for case in cases]
+    known = [(candidate, baseline) for candidate, baseline in medians if candidate is not None and baseline]
+    return sum(pair[0] for pair in known) / sum(pair[1] for pair in known) if known else None
+
+
+def _median(trials: Sequence[Trial]) -> float | None:
+    return percentile([trial.latency_ms for trial in trials if trial.latency_ms is not None], 0.5)

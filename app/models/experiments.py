@@ -147,3 +147,28 @@ def lock_unfinished(connection: Connection, *, experiment_id: int) -> bool:
 
 def change_experiment(connection: Connection, *, experiment_id: int, values: dict[str, Any]) -> None:
     connection.execute(update(experiments).where(_E.id == experiment_id).values(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """An outcome, with the content hashes of both sides, for guarded labels; `baseline` is None without one."""
+
+    status: Status
+    verdict: Verdict | None
+    candidate: str
+    baseline: str | None
+
+    @property
+    def passed(self) -> bool:
+        return (self.status, self.verdict) == ("finished", "passed")
+
+
+def find_evidence(connection: Connection, *, prompt_id: int, experiment_id: int) -> Evidence | None:
+    baseline = draft_snapshots.alias()
+    statement = (
+        select(_E.status, _E.verdict, draft_snapshots.c.fingerprint, baseline.c.fingerprint)
+        .join(draft_snapshots, draft_snapshots.c.id == _E.candidate_snapshot_id)
+        .outerjoin(baseline, baseline.c.id == _E.baseline_snapshot_id)
+        .where(_E.id == experiment_id, _E.prompt_id == prompt_id)
+    )
+    return find_row(connection, Evidence, statement)

@@ -14,8 +14,10 @@ from sqlalchemy import (
     Index,
     Integer,
     UniqueConstraint,
+    bindparam,
     delete,
     select,
+    update,
 )
 
 from app.models import insight, queries
@@ -24,7 +26,7 @@ from app.models.insight import InsightKey
 from app.models.scores import remove_of_sessions
 from app.models.turns import Extent, extents, list_turns, turns_in_pieces
 from app.sessions.facts import TurnFacts, load
-from app.sessions.figures import Figures, load_counted, total
+from app.sessions.figures import Counted, Figures, dump, load_counted, total
 from app.sessions.sums import SessionSums, names_of, with_names
 
 TURNS_AT_ONCE = 2_000
@@ -222,3 +224,29 @@ def find_sessions(connection: Connection, *, project_id: int, session_keys: Coll
         statement = _SELECT.where(_C.session_key.in_(some), _C.project_id == project_id)
         found += queries.list_rows(connection, SessionRow, statement)
     return found
+
+
+_PUT_COUNTED = (
+    update(sessions)
+    .where(_C.session_key == bindparam("key"))
+    .values(uncounted=None, counted=bindparam("figures", type_=_C.counted.type))
+)
+
+
+def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[SessionRow]:
+    """List a project's sessions that are added up and to be counted, those first that have waited longest."""
+    found = _SELECT.where(_C.project_id == project_id, _C.uncounted.is_not(None), _C.errors.is_not(None))
+    return queries.list_rows(connection, SessionRow, found.order_by(_C.uncounted).limit(limit))
+
+
+def put_counted(
+    connection: Connection, *, marks: Mapping[bytes, int | None], counted: Mapping[bytes, Counted]
+) -> dict[bytes, Counted | None]:
+    """Keep the figures of the sessions whose `uncounted` is still the one in `marks`; returns their earlier figures."""
+    found = select(_C.session_key, _C.uncounted, _C.counted).where(_C.session_key.in_(sorted(marks)))
+    locked = connection.execute(found.order_by(_C.session_key).with_for_update()).all()
+    same = [(key, text) for key, mark, text in locked if mark is not None and mark == marks[key]]
+    before = {key: load_counted(text) if text else None for key, text in same}
+    if before:
+        connection.execute(_PUT_COUNTED, [{"key": key, "figures": dump(counted[key])} for key in before])
+    return before

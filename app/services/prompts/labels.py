@@ -13,7 +13,7 @@ from app.db import Database
 from app.errors import Conflict, Forbidden, Invalid, require
 from app.models import audit_log, labels, prompt_versions, prompts
 from app.models.audit_log import SYSTEM, Action, Actor
-from app.models.evidence import Evidence, find_evidence
+from app.models.experiments import Evidence, find_evidence
 from app.models.labels import Label, Split
 from app.models.prompts import PromptRow
 from app.models.webhook_deliveries import add_event

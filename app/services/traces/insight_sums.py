@@ -19,7 +19,7 @@ from app.metrics.registry import (
     OBSERVED_SESSIONS,
     OBSERVED_TOKENS,
 )
-from app.models import insight, organizations, session_counts, turns
+from app.models import insight, organizations, sessions, turns
 from app.models.insight import InsightKey
 from app.models.sessions import SessionRow
 from app.prices.book import PriceBook
@@ -66,7 +66,7 @@ class InsightCounter:
     def count(self, project_id: int) -> int:
         """Count some sessions of a project; returns how many there were."""
         with self.database.read() as connection:
-            rows = session_counts.uncounted(connection, project_id=project_id, limit=SESSIONS_AT_ONCE)
+            rows = sessions.uncounted(connection, project_id=project_id, limit=SESSIONS_AT_ONCE)
             book = self.prices.book(connection, project_id=project_id)
             found = {row.session_key: (row, _counted(row, facts, book)) for row, facts in _with_facts(connection, rows)}
         if found:
@@ -109,7 +109,7 @@ def _facts(connection: Connection, session_key: bytes) -> Iterator[TurnFacts]:
 def _store(connection: Connection, found: Mapping[bytes, tuple[SessionRow, Counted]]) -> Figures:
     """Keep the figures of those sessions that ingest did not change meanwhile; returns what they add to all sums."""
     marks = {key: row.uncounted for key, (row, _) in found.items()}
-    before = session_counts.put_counted(connection, marks=marks, counted={key: one for key, (_, one) in found.items()})
+    before = sessions.put_counted(connection, marks=marks, counted={key: one for key, (_, one) in found.items()})
     changes: dict[InsightKey, list[Figures]] = defaultdict(list)
     for key, earlier in before.items():
         row, now = found[key]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import falcon
 from marshmallow import fields, validate
@@ -20,10 +20,9 @@ from app.schemas.prompt_log import LogFilters, log_page
 from app.services.traces.log_query import Entry, LogFilter
 from app.services.traces.session_filter import PERIODS
 from app.timestamps import iso
-from app.web.lists import Query, chosen_of, filters_of, names_of
+from app.web.lists import Query, chosen_of, filters_of, list_query, names_of, pages_of
 from app.web.page import PAGE_SIZE, Page, PromptPage, Redirect, Reply, show
 from app.web.presenters.marks import SAID, pieces, place_of
-from app.web.views.beside import go_beside
 from app.web.visit import Visit
 
 TYPES = [("", "Runs and sessions"), ("run", "Runs"), ("otel", "OpenTelemetry sessions")]
@@ -80,18 +79,41 @@ class LogEntryPage(PromptPage):
     """A page of an entry of the log, with links to the entries before and after it."""
 
     def beside(self, visit: Visit, prompt_id: int, entry_id: int | str) -> Redirect:
-        """Return the way to the next or previous entry in the list that led here, as `go` of the query asks."""
+        """Return the way to the entry that the query's `go`, "next" or "previous", asks for; to the list without one.
 
-        def read(query: Query) -> PageOf[Entry]:
-            return self.services.logs.page(
-                project_id=visit.project_id,
-                prompt_id=prompt_id,
-                limit=PAGE_SIZE,
-                cursor=query.get("cursor"),
-                **log_query(query, self.container.now()),
-            )
+        The entry is beside this one in the log as it was filtered in the list that led here; the address has the query
+        of the page of the list that it is on.
+        """
+        query = dict(parse_qsl(visit.query.get("list", "")))
+        step = -1 if visit.query.get("go") == "previous" else 1
+        found = self._listed(visit, prompt_id, query)
+        ids = [entry.id for entry in found.entries]
+        index = ids.index(entry_id) + step if entry_id in ids else -1
+        if 0 <= index < len(ids):
+            return _to_entry(visit, query, found.entries[index])
+        pages = pages_of(query, found.next_cursor)
+        href = (pages.previous_href if step < 0 else pages.next_href) if entry_id in ids else None
+        if href is not None:
+            query = dict(parse_qsl(href[1:]))
+            if beyond := self._listed(visit, prompt_id, query).entries:
+                return _to_entry(visit, query, beyond[min(step, 0)])
+        log = f"{visit.base}/prompts/{prompt_id}/logs{visit.to_list}"
+        return Redirect(log, "There is no further entry in this list.")
 
-        return go_beside(visit, prompt_id, entry_id, read)
+    def _listed(self, visit: Visit, prompt_id: int, query: Query) -> PageOf[Entry]:
+        return self.services.logs.page(
+            project_id=visit.project_id,
+            prompt_id=prompt_id,
+            limit=PAGE_SIZE,
+            cursor=query.get("cursor"),
+            **log_query(query, self.container.now()),
+        )
+
+
+def _to_entry(visit: Visit, query: Query, entry: Entry) -> Redirect:
+    kind = "runs" if isinstance(entry, RunEntry) else "sessions"
+    chosen = list_query(query)
+    return Redirect(f"{visit.base}/{kind}/{entry.id}{'?' + chosen if chosen else ''}")
 
 
 class PromptLogs(PromptPage):

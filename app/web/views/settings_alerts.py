@@ -106,7 +106,7 @@ class RemoveAlert(SettingsPage):
         return confirm(
             visit,
             title="Remove the alert rule?",
-            text=f"Nobody is told any more of the rule on: {dict(METRICS)[rule.metric].lower()}.",
+            text=f"Webhooks are told nothing more of the rule on: {dict(METRICS)[rule.metric].lower()}.",
             button="Remove the rule",
             back=f"{visit.base}/settings/alerts",
         )

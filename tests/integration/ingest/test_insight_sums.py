@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from app.metrics.registry import OBSERVED_COST, OBSERVED_ERRORS, OBSERVED_SESSIONS, OBSERVED_TOKENS
-from app.models import insight, organizations, session_counts, session_log, sessions
+from app.models import insight, organizations, session_log, sessions
 from app.models.session_log import SessionRange
 from app.models.sessions import SessionRow
 from app.services.traces import insight_sums
@@ -132,7 +132,7 @@ def test_what_changes_while_it_is_counted_stays_to_be_counted(world: World) -> N
             .with_only_columns(sessions.sessions.c.counted)
             .where(sessions.sessions.c.session_key == row.session_key)
         )
-        late = session_counts.put_counted(
+        late = sessions.put_counted(
             connection, marks={row.session_key: 1}, counted={row.session_key: load_counted(text)}
         )
 

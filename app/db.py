@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import math
 import random
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import date, datetime
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -215,6 +217,9 @@ def build_engine(
         )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
+        # As SQLAlchemy writes them. Python's own adapters are deprecated, and omit microseconds that are zero.
+        sqlite3.register_adapter(date, date.isoformat)
+        sqlite3.register_adapter(datetime, lambda when: when.isoformat(" ", "microseconds"))
         return engine
     first, addresses = hosts_of(url, MYSQL_PORT)
     parsed = make_url(first).set(drivername="mysql+mysqldb").update_query_dict({"charset": "utf8mb4"})

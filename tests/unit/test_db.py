@@ -3,12 +3,13 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date, datetime
 from pathlib import Path
 
 import pytest
 from sqlalchemy import QueuePool, create_engine, text
 
-from app.db import Database
+from app.db import Database, build_engine
 from app.errors import Unavailable
 from tests.support.waiting import wait_until
 
@@ -84,3 +85,11 @@ def test_changes_in_the_background_let_others_go_first(database: Database) -> No
         waiting.acquire()
     assert len(order) == 21
     assert order.index("run") < 10
+
+
+def test_sqlite_gets_times_of_plain_statements_as_sqlalchemy_writes_them(tmp_path: Path) -> None:
+    engine = build_engine(f"sqlite:///{tmp_path}/dates.db")
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql("SELECT ?, ?", (datetime(2026, 11, 23, 4, 5), date(2026, 11, 23))).one()
+    engine.dispose()
+    assert tuple(found) == ("2026-11-23 04:05:00.000000", "2026-11-23")

@@ -27,13 +27,15 @@ def load() -> Settings:
 
 
 def container(settings: Settings | None = None) -> Container:
-    """Return the container of this process, which connects when it is used."""
+    """Return the container of a command, which connects when it is used and is closed with the command."""
     from app.process import home
     from app.process.bootstrap import bootstrap
 
     settings = settings or load()
     home.claim(settings.home, with_database=not settings.database_url)
-    return bootstrap(settings)
+    built = bootstrap(settings)
+    click.get_current_context().call_on_close(built.close)
+    return built
 
 
 def let_server_forget(built: Container) -> None:

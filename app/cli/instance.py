@@ -50,7 +50,6 @@ def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Adm
     admin = built.services.setup.admin(
         project_id=seed.project_id, email=kept.get("ADMIN_EMAIL", ""), password=kept.get("ADMIN_PASSWORD", "")
     )
-    built.close()
     known = {
         "BASE_URL": base_url(settings),
         "API_KEY": seed.api_key,

@@ -14,12 +14,12 @@ from app.otlp.span import span_count
 from app.otlp.values import json_container, json_or_text
 from app.prices.book import NO_PRICES, PriceBook
 from app.prices.types import NOTHING
-from app.sessions.asked import read_asked
 from app.sessions.capture import capture_advice
 from app.sessions.facts import version_of
 from app.sessions.said import LoneTurn
 from app.sessions.spans import Records, StoredSpan, TurnSpan, mark_copies, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
+from app.sessions.tool_calls import read_calls
 from app.sessions.types import Step, Turn, Usage
 
 
@@ -40,7 +40,7 @@ def build_session(
     read = [(spans[0].trace_id, _read(spans, memo, records)) for spans in turns if spans]
     read.sort(key=lambda turn: (turn[1][0].full.start_ns, turn[0]))
     in_order = [in_step_order(spans) for _, spans in read]
-    steps = list(map(steps_of, in_order, read_asked(in_order)))
+    steps = list(map(steps_of, in_order, read_calls(in_order)))
     return tuple(
         _turn(trace_id.hex(), spans, steps[index], _user(spans, opens_session=index == 0), hashes, prices)
         for index, (trace_id, spans) in enumerate(read)
@@ -56,7 +56,7 @@ def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxy
     in_order = in_step_order(read)
     said = (_user(read, opens_session=first) for first in (True, False))
     user = "\n".join(dict.fromkeys(filter(None, said))) or None
-    return LoneTurn(user, steps_of(in_order, *read_asked([in_order])), read)
+    return LoneTurn(user, steps_of(in_order, *read_calls([in_order])), read)
 
 
 def _read(spans: Sequence[StoredSpan], memo: Memo, records: Records) -> list[TurnSpan]:

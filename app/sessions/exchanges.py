@@ -19,11 +19,11 @@ from app.sessions.spans import TurnSpan
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class RequestedCall:
     """A tool call that a model asked for, in the messages of the span `chat_id`.
 
     Calls of one `batch` were asked for together. `response` is None while none was found, `span` while no span of its
-    own was. `words` is equal for calls of one name with equal arguments.
+    own was. `name_and_arguments` is the same for calls of one name with equal arguments.
     """
 
     call: ToolCall
@@ -31,10 +31,10 @@ class Asked:
     batch: str = ""
     response: ToolResponse | None = None
     span: TurnSpan | None = None
-    words: tuple[str, bytes | str] = field(init=False)
+    name_and_arguments: tuple[str, bytes | str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.words = (self.call.name, _json(self.call.arguments))
+        self.name_and_arguments = (self.call.name, _json(self.call.arguments))
 
 
 def _json(arguments: Any) -> bytes | str:
@@ -48,45 +48,45 @@ class Unanswered:
     """Calls that wait for a response; those that got one elsewhere are passed over."""
 
     def __init__(self) -> None:
-        self._queues: dict[Hashable, deque[Asked]] = defaultdict(deque)
-        self._nameless: dict[Hashable, deque[Asked]] = defaultdict(deque)
+        self._queues: dict[Hashable, deque[RequestedCall]] = defaultdict(deque)
+        self._nameless: dict[Hashable, deque[RequestedCall]] = defaultdict(deque)
 
     def __bool__(self) -> bool:
         return bool(self._queues)
 
-    def add(self, asked: Asked) -> None:
-        call = asked.call
-        self._queues[call.id, asked.words].append(asked)
+    def add(self, requested: RequestedCall) -> None:
+        call = requested.call
+        self._queues[call.id, requested.name_and_arguments].append(requested)
         if call.id:
-            self._queues[call.id].append(asked)
+            self._queues[call.id].append(requested)
         else:
-            self._nameless["no id", call.name].append(asked)
-        self._nameless["name", call.name].append(asked)
-        self._nameless["any"].append(asked)
+            self._nameless["no id", call.name].append(requested)
+        self._nameless["name", call.name].append(requested)
+        self._nameless["any"].append(requested)
 
-    def same(self, asked: Asked) -> Asked | None:
+    def same(self, requested: RequestedCall) -> RequestedCall | None:
         """Return the first call with the id, the name and the arguments of this one."""
-        return _first(self._queues.get((asked.call.id, asked.words)))
+        return _first(self._queues.get((requested.call.id, requested.name_and_arguments)))
 
-    def with_id(self, call_id: str) -> Asked | None:
+    def with_id(self, call_id: str) -> RequestedCall | None:
         """Return the last call with this id."""
         queue = self._queues.get(call_id)
         while queue and queue[-1].response is not None:
             queue.pop()
         return queue[-1] if queue else None
 
-    def answered_by(self, response: ToolResponse) -> Asked | None:
+    def answered_by(self, response: ToolResponse) -> RequestedCall | None:
         """Return the call that a response answers: that of its id, or without an id the first of its name or of all."""
         if response.call_id:
             return self.with_id(response.call_id) or _first(self._nameless.get(("no id", response.name)))
         return _first(self._nameless.get(("name", response.name) if response.name else "any"))
 
     def forget_names(self) -> None:
-        """From here on a response has to say the id of the call that it answers."""
+        """Have responses answer calls by their ids alone from here on."""
         self._nameless.clear()
 
 
-def _first(queue: deque[Asked] | None) -> Asked | None:
+def _first(queue: deque[RequestedCall] | None) -> RequestedCall | None:
     while queue and queue[0].response is not None:
         queue.popleft()
     return queue[0] if queue else None
@@ -94,7 +94,7 @@ def _first(queue: deque[Asked] | None) -> Asked | None:
 
 def calls_in(
     messages: Messages, chat_id: str = "", batches: Iterator[int] | None = None
-) -> tuple[list[Asked], list[ToolResponse]]:
+) -> tuple[list[RequestedCall], list[ToolResponse]]:
     """Return the calls in messages, with their responses, and the responses whose calls are not among them.
 
     Calls with no response between them are one batch: some libraries write a message for each call. `batches` numbers
@@ -102,7 +102,7 @@ def calls_in(
     """
     numbers = count() if batches is None else batches
     waiting = Unanswered()
-    calls: list[Asked] = []
+    calls: list[RequestedCall] = []
     strays: list[ToolResponse] = []
     batch = ""
     for message in messages:
@@ -110,16 +110,16 @@ def calls_in(
             waiting.forget_names()
         for call in message.calls if message.role not in _NO_MODEL else ():
             batch = batch or f"{chat_id}/{next(numbers)}"
-            calls.append(Asked(call, chat_id, batch))
+            calls.append(RequestedCall(call, chat_id, batch))
             waiting.add(calls[-1])
         for response in message.responses:
             batch = ""
-            if (asked := waiting.answered_by(response)) is None:
+            if (requested := waiting.answered_by(response)) is None:
                 strays.append(response)
             else:
-                asked.response = response
+                requested.response = response
     return calls, strays
 
 
-# What looks like a call in what others wrote is none.
+# The roles whose messages no model wrote: what looks like a call in them is none.
 _NO_MODEL = ("user", "system", "developer", "tool")

@@ -12,7 +12,7 @@ from app.otlp.normalise import Messages, ToolResponse, ToolUse
 from app.otlp.normalise.tokens import first_token_ms
 from app.prices.book import PriceBook
 from app.prices.types import NOTHING, CalledModel
-from app.sessions.exchanges import Asked
+from app.sessions.exchanges import RequestedCall
 from app.sessions.spans import TurnSpan
 from app.sessions.types import ShownSpan, Step, Usage
 
@@ -37,7 +37,7 @@ def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
     return [spans[index] for index in sorted(range(len(spans)), key=key)]
 
 
-def steps_of(spans: Sequence[TurnSpan], calls: Sequence[Asked]) -> tuple[Step, ...]:
+def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple[Step, ...]:
     """Return the steps of a turn whose spans are in step order; `calls` are those that its messages hold.
 
     Calls that have no span of their own stand before the answer of the model call that they were found in.
@@ -59,7 +59,7 @@ def steps_of(spans: Sequence[TurnSpan], calls: Sequence[Asked]) -> tuple[Step, .
     return tuple(steps)
 
 
-def _batches(spans: Sequence[TurnSpan], ran: Mapping[str, Asked]) -> dict[str, str]:
+def _batches(spans: Sequence[TurnSpan], ran: Mapping[str, RequestedCall]) -> dict[str, str]:
     """Return the batch of each tool span: its call's, else that of the tool spans with no model call between them."""
     batches: dict[str, str] = {}
     for _, group in groupby((span for span in spans if span.is_chat or span.is_tool), key=lambda span: span.is_tool):
@@ -70,7 +70,7 @@ def _batches(spans: Sequence[TurnSpan], ran: Mapping[str, Asked]) -> dict[str, s
     return batches
 
 
-def _of_tool(span: TurnSpan, call: Asked | None, batch: str) -> Step:
+def _of_tool(span: TurnSpan, call: RequestedCall | None, batch: str) -> Step:
     """Return the step of a tool span; what the span does not have is taken from the call in the messages."""
     tool, error = span.tool or ToolUse(), tool_error(span)
     response = call.response if call and tool.result is None and error is None else None
@@ -85,7 +85,7 @@ def _of_tool(span: TurnSpan, call: Asked | None, batch: str) -> Step:
     )
 
 
-def _of_messages(call: Asked) -> Step:
+def _of_messages(call: RequestedCall) -> Step:
     response = call.response or ToolResponse()
     return Step(
         "tool_call",

@@ -12,32 +12,32 @@ from itertools import count
 
 from app.chat import ToolCall
 from app.otlp.normalise import Messages, ToolResponse, ToolUse
-from app.sessions.exchanges import Asked, Unanswered, calls_in
+from app.sessions.exchanges import RequestedCall, Unanswered, calls_in
 from app.sessions.spans import TurnSpan
 
-Key = Callable[[Asked], Hashable]
+Key = Callable[[RequestedCall], Hashable]
 
 
-def _id_and_words(asked: Asked) -> Hashable:
-    return (asked.call.id, asked.words) if asked.call.id else None
+def _id_and_arguments(requested: RequestedCall) -> Hashable:
+    return (requested.call.id, requested.name_and_arguments) if requested.call.id else None
 
 
-def _id(asked: Asked) -> Hashable:
-    return asked.call.id or None
+def _id(requested: RequestedCall) -> Hashable:
+    return requested.call.id or None
 
 
-def _words(asked: Asked) -> Hashable:
-    return asked.words
+def _name_and_arguments(requested: RequestedCall) -> Hashable:
+    return requested.name_and_arguments
 
 
-def _name(asked: Asked) -> Hashable:
-    return asked.call.name
+def _name(requested: RequestedCall) -> Hashable:
+    return requested.call.name
 
 
-_KEYS = (_id_and_words, _id, _words, _name)
+_KEYS = (_id_and_arguments, _id, _name_and_arguments, _name)
 
 
-def read_asked(turns: Iterable[Sequence[TurnSpan]]) -> list[list[Asked]]:
+def read_calls(turns: Iterable[Sequence[TurnSpan]]) -> list[list[RequestedCall]]:
     """Return the calls of each turn of a session, in the order in which they were asked for.
 
     Turns are in their order, the spans of each in the order of its steps.
@@ -50,10 +50,10 @@ def read_asked(turns: Iterable[Sequence[TurnSpan]]) -> list[list[Asked]]:
             if span.is_chat:
                 reader.read(span)
         reader.match([span for span in spans if span.is_tool])
-        found.append(reader.asked)
-        for asked in reader.asked:
-            if asked.response is None and asked.span is None:
-                earlier.add(asked)
+        found.append(reader.calls)
+        for requested in reader.calls:
+            if requested.response is None and requested.span is None:
+                earlier.add(requested)
     return found
 
 
@@ -61,7 +61,7 @@ class _Reader:
     """Reads the model calls of a turn; `earlier` are the calls of earlier turns that nothing has answered."""
 
     def __init__(self, earlier: Unanswered) -> None:
-        self.asked: list[Asked] = []
+        self.calls: list[RequestedCall] = []
         self._known = _Known()
         self._waiting = Unanswered()
         self._earlier = earlier
@@ -80,18 +80,18 @@ class _Reader:
         pairs = search.pair(calls, _KEYS[:1])
         self._answer([self._keep(call, known, search) for call, known in pairs], strays)
 
-    def _keep(self, call: Asked, known: Asked | None, search: _Search) -> Asked:
+    def _keep(self, call: RequestedCall, known: RequestedCall | None, search: _Search) -> RequestedCall:
         """Return the known call, with the response that is here, or the new one, which the search then leaves out."""
         if known is not None:
             known.response = known.response or call.response
             return known
-        self.asked.append(call)
+        self.calls.append(call)
         self._known.add(call)
         self._waiting.add(call)
         search.leave_out(call)
         return call
 
-    def _answer(self, calls: list[Asked], strays: list[ToolResponse]) -> None:
+    def _answer(self, calls: list[RequestedCall], strays: list[ToolResponse]) -> None:
         """Give responses that stand without their calls to these calls and to those of other messages.
 
         OpenAI's Responses have two ids for a call: a library may record one with the call and one with its response.
@@ -99,11 +99,11 @@ class _Reader:
         """
         unknown = []
         for response in strays:
-            asked = self._waiting.answered_by(response) or self._earlier.with_id(response.call_id)
-            if asked is None:
+            requested = self._waiting.answered_by(response) or self._earlier.with_id(response.call_id)
+            if requested is None:
                 unknown.append(response)
             else:
-                asked.response = response
+                requested.response = response
         waiting = [call for call in calls if call.response is None]
         if len(waiting) == len(unknown):
             for call, response in zip(waiting, unknown, strict=True):
@@ -118,22 +118,22 @@ class _Reader:
             return
         calls, strays = calls_in(past)
         for response in strays:
-            if (asked := self._earlier.with_id(response.call_id)) is not None:
-                asked.response = response
+            if (requested := self._earlier.with_id(response.call_id)) is not None:
+                requested.response = response
         for call in calls:
-            if call.response is not None and (asked := self._same_in_the_past(call)) is not None:
-                asked.response = call.response
+            if call.response is not None and (requested := self._same_in_the_past(call)) is not None:
+                requested.response = call.response
 
-    def _same_in_the_past(self, call: Asked) -> Asked | None:
+    def _same_in_the_past(self, call: RequestedCall) -> RequestedCall | None:
         own = self._waiting.same(call)
         return own if own and not self._was_given(own) else self._earlier.same(call)
 
-    def _was_given(self, asked: Asked) -> bool:
+    def _was_given(self, requested: RequestedCall) -> bool:
         """Return whether the model was given an equal call when it asked for this one, so that the past holds that."""
-        if asked.chat_id not in self._ids_given:
-            calls, _ = calls_in(self._given[asked.chat_id])
-            self._ids_given[asked.chat_id] = {(call.call.id, call.words) for call in calls}
-        return (asked.call.id, asked.words) in self._ids_given[asked.chat_id]
+        if requested.chat_id not in self._ids_given:
+            calls, _ = calls_in(self._given[requested.chat_id])
+            self._ids_given[requested.chat_id] = {(call.call.id, call.name_and_arguments) for call in calls}
+        return (requested.call.id, requested.name_and_arguments) in self._ids_given[requested.chat_id]
 
     def match(self, tools: Sequence[TurnSpan]) -> None:
         """Set the span of each call that has one: of its id, else of its name and arguments, else of its name.
@@ -141,26 +141,26 @@ class _Reader:
         A span with the id of another call is matched by its name only where it has no arguments.
         """
         search = _Search(self._known)
-        ran = [(_as_asked(span), span) for span in tools]
-        spans = {id(asked): span for asked, span in ran}
-        pairs = search.pair([asked for asked, _ in ran], _KEYS[:3])
-        left = [asked for asked, known in pairs if known is None and not (asked.call.id and asked.call.arguments)]
-        for asked, known in [*pairs, *search.pair(left, _KEYS[3:])]:
+        ran = [(_as_requested(span), span) for span in tools]
+        spans = {id(requested): span for requested, span in ran}
+        pairs = search.pair([call for call, _ in ran], _KEYS[:3])
+        left = [each for each, known in pairs if known is None and not (each.call.id and each.call.arguments)]
+        for requested, known in [*pairs, *search.pair(left, _KEYS[3:])]:
             if known is not None:
-                known.span = spans[id(asked)]
+                known.span = spans[id(requested)]
 
 
-def _as_asked(span: TurnSpan) -> Asked:
+def _as_requested(span: TurnSpan) -> RequestedCall:
     tool = span.tool or ToolUse()
-    return Asked(ToolCall(tool.call_id or "", span.tool_name, tool.arguments))
+    return RequestedCall(ToolCall(tool.call_id or "", span.tool_name, tool.arguments))
 
 
 def _after_last_user_text(messages: Messages) -> int:
     """Return the index after the last message of the user with a text; tool results of the role user have none."""
-    for place in range(len(messages), 0, -1):
-        message = messages[place - 1]
+    for index in range(len(messages), 0, -1):
+        message = messages[index - 1]
         if message.role == "user" and (message.text or not message.responses):
-            return place
+            return index
     return 0
 
 
@@ -168,11 +168,11 @@ class _Known:
     """The calls of a turn by each of the keys."""
 
     def __init__(self) -> None:
-        self.lists: dict[tuple[Key, Hashable], list[Asked]] = defaultdict(list)
+        self.lists: dict[tuple[Key, Hashable], list[RequestedCall]] = defaultdict(list)
 
-    def add(self, asked: Asked) -> None:
+    def add(self, requested: RequestedCall) -> None:
         for key in _KEYS:
-            self.lists[key, key(asked)].append(asked)
+            self.lists[key, key(requested)].append(requested)
 
 
 class _Search:
@@ -183,25 +183,27 @@ class _Search:
         self._found: set[int] = set()
         self._next: dict[tuple[Key, Hashable], int] = defaultdict(int)
 
-    def pair(self, calls: Sequence[Asked], keys: Sequence[Key]) -> list[tuple[Asked, Asked | None]]:
+    def pair(
+        self, calls: Sequence[RequestedCall], keys: Sequence[Key]
+    ) -> list[tuple[RequestedCall, RequestedCall | None]]:
         """Return each call with its known one; all are looked for by one key, then the rest by the next."""
-        found: dict[int, Asked] = {}
+        found: dict[int, RequestedCall] = {}
         for key in keys:
             for call in calls:
                 if id(call) not in found and (known := self._first(key, call)) is not None:
                     found[id(call)] = known
         return [(call, found.get(id(call))) for call in calls]
 
-    def leave_out(self, asked: Asked) -> None:
-        self._found.add(id(asked))
+    def leave_out(self, requested: RequestedCall) -> None:
+        self._found.add(id(requested))
 
-    def _first(self, key: Key, call: Asked) -> Asked | None:
+    def _first(self, key: Key, call: RequestedCall) -> RequestedCall | None:
         if (value := key(call)) is None:
             return None
         known = self._known.lists.get((key, value), [])
-        for place in range(self._next[key, value], len(known)):
-            self._next[key, value] = place + 1
-            if id(known[place]) not in self._found:
-                self._found.add(id(known[place]))
-                return known[place]
+        for index in range(self._next[key, value], len(known)):
+            self._next[key, value] = index + 1
+            if id(known[index]) not in self._found:
+                self._found.add(id(known[index]))
+                return known[index]
         return None

@@ -90,6 +90,6 @@ def test_changes_in_the_background_let_others_go_first(database: Database) -> No
 def test_sqlite_gets_times_of_plain_statements_as_sqlalchemy_writes_them(tmp_path: Path) -> None:
     engine = build_engine(f"sqlite:///{tmp_path}/dates.db")
     with engine.connect() as connection:
-        found = connection.exec_driver_sql("SELECT ?, ?", (datetime(2026, 11, 23, 4, 5), date(2026, 11, 23))).one()
+        found = connection.exec_driver_sql("SELECT ?, ?", (datetime(2026, 11, 23, 4, 5), date(2026, 11, 23))).one()  # noqa: DTZ001 - as the driver gets it
     engine.dispose()
     assert tuple(found) == ("2026-11-23 04:05:00.000000", "2026-11-23")

@@ -90,9 +90,9 @@ class DatabaseHosts:
         """Watch the servers in a thread of this process; a fork has none of its parent's."""
         with self._lock:
             if self._watcher is None or not self._watcher.is_alive():
-                asked = options | {"read_timeout": ANSWER_S, "write_timeout": ANSWER_S}
+                impatient = options | {"read_timeout": ANSWER_S, "write_timeout": ANSWER_S}
                 self._watcher = threading.Thread(
-                    target=self._watch, args=(dialect, args, asked), name="database-hosts", daemon=True
+                    target=self._watch, args=(dialect, args, impatient), name="database-hosts", daemon=True
                 )
                 self._watcher.start()
 

@@ -17,11 +17,11 @@ class Sessions(Resource, tag="Sessions", GET="read"):
         answers={200: schemas.Sessions},
     )
     def on_get(self, key: ApiKey, command: Command) -> schemas.SessionPage:
-        asked: dict[str, Any] = dict(command)
-        counts = asked.pop("count", False)
+        query: dict[str, Any] = dict(command)
+        counts = query.pop("count", False)
         listing = self.services.session_list
-        found = listing.page(project_id=key.project_id, **asked)
-        count = listing.count(project_id=key.project_id, filters=asked["filters"]) if counts else None
+        found = listing.page(project_id=key.project_id, **query)
+        count = listing.count(project_id=key.project_id, filters=query["filters"]) if counts else None
         return schemas.SessionPage(found.entries, found.next_cursor, count, found.sorted)
 
 

@@ -119,13 +119,13 @@ def summary(findings: Sequence[Finding]) -> str:
 
 def _told(clear: Sequence[Finding]) -> str:
     better, worse, other = (
-        ", ".join(_words(each) for each in clear if each.improved is wanted) for wanted in (True, False, None)
+        ", ".join(_words(each) for each in clear if each.improved is direction) for direction in (True, False, None)
     )
     parts = [f"better: {better}" if better else "", f"worse: {worse}" if worse else ""]
-    said = "; and ".join(filter(None, parts))
-    if not said:
+    changes = "; and ".join(filter(None, parts))
+    if not changes:
         return f"It changed: {other}."
-    return f"It got {said}.{f' It changed: {other}.' if other else ''}"
+    return f"It got {changes}.{f' It changed: {other}.' if other else ''}"
 
 
 def _words(finding: Finding) -> str:

@@ -10,9 +10,9 @@ CaseClass = Literal["stable_pass", "stable_fail", "flaky", "regressed", "improve
 SMALLEST_ALPHA = 1e-300
 
 
-def smallest_pass_rate(asked: float | None, *, has_baseline: bool) -> float | None:
+def smallest_pass_rate(requested: float | None, *, has_baseline: bool) -> float | None:
     """Return the pass rate that was asked for; without a baseline to compare with, it is 1 unless another was."""
-    return asked if has_baseline or asked is not None else 1.0
+    return requested if has_baseline or requested is not None else 1.0
 
 
 @dataclass(frozen=True, slots=True)

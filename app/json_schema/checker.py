@@ -86,13 +86,13 @@ class Checker:
             evaluated |= seen
         return breaches
 
-    def inside(self, schema: Any, value: Any, place: str | int) -> list[Breach]:
+    def inside(self, schema: Any, value: Any, step: str | int) -> list[Breach]:
         """Return the breaches of what is at a place of an object or an array."""
         breaches = self.check(schema, value)
         if breaches:
             self.meter.spend(len(breaches))
             for breach in breaches:
-                breach.path.appendleft(place)
+                breach.path.appendleft(step)
         return breaches
 
     def each(self, schema: Any, value: Any, places: Iterable[str | int]) -> list[Breach]:
@@ -117,10 +117,10 @@ class Checker:
         return rules
 
 
-def _json_path_step(place: str | int) -> str:
-    if isinstance(place, int):
-        return f"[{place}]"
-    return f".{place}" if _PLAIN_NAME.fullmatch(place) else f"[{shown(place)}]"
+def _json_path_step(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    return f".{step}" if _PLAIN_NAME.fullmatch(step) else f"[{shown(step)}]"
 
 
 def _forbidden(schema: Any, value: Any) -> Breach:

@@ -45,10 +45,10 @@ def lock_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> d
     found: dict[int, int] = {}
     for some in queries.pieces(sorted(fingerprints)):
         # Of each column its values: a tuple of both would be served by no index of MySQL's.
-        wanted = select(_C.test_case_id, _C.fingerprint, _C.id).where(
+        statement = select(_C.test_case_id, _C.fingerprint, _C.id).where(
             _C.test_case_id.in_(some), _C.fingerprint.in_({fingerprints[each] for each in some})
         )
-        rows = connection.execute(wanted.with_for_update(read=True))
+        rows = connection.execute(statement.with_for_update(read=True))
         found.update({row[0]: row[2] for row in rows if row[1] == fingerprints[row[0]]})
     return found
 

@@ -96,7 +96,7 @@ def compress_all(bodies: Sequence[Body]) -> list[bytes]:
         return [_shortest(body, b"") for body in bodies]
     context = _COMPRESSORS.take()
     compressed = context.multi_compress_to_buffer(filled)
-    frames = iter([compressed[place].tobytes() for place in range(len(filled))])
+    frames = iter([compressed[index].tobytes() for index in range(len(filled))])
     _COMPRESSORS.give_back(context)
     return [_shortest(body, next(frames) if len(body) else b"") for body in bodies]
 

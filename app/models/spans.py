@@ -76,12 +76,12 @@ def rows_by_key(
 
     The tables have an index that is all that is read.
     """
-    c, wanted = table.c, set(keys)
+    c, requested = table.c, set(keys)
     found: dict[int, SpanKey] = {}
     of_project = select(c.id, c.trace_id, c.span_id).where(c.project_id == project_id)
     for some in queries.pieces(sorted({trace_id for trace_id, _ in keys})):
         rows = connection.execute(of_project.where(c.trace_id.in_(some)))
-        found.update((id_, (trace_id, span_id)) for id_, trace_id, span_id in rows if (trace_id, span_id) in wanted)
+        found.update((id_, (trace_id, span_id)) for id_, trace_id, span_id in rows if (trace_id, span_id) in requested)
     return found
 
 

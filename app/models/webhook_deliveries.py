@@ -72,10 +72,12 @@ def add_event(
     The data of an event of a prompt get the prompt's id and name.
     """
     known = webhooks.list_webhooks(connection, project_id=project_id)
-    wanted = [one.id for one in known if one.enabled and event in one.events]
-    if wanted:
-        told = {**_about(connection, prompt_id), **data}
-        add_deliveries(connection, now, event, told, project_id=project_id, prompt_id=prompt_id, webhook_ids=wanted)
+    webhook_ids = [one.id for one in known if one.enabled and event in one.events]
+    if webhook_ids:
+        complete = {**_about(connection, prompt_id), **data}
+        add_deliveries(
+            connection, now, event, complete, project_id=project_id, prompt_id=prompt_id, webhook_ids=webhook_ids
+        )
 
 
 def _about(connection: Connection, prompt_id: int | None) -> dict[str, Any]:

@@ -51,8 +51,8 @@ class Walk:
 def _varint(data: memoryview, at: int) -> tuple[int, int]:
     """Return the number that begins at `at`, and where it ends."""
     value = 0
-    for place, byte in enumerate(data[at : at + _VARINT_BYTES]):
-        value |= (byte & 0x7F) << (7 * place)
+    for index, byte in enumerate(data[at : at + _VARINT_BYTES]):
+        value |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
-            return value, at + place + 1
+            return value, at + index + 1
     raise Invalid("The body is no OTLP protobuf export: a number in it does not end.")

@@ -110,10 +110,10 @@ def _client(
     if sentinels is None:
         return kind.from_url(url, **options)
     # Each new connection asks the Sentinels for the primary, and one that finds itself on a replica is closed.
-    asked = Sentinel(
+    sentinel = Sentinel(
         sentinels.addresses, sentinel_kwargs={"socket_timeout": QUICK_S, "socket_connect_timeout": QUICK_S}
     )
-    return asked.master_for(  # type: ignore[no-any-return]
+    return sentinel.master_for(  # type: ignore[no-any-return]
         sentinels.service,
         redis_class=kind,
         db=sentinels.database,

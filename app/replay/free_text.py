@@ -58,12 +58,12 @@ def free_paths(
     """
     matcher = "any" if is_read else "facts"
     seen = SeenResults() if results is None else results
-    asked = folded(user)
+    user_text = folded(user)
     return {
         pointer: matcher
         for pointer, part, text in _texts(arguments, schema)
         if not any(keyword in part for keyword in _FIXED_BY_SCHEMA)
-        and (_key(pointer) in FREE_KEYS or _described_as_free(part) or _is_worded(text, asked, seen))
+        and (_key(pointer) in FREE_KEYS or _described_as_free(part) or _is_worded(text, user_text, seen))
     }
 
 
@@ -92,9 +92,9 @@ def _leaves(value: Any) -> Iterator[tuple[Path, Any]]:
             yield path, inner
 
 
-def _is_worded(text: str, asked: str, seen: SeenResults) -> bool:
+def _is_worded(text: str, user_text: str, seen: SeenResults) -> bool:
     shown = folded(text)
-    return len(shown.split()) >= SEVERAL_WORDS and shown not in asked and not seen.have(shown)
+    return len(shown.split()) >= SEVERAL_WORDS and shown not in user_text and not seen.have(shown)
 
 
 def _described_as_free(schema: Mapping[str, Any]) -> bool:

@@ -36,9 +36,9 @@ def values_exchanged(recorded: str, produced: str) -> bool:
     groups: dict[str, list[int]] = {}
     for index, (kind, _) in enumerate(before):
         groups.setdefault(kind, []).append(index)
-    place = {each: index for index, each in enumerate(after)}
+    index_after = {each: index for index, each in enumerate(after)}
     several = [indexes for indexes in groups.values() if len(indexes) > 1]
-    moves = [[indexes.index(place[before[index]]) for index in indexes] for indexes in several]
+    moves = [[indexes.index(index_after[before[index]]) for index in indexes] for indexes in several]
     if len(several) > 1 and all(move == moves[0] for move in moves):
         return False
     spread = (indexes[-1] - indexes[0] >= len(indexes) for indexes in several)

@@ -75,8 +75,8 @@ def confirm(
     button is no red one.
     """
     hidden = [(name, one) for name, value in fields.items() for one in (value if isinstance(value, list) else [value])]
-    words = {"title": title, "text": text, "button": button, "kind": "danger" if danger else "primary"}
-    return show("confirm.html", **words, action=visit.path, back=back, fields=hidden)
+    texts = {"title": title, "text": text, "button": button, "kind": "danger" if danger else "primary"}
+    return show("confirm.html", **texts, action=visit.path, back=back, fields=hidden)
 
 
 class Page:

@@ -144,9 +144,9 @@ def _count(groups: Iterable[Mapping[str, Any]], names: Iterable[str]) -> int | N
     return next((count for count in counts if count is not None and 0 <= count <= COUNT_MAX), None)
 
 
-def served_model(span: SpanView, asked: str | None) -> str | None:
-    """Return the model that answered, which is the one to pay for; the one `asked` for where no other is recorded."""
-    return span.text("gen_ai.response.model", "ai.response.model", "llm.response.model") or asked
+def served_model(span: SpanView, requested: str | None) -> str | None:
+    """Return the model that answered, which is the one to pay for; the `requested` one where no other is recorded."""
+    return span.text("gen_ai.response.model", "ai.response.model", "llm.response.model") or requested
 
 
 _FIRST_TOKEN: dict[str, float] = {

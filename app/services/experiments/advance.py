@@ -237,8 +237,8 @@ def _end(standing: Standing, decisions: Decisions, **values: Any) -> dict[str, A
 
 def _event(row: ExperimentRow, end: Mapping[str, Any]) -> dict[str, Any]:
     """Return what webhooks are told of the end of an experiment."""
-    told = {"outcome": end.get("verdict") or end["status"], "reason": end.get("reason")}
-    return {"projectId": row.project_id, "experimentId": row.id, **told}
+    outcome = {"outcome": end.get("verdict") or end["status"], "reason": end.get("reason")}
+    return {"projectId": row.project_id, "experimentId": row.id, **outcome}
 
 
 def _link(wanted: Wanted, replay_id: int) -> dict[str, int]:

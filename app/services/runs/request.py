@@ -112,8 +112,8 @@ def conversation_after(row: RunRow) -> tuple[Message, ...]:
     if not (row.answer or calls):
         return history_of(row.request)
     results = (Message("tool", NO_RESULT, tool_call_id=call.id) for call in calls)
-    asked, answered = Message("user", row.question), Message("assistant", row.answer or "", tool_calls=calls)
-    return (*history_of(row.request), asked, answered, *results)
+    question, answer = Message("user", row.question), Message("assistant", row.answer or "", tool_calls=calls)
+    return (*history_of(row.request), question, answer, *results)
 
 
 def _calls(stored: Sequence[StoredToolCall]) -> tuple[ToolCall, ...]:

@@ -249,8 +249,8 @@ class OnlineCheckRunner:
 
 def _is_meant(check: OnlineCheck, row: TurnRow) -> bool:
     """Return whether a turn is of the check's version and model and in its share, which is the same for every check."""
-    place = int.from_bytes(blake2b(row.trace_id, digest_size=8).digest())
-    if place >= check.share * 2**64:
+    number = int.from_bytes(blake2b(row.trace_id, digest_size=8).digest())
+    if number >= check.share * 2**64:
         return False
     facts = load(row.facts)
     return (check.version is None or check.version in facts.prompt_versions) and (

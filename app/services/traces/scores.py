@@ -24,8 +24,8 @@ def score_row(
     """Return the row of an evaluation; one of the same span, name and time has the same digest."""
     told_apart = b"".join((*key, time_ns.to_bytes(8), evaluation.name.encode()))
     digest = blake2b(told_apart, digest_size=16, person=SOURCE.encode()).digest()
-    told = (evaluation.name, evaluation.value, evaluation.label, evaluation.comment)
-    return (project_id, digest, prompt_id, *key, time_ns, *told, SOURCE, waiting_since)
+    fields = (evaluation.name, evaluation.value, evaluation.label, evaluation.comment)
+    return (project_id, digest, prompt_id, *key, time_ns, *fields, SOURCE, waiting_since)
 
 
 def scores_in(project_id: int, spans: Iterable[Span]) -> list[NewScore]:

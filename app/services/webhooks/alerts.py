@@ -132,9 +132,9 @@ class AlertService:
                 self._tell(connection, rule, Event.ALERT_STARTED if fires else Event.ALERT_ENDED, value)
 
     def _tell(self, connection: Connection, rule: AlertRule, event: Event, value: float | None) -> None:
-        told = {"alertRuleId": rule.id, "metric": rule.metric, "threshold": rule.threshold, "value": value}
-        told |= {"projectId": rule.project_id, "windowMinutes": rule.window_minutes}
-        add_event(connection, self.now(), event, told, project_id=rule.project_id, prompt_id=rule.prompt_id)
+        data = {"alertRuleId": rule.id, "metric": rule.metric, "threshold": rule.threshold, "value": value}
+        data |= {"projectId": rule.project_id, "windowMinutes": rule.window_minutes}
+        add_event(connection, self.now(), event, data, project_id=rule.project_id, prompt_id=rule.prompt_id)
 
     def _value(self, rule: AlertRule) -> float | None:
         now = self.now()

@@ -142,7 +142,7 @@ def case_body(sent: CaseFields, shown: CaseFields) -> dict[str, Any]:
         body["includedTurns"] = _integer("included", sent.included)
     if sent.assertion_value != shown.assertion_value:
         body["assertionValue"] = sent.assertion_value or None
-    steps = [(place, _check(step, shown.steps[place], place)) for place, step in sent.steps.items()]
+    steps = [(position, _check(step, shown.steps[position], position)) for position, step in sent.steps.items()]
     if changed := [{"turn": turn, "step": index, "check": check} for (turn, index), check in steps if check]:
         body["steps"] = changed
     if rules := _changed_rules(sent.tools, {tool.name: tool for tool in shown.tools}):
@@ -163,7 +163,7 @@ def _differ(sent: Any, shown: Any, *names: str) -> bool:
     return any(getattr(sent, name) != getattr(shown, name) for name in names)
 
 
-def _check(sent: StepFields, shown: StepFields, place: tuple[int, int]) -> dict[str, Any]:
+def _check(sent: StepFields, shown: StepFields, position: tuple[int, int]) -> dict[str, Any]:
     check: dict[str, Any] = {}
     if sent.enabled != shown.enabled:
         check["enabled"] = sent.enabled
@@ -172,7 +172,7 @@ def _check(sent: StepFields, shown: StepFields, place: tuple[int, int]) -> dict[
     if not _differ(sent, shown, "check", "value", "matchers"):
         return check
     if sent.check in dict(CHOICES["arguments"]):
-        where = f"turn {place[0] + 1}, step {place[1] + 1}"
+        where = f"turn {position[0] + 1}, step {position[1] + 1}"
         return check | {"arguments": _arguments(sent, shown, where)}
     return check | {"answer": sent.check, "value": sent.value or None}
 

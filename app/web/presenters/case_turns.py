@@ -20,10 +20,10 @@ def shown_turns(case: TestCase) -> int:
     return len(case.turns)
 
 
-def opened_turns(form: Form, asked: int | None) -> set[int]:
-    """Return the numbers, from 1, of the folded turns to show with all fields: those of a form, and the one `asked`."""
+def opened_turns(form: Form, requested: int | None) -> set[int]:
+    """Return the numbers, from 1, of the folded turns to show whole: those of a form, and the `requested` one."""
     named = [text for text in (*form.texts("opened"), *form.texts("open")) if text.isdecimal() and len(text) < 6]
-    return {int(text) for text in named} | ({asked} if asked else set())
+    return {int(text) for text in named} | ({requested} if requested else set())
 
 
 def _size(turn: CaseTurn) -> int:

@@ -92,8 +92,8 @@ def conversation(turn: Turn) -> Entries:
     for step in turn.steps:
         index, timed = spans.get(step.span_id, (0, None))
         entries.append((index, 2, step, timed))
-    told = {step.span_id for step in turn.steps if step.error}
-    entries += [(spans[span.span_id][0], 3, aside, span) for span, aside in _failures(turn, told)]
+    failed_ids = {step.span_id for step in turn.steps if step.error}
+    entries += [(spans[span.span_id][0], 3, aside, span) for span, aside in _failures(turn, failed_ids)]
     entries.sort(key=lambda entry: entry[:2])
     return [(shown, span) for _, _, shown, span in entries]
 
@@ -105,14 +105,14 @@ def _asides(span: ShownSpan) -> Iterator[tuple[int, Aside]]:
         yield 1, Aside("Beside the tool calls", span.text_beside_tools)
 
 
-def _failures(turn: Turn, told: set[str]) -> Iterator[tuple[ShownSpan, Aside]]:
-    """Yield the errors of spans that are not `told`, without those that only repeat the error of a call within."""
+def _failures(turn: Turn, failed_ids: set[str]) -> Iterator[tuple[ShownSpan, Aside]]:
+    """Yield the errors of spans beside `failed_ids`, without those that only repeat the error of a call within."""
     failed = [span for span in turn.spans if span.error]
     calls = [span for span in failed if span.operation in CALLS]
     known = {span.error for span in calls} | ({"failed"} if calls else set())
     within = {span.span_id for span in calls}
     for span in failed:
-        if span.span_id in told or (span.span_id not in within and span.error in known):
+        if span.span_id in failed_ids or (span.span_id not in within and span.error in known):
             continue
         title = "The model's call failed" if span.operation in MODEL_CALLS else f"{span.name} failed"
         yield span, Aside(title, span.error or "", "error")

@@ -141,7 +141,7 @@ class SessionTestCase(PromptPage):
     def _nothing(self, visit: Visit, head: PromptHead, session_id: str) -> Reply:
         """Return a page that says why the session makes no test case."""
         part = self.services.session_parts.part(project_id=visit.project_id, session_id=session_id)
-        failures = [said for turn in part.session.turns for said, _ in conversation(turn) if said.kind == "error"]
+        failures = [entry for turn in part.session.turns for entry, _ in conversation(turn) if entry.kind == "error"]
         return show("test_case_none.html", head=head, session_id=session_id, failures=failures)
 
     def post(self, visit: Visit, session_id: str) -> Reply:

@@ -94,9 +94,9 @@ class AcceptBatch(PromptPage):
             keys=frozenset(visit.form.text("steps").split()),
             actor=visit.actor,
         )
-        said = f"{plural(accepted, 'step')} accepted. Run the test cases again to see them pass."
+        message = f"{plural(accepted, 'step')} accepted. Run the test cases again to see them pass."
         return Redirect(
-            f"{visit.base}/replays/{replay_id}/batch", said if accepted else "All of it was accepted before."
+            f"{visit.base}/replays/{replay_id}/batch", message if accepted else "All of it was accepted before."
         )
 
 

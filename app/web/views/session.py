@@ -69,8 +69,8 @@ class RateSession(PromptPage):
             comment=comment,
             actor=visit.actor,
         )
-        said = "The session is rated good." if good else "The session is rated bad."
-        return Redirect(_path(visit, session_id), Flash(said, undo=f"{_path(visit, session_id)}/rating/remove"))
+        message = "The session is rated good." if good else "The session is rated bad."
+        return Redirect(_path(visit, session_id), Flash(message, undo=f"{_path(visit, session_id)}/rating/remove"))
 
 
 class RemoveRating(PromptPage):

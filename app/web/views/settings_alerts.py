@@ -72,10 +72,10 @@ class AlertView(SettingsPage):
         values = asdict(new_rule(visit.form)) | {"enabled": visit.form.flag("enabled")}
         changed = self.services.alerts.change
         rule = changed(project_id=visit.project_id, rule_id=rule_id, values=values, actor=visit.actor)
-        told = (
+        message = (
             "The alert rule starts anew: the next look is within a minute." if rule.enabled else "The rule is paused."
         )
-        return Redirect(f"{visit.base}/settings/alerts", told)
+        return Redirect(f"{visit.base}/settings/alerts", message)
 
 
 def _names(services: Services, project_id: int) -> dict[str, str]:

@@ -45,6 +45,7 @@ WAIT_S = 60.0
 REUSED_FOR = timedelta(days=7)
 Decisions = Mapping[int, Decision]
 SIDES = {CANDIDATE: "candidate", BASELINE: "baseline"}
+NO_RESULT = "No replay of one side has a result: the page of the experiment says why."
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +237,9 @@ def _end(standing: Standing, decisions: Decisions, **values: Any) -> dict[str, A
 
 
 def _event(row: ExperimentRow, end: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what webhooks are told of the end of an experiment."""
-    outcome = {"outcome": end.get("verdict") or end["status"], "reason": end.get("reason")}
+    """Return what webhooks are told of the end of an experiment: no vendor's words, which may repeat what was said."""
+    reason = NO_RESULT if end["status"] == "error" else end.get("reason")
+    outcome = {"outcome": end.get("verdict") or end["status"], "reason": reason}
     return {"projectId": row.project_id, "experimentId": row.id, **outcome}
 
 

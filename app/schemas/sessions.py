@@ -18,7 +18,7 @@ from app.schemas.csv_lines import csv_lines
 from app.schemas.lists import SortedEntries, with_ranges
 from app.schemas.traces import TokenUsage
 from app.services.traces import search, session_list
-from app.services.traces.session_filter import PERIODS, SessionFilter
+from app.services.traces.session_filter import PERIODS, YESTERDAY, SessionFilter
 from app.sessions.facts import MAX_NAME
 from app.sessions.said import Kind
 from app.timestamps import of_unix_ns
@@ -43,7 +43,7 @@ class Filters(StrictSchema):
     of its turns or spans, whose value is between `minScore` and `maxScore`. `minCost` and `maxCost` are US dollars by
     the prices of now; a session without any price meets neither. `q` is what is all said in one turn of the session,
     tools included: words, "phrases", beginnings of words as in `refund*`, and with a minus what the turn must not have.
-    `since` is the last hour, day, 7 or 30 days, in which the session started.
+    `since` is the last hour, day, 7 or 30 days, or yesterday in UTC, in which the session started.
     """
 
     q = Text(attribute="words", minimum=1, maximum=200)
@@ -69,7 +69,7 @@ class Filters(StrictSchema):
     max_cost = fields.Float(validate=validate.Range(0))
     from_ = Moment(attribute="from_at")
     to = Moment(attribute="to_at")
-    since = fields.String(validate=validate.OneOf(tuple(PERIODS)))
+    since = fields.String(validate=validate.OneOf((*PERIODS, YESTERDAY)))
     sort = fields.String(attribute="order", validate=validate.OneOf((*get_args(Order), "cost")))
 
 

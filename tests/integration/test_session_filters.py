@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from app.services.traces.saved_filters import FILTERS_MAX
+from app.services.traces.session_filter import SessionFilter
 from tests.integration.test_session_list import listed, said, session, words
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.world import World, new_world
@@ -59,6 +61,28 @@ def test_since_lists_the_sessions_of_the_time_before_now(world: World) -> None:
     assert words(listed(world, since="1d")) == ["within", "before"]
     assert words(listed(world, since="1d", **{"from": f"{now - timedelta(hours=1):%FT%TZ}"})) == ["within"]
     assert words(listed(world, since="1h", **{"from": "1970-01-01T00:00:00Z"})) == ["within"]
+
+
+def test_yesterday_is_the_whole_day_of_utc_before_now(world: World) -> None:
+    noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    midnight, prompt_id = int(noon.timestamp()) - 12 * 3600, world.prompt()
+    for text, start_s in (
+        ("the day before", midnight - 86_400 - 1),
+        ("its first second", midnight - 86_400),
+        ("its last second", midnight - 1),
+        ("today", midnight),
+    ):
+        session(world, prompt_id, start_s, **{"gen_ai.input.messages": said(text)})
+    at_noon = replace(world.container.services.session_list, now=lambda: noon)
+
+    def found(**filters: Any) -> list[str | None]:
+        asked = SessionFilter(since="yesterday", **filters)
+        return [one.preview for one in at_noon.page(project_id=world.project_id, filters=asked).entries]
+
+    assert found() == ["its last second", "its first second"]
+    assert found(to_at=noon) == ["its last second", "its first second"]
+    assert found(from_at=noon - timedelta(hours=13)) == ["its last second"]
+    assert save(world, "Of yesterday", since="yesterday").json["filters"] == {"since": "yesterday"}
 
 
 @EMBEDDED_CONTAINER

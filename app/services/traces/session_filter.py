@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from sqlalchemy import Connection
 
@@ -16,6 +16,8 @@ from app.timestamps import NS_PER_MS
 
 PERIODS = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
 """The times before now that `SessionFilter.since` names."""
+YESTERDAY = "yesterday"
+"""What `since` names the day of UTC before now, which ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +27,8 @@ class SessionFilter:
     `words` is what the text search looks for: one turn of a session has all of it. `label` names a label that points to
     the version of a session's turns, now. `score` is one that it, or one of its turns or spans, has. `errors` is
     true for sessions in which a span has an error, false for others. Costs are in US dollars by the prices of now; a
-    session without any price has none. `since` is one of `PERIODS`.
+    session without any price has none. `since` is one of `PERIODS`, or
+    `YESTERDAY`.
     """
 
     prompt_id: int | None = None
@@ -49,13 +52,23 @@ class SessionFilter:
 
     def starts(self, now: datetime) -> datetime | None:
         """Return the time from which sessions are listed, None for all times."""
-        bounds = [self.from_at, now - PERIODS[self.since] if self.since else None]
-        return max((bound for bound in bounds if bound), default=None)
+        since = _midnight(now) - timedelta(days=1) if self.since == YESTERDAY else None
+        since = now - PERIODS[self.since] if self.since in PERIODS else since
+        return max((bound for bound in (self.from_at, since) if bound), default=None)
+
+    def ends(self, now: datetime) -> datetime | None:
+        """Return the time before which sessions are listed, None for all times."""
+        until = _midnight(now) if self.since == YESTERDAY else None
+        return min((bound for bound in (self.to_at, until) if bound), default=None)
+
+
+def _midnight(now: datetime) -> datetime:
+    return datetime.combine(now.astimezone(UTC), time(), UTC)
 
 
 def stored_conditions(connection: Connection, project_id: int, filters: SessionFilter, now: datetime) -> Conditions:
     prompts = session_list.prompts_with_labels(connection, project_id=project_id) if _asks_prompts(filters) else {}
-    keys, versions, from_at = None, None, filters.starts(now)
+    keys, versions, from_at, to_at = None, None, filters.starts(now), filters.ends(now)
     if filters.conversation_id is not None:
         keys = [conversation_key(prompt_id, filters.conversation_id) for prompt_id in prompts]
     if filters.label is not None:
@@ -69,7 +82,7 @@ def stored_conditions(connection: Connection, project_id: int, filters: SessionF
         session_keys=keys,
         user_id=filters.user_id,
         from_ns=ns_of(from_at) if from_at else None,
-        to_ns=ns_of(filters.to_at) if filters.to_at else None,
+        to_ns=ns_of(to_at) if to_at else None,
         version=filters.version,
         versions=versions,
         model=filters.model,

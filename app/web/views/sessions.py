@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,6 +18,7 @@ from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.session_filters import FilterQuerySchema, SavedFilterSchema
 from app.schemas.sessions import Filters, SessionExportSchema, SessionQuerySchema
+from app.services.traces.session_filter import YESTERDAY, SessionFilter
 from app.web.lists import chosen_of, names_of
 from app.web.page import PAGE_SIZE, Page, Redirect, Reply, confirm, show
 from app.web.presenters.marks import SAID, pieces, place_of
@@ -30,6 +33,7 @@ ORDERS = [
     ("errors", "Most errors first"),
     ("cost", "Highest cost first"),
 ]
+SESSION_TIMES = [*TIMES, (YESTERDAY, "Yesterday, in UTC")]
 STATUSES = [("", "Any status"), ("false", "OK"), ("true", "Not OK")]
 PROMPTS_NAMED = 500
 # Field, label, and what is given for it: a text, a whole number or a number.
@@ -50,14 +54,32 @@ RANGES = (
     ("Cost, US dollars", "minCost", "maxCost", "any"),
     ("Duration, ms", "minDurationMs", "maxDurationMs", "1"),
 )
-FOLDED = {name for name, _, _ in FILTERS} | {name for _, least, most, _ in RANGES for name in (least, most)}
+FOLDED = (
+    {name for name, _, _ in FILTERS} | {name for _, least, most, _ in RANGES for name in (least, most)} | {"from", "to"}
+)
 NAMES = names_of(Filters())
 
 
 def asked(visit: Visit, schema: type[Filters] = SessionQuerySchema) -> dict[str, Any]:
     """Return the keywords of `SessionListService.page` for the filters in the address; `Invalid` for a wrong one."""
-    query: dict[str, Any] = load(schema(), chosen_of(visit.query, NAMES))
+    query: dict[str, Any] = load(schema(), chosen_in(visit))
     return query | {"project_id": visit.project_id}
+
+
+def chosen_in(visit: Visit) -> dict[str, str]:
+    """Return what was chosen in the form, with times in the place of its days, of which both are included."""
+    chosen = chosen_of(visit.query, NAMES)
+    for name, later in (("from", 0), ("to", 1)):
+        with suppress(KeyError, ValueError, OverflowError):
+            day = date.fromisoformat(chosen[name]) + timedelta(days=later)
+            chosen[name] = f"{day}T00:00:00Z"
+    return chosen
+
+
+def days_of(filters: SessionFilter) -> dict[str, date]:
+    """Return the days of UTC that the form shows for the times that were chosen."""
+    moments = {"from": filters.from_at, "to": filters.to_at and filters.to_at - timedelta(milliseconds=1)}
+    return {name: when.date() for name, when in moments.items() if when}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +102,7 @@ class Sessions(Page):
         query = asked(visit)
         listing = self.services.session_list
         found = listing.page(**query, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
-        chosen = chosen_of(visit.query, NAMES)
+        chosen = chosen_in(visit)
         prompts = self.services.prompts.list(project_id=visit.project_id, limit=PROMPTS_NAMED).prompts
         return show(
             "sessions.html",
@@ -91,6 +113,8 @@ class Sessions(Page):
             chosen=chosen,
             filtered=bool(chosen.keys() - {"sort"}),
             refined=bool(chosen.keys() & FOLDED),
+            days=days_of(query["filters"]),
+            listed_prompts={entry.row.prompt_id: entry.prompt_name for entry in found.entries},
             sorted=found.sorted,
             address=_query_of(chosen),
             exports=_query_of({name: value for name, value in chosen.items() if (name, value) != ("sort", "cost")}),
@@ -99,11 +123,11 @@ class Sessions(Page):
             said=SAID,
             pieces=pieces,
             place_of=place_of,
-            **{"orders": ORDERS, "statuses": STATUSES, "times": TIMES, "filters": FILTERS, "ranges": RANGES},
+            **{"orders": ORDERS, "statuses": STATUSES, "times": SESSION_TIMES, "filters": FILTERS, "ranges": RANGES},
         )
 
     def post(self, visit: Visit) -> Reply:
-        chosen = chosen_of(visit.query, NAMES)
+        chosen = chosen_in(visit)
         new = {"name": visit.form.text("name"), "filters": load(FilterQuerySchema(), chosen)}
         saved = self.services.saved_filters.save(
             project_id=visit.project_id, new=load(SavedFilterSchema(), new), actor=visit.actor

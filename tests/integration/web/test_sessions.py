@@ -158,3 +158,24 @@ def test_a_viewer_follows_saved_filters_and_saves_none(world: World, member_of: 
     assert "Delete this saved filter" not in viewer.text
     assert viewer.open(f"{viewer.base}/session-filters/{saved['id']}/delete").status_code == 403
     assert viewer.send(f"{viewer.base}/sessions?tool=x", name="Mine").status_code == 403
+
+
+def test_sessions_are_chosen_by_days_and_lead_to_the_insight_of_their_prompts(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    for day, text in ((0, "first day"), (1, "second day"), (2, "third day")):
+        session(world, prompt_id, day * 86_400 + 86_399, **{"gen_ai.input.messages": said(text)})
+
+    admin.open(f"{admin.base}/sessions?from=1970-01-02&to=1970-01-02")
+
+    assert "1 session " in admin.text
+    assert "second day" in admin.text
+    assert admin.page.count('type="date" value="1970-01-02"') == 2
+    assert f'href="{admin.base}/prompts/{prompt_id}/insight"' in admin.page
+    admin.open(f"{admin.base}/sessions?from=1970-01-02T00:00:00Z")
+    assert "2 sessions" in admin.text
+    for wrong in ("from=1970-13-02", "to=9999-12-31", "from=yesterday"):
+        assert admin.open(f"{admin.base}/sessions?{wrong}").status_code == 400
+    admin.open(f"{admin.base}/prompts")
+    [address] = re.findall(r'href="([^"]*)">Went wrong yesterday', admin.page)
+    assert admin.open(html.unescape(address)).status_code == 200
+    assert '<option value="yesterday" selected>' in admin.page

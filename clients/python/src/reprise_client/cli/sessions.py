@@ -31,6 +31,7 @@ ORDERS = ("time", "cost", "duration", "errors", "oldest", "shortest", "fewestErr
 @click.option("--max-score", "maxScore", type=float)
 @click.option("--min-cost", "minCost", type=float, help="US dollars.")
 @click.option("--max-cost", "maxCost", type=float, help="US dollars.")
+@click.option("--since", type=click.Choice(["1h", "1d", "7d", "30d", "yesterday"]))
 @click.option("--from", "from", metavar="TIME", help="Such as 2026-11-22T00:00:00Z.")
 @click.option("--to", metavar="TIME")
 @click.option("--sort", type=click.Choice(ORDERS), help="The latest come first by default.")

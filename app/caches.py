@@ -1,8 +1,10 @@
-"""A cache in this process for values that never change, bounded by their total weight."""
+"""The caches of a process: of values that never change, by their total weight, and of others for some seconds."""
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -42,3 +44,42 @@ class BoundedCache(Generic[T]):
             self._entries[key] = (value, weight)
             while self._held > self._limit:
                 self._held -= self._entries.popitem(last=False)[1][1]
+
+
+class TimedCache(Generic[T]):
+    """Keeps values for `keep_s` seconds from the beginning of their reading; of more than `most` it keeps none.
+
+    Two threads that miss at once both read the value. `on_lookup` is as that of `BoundedCache`.
+    """
+
+    def __init__(
+        self, keep_s: float, *, most: int = 10_000, on_lookup: Callable[[bool], None] = lambda hit: None
+    ) -> None:
+        self._keep_s, self._most = keep_s, most
+        self._on_lookup = on_lookup
+        self._entries: dict[Hashable, tuple[float, T]] = {}
+        self.clear = self._entries.clear
+
+    def get(self, key: Hashable) -> T | None:
+        until, value = self._entries.get(key, (-math.inf, None))
+        return value if time.monotonic() < until else None
+
+    def get_or_read(self, key: Hashable, read: Callable[[], T]) -> T:
+        """Return the value of a key; `read` is called unless the value was read less than `keep_s` ago."""
+        until, value = self._entries.get(key, (-math.inf, None))
+        started = time.monotonic()
+        hit = started < until
+        self._on_lookup(hit)
+        if not hit:
+            value = read()
+            self.put(key, value, started)
+        return value  # type: ignore[return-value] # of a hit it is a T, as of a reading
+
+    def put(self, key: Hashable, value: T, read_at: float) -> None:
+        """Keep a value whose reading began at `read_at`, in monotonic seconds."""
+        if len(self._entries) >= self._most:
+            self.clear()
+        self._entries[key] = (read_at + self._keep_s, value)
+
+    def forget(self, key: Hashable) -> None:
+        self._entries.pop(key, None)

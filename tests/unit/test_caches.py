@@ -1,11 +1,13 @@
 """A cache that holds no more than it may."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.caches import BoundedCache
+from app.caches import BoundedCache, TimedCache
 
 
 def test_what_was_used_longest_ago_goes_first() -> None:
@@ -45,3 +47,29 @@ def test_threads_may_use_it_at_once() -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(use, range(4)))
     assert sum(cache.get(key) is not None for key in range(97)) <= 50
+
+
+def test_a_value_is_read_again_when_its_time_is_over_and_none_counts_as_a_value() -> None:
+    lookups: list[bool] = []
+    cache: TimedCache[str | None] = TimedCache(3600, on_lookup=lookups.append)
+    reads = iter([None, "new"])
+    assert cache.get_or_read("a", lambda: next(reads)) is cache.get_or_read("a", lambda: next(reads)) is None
+    cache.put("a", "old", time.monotonic() - 3600)
+    assert (cache.get("a"), cache.get_or_read("a", lambda: next(reads)), cache.get("a")) == (None, "new", "new")
+    assert lookups == [False, True, False]
+
+
+def test_a_reading_that_fails_keeps_nothing() -> None:
+    cache: TimedCache[str] = TimedCache(3600)
+    with pytest.raises(KeyError):
+        cache.get_or_read("a", lambda: {}["b"])
+    assert cache.get_or_read("a", lambda: "A") == "A"
+    cache.forget("a")
+    assert cache.get("a") is None
+
+
+def test_of_more_values_than_it_may_hold_a_timed_cache_begins_anew() -> None:
+    cache: TimedCache[int] = TimedCache(3600, most=2)
+    for key in range(3):
+        cache.put(key, key, time.monotonic())
+    assert [cache.get(key) for key in range(3)] == [None, None, 2]

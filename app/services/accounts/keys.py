@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import Connection
 
+from app.caches import TimedCache
 from app.db import Database
 from app.encryption import digest, new_token
 from app.errors import Forbidden, Invalid, NotFound, Unauthorized, require
@@ -27,7 +27,6 @@ DEFAULT_SCOPES = frozenset({"run", "read", "write", "ingest"})
 SCOPES = DEFAULT_SCOPES | {ADMIN}
 # A revoked key stops working within 5 s in every process: this time, and that of a slow lookup.
 CACHE_S = 3.0
-CACHE_ENTRIES = 10_000
 TOUCH_S = 30.0
 _SHAPE = re.compile(r"rp_[A-Za-z0-9_-]{43}")
 
@@ -46,13 +45,12 @@ class KeyService:
     now: Now
     metrics: Metrics
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
-    _cache: dict[bytes, tuple[float, ApiKey | None]] = field(default_factory=dict, init=False)
+    _cache: TimedCache[ApiKey | None] = field(init=False)
     _used: dict[int, datetime] = field(default_factory=dict, init=False)
     _touched: float = field(default_factory=time.monotonic, init=False)
-    _on_lookup: Callable[[bool], None] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._on_lookup = cache_lookups(self.metrics, "api_keys")
+        self._cache = TimedCache(CACHE_S, on_lookup=cache_lookups(self.metrics, "api_keys"))
 
     def authenticate(self, header: str | None) -> ApiKey:
         """Return the key of an `Authorization` header; `Unauthorized` if it is missing, malformed or not valid."""
@@ -131,8 +129,7 @@ class KeyService:
             if not api_keys.revoke_key(connection, project_id=project_id, key_id=key_id, now=self.now()):
                 raise NotFound("There is no such API key, or it was revoked before.")
             self._note(connection, actor, Action.API_KEY_REVOKED, project_id, key_id)
-        with self._lock:
-            self._cache.clear()
+        self._cache.clear()
 
     def _note(self, connection: Connection, actor: Actor, action: Action, project_id: int, key_id: int) -> None:
         key = api_keys.find_key(connection, project_id=project_id, key_id=key_id)
@@ -142,19 +139,11 @@ class KeyService:
             audit_log.note(connection, self.now(), actor, action, key.name, **owner, details=details)
 
     def _find(self, key_digest: bytes) -> ApiKey | None:
-        cached = self._cache.get(key_digest)
-        hit = cached is not None and cached[0] > time.monotonic()
-        self._on_lookup(hit)
-        if cached and hit:
-            return cached[1]
-        started = time.monotonic()
-        with self.database.read() as connection:
-            key = api_keys.find_by_digest(connection, key_digest)
-        with self._lock:
-            if len(self._cache) >= CACHE_ENTRIES:
-                self._cache.clear()
-            self._cache[key_digest] = (started + CACHE_S, key)
-        return key
+        def read() -> ApiKey | None:
+            with self.database.read() as connection:
+                return api_keys.find_by_digest(connection, key_digest)
+
+        return self._cache.get_or_read(key_digest, read)
 
     def _note_use(self, key_id: int) -> None:
         """Note the time of use; all times are stored every half minute, so that most requests write nothing."""

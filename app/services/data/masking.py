@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import msgspec
 
+from app.caches import TimedCache
 from app.db import Database
 from app.encryption import NO_KEY, ContentCipher
 from app.errors import Unavailable
@@ -38,27 +39,26 @@ class MaskingRules:
 
     database: Database
     cipher: ContentCipher
-    monotonic: Callable[[], float] = time.monotonic
-    _known: dict[int, tuple[float, Masking]] = field(default_factory=dict, init=False)
+    cache: TimedCache[Masking] = field(default_factory=partial(TimedCache, CACHE_S), init=False)
 
     def of(self, project_id: int) -> Masking:
         """Return the project's rules, which are falsy if there are none.
 
         `Unavailable` if they can't be read, or there is no key to encrypt with: nothing that they might mask is stored.
         """
-        known = self._known.get(project_id)
-        if known is None or self.monotonic() - known[0] > CACHE_S:
-            with self.database.read() as connection:
-                policy = data_policies.find_policy(connection, project_id=project_id)
-            known = (self.monotonic(), Masking([Rule(**rule) for rule in policy.masking]))
-            self._known[project_id] = known
-        if known[1] and not self.cipher:
+        rules = self.cache.get_or_read(project_id, partial(self._read, project_id))
+        if rules and not self.cipher:
             raise Unavailable(NO_KEY)
-        return known[1]
+        return rules
+
+    def _read(self, project_id: int) -> Masking:
+        with self.database.read() as connection:
+            policy = data_policies.find_policy(connection, project_id=project_id)
+        return Masking([Rule(**rule) for rule in policy.masking])
 
     def forget(self, project_id: int) -> None:
         """Read the project's rules again at their next use."""
-        self._known.pop(project_id, None)
+        self.cache.forget(project_id)
 
     def apply(self, project_id: int, spans: Sequence[Span], rejected: Sequence[Rejection]) -> Batch:
         """Return the batch with its spans masked; unchanged for a project without rules."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection
 
+from app.caches import TimedCache
 from app.db import Database
 from app.errors import Conflict, Invalid, NotFound, require
 from app.models import audit_log, language_models
@@ -29,14 +31,14 @@ class ModelService:
     database: Database
     now: Now
     catalogue: Catalogue
-    _cache: dict[tuple[int, int], tuple[float, LanguageModel]] = field(default_factory=dict, init=False)
+    cache: TimedCache[LanguageModel] = field(default_factory=partial(TimedCache, CACHE_S), init=False)
 
     def sync_catalogue(self) -> None:
         """Make the shared models those of the catalogue; models that it lacks are retired, never deleted."""
         entries = [_columns(entry) for entry in self.catalogue.values()]
         with self.database.write() as connection:
             language_models.put_catalogue(connection, entries=entries, now=self.now())
-        self._cache.clear()
+        self.cache.clear()
 
     def list(self, *, organization_id: int) -> list[LanguageModel]:
         """List all models that the organization can see, disabled and retired ones too, by vendor and name."""
@@ -76,7 +78,7 @@ class ModelService:
             audit_log.note(
                 connection, self.now(), actor, Action.MODEL_CHANGED, model.name, values, organization_id=organization_id
             )
-        self._cache.clear()
+        self.cache.clear()
 
     def read(self, connection: Connection, *, organization_id: int, model_id: int) -> LanguageModel:
         """Return the model of a prompt, usable or not, as it was at most `CACHE_S` ago."""
@@ -85,13 +87,12 @@ class ModelService:
         read_at = time.monotonic()
         found = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
         model = require(found, "There is no such model.")
-        self._cache[organization_id, model_id] = (read_at + CACHE_S, model)
+        self.cache.put((organization_id, model_id), model, read_at)
         return model
 
     def known(self, *, organization_id: int, model_id: int) -> LanguageModel | None:
         """Return the model without the database; None if `read` has to query it."""
-        until, model = self._cache.get((organization_id, model_id), (0.0, None))
-        return model if until > time.monotonic() else None
+        return self.cache.get((organization_id, model_id))
 
     def named(
         self, connection: Connection, *, organization_id: int, name: str | None, field: str = "languageModelName"

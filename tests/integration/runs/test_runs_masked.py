@@ -1,5 +1,6 @@
 """Masked text can be read nowhere, before, during and after the run; the waiting caller gets the model's words."""
 
+import time
 from base64 import b64encode
 from dataclasses import replace
 
@@ -251,7 +252,7 @@ def test_a_worker_that_knows_of_no_rules_yet_looks_again_before_it_stores_a_seal
     stale = rules.of(world.project_id)
     masking(("pattern", r"[\w.]+@[\w.]+"))
     run_id = accepted(world, secret)
-    rules._known[world.project_id] = (rules.monotonic(), stale)
+    rules.cache.put(world.project_id, stale, time.monotonic())
     world.container.services.runs.execute(run_id)
 
     assert readable(world, secret) == []

@@ -71,7 +71,7 @@ def test_a_model_that_was_retired_since_is_400(world, custom):
     with world.container.database.write() as connection:
         mine = table.update().where(table.c.organization_id == world.organization_id)
         connection.execute(mine.values(retired=True))
-    world.container.services.models._cache.clear()
+    world.container.services.models.cache.clear()
     answer = run(world, custom)
 
     assert answer.status_code == 400

@@ -22,6 +22,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from app.breaker import OutageBreaker
 from app.database_hosts import DatabaseHosts
 from app.errors import Unavailable
+from app.writer_turns import WriterTurns
 from config.servers import MYSQL_PORT, hosts_of
 
 T = TypeVar("T")
@@ -76,6 +77,7 @@ class Database:
         self.is_sqlite = engine.dialect.name == "sqlite"
         # SQLite has one writer: waiting in line here is fair, waiting in its busy handler is not.
         self._writer = threading.RLock()
+        self._turns = WriterTurns(engine.url.database if self.is_sqlite else None)
         self._line: AbstractContextManager[object] = nullcontext()
         # Its transactions lock SQLite for writing from their start; on MySQL it is the engine itself.
         self.exclusive_engine = engine.execution_options(begin="BEGIN IMMEDIATE")
@@ -115,7 +117,7 @@ class Database:
             with translated(), self._connected(self.engine) as connection, connection.begin():
                 yield connection
             return
-        with self._line, self._writer, translated(), self.exclusive_engine.begin() as connection:
+        with self._line, self._writer, self._turns, translated(), self.exclusive_engine.begin() as connection:
             yield connection
 
     def _connected(self, engine: Engine) -> Connection:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -46,6 +46,8 @@ MARK = "\1z\1"
 """What a compressed text begins with. JSON never does; other texts that do are compressed in any case."""
 LEVEL = 3
 """Of Zstandard's levels: 1 is no faster with a dictionary, and larger ones take more time than the bytes are worth."""
+AT_ONCE = 1024
+"""Bodies that are compressed by one call."""
 _FIRST_OF_TEXTS = 9
 _COMPRESSES = "reprise_compresses"
 _FOLDER = Path(__file__).parent / "dictionaries"
@@ -89,22 +91,26 @@ def compress(body: Body) -> bytes:
 def compress_all(bodies: Sequence[Body]) -> list[bytes]:
     """Return the shortest stored form of each body.
 
-    All at once, as each call of Zstandard lets other threads run, and waits for them before it goes on.
+    Many at once, as each call of Zstandard lets other threads run, and waits for them before it goes on; of a large
+    batch not all, as their frames would be in memory twice.
     """
-    filled: list[Any] = [body for body in bodies if len(body)]
-    if not filled:
-        return [_shortest(body, b"") for body in bodies]
     context = _COMPRESSORS.take()
-    compressed = context.multi_compress_to_buffer(filled)
-    frames = iter([compressed[index].tobytes() for index in range(len(filled))])
+    pieces = (bodies[start : start + AT_ONCE] for start in range(0, len(bodies), AT_ONCE))
+    stored = [one for piece in pieces for one in _shortest(context, piece)]
     _COMPRESSORS.give_back(context)
-    return [_shortest(body, next(frames) if len(body) else b"") for body in bodies]
+    return stored
 
 
-def _shortest(body: Body, frame: bytes) -> bytes:
-    compressed = ZSTD_1 + frame
-    if len(compressed) < len(body):
-        return compressed
+def _shortest(context: zstandard.ZstdCompressor, bodies: Sequence[Body]) -> Iterator[bytes]:
+    filled: list[Any] = [body for body in bodies if len(body)]
+    frames = iter(context.multi_compress_to_buffer(filled)) if filled else iter(())
+    return (_shorter(body, next(frames) if len(body) else b"") for body in bodies)
+
+
+def _shorter(body: Body, frame: Any) -> bytes:
+    """Return the body as it is, unless the frame, which has a buffer, is shorter."""
+    if 1 + len(frame) < len(body):
+        return ZSTD_1 + frame  # type: ignore[no-any-return]
     plain = bytes(body)
     return plain if plain and plain[0] >= _FIRST_OF_TEXTS else PLAIN + plain
 

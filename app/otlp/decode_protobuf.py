@@ -89,7 +89,7 @@ def decode_protobuf(body: Body, prompt_id: int) -> Decoded:
             if len(body) > LARGE or len(raw) > ITEM_ELEMENTS_MAX * ELEMENT_BYTES_MIN:
                 _count(_message(SpanMessage, raw), elements)
             room -= len(raw)
-            span = _span_of(_message(KeyedSpan, raw), raw, scope, prompt_id, latest if room < 0 else None)
+            span = _span_of(_message(KeyedSpan, raw), content, scope, prompt_id, latest if room < 0 else None)
         except BadSpan as error:
             rejected.append(error.rejection)
         else:
@@ -117,15 +117,15 @@ def _count(message: SpanMessage, elements: Elements) -> None:
         raise bad_span(_wire_span(message), "too_large", reason) from None
 
 
-def _attributes(content: bytes) -> Any:
-    return KeyedSpan.FromString(content).attributes
+def _attributes(content: memoryview) -> Any:
+    return KeyedSpan.FromString(bytes(content)).attributes
 
 
-def _span_of(message: Any, content: bytes, scope: str, prompt_id: int, latest: LatestAttributes | None) -> Span:
+def _span_of(message: Any, content: memoryview, scope: str, prompt_id: int, latest: LatestAttributes | None) -> Span:
     values = MessageAttributes(message.attributes)
     kept = values if latest is None else ForgetfulMessageAttributes(content, latest)
     ids = (_id(message.trace_id, 16), _id(message.span_id, 8), _id(message.parent_span_id, 8))
-    return checked_span(_wire_span(message), ids, memoryview(content), scope, values, kept, prompt_id=prompt_id)
+    return checked_span(_wire_span(message), ids, content, scope, values, kept, prompt_id=prompt_id)
 
 
 def _id(content: bytes, size: int) -> bytes | None:

@@ -1,4 +1,7 @@
-"""The embedded mode: one process serves HTTP and runs the actors and the clock, on SQLite and an in-process Redis."""
+"""The embedded mode: one process serves HTTP and runs the actors and the clock, on SQLite and an in-process Redis.
+
+Another one, which belongs to it, stores batches of spans.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from app.http.route_table import RoutedApp
 from app.process import clock
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap, freeze_gc
+from app.process.storing import OF_TRACES, StoringProcess
 from app.shares import Quota
 from config import gunicorn as web_configuration
 from config.settings import Settings
@@ -30,7 +34,9 @@ WEBHOOK_THREADS = 4
 class Background:
     """The workers and the clock, in threads; each queue has threads of its own, so that none waits for another."""
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: Container, storing: StoringProcess) -> None:
+        self._storing = storing
+        self._metric_store = container.metric_store
         self._broker = container.broker
         settings = container.settings
         sizes = {
@@ -42,10 +48,12 @@ class Background:
         threads = {queue: Quota.of(size, settings.organization_share).capacity for queue, size in sizes.items()}
         self._workers = [Worker(self._broker, queues={queue}, worker_threads=n) for queue, n in threads.items()]
         self._stop = threading.Event()
-        ticking = (clock.jobs(container), self._stop, container.metrics)
+        jobs = [job for job in clock.jobs(container) if job.name not in OF_TRACES]
+        ticking = (jobs, self._stop, container.metrics)
         self._clock = threading.Thread(target=clock.run, args=ticking, name="clock", daemon=True)
 
     def start(self) -> None:
+        self._storing.start(self._metric_store)
         # Time limits start their timer here, as they do in a worker process.
         self._broker.emit_after("process_boot")
         # Warns of a second worker on one broker; each takes its own queue, so they don't meet.
@@ -62,6 +70,7 @@ class Background:
             stop.start()
         for stop in stops:
             stop.join()
+        self._storing.stop()
         self._clock.join(STOP_S)
         self._broker.close()
 
@@ -89,8 +98,9 @@ class EmbeddedServer(BaseApplication):  # type: ignore[misc]
         self.cfg.set("worker_exit", self._finish)
 
     def load(self) -> RoutedApp:
-        container = bootstrap(self._settings)
-        self._background = Background(container)
+        storing = StoringProcess(self._settings)
+        container = bootstrap(self._settings, storer=storing)
+        self._background = Background(container, storing)
         self._background.start()
         app = build_app(container)
         freeze_gc()

@@ -20,7 +20,10 @@ SECRET_KEY = "secret.key"  # noqa: S105 - a file's name
 LOCK = "serve.lock"
 # A killed server's last child takes a moment to notice.
 LOCK_WAIT_S = 5.0
-PRIVATE_FILES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal", DEV_ENV, SECRET_KEY, LOCK)
+PRIVATE_FILES = (
+    *(DATABASE + suffix for suffix in ("", "-wal", "-shm", "-journal", "-turns")),
+    *(DEV_ENV, SECRET_KEY, LOCK),
+)
 
 
 def claim(home: Path, *, with_database: bool) -> None:

@@ -94,6 +94,10 @@ class Mailbox:
         """Return whether this process took a batch in, or stored one, within the last half second."""
         return self._monotonic() - self._used_at < BUSY_S
 
+    def note_use(self) -> None:
+        """Note that this process has a batch in work."""
+        self._used_at = self._monotonic()
+
     @staticmethod
     def ticket(organization_id: int, body: bytes) -> str:
         """Make a ticket for a body of the organization."""
@@ -111,7 +115,7 @@ class Mailbox:
 
         Raises `Unavailable` when too much is waiting already, of all or of the ticket's organization.
         """
-        self._used_at = self._monotonic()
+        self.note_use()
         claimed: bytes = self._claim(
             [keys.batch_message(key), keys.BATCH_TICKETS], [message_id, int(join), ticket, BODY_S, *self._quotas]
         )
@@ -133,7 +137,7 @@ class Mailbox:
 
     def done(self, key: str, ticket: str, *, note: bytes = b"") -> None:
         """Delete the batch; keep the note for the same batch when it is sent again."""
-        self._used_at = self._monotonic()
+        self.note_use()
         with self._client.pipeline(transaction=False) as pipe:
             pipe.delete(keys.batch_body(ticket), keys.batch_message(key))
             pipe.zrem(keys.BATCH_TICKETS, ticket)

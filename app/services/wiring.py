@@ -62,7 +62,7 @@ from app.services.runs.service import ACCEPTED_AT_ONCE, TURN_S, RunService
 from app.services.runs.usage import UsageService
 from app.services.traces import insight_sums, search_index
 from app.services.traces.checking import OnlineCheckRunner
-from app.services.traces.ingest import IngestService
+from app.services.traces.ingest import IngestService, Storer
 from app.services.traces.insight import InsightService
 from app.services.traces.insight_sums import InsightCounter
 from app.services.traces.log_records import LogRecordService
@@ -98,7 +98,10 @@ TRIES_OF_ACCOUNT = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backends:
-    """The dependencies of the services; tests put fakes among them."""
+    """The dependencies of the services; tests put fakes among them.
+
+    `storer` stores batches of spans, where this process does not.
+    """
 
     settings: Settings
     now: Now
@@ -111,6 +114,7 @@ class Backends:
     catalogue: Catalogue
     price_list: PriceList
     providers: Providers
+    storer: Storer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +243,7 @@ def _add_data(parts: Parts, backends: Backends) -> None:
         span_bytes=settings.span_bytes,
         to_stored=to_stored,
         searchable=searchable,
+        elsewhere=backends.storer,
     )
 
 

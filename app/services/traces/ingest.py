@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import structlog
@@ -36,9 +36,17 @@ from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
 
+SPANS_AT_ONCE = 4096
+"""Spans of one transaction: what is made of them is in memory beside the batch, and other writers wait for its end."""
+
+Storer = Callable[[int, bytes, BatchForm, bytes], tuple[Receipt, bytes]]
+"""Stores a batch as `IngestService.store_noted` does."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestService:
+    """`elsewhere` stores the batches that wait, where this process does not."""
+
     database: Database
     mailbox: Mailbox
     now: Now
@@ -51,6 +59,7 @@ class IngestService:
     log_records: LogRecordService
     openings: OpeningService
     searchable: bool
+    elsewhere: Storer | None = None
 
     def store_claimed(
         self, project_id: int, key: str, ticket: str, form: BatchForm, *, sealed: bool = False
@@ -61,16 +70,20 @@ class IngestService:
             return Receipt("unavailable", message="The batch was lost before it was stored; send it again.")
         if sealed:
             body = self.rules.cipher.decrypt(body)
-        receipt, note = self._store_noted(project_id, body, form, self.mailbox.stored_before(key))
+        store = self.elsewhere or self.store_noted
+        receipt, note = store(project_id, body, form, self.mailbox.stored_before(key))
         self.mailbox.done(key, ticket, note=note)
         return receipt
 
     def store(self, project_id: int, body: bytes) -> Receipt:
         """Store a batch of JSON that is not compressed."""
-        return self._store_noted(project_id, body, BatchForm(), b"")[0]
+        return self.store_noted(project_id, body, BatchForm(), b"")[0]
 
-    def _store_noted(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
-        """Return the receipt, and the keys of the batch's spans if all were stored: the `note` for the next time."""
+    def store_noted(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
+        """Store a batch as it was sent; returns its receipt, and the `note` for the next time it is sent.
+
+        A note has the keys of the batch's spans if all were stored; b"" is none.
+        """
         with self.metrics.timed(BATCH_SECONDS):
             receipt = self._repeated(project_id, note) if note else None
             if receipt is None:
@@ -116,7 +129,8 @@ class IngestService:
             kept, foreign = reject_unknown_prompts(decoded.spans, known)
             kept, large = self._reject_large(kept)
             kept, rejected = self.rules.apply(project_id, kept, decoded.rejected + foreign + large)
-            stored = self._write(project_id, kept)
+            pieces = (kept[start : start + SPANS_AT_ONCE] for start in range(0, len(kept), SPANS_AT_ONCE))
+            stored = sum(self._write(project_id, piece) for piece in pieces)
             self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept})
             self._keep_rejections(project_id, rejected)
         except RepriseError as error:
@@ -135,8 +149,6 @@ class IngestService:
 
     def _write(self, project_id: int, found: Sequence[Span]) -> int:
         """Store the new spans with their scores, turns and sessions; returns the number of new spans."""
-        if not found:
-            return 0
         ordered = sorted(found, key=lambda span: (span.trace_id, span.span_id))
         batch_id = new_batch_id(self.now())
         rows: list[spans.NewSpan] = [

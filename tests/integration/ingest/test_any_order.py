@@ -9,11 +9,14 @@ from dataclasses import asdict
 from functools import reduce
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.models import session_log, turns
 from app.otlp.names import CONVERSATION_KEYS
+from app.services.traces import ingest
+from app.services.traces.form import Receipt
 from app.services.traces.log_query import LogFilter
 from app.sessions.facts import load
 from app.sessions.sums import SessionSums, names_of, with_names
@@ -180,3 +183,17 @@ def test_overlapping_batches_at_once_count_every_span_once(world: World) -> None
     assert answers == {200}
     assert world.count("spans") == stored
     assert entry["usage"] == {"inputTokens": stored, "outputTokens": 2 * stored}
+
+
+def test_a_large_batch_is_stored_in_pieces_and_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "SPANS_AT_ONCE", 3)
+    prompt_id, trace_id = world.prompt(), secrets.token_hex(16)
+    usage = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 1, "gen_ai.usage.output_tokens": 2}
+    spans = [span({"service.prompt.id": prompt_id} | usage, traceId=trace_id, spanId=f"{n + 1:016x}") for n in range(8)]
+    store, project_id = world.container.services.ingest.store, world.project_id
+
+    assert store(project_id, export(*spans[:4])) == Receipt("stored", stored=4)
+    assert store(project_id, export(*spans)) == Receipt("stored", stored=4, duplicates=4)
+    (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    assert entry["usage"] == {"inputTokens": 8, "outputTokens": 16}
+    consistent(world, [prompt_id])

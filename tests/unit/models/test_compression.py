@@ -80,3 +80,9 @@ def test_threads_compress_and_decompress_side_by_side() -> None:
     bodies = [SPAN.replace(b"chat", b"%d" % number) for number in range(2000)]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda body: decompress(compress(body)), bodies)) == bodies
+
+
+def test_bodies_of_several_calls_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compression, "AT_ONCE", 2)
+    bodies = [b"", b'{"a": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}', b"", b"1", b'"' + b"b" * 500 + b'"']
+    assert [decompress(stored) for stored in compression.compress_all(bodies)] == bodies

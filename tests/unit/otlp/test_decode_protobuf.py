@@ -211,3 +211,9 @@ def test_the_spans_of_a_large_batch_say_the_same() -> None:
     assert "missing" not in found[0].attributes
     with pytest.raises(KeyError):
         found[0].attributes["missing"]
+
+
+@pytest.mark.parametrize("size", [1, LARGE])
+def test_spans_are_parts_of_the_batch_and_no_copies_of_it(size: int) -> None:
+    body = traces(export(span({"app.note": "x" * size}), span(spanId="00000000000000aa")))
+    assert [one.raw.obj is body for one in decode_protobuf(body, PROMPT).spans] == [True, True]

@@ -1,0 +1,149 @@
+"""The process of the embedded mode that stores batches: they are stored there, and none is lost with it."""
+
+from __future__ import annotations
+
+import os
+import queue
+import secrets
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from app.metrics.readings import Increments, Readings
+from app.metrics.registry import SPANS, Labels, Metric
+from app.process.storing import LOST, StoringProcess
+from app.services.traces.form import BatchForm, Receipt
+from tests.support.backends import EMBEDDED_CONTAINER
+from tests.support.deployment import EmbeddedServer
+from tests.support.exports import export, span
+from tests.support.waiting import wait_until
+from tests.support.world import World
+
+
+class Kept:
+    """Keeps metrics as they come."""
+
+    def __init__(self) -> None:
+        self.counts: dict[Labels, int] = {}
+        self.gauges: set[Metric] = set()
+
+    def add(self, increments: Increments) -> None:
+        for (metric, labels, _), by in increments.items():
+            if metric.name == SPANS.name:
+                self.counts[labels] = self.counts.get(labels, 0) + by
+
+    def put_gauges(self, process: str, values: Mapping[tuple[Metric, Labels], float]) -> None:
+        self.gauges |= {metric for metric, _ in values}
+
+    def total(self) -> Readings:
+        return Readings({})
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
+
+
+@pytest.fixture
+def storing(world: World, kept: Kept) -> Iterator[StoringProcess]:
+    process = StoringProcess(world.container.settings)
+    process.start(kept)
+    yield process
+    process.stop()
+
+
+def batch(world: World, spans: int = 1) -> bytes:
+    named = {"service.prompt.id": world.prompt()}
+    ids = [{"traceId": secrets.token_hex(16), "spanId": secrets.token_hex(8)} for _ in range(spans)]
+    return export(*(span(named, **one) for one in ids))
+
+
+def store(storing: StoringProcess, world: World, body: bytes, note: bytes = b"") -> tuple[Receipt, bytes]:
+    return storing(world.project_id, body, BatchForm(), note)
+
+
+@EMBEDDED_CONTAINER
+def test_a_batch_is_stored_by_the_process_and_told_in_its_metrics(
+    storing: StoringProcess, world: World, kept: Kept
+) -> None:
+    body = batch(world, 3)
+    receipt, note = store(storing, world, body)
+
+    assert (receipt, len(note)) == (Receipt("stored", stored=3), 3 * 24)
+    assert world.count("spans") == 3
+    assert store(storing, world, body, note) == (Receipt("stored", duplicates=3), note)
+    wait_until(lambda: kept.counts.get(("duplicate",)) == 3, "the metrics of both")
+    assert kept.counts["stored",] == 3
+    wait_until(lambda: kept.gauges, "the gauges of the process")
+
+
+@EMBEDDED_CONTAINER
+def test_a_batch_that_is_refused_is_answered_as_by_this_process(storing: StoringProcess, world: World) -> None:
+    receipt, note = store(storing, world, b"[1")
+    assert (receipt, note) == world.container.services.ingest.store_noted(world.project_id, b"[1", BatchForm(), b"")
+    assert receipt.outcome == "invalid"
+
+
+@EMBEDDED_CONTAINER
+def test_batches_at_once_are_stored_each_once(storing: StoringProcess, world: World) -> None:
+    bodies = [batch(world, 20) for _ in range(6)]
+    answers: queue.SimpleQueue[Receipt] = queue.SimpleQueue()
+    threads = [
+        threading.Thread(target=lambda body=body: answers.put(store(storing, world, body)[0])) for body in bodies
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [answers.get() for _ in bodies] == [Receipt("stored", stored=20)] * 6
+    assert world.count("spans") == 120
+
+
+@EMBEDDED_CONTAINER
+def test_a_batch_in_a_process_that_dies_is_refused_and_the_next_process_stores_it(
+    storing: StoringProcess, world: World
+) -> None:
+    body = batch(world)
+    assert store(storing, world, batch(world))[0].outcome == "stored"
+    died = storing.pid
+    os.kill(died, signal.SIGSTOP)
+    answers: queue.SimpleQueue[Receipt] = queue.SimpleQueue()
+    asking = threading.Thread(target=lambda: answers.put(store(storing, world, body)[0]))
+    asking.start()
+    wait_until(lambda: storing.idle == 0, "the batch to be on its way")
+    os.kill(died, signal.SIGKILL)
+    asking.join()
+
+    assert answers.get() == Receipt("unavailable", message=LOST)
+    wait_until(lambda: store(storing, world, body)[0] == Receipt("stored", stored=1), "the next process")
+    assert storing.pid != died
+    assert world.count("spans") == 2
+
+
+def test_the_process_ends_with_the_one_that_uses_it(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path) as server:
+        storing = wait_until(lambda: _storing_of(server), "its process that stores")
+        (serving,) = _children(server.process.pid)
+        os.kill(serving, signal.SIGKILL)
+        wait_until(lambda: not Path(f"/proc/{storing}").exists(), "its end")
+        assert wait_until(lambda: _storing_of(server), "that of the next one") != storing
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _storing_of(server: EmbeddedServer) -> int | None:
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if b"app.process.storing" in (path / "cmdline").read_bytes() and os.getpgid(int(path.name)) == os.getpgid(
+                server.process.pid
+            ):
+                return int(path.name)
+        except OSError:
+            continue
+    return None

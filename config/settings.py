@@ -226,7 +226,7 @@ class Settings:
 
     @classmethod
     def load_or_exit(cls) -> Settings:
-        """For processes: what can't be used ends them with one line on standard error and exit code 1."""
+        """Do as `load`; where that fails, end the process with one line on standard error and exit code 1."""
         try:
             return cls.load()
         except SettingsError as error:

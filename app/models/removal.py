@@ -81,7 +81,7 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
             break
         emptied += rows
     remove_of_turns(connection, project_id=scope.project_id, trace_ids=[row.trace_id for row in emptied])
-    # Theirs are the words of the turns that go, and of those that lose spans.
+    # The words of the turns that go, and of those that lose spans, change.
     search.note_turns(connection, project_id=scope.project_id, turn_ids=[row.id for row in found])
     _delete(connection, turns, [row.id for row in emptied])
     settle(connection, session_keys={row.session_key for row in emptied})

@@ -19,7 +19,7 @@ _MARKS_ALONE = re.compile(r"^([ \t>]*+)(=++|-++|`{3,}+|~{3,}+)([ \t]*+)$", re.MU
 
 
 def scan(text: str, meter: Meter | None = None) -> list[int]:
-    """For each line of a text, of which only LF ends one: 1 to 6 where it is a top-level heading, FENCED, else 0.
+    """Return for each line of a text, which LF alone ends: 1 to 6 for a top-level heading, FENCED, else 0.
 
     Each line, each quote and each item of a list is a step of `meter`, which raises `TooMuch`.
     """

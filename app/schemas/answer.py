@@ -158,7 +158,7 @@ def either(*alternatives: type[Schema], by_type: Mapping[type, type[Schema]] | N
 
 
 def itself(value: Any) -> Any:
-    """As `get` of a field: the object is the field's value, such as the list of a listing."""
+    """Return the object: as `get` of a field whose value it is, such as the list of a listing."""
     return value
 
 

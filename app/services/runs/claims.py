@@ -139,7 +139,7 @@ class RunSweeper(Sweeper):
     expires_after = timedelta(hours=1)
 
     def sweep(self) -> list[int]:
-        """As every sweeper does; and delete Idempotency-Keys that have expired."""
+        """Do as `Sweeper.sweep`, and delete Idempotency-Keys that have expired."""
         with self.database.write() as connection:
             before = earlier_now(connection, self.now()) - KEY_TTL
             runs.delete_expired_keys(connection, before=before, limit=BATCH)

@@ -248,7 +248,7 @@ class OnlineCheckRunner:
 
 
 def _is_meant(check: OnlineCheck, row: TurnRow) -> bool:
-    """Return whether a turn is of the check's version and model and in its share, which is the same for every check."""
+    """Return whether a turn is of the check's version and model and in its share; equal shares have the same turns."""
     number = int.from_bytes(blake2b(row.trace_id, digest_size=8).digest())
     if number >= check.share * 2**64:
         return False

@@ -78,7 +78,7 @@ class LogRecordService:
     def _write(self, project_id: int, records: Sequence[LogRecord]) -> int:
         if not records:
             return 0
-        # Prompts that the project does not have are never named, so that nothing of theirs is erased with these.
+        # Prompts of other projects are never named, so that their erasure removes no record of this project.
         named = {record.prompt_id for record in records if record.prompt_id is not None}
         known = self.known_prompts.among(project_id, named)
         batch_id = new_batch_id(self.now())

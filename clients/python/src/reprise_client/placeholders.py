@@ -49,12 +49,12 @@ class Rendering:
 
 
 def keys_in(text: str) -> list[str]:
-    """The keys of a text in order of first appearance, each once."""
+    """Return the keys of a text in order of first appearance, each once."""
     return list(dict.fromkeys(PLACEHOLDER.findall(text)))
 
 
 def choose(values: Iterable[_Value], name: str | None) -> _Value | None:
-    """The value of that name, else the default, else None."""
+    """Return the value of that name, else the default, else None."""
     default = None
     for value in values:
         if value.name == name:

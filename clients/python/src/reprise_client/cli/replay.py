@@ -186,6 +186,6 @@ def import_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
 
 
 def slug(name: str) -> str:
-    """A file name for every system: letters and digits of any script, and "-" for all between them."""
+    """Return a file name for every system: letters and digits of any script, and "-" for all between them."""
     folded = unicodedata.normalize("NFC", name).casefold()
     return re.sub(r"[\W_]+", "-", folded).strip("-")[:80] or "test-case"

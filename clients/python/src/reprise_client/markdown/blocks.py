@@ -101,7 +101,7 @@ class _Scanner:
         return len(self._open)
 
     def _next_quote(self, index: int) -> int:
-        """The first open quote from this container on: an empty line continues lists, and no quote."""
+        """Return the first open quote from this container on: an empty line continues lists, and no quote."""
         quotes = self._open_quotes
         found = bisect_left(quotes, index)
         return quotes[found] if found < len(quotes) else len(self._open)
@@ -187,7 +187,7 @@ class _Scanner:
     # What is in them. Each takes the number of a line and returns that of the line after the block.
 
     def _continued_in_full(self, at: int) -> Cursor | None:
-        """The line's cursor after the markers of all open containers; None if it lacks one."""
+        """Return the line's cursor after the markers of all open containers; None if it lacks one."""
         cursor = Cursor(self._lines[at])
         return cursor if self._continued(cursor) == len(self._open) else None
 

@@ -43,7 +43,7 @@ class _Titles:
 
 
 def _without_underline(line: str) -> str:
-    """The line as the scanner reads it, to which a carriage return by itself is a character like any other.
+    """Return the line as the scanner reads it, to which a carriage return by itself is a character like any other.
 
     A line of marks underlines nothing: it is text, an item of a list or a thematic break, as it would be alone.
     """

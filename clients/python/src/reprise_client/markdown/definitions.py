@@ -20,7 +20,7 @@ _LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
 
 
 def labels_in(paragraph: str) -> Iterator[str]:
-    """The labels that the paragraph defines, in time linear in it. None of its lines is blank or begins with one."""
+    """Yield the labels that a paragraph defines, in linear time. No line of it is blank or begins with a blank."""
     at = 0
     while found := _definition(paragraph, at):
         label, at = found
@@ -28,7 +28,7 @@ def labels_in(paragraph: str) -> Iterator[str]:
 
 
 def _definition(text: str, at: int) -> tuple[str, int] | None:
-    """The label of the definition at this place, and where the line after the definition begins."""
+    """Return the label of the definition at this place, and where the line after the definition begins."""
     if text[at : at + 1] != "[":
         return None
     label_end = _label_end(text, at + 1)
@@ -43,7 +43,7 @@ def _definition(text: str, at: int) -> tuple[str, int] | None:
 
 
 def _label_end(text: str, start: int) -> int:
-    """Where the bracket is that closes a label; -1 if nothing closes it, or there is too much or nothing in it."""
+    """Return where the bracket is that closes a label; -1 if none does, or if the label is too long or empty."""
     at, escapes = start, 0
     while found := _IN_LABEL.search(text, at):
         if found[0] == "\\":
@@ -64,7 +64,7 @@ def _cost(label: str, escapes: int) -> int:
 
 
 def _after_space(text: str, at: int) -> int:
-    """Where the text goes on after blanks with at most one line's end; -1 if it ends there."""
+    """Return where the text goes on after blanks with at most one line's end; -1 if it ends there."""
     found = _SPACE.match(text, at)
     return found.end() if found and found.end() < len(text) else -1
 
@@ -96,7 +96,7 @@ def _angles_end(text: str, at: int) -> int:
 
 
 def _title_end(text: str, at: int) -> int:
-    """Where the line after a definition begins, whose destination ends here; -1 if it is no definition."""
+    """Return where the line after a definition begins, whose destination ends here; -1 if it is no definition."""
     space = _SPACE.match(text, at)
     if space is None or space.end() == len(text):
         return len(text)
@@ -110,7 +110,7 @@ def _title_end(text: str, at: int) -> int:
 
 
 def _quoted_end(text: str, at: int) -> int:
-    """Where a title ends that is in quotes or parentheses; -1 if none does."""
+    """Return where a title ends that is in quotes or parentheses; -1 if none does."""
     in_title = _IN_TITLE.get(text[at])
     at += 1
     while in_title and (found := in_title.search(text, at)):

@@ -19,7 +19,7 @@ class Delimiter:
 
 
 def paired(delimiters: Sequence[Delimiter]) -> list[int]:
-    """The pieces that are markup, by CommonMark's rules 1 to 17 of emphasis; takes time quadratic in the delimiters."""
+    """Return the pieces that are markup, by CommonMark's rules of emphasis; takes time quadratic in the delimiters."""
     openers: list[Delimiter] = []
     pieces: list[int] = []
     for closer in delimiters:
@@ -33,7 +33,7 @@ def paired(delimiters: Sequence[Delimiter]) -> list[int]:
 
 
 def _opener_of(closer: Delimiter, openers: Sequence[Delimiter]) -> int:
-    """The index of the last opener that the closer matches; -1 if there is none."""
+    """Return the index of the last opener that the closer matches; -1 if there is none."""
     for index in range(len(openers) - 1, -1, -1):
         opener = openers[index]
         if opener.mark == closer.mark and opener.run != closer.run and not _is_odd(opener, closer):

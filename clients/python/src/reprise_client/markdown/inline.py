@@ -33,7 +33,7 @@ _TAG = re.compile(
 
 
 def without_markup(title: str, references: Collection[str]) -> str:
-    """The text of a title of one line: a link's is its text, an image's its description, an HTML tag's is none.
+    """Return the text of a title of one line: a link's is its text, an image's its description, an HTML tag's is none.
 
     `references` are the normalized labels that the title may refer to. Takes time cubic in the title's markup, and
     nests a few calls for each image in an image, so that the caller bounds both.
@@ -83,7 +83,7 @@ class _Title:
         return True
 
     def _simple(self, char: str) -> tuple[str, int] | None:
-        """The text of what is here, and where it ends."""
+        """Return the text of what is here, and where it ends."""
         if char == "\\":
             return self._escape()
         if char == "`":
@@ -104,7 +104,7 @@ class _Title:
         return self._title[start : after + 1], after + 1
 
     def _code(self) -> tuple[str, int]:
-        """A span of code, else its marks as they stand."""
+        """Return a span of code, else its marks as they stand."""
         opening = _run_end(self._title, self._at, self._end)
         start = self._title.find("`", opening, self._end)
         while start >= 0:
@@ -185,7 +185,7 @@ class _Title:
         return True
 
     def _reference_end(self, start: int, label_end: int, at: int) -> int:
-        """Where a link or an image ends that is a reference to a definition; -1 if it is none.
+        """Return where a link or an image ends that is a reference to a definition; -1 if it is none.
 
         The label of its own that it may have is looked for at `at`.
         """
@@ -197,7 +197,7 @@ class _Title:
         return (own_end if own_end >= 0 else label_end) + 1 if label in self._references else -1
 
     def _label_end(self, bracket: int, *, nested: bool) -> int:
-        """Where the bracket is closed that is opened here; -1 if nowhere, or before a link if none may be nested."""
+        """Return where the bracket is closed that opens here; -1 if nowhere, or before a link if none may be nested."""
         before, level = self._at, 1
         self._at = bracket + 1
         found = -1
@@ -232,7 +232,7 @@ class _Title:
 
 
 def _run_end(text: str, at: int, end: int) -> int:
-    """Where the backticks end that begin here."""
+    """Return where the backticks end that begin here."""
     while at < end and text[at] == "`":
         at += 1
     return at

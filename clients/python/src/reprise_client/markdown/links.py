@@ -18,12 +18,12 @@ _LABEL_SPACE = re.compile("[\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u
 
 
 def normalized_label(label: str) -> str:
-    """A label as it is compared with others: without regard to case, and to how much white space is where."""
+    """Return a label as it is compared with others: without regard to case, and to how much white space is where."""
     return _LABEL_SPACE.sub(" ", label).strip(" ").lower().upper()
 
 
 def inline_link_end(text: str, at: int, end: int) -> int:
-    """Where the `)` should be of a link whose `(` is at `at`; -1 if nothing follows that."""
+    """Return where the `)` should be of a link whose `(` is at `at`; -1 if nothing follows that."""
     at = _after_blanks(text, at + 1, end)
     if at >= end:
         return -1
@@ -96,7 +96,7 @@ def is_allowed(address: str) -> bool:
 
 
 def address_text(address: str) -> str | None:
-    """The text of `<address>`, of a resource or a mailbox, with letters in place of `%…`; None if it is neither."""
+    """Return the text of `<address>`, a resource or a mailbox, with letters in place of `%…`; None if it is neither."""
     if not (_ADDRESS.fullmatch(address) and is_allowed(address)) and not _EMAIL.fullmatch(address):
         return None
     return _PERCENT_ENCODED.sub(_decoded, address)
@@ -108,12 +108,12 @@ def _decoded(found: re.Match[str]) -> str:
 
 
 def unescaped(text: str) -> str:
-    """The text with characters in place of backslash escapes and entities."""
+    """Return the text with characters in place of backslash escapes and entities."""
     return _ESCAPE_OR_ENTITY.sub(lambda found: found[1] or _character(*found.group(2, 3, 4)) or found[0], text)
 
 
 def entity_at(text: str, at: int) -> tuple[str, int] | None:
-    """The characters that an entity stands for, and where it ends; None if none is there."""
+    """Return the characters that an entity stands for, and where it ends; None if none is there."""
     found = _ENTITY.match(text, at)
     if not found or len(found[1] or "") > 6 or len(found[2] or "") > 7:
         return None

@@ -33,7 +33,7 @@ DIGITS_AND_EXTENDERS = """
 
 
 def _character_class(ranges: str) -> str:
-    """The inside of a regular expression's `[...]` for hexadecimal code points and ranges of them."""
+    """Return the inside of a regular expression's `[...]` for hexadecimal code points and ranges of them."""
     ends = (part.split("-") for part in ranges.split())
     return "".join("-".join(chr(int(end, 16)) for end in pair) for pair in ends)
 
@@ -43,7 +43,7 @@ _CANNOT_BEGIN = re.compile(f"[{_character_class(DIGITS_AND_EXTENDERS)}]")
 
 
 def element_name(title: str) -> str:
-    """The title in lower case with a `-` for each run of what is no letter or digit of a legal name.
+    """Return the title in lower case with a `-` for each run of what is no letter or digit of a legal name.
 
     A name that would begin with a digit gets `_` in front; a title with no such character is `section`.
     """

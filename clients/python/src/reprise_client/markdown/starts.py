@@ -42,7 +42,7 @@ def heading_level(text: str) -> int:
 
 
 def fence(text: str) -> str:
-    """The marks of the code fence that the text opens; none if it opens none."""
+    """Return the marks of the code fence that the text opens; none if it opens none."""
     found = _FENCE.match(text)
     return found[0] if found else ""
 
@@ -73,7 +73,7 @@ class ThematicBreaks:
 
 
 def item_mark(line: str, at: int) -> str:
-    """The mark of a list's item that is at this place; none if there is none."""
+    """Return the mark of a list's item that is at this place; none if there is none."""
     found = _ITEM.match(line, at)
     return found[0] if found else ""
 

@@ -25,12 +25,12 @@ MARKS_IN_ALL = 5_000
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, of which only LF and CRLF end one; a character that XML 1.0 forbids is U+FFFD there."""
+    """Return the lines of a text, which LF and CRLF alone end; characters that XML 1.0 forbids become U+FFFD."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text).replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 def xml_of(lines: Sequence[str], kinds: Sequence[int], without_markup: Callable[[str], str]) -> str:
-    """The lines in XML, in time linear in them if `without_markup` takes a bounded time for a title.
+    """Return the lines in XML, in time linear in them if `without_markup` takes a bounded time for a title.
 
     `kinds` has for each line 1 to 6 where it is a heading, FENCED in a code fence, else 0.
     """
@@ -57,7 +57,7 @@ def _close(open_elements: list[tuple[int, str]], level: int) -> Iterator[str]:
 
 
 def title_of(line: str, level: int) -> str:
-    """A heading's text without its marks and without the optional closing sequence of `#`."""
+    """Return a heading's text without its marks and without the optional closing sequence of `#`."""
     text = line.strip(" \t")[level:].strip(" \t")
     unclosed = text.rstrip("#")
     return unclosed.rstrip(" \t") if not unclosed or unclosed[-1] in " \t" else text
@@ -71,7 +71,7 @@ class _Titles:
         self._marks_left = MARKS_IN_ALL
 
     def without_markup(self, title: str) -> str:
-        """A title that is too long, or has too many marks, is taken as it stands."""
+        """Return a title without its markup; one that is too long, or has too many marks, as it is."""
         if len(title) > _LONGEST_PARSED_TITLE or not self._parsed(len(_MARKUP.findall(title))):
             return title
         return self._without_markup(title)

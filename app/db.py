@@ -147,7 +147,7 @@ class Database:
 
     @contextmanager
     def single(self) -> Iterator[Connection]:
-        """Give the block a connection for one statement, which is committed as it is executed: that saves round trips."""
+        """Give the block a connection for one statement, committed as it is executed, which saves round trips."""
         commits_by_itself = self._reader is not self.engine
         with self.read() if commits_by_itself else self.write() as connection:
             yield connection

@@ -37,6 +37,6 @@ class _JsonDefinition:
 
 
 def _definition(json: Mapping[str, Any]) -> _JsonDefinition:
-    """Return one of the API's `placeholderDefinitions`."""
+    """Read one of the API's `placeholderDefinitions`."""
     values = [_JsonValue(value["name"], value["content"], value.get("isDefault", False)) for value in json["values"]]
     return _JsonDefinition(json["key"], values)

@@ -103,7 +103,8 @@ class Deployment:
 
     They share no folder but `home`, which they only log to; kill, pause and restart them through `webs`, `workers`
     and `clock`. `of_kind` has further variables for `web`, for the workers of a queue, or for the `clock`; `processes`
-    are those of each worker, and `threads` those of each process of a queue's workers, where not `worker_command`'s.
+    are those of each worker, of all queues or by queue, and `threads` those of each process of a queue's workers, where
+    not `worker_command`'s.
     """
 
     name = "services"
@@ -119,15 +120,18 @@ class Deployment:
         settings: Mapping[str, str] | None = None,
         of_kind: Mapping[str, Mapping[str, str]] | None = None,
         threads: Mapping[str, int] | None = None,
-        processes: int | None = None,
+        processes: Mapping[str, int] | int | None = None,
     ) -> None:
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
         services = {"DATABASE_URL": mysql_url, "REDIS_URL": redis_url, "REPRISE_SECRET_KEY": secrets.token_urlsafe(32)}
         self.env = environment(home, {**services, **(settings or {})})
         self._commands, self._of_kind = procfile(), of_kind or {}
+        of_each = processes if isinstance(processes, Mapping) else dict.fromkeys(WORKERS, processes)
         for queue in WORKERS:
-            self._commands[queue] = worker_command(queue, processes=processes, threads=(threads or {}).get(queue))
+            self._commands[queue] = worker_command(
+                queue, processes=of_each.get(queue), threads=(threads or {}).get(queue)
+            )
         self._started = contextlib.ExitStack()
         ports = [free_port() for _ in range(web)]
         self.urls = [f"http://{LOOPBACK}:{port}" for port in ports]

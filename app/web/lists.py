@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -100,3 +101,9 @@ def order_of(query: Query, columns: Iterable[str], *, default: str) -> Order:
     value = query.get("sort") or default
     checked_choice("sort", value.removeprefix("-"), dict.fromkeys(columns))
     return Order(value, default, query)
+
+
+def period_of(query: Query, periods: Iterable[tuple[str, str]], today: date) -> tuple[date, date]:
+    """Return the first and the last of the `days` that an address names, 30 without; `Invalid` for another period."""
+    days = int(checked_choice("days", query.get("days", "30"), dict(periods)))
+    return today - timedelta(days=days - 1), today

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -82,13 +81,12 @@ class ModelService:
 
     def read(self, connection: Connection, *, organization_id: int, model_id: int) -> LanguageModel:
         """Return the model of a prompt, usable or not, as it was at most `CACHE_S` ago."""
-        if known := self.known(organization_id=organization_id, model_id=model_id):
-            return known
-        read_at = time.monotonic()
-        found = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
-        model = require(found, "There is no such model.")
-        self.cache.put((organization_id, model_id), model, read_at)
-        return model
+
+        def read() -> LanguageModel:
+            found = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
+            return require(found, "There is no such model.")
+
+        return self.cache.get_or_read((organization_id, model_id), read)
 
     def known(self, *, organization_id: int, model_id: int) -> LanguageModel | None:
         """Return the model without the database; None if `read` has to query it."""

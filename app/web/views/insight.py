@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from reprise_client.insight import figure
@@ -15,6 +15,8 @@ from app.experiments.comparison import Finding
 from app.services.traces.insight import Comparison, GroupBy, InsightFilter, comparison_of
 from app.services.traces.insight_findings import Insight
 from app.web.charts import Interval, intervals
+from app.web.forms import checked_choice
+from app.web.lists import period_of
 from app.web.page import PromptPage, Reply, show
 from app.web.visit import Visit
 
@@ -68,13 +70,10 @@ class PromptInsight(PromptPage):
         )
 
     def _query(self, fields: Mapping[str, str]) -> InsightQuery:
-        """`Invalid` for a choice that the form does not have."""
-        days, chosen = fields.get("days", "30"), fields.get("by", "version")
-        by = next((name for name, _ in GROUPS if name == chosen), None)
-        if days not in dict(PERIODS) or by is None:
-            raise Invalid("There is no such choice.")
-        today = self.container.now().date()
-        return InsightQuery(InsightFilter(since=today - timedelta(days=int(days) - 1), until=today), days, by)
+        """Return what an address asks for; `Invalid` for a choice that the form does not have."""
+        by = cast(GroupBy, checked_choice("by", fields.get("by", "version"), dict(GROUPS)))
+        since, until = period_of(fields, PERIODS, self.container.now().date())
+        return InsightQuery(InsightFilter(since=since, until=until), fields.get("days", "30"), by)
 
 
 def _failing(base: str, prompt_id: int, query: InsightQuery, key: Any) -> str:

@@ -8,12 +8,12 @@ from datetime import date, timedelta
 
 import falcon
 
-from app.errors import Invalid
 from app.models.usage import Spent, UsageFilter
 from app.schemas.usage import usage_csv
 from app.services.runs.usage import UsageRow, total
 from app.services.traces.observed import ObservedGroup, ObservedSums, observed_total
-from app.web.lists import Order, order_of
+from app.web.forms import checked_choice
+from app.web.lists import Order, order_of, period_of
 from app.web.page import Page, Reply, show
 from app.web.visit import Visit
 
@@ -67,12 +67,9 @@ class _Usage(Page):
     section = "usage"
 
     def query(self, fields: Mapping[str, str]) -> UsageQuery:
-        """`Invalid` for a choice that the form does not have."""
-        days, by = fields.get("days", "30"), fields.get("by", "prompt")
-        if days not in dict(PERIODS) or by not in dict(GROUPS):
-            raise Invalid("There is no such choice.")
-        today = self.container.now().date()
-        return UsageQuery(today - timedelta(days=int(days) - 1), today, by)
+        """Return what an address asks for; `Invalid` for a choice that the form does not have."""
+        by = checked_choice("by", fields.get("by", "prompt"), dict(GROUPS))
+        return UsageQuery(*period_of(fields, PERIODS, self.container.now().date()), by)
 
     def rows(self, project_id: int, query: UsageQuery, *groups: str) -> list[UsageRow]:
         days = UsageFilter(query.first, query.last)

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from app.errors import Invalid
 from app.search.words import Word, is_unspaced, placed_words, words_of
@@ -60,22 +60,27 @@ class Query:
             missing = {line for line in missing if line not in lines}
         return not missing
 
-    def places_in(self, text: str) -> list[tuple[int, int]]:
-        """Return the parts of a text that the query names, in order: the first character, and the one after each."""
+    def places_in(self, text: str, *, reach: int | None = None) -> list[tuple[int, int]]:
+        """Return the parts of a text that the query names, in order: the first character, and the one after each.
+
+        With `reach` those in so many words from the first one on; the others need not be looked for.
+        """
         wanted = {term.line for term in self.wanted}
-        rough = _lines(words_of(text))
-        if not any(line in rough for line in wanted):
+        lines = _lines(words_of(text))
+        firsts = [at for line in wanted if (at := lines.find(line)) >= 0]
+        if not firsts:
             return []
-        words = list(placed_words(text))
+        before = lines.count("\n", 0, min(firsts)) if reach else 0
+        words = list(islice(placed_words(text), before, before + reach if reach else None))
         lines, starts = _lines(word.text for word in words), _line_starts(words)
-        places = sorted(place for line in wanted for place in _places(line, lines, starts, words))
         found: list[tuple[int, int]] = []
-        for start, end in places:
+        for start, end in sorted(place for line in wanted for place in _places(line, lines, starts, words)):
             if found and start <= found[-1][1]:
                 found[-1] = (found[-1][0], max(end, found[-1][1]))
             else:
                 found.append((start, end))
-        return found
+        # Folding may join or part words, so that some stand elsewhere by their places.
+        return self.places_in(text) if reach and not found else found
 
 
 def _lines(words: Iterable[str]) -> str:

@@ -200,7 +200,7 @@ def test_a_search_whose_time_is_up_goes_on_session_by_session(
     index(world)
     clock = itertools.count(step=SEARCH_S)
     hurried = replace(world.container.services.session_list, tick=lambda: next(clock))
-    patient = world.container.services.session_list
+    patient = replace(world.container.services.session_list, tick=lambda: 0.0)
     asked: dict[str, Any] = {"project_id": world.project_id, "filters": SessionFilter(words=q), "order": sort}
 
     listed, cursor, pages = list[str](), None, 0

@@ -41,3 +41,14 @@ def test_all_places_of_the_terms_are_found_and_no_others(query: Query, text: str
 
     assert marked >= {place for start, end in wanted for place in range(start, end)}
     assert all(any(start == begin for begin, _ in wanted) for start, _ in query.places_in(text))
+
+
+@given(QUERIES, TEXT, st.integers(min_value=7, max_value=20))
+def test_the_first_places_are_found_without_the_others(query: Query, text: str, reach: int) -> None:
+    whole, near = query.places_in(text), query.places_in(text, reach=reach)
+
+    assert near[:1] == whole[: len(near[:1])]
+    assert bool(near) == bool(whole)
+    assert {place for start, end in near for place in range(start, end)} <= {
+        place for start, end in whole for place in range(start, end)
+    }

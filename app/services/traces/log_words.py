@@ -9,7 +9,7 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from app.models import run_log
-from app.models.run_log import RunEntry
+from app.models.run_log import EXCERPT, RunEntry
 from app.models.sessions import SessionRow
 from app.search.query import Query
 from app.services.traces.log_query import Entry, LogPosition, LogQuery, Row
@@ -98,12 +98,13 @@ class LogWords:
         """Yield runs with their question and answer until time is over, one at least."""
         for start in range(0, len(runs), READ_AT_ONCE):
             some = runs[start : start + READ_AT_ONCE]
-            ids = [run.id for run in some]
-            texts = run_log.texts_of(connection, project_id=project_id, run_ids=ids, most=TEXT_MAX)
+            excerpts = {run.id: (run.question, run.answer or "") for run in some}
+            cut = [id_ for id_, texts in excerpts.items() if max(map(len, texts)) >= EXCERPT]
+            whole = run_log.texts_of(connection, project_id=project_id, run_ids=cut, most=TEXT_MAX) if cut else {}
             for index, run in enumerate(some, start):
                 if index and is_over():
                     return
-                yield run, texts.get(run.id, ("", ""))
+                yield run, whole.get(run.id, excerpts[run.id])
 
     def with_hits(
         self, connection: Connection, project_id: int, entries: Sequence[Entry], is_over: IsOver

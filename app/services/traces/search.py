@@ -23,7 +23,8 @@ from app.sessions.said import Kind, Said, said_in
 RARE = 1_000
 """Turns that are looked up at once by their ids; where more are found, lists are looked through for them."""
 FIND_S = 0.25
-BLOCKS_AT_ONCE = 2_000
+FIRST_BLOCKS, BLOCKS_AT_ONCE = 50, 500
+"""Blocks that are looked at together: the newest, which tell that a word is said often, and the others."""
 AROUND = 60
 """Characters of a hit's text before and after the words, and at most as many of the words."""
 
@@ -76,8 +77,10 @@ class SearchService:
     def rare(self, connection: Connection, *, project_id: int, query: Query) -> list[bytes] | None:
         """Return the keys of all sessions in which a turn may match; None where these are many, or take too long."""
         until, found, below = self.monotonic() + FIND_S, list[int](), None
+        limit = FIRST_BLOCKS
         while True:
-            blocks, below = self._next_blocks(connection, project_id, query, below)
+            blocks, below = self._next_blocks(connection, project_id, query, below, limit)
+            limit = BLOCKS_AT_ONCE
             found += (block * TURNS + index for block, turns in blocks.items() for index in _indices(turns))
             if len(found) > RARE or (below is not None and self.monotonic() >= until):
                 return None
@@ -86,12 +89,12 @@ class SearchService:
                 return sorted({turn.session_key for turn in turns})
 
     def _next_blocks(
-        self, connection: Connection, project_id: int, query: Query, below: int | None
+        self, connection: Connection, project_id: int, query: Query, below: int | None, limit: int
     ) -> tuple[Sets, int | None]:
         """Return the turns that may match in the next blocks under `below`, and the last of these; None at the end."""
         (bucket, terms), *others = needed(query).items()
-        rows = search.buckets_in(connection, project_id=project_id, bucket=bucket, below=below, limit=BLOCKS_AT_ONCE)
-        last = rows[-1][0] if len(rows) == BLOCKS_AT_ONCE else None
+        rows = search.buckets_in(connection, project_id=project_id, bucket=bucket, below=below, limit=limit)
+        last = rows[-1][0] if len(rows) == limit else None
         sets = {block: turns for block, words in rows if (turns := _meet(terms, words))}
         for bucket, terms in others:
             sets = _narrowed(connection, project_id, sets, bucket, terms)
@@ -203,7 +206,7 @@ def _hit(query: Query, found: FoundTurn, said: Said) -> Hit | None:
 
 def part_with(query: Query, text: str) -> tuple[str, Places] | None:
     """Return the part of a text around the first words of a query, and where they are in it; None without any."""
-    places = query.places_in(text)
+    places = query.places_in(text, reach=2 * AROUND)
     if not places:
         return None
     begin, end = max(0, places[0][0] - AROUND), min(places[0][1], places[0][0] + AROUND) + AROUND

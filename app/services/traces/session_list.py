@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from types import MappingProxyType
 from typing import Literal
 
@@ -178,8 +179,9 @@ class SessionListService:
         `least` are looked at where an index serves all conditions. `matched` gets the first turn of each session that
         has the words of the query. Once `is_over` fewer sessions are looked at, but at least one.
         """
-        size = min(self.window, _at_once(conditions)) if conditions.looks_through(order) else least
-        while True:
+        most = min(self.window, _at_once(conditions)) if conditions.looks_through(order) else least
+        # The first may be all of a page, where many match.
+        for size in chain((min(least, most),), repeat(most)):
             positions = session_list.window(connection, conditions, order=order, after=after, limit=size)
             rows = session_list.matching(connection, conditions, order=order, positions=positions)
             rows = self._within_cost(connection, conditions, rows)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import html
 import re
 
+import pytest
+
 from tests.integration.test_search import index, say
 from tests.integration.web.conftest import Browser
 from tests.support.world import World
 
 
-def test_the_log_is_searched_and_shows_where_the_words_are(world: World, admin: Browser) -> None:
+def test_the_log_is_searched_and_shows_where_the_words_are(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world.container.services.logs, "tick", lambda: 0.0)
     prompt_id = world.prompt()
     world.post(
         "/api/v1/prompts/run",

@@ -33,10 +33,10 @@ DEFAULTS_1 = {"order": "any", "onMissing": "stop"}
 
 
 class CaseField(fields.Raw):
-    """A field of a test case with its shape in the document; `app.replay` checks it."""
+    """A field of a test case with its shape in the document; `app.replay` checks it and says what it may be."""
 
-    def __init__(self, shape: dict[str, Any], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(self, shape: dict[str, Any], *, allow_none: bool = True, **kwargs: Any) -> None:
+        super().__init__(allow_none=allow_none, **kwargs)
         self.documented = shape
 
 
@@ -64,10 +64,8 @@ class CaseChangeSchema(StrictSchema):
     on_missing = _one_of(types.OnMissing, attribute="onMissing")
     judge = _one_of(types.Judging)
     tools = CaseField({"type": "object", "additionalProperties": {"type": ["object", "null"]}}, validate=check_values)
-    included_turns = CaseField({"type": "integer", "minimum": 1}, attribute="includedTurns", allow_none=True)
-    assertion_type = CaseField(
-        {"enum": [*get_args(types.AssertionType), None]}, attribute="assertionType", allow_none=True
-    )
+    included_turns = CaseField({"type": "integer", "minimum": 1}, attribute="includedTurns")
+    assertion_type = CaseField({"enum": [*get_args(types.AssertionType), None]}, attribute="assertionType")
     assertion_value = Text(attribute="assertionValue", allow_none=True)
 
 
@@ -91,7 +89,7 @@ class ImportSchema(StrictSchema):
 
     format = fields.String(required=True, validate=validate.OneOf((FORMAT_1, FORMAT)))
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
-    test_case = CaseField({"type": "object"}, required=True)
+    test_case = CaseField({"type": "object"}, required=True, allow_none=False)
 
     @post_load
     def complete(self, file: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:

@@ -211,7 +211,8 @@ def test_a_step_that_no_judge_decided_counts_for_no_agreement(world: World, upst
 
 def test_two_persons_at_once_are_counted_once_for_each_step(world: World, upstream: Upstream) -> None:
     case = shop_case(world, (THANKS, THANKS), history="recorded")
-    upstream.script(FREE, FREE, JUDGED, JUDGED)
+    # The turns are played side by side, so that the judge may be asked of one before the other is answered.
+    upstream.choose = lambda body: JUDGED if "[begin answer " in body["messages"][-1]["content"] else FREE
     replay = replayed(world, case["id"])
     judged = sum(step["decidedBy"] == "judge" for turn in replay["turns"] for step in turn["steps"])
 

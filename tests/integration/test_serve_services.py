@@ -13,7 +13,7 @@ import redis
 from app.redis_store import keys
 from tests.support.deployment import ROOT, WORKERS, environment, read_assignments
 from tests.support.http_client import Client, serves
-from tests.support.process import ChildProcess
+from tests.support.process import ChildProcess, is_alive
 from tests.support.waiting import LOOPBACK, PATIENCE_S, free_port, wait_until
 
 KINDS = {"web", *WORKERS, "clock"}
@@ -68,13 +68,6 @@ def served(tmp_path: Path, mysql_url: str, redis_url: str) -> Iterator[Served]:
         server.process.terminate()
 
 
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def test_every_kind_of_process_runs_one_that_dies_is_started_again_and_all_end_together(served: Served) -> None:
     assert set(served.pids()) == KINDS
     healthy = served.reprise("doctor")
@@ -87,7 +80,7 @@ def test_every_kind_of_process_runs_one_that_dies_is_started_again_and_all_end_t
 
     pids = served.pids()
     assert served.process.terminate() == 0
-    assert not any(alive(pid) for kind in pids.values() for pid in kind)
+    assert not any(is_alive(pid) for kind in pids.values() for pid in kind)
 
     forget_workers(served)
     ill = served.reprise("doctor")
@@ -100,9 +93,3 @@ def forget_workers(served: Served) -> None:
     with redis.Redis.from_url(served.env["REDIS_URL"]) as client:
         for queue in WORKERS:
             client.delete(keys.workers(queue))
-
-
-def test_children_do_not_outlive_a_killed_supervisor(served: Served) -> None:
-    pids = [pid for kind in served.pids().values() for pid in kind]
-    os.kill(served.process.pid, signal.SIGKILL)
-    wait_until(lambda: not any(map(alive, pids)), "the end of all children")

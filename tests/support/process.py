@@ -123,3 +123,11 @@ class ChildProcess:
     def _returncode(self) -> int:
         assert self._process is not None
         return self._process.returncode
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether a process runs, which need not be a child of this one; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

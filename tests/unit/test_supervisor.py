@@ -7,8 +7,20 @@ from pathlib import Path
 import pytest
 
 from app.process.serve import PAUSE_S, Child, answers, environment, procfile
+from tests.support.process import ChildProcess, is_alive
+from tests.support.waiting import wait_until
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
+# Starts a child, writes its number into a file, and stays.
+STARTER = f"""
+import os, sys, time
+from pathlib import Path
+from app.process.serve import Child
+child = Child("sleeper", {SLEEPER!r}, os.environ)
+child.tend(now=0)
+Path(sys.argv[1]).write_text(f"{{child.process.pid}}\\n")
+time.sleep(600)
+"""
 FAILER = [sys.executable, "-c", "raise SystemExit(3)"]
 
 
@@ -72,3 +84,13 @@ def test_a_child_that_lived_long_is_started_again_soon(failing: Child) -> None:
 
 def test_nobody_answers_where_nobody_listens() -> None:
     assert not answers("http://127.0.0.1:9/health/ready")
+
+
+def test_a_child_does_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    pid.touch()
+    command = [sys.executable, "-c", STARTER, str(pid)]
+    with ChildProcess("a supervisor", command, log=tmp_path / "log", ready=lambda: "\n" in pid.read_text()):
+        child = int(pid.read_text())
+        assert is_alive(child)
+    wait_until(lambda: not is_alive(child), "the end of the child")

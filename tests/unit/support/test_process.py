@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.deployment import WORKERS, environment, procfile
-from tests.support.process import ChildProcess
+from tests.support.process import ChildProcess, is_alive
 from tests.support.waiting import NotReady, accepts, free_port, wait_until
 
 # Says the process id of a child of its own, then both sleep on.
@@ -29,14 +29,6 @@ def python(source: str, tmp_path: Path) -> ChildProcess:
     return ChildProcess("a program", [sys.executable, "-c", source], log=tmp_path / "log")
 
 
-def running(pid: int) -> bool:
-    """Return whether the process is there and no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def test_a_program_that_dies_at_once_is_reported_with_what_it_said(tmp_path: Path) -> None:
     child = ChildProcess(
         "a program", [sys.executable, "-c", "exit('no such table')"], log=tmp_path / "log", ready=lambda: False
@@ -56,9 +48,9 @@ def test_a_program_that_is_never_ready_is_ended(tmp_path: Path) -> None:
 def test_a_kill_reaches_what_the_program_started(tmp_path: Path) -> None:
     with python(FORKING, tmp_path) as child:
         grandchild = int(wait_until(child.output_tail, "the child's line"))
-        assert running(grandchild)
+        assert is_alive(grandchild)
         child.kill()
-        wait_until(lambda: not running(grandchild), "the end of the grandchild")
+        wait_until(lambda: not is_alive(grandchild), "the end of the grandchild")
     assert not child.alive
 
 

@@ -103,8 +103,8 @@ class Deployment:
 
     They share no folder but `home`, which they only log to; kill, pause and restart them through `webs`, `workers`
     and `clock`. `of_kind` has further variables for `web`, for the workers of a queue, or for the `clock`; `processes`
-    are those of each worker, of all queues or by queue, and `threads` those of each process of a queue's workers, where
-    not `worker_command`'s.
+    are those of each worker, of all queues or by queue, and of each web server, as "web"; `threads` are those of each
+    process of a queue's workers. Where neither says a number, it is the default or `worker_command`'s.
     """
 
     name = "services"
@@ -125,9 +125,10 @@ class Deployment:
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
         services = {"DATABASE_URL": mysql_url, "REDIS_URL": redis_url, "REPRISE_SECRET_KEY": secrets.token_urlsafe(32)}
-        self.env = environment(home, {**services, **(settings or {})})
+        of_each = processes if isinstance(processes, Mapping) else dict.fromkeys(("web", *WORKERS), processes)
+        of_web = {"REPRISE_WEB_PROCESSES": str(number)} if (number := of_each.get("web")) else {}
+        self.env = environment(home, {**services, **of_web, **(settings or {})})
         self._commands, self._of_kind = procfile(), of_kind or {}
-        of_each = processes if isinstance(processes, Mapping) else dict.fromkeys(WORKERS, processes)
         for queue in WORKERS:
             self._commands[queue] = worker_command(
                 queue, processes=of_each.get(queue), threads=(threads or {}).get(queue)

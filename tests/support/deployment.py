@@ -13,10 +13,9 @@ from typing import Self
 
 import pytest
 
+from tests.support.backends import empty_servers
 from tests.support.http_client import Client, serves
-from tests.support.mariadb import MariaDB
 from tests.support.process import ChildProcess
-from tests.support.redis_server import RedisServer
 from tests.support.waiting import LOOPBACK, PATIENCE_S, NotReady, free_port
 
 ROOT = Path(__file__).parents[2]
@@ -204,20 +203,10 @@ def server_on(
         with EmbeddedServer(home, settings) as embedded:
             yield embedded
         return
-    mariadb: MariaDB = request.getfixturevalue("mariadb")
-    redis_server: RedisServer = request.getfixturevalue("redis_server")
     with (
-        mariadb.database() as mysql_url,
-        redis_server.database() as redis_url,
+        empty_servers(request) as urls,
         Deployment(
-            home,
-            mysql_url=mysql_url,
-            redis_url=redis_url,
-            web=web,
-            workers=workers,
-            settings=settings,
-            threads=threads,
-            processes=processes,
+            home, **urls, web=web, workers=workers, settings=settings, threads=threads, processes=processes
         ) as deployment,
     ):
         yield deployment

@@ -29,9 +29,8 @@ from app.services.accounts.keys import SCOPES
 from app.services.accounts.sign_in_attempts import Origin
 from config.settings import Settings
 from tests.support import protobuf
+from tests.support.backends import empty_servers
 from tests.support.checked_client import CheckedClient
-from tests.support.mariadb import MariaDB
-from tests.support.redis_server import RedisServer
 from tests.support.waiting import PATIENCE_S
 
 ECHO = {
@@ -193,13 +192,7 @@ def running_on(
         with running(settings(home), providers=providers) as container:
             yield container
         return
-    mariadb: MariaDB = request.getfixturevalue("mariadb")
-    redis_server: RedisServer = request.getfixturevalue("redis_server")
-    with (
-        mariadb.database() as mysql_url,
-        redis_server.database() as redis_url,
-        running(settings(home, mysql_url=mysql_url, redis_url=redis_url), providers=providers) as container,
-    ):
+    with empty_servers(request) as urls, running(settings(home, **urls), providers=providers) as container:
         yield container
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from tests.support.exports import export, span
 from tests.support.world import World, new_world
 
 
-def turn(prompt_id: int, version: str, *, failed: bool = False, ms: int = 1_000, **recorded: Any) -> dict[str, Any]:
-    """A turn of today that is a session of its own, with one model call."""
-    start = int(utc_now().timestamp()) * 10**9
+def turn(
+    prompt_id: int, version: str, *, failed: bool = False, ms: int = 1_000, at: datetime | None = None, **recorded: Any
+) -> dict[str, Any]:
+    """A turn, of now unless `at` is given, that is a session of its own, with one model call."""
+    start = int((at or utc_now()).timestamp()) * 10**9
     attributes = {
         "service.prompt.id": prompt_id,
         "service.prompt.version": version,
@@ -68,8 +71,8 @@ def test_groups_are_versions_models_days_or_labels_and_filters_choose_among_them
     moved = world.put(f"/api/v1/prompts/{prompt_id}/labels/production", json={"commitHash": version["commitHash"]})
     assert moved.status_code in (200, 201), moved.text
     other_model = {"gen_ai.request.model": "gpt-4o"}
-    recorded(world, turn(prompt_id, version["commitHash"]), turn(prompt_id, "b", **other_model))
-    today = world.container.now().date().isoformat()
+    now = utc_now()
+    recorded(world, turn(prompt_id, version["commitHash"], at=now), turn(prompt_id, "b", at=now, **other_model))
 
     def found(**query: Any) -> list[tuple[Any, int]]:
         by = query.get("groupBy", "version")
@@ -77,7 +80,7 @@ def test_groups_are_versions_models_days_or_labels_and_filters_choose_among_them
 
     assert found(groupBy="label") == [("production", 1)]
     assert sorted(found(groupBy="model")) == [("gpt-4o", 1), ("gpt-4o-mini", 1)]
-    assert found(groupBy="day") == [(today, 2)]
+    assert found(groupBy="day") == [(now.date().isoformat(), 2)]
     assert found(groupBy="model", version="b") == [("gpt-4o", 1)]
     assert found(model="gpt-4o") == [("b", 1)]
     assert found(to="2020-01-01") == []

@@ -175,7 +175,7 @@ def running(
     try:
         yield container
     finally:
-        worker.stop(timeout=5000)
+        worker.stop(timeout=1000 * PATIENCE_S)
         container.close()
         _APPS.pop(id(container), None)
 

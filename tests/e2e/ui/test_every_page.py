@@ -87,48 +87,6 @@ SCREENS: list[tuple[str, int, tuple[str, ...]]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def window(shared_look: Look) -> Iterator[Visit]:
-    with shared_look() as visit:
-        yield visit
-
-
-@pytest.fixture(scope="module")
-def window_without_scripts(shared_look: Look) -> Iterator[Visit]:
-    with shared_look(java_script_enabled=False) as visit:
-        yield visit
-
-
-def address(site: Site, page: str) -> str:
-    return PAGES[page].format(base=site.base, prompt=site.prompt_id, session=site.session_id, **site.work)
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_is_whole_and_open_to_everyone(site: Site, window: Visit, page: str) -> None:
-    with window.alone():
-        window.open(address(site, page))
-
-        assert problems(window) == {}
-
-
-@pytest.mark.browser
-def test_the_sign_in_is_whole_and_open_to_everyone(site: Site, look: Look) -> None:
-    with look(storage_state=None) as visit:
-        visit.open("/sign-in")
-
-        assert problems(visit) == {}
-
-
-def problems(visit: Visit) -> dict[tuple[str, int], list[str]]:
-    """Return the faults of the page by color scheme and width."""
-    found = {}
-    for scheme, width, rules in SCREENS:
-        visit.screen(scheme, width)
-        found[scheme, width] = visit.accessibility_problems(rules) + ["too wide"] * visit.wider_than_the_screen()
-    return {screen: messages for screen, messages in found.items() if messages}
-
-
 SAY_IT = frozenset(
     {
         "prompts",
@@ -164,9 +122,27 @@ SAY_IT = frozenset(
 )
 
 
+@pytest.fixture(scope="module")
+def window(shared_look: Look) -> Iterator[Visit]:
+    with shared_look() as visit:
+        yield visit
+
+
+@pytest.fixture(scope="module")
+def window_without_scripts(shared_look: Look) -> Iterator[Visit]:
+    with shared_look(java_script_enabled=False) as visit:
+        yield visit
+
+
+def address(site: Site, page: str) -> str:
+    return PAGES[page].format(base=site.base, prompt=site.prompt_id, session=site.session_id, **site.work)
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("page", PAGES)
-def test_markup_from_outside_is_text(site: Site, window: Visit, page: str) -> None:
+def test_a_page_is_whole_and_open_to_everyone_and_markup_from_outside_is_text(
+    site: Site, window: Visit, page: str
+) -> None:
     if page == "getting started":
         # It shows the newest prompt, which may be another test's.
         site.client.post("/api/v1/prompts", {"name": HOSTILE, "value": "Help."})
@@ -176,6 +152,24 @@ def test_markup_from_outside_is_text(site: Site, window: Visit, page: str) -> No
         assert window.says("<script>document.title='owned'</script>") or page not in SAY_IT
         assert "owned" not in window.page.title().replace("document.title='owned'", "")
         assert window.page.locator("main img, main script").count() == 0
+        assert problems(window) == {}
+
+
+@pytest.mark.browser
+def test_the_sign_in_is_whole_and_open_to_everyone(site: Site, look: Look) -> None:
+    with look(storage_state=None) as visit:
+        visit.open("/sign-in")
+
+        assert problems(visit) == {}
+
+
+def problems(visit: Visit) -> dict[tuple[str, int], list[str]]:
+    """Return the faults of the page by color scheme and width."""
+    found = {}
+    for scheme, width, rules in SCREENS:
+        visit.screen(scheme, width)
+        found[scheme, width] = visit.accessibility_problems(rules) + ["too wide"] * visit.wider_than_the_screen()
+    return {screen: messages for screen, messages in found.items() if messages}
 
 
 @pytest.mark.browser

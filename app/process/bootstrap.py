@@ -22,7 +22,7 @@ from app.process import home
 from app.providers import catalogue
 from app.providers.anyllm import AnyLlmModels
 from app.providers.router import Providers
-from app.redis_store.batches import Mailbox
+from app.redis_store.batches import Mailbox, OwnBodies
 from app.redis_store.broker import build_broker
 from app.redis_store.clients import RedisClients, connect
 from app.redis_store.metric_store import MetricStore
@@ -169,6 +169,7 @@ def _mailbox(settings: Settings, redis: RedisClients, metrics: Metrics) -> Mailb
         redis.commands,
         batches=Quota.of(settings.ingest_backlog, settings.organization_share),
         size=Quota.within(settings.ingest_backlog_bytes, settings.organization_share),
+        bodies=OwnBodies() if settings.embedded else None,
         on_refused=lambda: metrics.count(registry.SHARE_REFUSED, "backlog"),
     )
 

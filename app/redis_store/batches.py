@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -68,9 +69,39 @@ class Claim:
     joined: bool
 
 
+class OwnBodies:
+    """Keeps bodies in this process, each for as long as Redis would; `monotonic` returns seconds."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._kept: dict[str, tuple[float, bytes]] = {}
+
+    def put(self, ticket: str, body: bytes) -> None:
+        now = self._monotonic()
+        with self._lock:
+            self._forget_until(now)
+            self._kept[ticket] = now + BODY_S, body
+
+    def get(self, ticket: str) -> bytes | None:
+        with self._lock:
+            self._forget_until(self._monotonic())
+            return self._kept[ticket][1] if ticket in self._kept else None
+
+    def delete(self, ticket: str) -> None:
+        with self._lock:
+            self._kept.pop(ticket, None)
+
+    def _forget_until(self, now: float) -> None:
+        """Remove what has expired."""
+        for ticket in [ticket for ticket, (until, _) in self._kept.items() if until <= now]:
+            del self._kept[ticket]
+
+
 class Mailbox:
     """Keeps as many batches, and as many bytes of them, as the quotas admit for one organization and for all.
 
+    `bodies` keeps the bodies where Redis is in this process, as a body costs several copies on its way into it.
     `monotonic` returns seconds.
     """
 
@@ -80,12 +111,14 @@ class Mailbox:
         *,
         batches: Quota,
         size: Quota,
+        bodies: OwnBodies | None = None,
         on_refused: Callable[[], None] = lambda: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._claim = client.register_script(_CLAIM)
         self._quotas = (*astuple(batches), *astuple(size))
+        self._bodies = bodies
         self._on_refused = on_refused
         self._monotonic = monotonic
         self._used_at = -math.inf
@@ -124,11 +157,16 @@ class Mailbox:
             raise Unavailable("Too many batches, or too many bytes of them, wait to be stored; send this one again.")
         if claimed.decode() != message_id:
             return Claim(claimed.decode(), joined=True)
-        self._client.set(keys.batch_body(ticket), body, ex=BODY_S)
+        if self._bodies is None:
+            self._client.set(keys.batch_body(ticket), body, ex=BODY_S)
+        else:
+            self._bodies.put(ticket, body)
         return Claim(message_id, joined=False)
 
     def body(self, ticket: str) -> bytes | None:
         """Return the body of `ticket`; None when it has expired, or Redis has lost it."""
+        if self._bodies is not None:
+            return self._bodies.get(ticket)
         return self._client.get(keys.batch_body(ticket))  # type: ignore[return-value]
 
     def stored_before(self, key: str) -> bytes:
@@ -138,6 +176,8 @@ class Mailbox:
     def done(self, key: str, ticket: str, *, note: bytes = b"") -> None:
         """Delete the batch; keep the note for the same batch when it is sent again."""
         self.note_use()
+        if self._bodies is not None:
+            self._bodies.delete(ticket)
         with self._client.pipeline(transaction=False) as pipe:
             pipe.delete(keys.batch_body(ticket), keys.batch_message(key))
             pipe.zrem(keys.BATCH_TICKETS, ticket)

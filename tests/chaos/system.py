@@ -20,6 +20,7 @@ from tests.support.sentinel import WatchedRedis, watched_redis
 
 TRACES = "/api/public/otel/v1/traces"
 SETTINGS = {"REPRISE_RATE_LIMIT": "100000000", "REPRISE_LOG_LEVEL": "warning"}
+PROCESSES = {"web": 1}
 
 
 DatabaseServer = TypeVar("DatabaseServer", MariaDB, GaleraCluster)
@@ -78,7 +79,14 @@ def running_system(folder: Path) -> Iterator[SingleSystem]:
         redis_server(environment=clocks.redis.environment if clocks else None) as redis,
         redis.database() as redis_url,
         Deployment(
-            folder, mysql_url=mysql_url, redis_url=redis_url, web=2, workers=1, settings=SETTINGS, of_kind=of_kind
+            folder,
+            mysql_url=mysql_url,
+            redis_url=redis_url,
+            web=2,
+            workers=1,
+            settings=SETTINGS,
+            of_kind=of_kind,
+            processes=PROCESSES,
         ) as deployment,
     ):
         yield System(mariadb, redis, deployment, disk, clocks, _name_in(mysql_url), *_prompt_with_a_case(deployment))
@@ -98,6 +106,7 @@ def running_cluster(folder: Path) -> Iterator[ClusterSystem]:
             workers=1,
             settings=SETTINGS,
             of_kind=dict.fromkeys((*WORKERS, "clock"), of_workers),
+            processes=PROCESSES,
         ) as deployment:
             yield System(cluster, redis, deployment, None, None, name, *_prompt_with_a_case(deployment))
 

@@ -168,6 +168,13 @@ def window(
     return [(value, id_) for value, id_ in found]
 
 
+def count(connection: Connection, conditions: Conditions, *, most: int) -> int:
+    """Count the sessions that meet the indexed conditions in the order of time, up to `most`."""
+    of_project = _C.project_id == conditions.project_id
+    some = select(_C.id).where(of_project, *conditions.indexed("time")).limit(most).subquery()
+    return connection.execute(select(func.count()).select_from(some)).scalar_one()
+
+
 def matching(
     connection: Connection, conditions: Conditions, *, order: Order, positions: Sequence[Position]
 ) -> list[SessionRow]:

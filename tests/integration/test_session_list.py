@@ -13,6 +13,7 @@ from typing import Any, get_args
 import pytest
 
 from app.models.session_list import Order, Range
+from app.services.traces import session_list
 from app.services.traces.session_filter import SessionFilter
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
@@ -180,6 +181,24 @@ def test_sessions_are_counted_where_they_are_asked_for(world: World, filled: tup
 
     assert page["count"] == {"sessions": 2, "complete": True}
     assert "count" not in world.get("/api/v1/sessions").json
+
+
+def test_so_many_sessions_are_counted_where_an_index_finds_them(
+    world: World, filled: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id, _ = filled
+
+    def count(**filters: Any) -> tuple[int, bool]:
+        counted = world.container.services.session_list.count(
+            project_id=world.project_id, filters=SessionFilter(**filters)
+        )
+        return counted.sessions, counted.complete
+
+    every, of_prompt = count(), count(prompt_id=prompt_id)
+    assert of_prompt == (len(listed(world, promptId=prompt_id)), True)
+    assert every[0] > of_prompt[0] > 1
+    monkeypatch.setattr(session_list, "COUNT_MAX", 1)
+    assert count() == count(prompt_id=prompt_id) == (1, False)
 
 
 def test_a_search_for_something_rare_ends_its_page_early_and_goes_on(world: World, filled: tuple[int, int]) -> None:

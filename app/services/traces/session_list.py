@@ -30,12 +30,10 @@ from app.sessions.sums import Kind, names_in
 from app.sessions.types import Usage
 from app.timestamps import Now
 
-PRICED_AT_ONCE = 200
-"""Sessions whose costs are added up at once to see which are within limits."""
-SEARCHED_AT_ONCE, READ_AT_ONCE = 200, 20
-"""Sessions whose turns are looked up in the index of words at once, and those whose turns may have to be read."""
-COUNT_S = 0.2
-"""The time after which counting ends."""
+PRICED_AT_ONCE, SEARCHED_AT_ONCE, READ_AT_ONCE = 200, 200, 20
+"""Sessions that are looked at together: for their costs, in the index of words, and where turns may have to be read."""
+COUNT_S, COUNT_MAX = 0.1, 10_000
+"""How long sessions that are looked through are counted, and how many where an index serves all conditions."""
 OTHER_ORDER = "cursor: Not a cursor of this order."
 Found = tuple[SessionRow, Position]
 Hits = dict[bytes, Hit | None]
@@ -141,10 +139,13 @@ class SessionListService:
         return Page(listed, page.next_cursor, page.sorted)
 
     def count(self, *, project_id: int, filters: SessionFilter) -> Count:
-        """Count the sessions that match, for a fifth of a second at most."""
+        """Count the sessions that match, up to `COUNT_MAX`, or for `COUNT_S` where they are looked through."""
         is_over, count = over_after(self.tick, COUNT_S), 0
         with self.database.read() as connection:
             conditions = self._conditions(connection, project_id, filters)
+            if not conditions.looks_through("time"):
+                found = session_list.count(connection, conditions, most=COUNT_MAX + 1)
+                return Count(min(found, COUNT_MAX), complete=found <= COUNT_MAX)
             for rows, after in self._windows(connection, conditions, "time", None, self.window, is_over=is_over):
                 count += len(rows)
                 if after and is_over():
@@ -276,10 +277,7 @@ def _position(cursor: str | None, order: Order) -> Position | None:
 
 
 def _sorted_position(cursor: str | None) -> tuple[int, Position | None]:
-    """Return the number of sorted sessions before the page, and the position after which the newest of all comes.
-
-    With that sessions that come meanwhile move none from one page to another.
-    """
+    """Return the number of sorted sessions before the page, and a position: those stored since come before it."""
     if not cursor:
         return 0, None
     named, offset, start_ns, id_ = cursors.decode(cursor, str, int, int, int)

@@ -58,6 +58,8 @@ def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Adm
         "ADMIN_PASSWORD": admin.password,
     }
     home.write_dev_env(settings.home, kept | {name: value for name, value in known.items() if value})
+    # `serve` goes on for long, and its children must not inherit a connection.
+    built.close()
     return seed, admin
 
 

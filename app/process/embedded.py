@@ -98,7 +98,7 @@ class EmbeddedServer(BaseApplication):  # type: ignore[misc]
         self.cfg.set("worker_exit", self._finish)
 
     def load(self) -> RoutedApp:
-        storing = StoringProcess(self._settings)
+        storing = StoringProcess(self._settings, fork=True)
         container = bootstrap(self._settings, storer=storing)
         self._background = Background(container, storing)
         self._background.start()

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import os
 import queue
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from typing import Protocol
 
 import structlog
 
@@ -44,13 +48,14 @@ _GONE = (OSError, EOFError)
 class StoringProcess:
     """Starts the process, and another one when it dies; a call stores a batch in it.
 
-    `store` keeps the process's metrics.
+    `store` keeps the process's metrics. With `fork`, which asks for a caller that has no other thread yet, the first
+    process is a copy of this one: it is there sooner, and they share the memory of what is imported.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, fork: bool = False) -> None:
         self._settings = settings
         self._stop = threading.Event()
-        self._child = _Child(settings)
+        self._child = _Child(settings, _fork if fork else _spawn)
         self._keeper = threading.Thread(target=self._keep, name="storing", daemon=True)
 
     @property
@@ -90,17 +95,16 @@ class StoringProcess:
             if self._stop.wait(PAUSE_S):
                 return
             log.error("process_died", name="storing", status=status)
-            self._child = _Child(self._settings)
+            self._child = _Child(self._settings, _spawn)
 
 
 class _Child:
     """One process. Each caller has a connection to it for itself, which later callers use again."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, start: Callable[[socket.socket], _Process]) -> None:
         self._control, theirs = socket.socketpair()
         with theirs:
-            argv = [sys.executable, "-m", "app.process.storing", str(theirs.fileno())]
-            self._process = subprocess.Popen(argv, pass_fds=[theirs.fileno()])  # noqa: S603 - this interpreter
+            self._process = start(theirs)
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
         self._metrics = self._connect()
         self._metrics.send(settings)
@@ -161,6 +165,41 @@ class _Child:
             return Connection(ours.detach())
 
 
+class _Process(Protocol):
+    @property
+    def pid(self) -> int: ...
+
+    def wait(self) -> int:
+        """Wait for the end of the process; returns its exit status."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Forked:
+    pid: int
+
+    def wait(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def _fork(control: socket.socket) -> _Process:
+    if pid := os.fork():
+        return _Forked(pid)
+    try:
+        # Above all the other end of the pair: while this process has one, it is not told that the other has ended.
+        os.closerange(3, control.fileno())
+        os.closerange(control.fileno() + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        _run(control)
+    except BaseException:  # noqa: BLE001 - nothing may go on in the copy of a server
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def _spawn(control: socket.socket) -> _Process:
+    argv = [sys.executable, "-m", "app.process.storing", str(control.fileno())]
+    return subprocess.Popen(argv, pass_fds=[control.fileno()])  # noqa: S603 - this interpreter
+
+
 class _SentMetrics:
     """Sends what is counted to the process that keeps it, which knows the labels of all."""
 
@@ -200,27 +239,27 @@ def _accepted(control: socket.socket) -> Connection | None:
     return Connection(received[0]) if received else None
 
 
-def main() -> None:
+def _run(control: socket.socket) -> None:
+    """Store batches until the process at the other end of `control` has ended; ends this process."""
     # Ctrl-C and a service manager's SIGTERM reach the whole group: this process ends after the one that uses it.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
-    with socket.socket(fileno=int(sys.argv[1])) as control:
-        first = _accepted(control)
-        if first is None:
-            return
-        settings: Settings = first.recv()
-        prepare(settings)
-        container = bootstrap(settings, metrics=Metrics(_SentMetrics(first)))
-        freeze_gc()
-        jobs = [job for job in clock.jobs(container) if job.name in OF_TRACES]
-        ticking = (jobs, threading.Event(), container.metrics)
-        threading.Thread(target=clock.run, args=ticking, name="clock", daemon=True).start()
-        while connection := _accepted(control):
-            threading.Thread(target=_serve, args=(connection, container), daemon=True).start()
+    if (first := _accepted(control)) is None:
+        return
+    settings: Settings = first.recv()
+    prepare(settings)
+    container = bootstrap(settings, metrics=Metrics(_SentMetrics(first)))
+    freeze_gc()
+    jobs = [job for job in clock.jobs(container) if job.name in OF_TRACES]
+    ticking = (jobs, threading.Event(), container.metrics)
+    threading.Thread(target=clock.run, args=ticking, name="clock", daemon=True).start()
+    while connection := _accepted(control):
+        threading.Thread(target=_serve, args=(connection, container), daemon=True).start()
     container.metrics.flush()
     # A job of the clock may be in the middle of a block: its transaction is rolled back.
     os._exit(0)
 
 
 if __name__ == "__main__":
-    main()
+    with socket.socket(fileno=int(sys.argv[1])) as given:
+        _run(given)

@@ -17,7 +17,7 @@ from app.metrics.registry import SPANS, Labels, Metric
 from app.process.storing import LOST, StoringProcess
 from app.services.traces.form import BatchForm, Receipt
 from tests.support.backends import EMBEDDED_CONTAINER
-from tests.support.deployment import EmbeddedServer
+from tests.support.deployment import EmbeddedServer, read_assignments
 from tests.support.exports import export, span
 from tests.support.waiting import wait_until
 from tests.support.world import World
@@ -126,24 +126,27 @@ def test_a_batch_in_a_process_that_dies_is_refused_and_the_next_process_stores_i
 
 def test_the_process_ends_with_the_one_that_uses_it(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as server:
-        storing = wait_until(lambda: _storing_of(server), "its process that stores")
         (serving,) = _children(server.process.pid)
+        (storing,) = _children(serving)
         os.kill(serving, signal.SIGKILL)
         wait_until(lambda: not Path(f"/proc/{storing}").exists(), "its end")
-        assert wait_until(lambda: _storing_of(server), "that of the next one") != storing
+        (next_serving,) = wait_until(lambda: _children(server.process.pid), "the next process that serves")
+        assert wait_until(lambda: _children(next_serving), "the next one that stores") != [storing]
+
+
+def test_a_process_that_dies_in_a_server_is_replaced(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path) as server:
+        (serving,) = _children(server.process.pid)
+        (storing,) = _children(serving)
+        os.kill(storing, signal.SIGKILL)
+        wait_until(lambda: _children(serving) not in ([], [storing]), "the next process")
+        prompt_id = int(read_assignments(server.home / "dev.env")["PROMPT_ID"])
+        body, headers = export(span({"service.prompt.id": prompt_id})), {"Content-Type": "application/json"}
+        stored = server.client().request("POST", "/api/public/otel/v1/traces", body=body, headers=headers)
+        assert (stored.status, _children(server.process.pid)) == (200, [serving])
 
 
 def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def _storing_of(server: EmbeddedServer) -> int | None:
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if b"app.process.storing" in (path / "cmdline").read_bytes() and os.getpgid(int(path.name)) == os.getpgid(
-                server.process.pid
-            ):
-                return int(path.name)
-        except OSError:
-            continue
-    return None
+    """The processes that one has, whichever of its threads started them."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]

@@ -9,10 +9,8 @@ from app.process.bootstrap import freeze_gc
 
 
 @pytest.fixture(autouse=True)
-def _collector() -> Iterator[None]:
-    threshold = gc.get_threshold()
+def _unfrozen() -> Iterator[None]:
     yield
-    gc.set_threshold(*threshold)
     gc.unfreeze()
 
 

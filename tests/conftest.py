@@ -1,5 +1,6 @@
 """Fixtures of the whole suite: throwaway servers, and what to do where they are not installed."""
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 
+from app.process import OBJECTS_BETWEEN_COLLECTIONS
 from tests.support import mariadb as mariadb_support
 from tests.support import redis_server as redis_support
 from tests.support.deployment import EmbeddedServer
@@ -18,6 +20,8 @@ from tests.support.scheduling import FilesByBackend
 # No property fails because the machine is slow.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+# As in the server's processes. Modules and ten thousand tests are no garbage.
+gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 NEEDS = {"needs_mariadb", "needs_redis"}
 NOT_RUN = "needs real servers: "
@@ -115,6 +119,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if NEEDS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.services)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

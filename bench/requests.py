@@ -1,7 +1,8 @@
 """How fast prompts are read and rendered, against a resource that does nothing: `python -m bench.requests`.
 
-Both are served by gunicorn with the same settings, and asked in turns, so that a busy machine slows both. Load comes
-from wrk where it is installed, else from a process of its own.
+Both are served by gunicorn with the same settings, and asked in turns, so that a busy machine slows both. A resource
+that is counted by the rate limit, and does nothing else, shows the most that can be reached. Load comes from wrk where
+it is installed, else from a process of its own.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ TEXT = "# Role\nYou are {{tone}}.\n# Rules\n" + "\n".join(f"* Rule {number}: be 
 
 
 @contextlib.contextmanager
-def empty_server(folder: Path) -> Iterator[str]:
+def empty_server(folder: Path, redis_url: str = "") -> Iterator[str]:
     """`bench.empty` behind gunicorn with Reprise's own configuration; its base URL."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     argv = ["gunicorn", "-c", "config/gunicorn.py", "bench.empty:application"]
-    env = environment(folder, {**SETTINGS, "PORT": str(port)})
+    env = environment(folder, {**SETTINGS, "PORT": str(port), "BENCH_REDIS_URL": redis_url})
     with ChildProcess("empty", argv, log=folder / "empty.log", env=env, cwd=ROOT, ready=lambda: serves(url, "/")):
         yield url
 
@@ -86,7 +87,7 @@ def measure(deployment: Deployment, empty_url: str, *, rounds: int, connections:
     client = deployment.client()
     path = f"/api/v1/prompts/{new_prompt(client)}"
     split_label(client, path)
-    nothing = Request("GET", "/", client.api_key)
+    nothing, limited = (Request("GET", at, client.api_key) for at in ("/", "/limited"))
     body = b'{"placeholders": {"tone": "friendly"}}'
     by_label = body[:-1] + b', "label": "production", "splitKey": "user-4711"}'
     ours = {
@@ -95,14 +96,16 @@ def measure(deployment: Deployment, empty_url: str, *, rounds: int, connections:
         "render": Request("POST", f"{path}/render", client.api_key, body),
         "render by label": Request("POST", f"{path}/render", client.api_key, by_label),
     }
-    for request in ours.values():
-        one_by_one(deployment.url, request, count=50)
-    compared: dict[str, list[tuple[float, float]]] = {name: [] for name in ours}
+    asked = {name: (deployment.url, request) for name, request in ours.items()}
+    asked["limit alone"] = empty_url, limited
+    for url, request in asked.values():
+        one_by_one(url, request, count=50)
+    compared: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
     load = {"connections": connections, "seconds": seconds}
     for _ in range(rounds):
-        for name, request in ours.items():
+        for name, (url, request) in asked.items():
             empty = answers_per_second(empty_url, nothing, **load)
-            compared[name].append((answers_per_second(deployment.url, request, **load), empty))
+            compared[name].append((answers_per_second(url, request, **load), empty))
     by = "wrk" if shutil.which("wrk") else "a Python process"
     print(f"Requests/s, {connections} connections, {rounds} rounds of {seconds} s, load by {by}")
     for name, pairs in compared.items():
@@ -123,7 +126,7 @@ def main() -> None:
         mariadb.database() as mysql_url,
         redis_server() as redis,
         redis.database() as redis_url,
-        empty_server(Path(name)) as empty_url,
+        empty_server(Path(name), redis_url) as empty_url,
         Deployment(
             Path(name), mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, settings=SETTINGS
         ) as deployment,

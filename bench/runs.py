@@ -20,6 +20,7 @@ from pathlib import Path
 import orjson
 
 from bench.load import Request, Took, burst, cpu_s, memory_mb, one_by_one, percentile_ms, statuses
+from bench.run_parts import parts_ms
 from bench.spans import batch
 from tests.support.deployment import Deployment, environment
 from tests.support.http_client import Client
@@ -129,6 +130,10 @@ def added(rounds: int) -> None:
                 f"  p{percent}: bare call {direct:5.1f} ms, run {through:5.1f} ms:"
                 f" adds {through - direct:5.1f} ms    goal under {goal} ms"
             )
+        alone = parts_ms(deployment.env, bench.base_url, bare, MODEL)
+        print(f"  its parts alone, at p50: {sum(alone.values()):.1f} ms")
+        for name, part_ms in alone.items():
+            print(f"    {name:45} {part_ms:5.1f} ms")
 
 
 def at_once(count: int) -> None:

@@ -24,7 +24,7 @@ from dramatiq.results.backends import RedisBackend
 from app.coalesce import Coalescer
 from app.errors import Unavailable
 from app.redis_store import keys
-from app.redis_store.middleware import HandBack, Ownership, organization_of
+from app.redis_store.middleware import HandBack, IdleThreads, Ownership, organization_of
 from app.redis_store.organization_queue import OrganizationQueue
 from app.shares import Quota
 
@@ -80,6 +80,7 @@ def build_broker(
             CurrentMessage(),
             results,
             HandBack(),
+            IdleThreads(),
             Ownership(),
             *further,
         ],

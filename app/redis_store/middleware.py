@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from queue import PriorityQueue
 from typing import Any, TypeVar
 
 from dramatiq import Broker, Message, Middleware, Worker
@@ -62,6 +63,37 @@ class HandBack(Middleware):
 
     def before_worker_shutdown(self, broker: Broker, _worker: Worker) -> None:
         broker.stopping = True  # type: ignore[attr-defined]
+
+
+class IdleThreads(Middleware):
+    """Lets the threads of a worker sleep until there is a message: Dramatiq's look for one each second.
+
+    A process that executes runs has hundreds, which took several percent of a processor.
+    """
+
+    def before_worker_boot(self, _broker: Broker, worker: Worker) -> None:
+        worker.work_queue = _WorkQueue()
+
+    def before_worker_shutdown(self, _broker: Broker, worker: Worker) -> None:
+        if isinstance(worker.work_queue, _WorkQueue):
+            worker.work_queue.end_sleep()
+
+
+class _WorkQueue(PriorityQueue[Any]):
+    _sleeping = True
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """Wait for an item, however long `timeout` is, until `end_sleep`; then do as the parent."""
+        if block:
+            with self.not_empty:
+                self.not_empty.wait_for(lambda: self._qsize() or not self._sleeping)
+        return super().get(block, timeout)
+
+    def end_sleep(self) -> None:
+        """Wake all threads, which then look if they shall end."""
+        with self.not_empty:
+            self._sleeping = False
+            self.not_empty.notify_all()
 
 
 def organization_of(message_id: str) -> int:

@@ -30,10 +30,11 @@ LOCAL_KEYS_MAX = 10_000
 
 # The log of a key is a list of what was let through, newest first: of each its time (µs), for how much it counts, and
 # the sum of all that the log has ever counted up to it. By the sums the script knows how much any part of the log
-# counts, and finds its places by halves: its work grows with neither what a request counts for nor what has left the
-# window. Redis' own clock is the only one, so that processes on several machines agree; when it was put back, what is
-# yet to come goes. A request that has a log of its own kind, as those of ingest have, is decided by that alone and
-# counted in both, so that the other log may get longer than its limit.
+# counts, and finds its places by doubled steps from the oldest entry, which Redis finds at once, then by halves: its
+# work grows with neither what a request counts for nor what has left the window. Redis' own clock is the only one, so
+# that processes on several machines agree; when it was put back, what is yet to come goes. A request that has a log of
+# its own kind, as those of ingest have, is decided by that alone and counted in both, so that the other log may get
+# longer than its limit.
 #
 # KEYS: the log of each question, then the log of its own kind or "", then its project or "". ARGV: the limits of the
 # two, the window in seconds, an epoch for projects without one, its seconds, and for how much each question counts.
@@ -49,7 +50,14 @@ local function entry(log, index)
     return {time = tonumber(time), amount = tonumber(amount), sum = tonumber(sum)}
 end
 local function first(log, is_it)
-    local low, high = 0, redis.call('LLEN', log) - 1
+    local low, high, step = 0, redis.call('LLEN', log) - 1, 1
+    while step <= high do
+        if not is_it(entry(log, high - step)) then
+            low = high - step + 1
+            break
+        end
+        high, step = high - step, 2 * step
+    end
     while low < high do
         local middle = math.floor((low + high) / 2)
         if is_it(entry(log, middle)) then high = middle else low = middle + 1 end

@@ -199,3 +199,23 @@ def test_what_becomes_of_messages_is_counted(
     assert counted(metrics, registry.MESSAGE_RETRIES) == retried
     sums = [labels for metric, labels, part in metrics.pending() if metric is registry.MESSAGE_WAIT and part == "sum"]
     assert sums == [("spans",)]
+
+
+def test_threads_that_have_nothing_to_do_sleep_until_there_is_a_message_or_the_end(
+    broker: WakingBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = threading.Semaphore(0)
+    began = threading.Event()
+    actor = store(broker, began.set)
+    worker = dramatiq.Worker(broker, queues={"spans"}, worker_threads=4, worker_timeout=10)
+    worker.start()
+    queue_size = type(worker.work_queue)._qsize
+    monkeypatch.setattr(type(worker.work_queue), "_qsize", lambda queue: looked.release() or queue_size(queue))
+
+    # In the parent's way each of the four would look thirty times.
+    assert not looked.acquire(timeout=0.3)
+    actor.send()
+    assert began.wait(60)
+    assert looked.acquire(blocking=False)
+    worker.stop()
+    assert not any(thread.is_alive() for thread in worker.workers)

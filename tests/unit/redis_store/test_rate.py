@@ -257,8 +257,16 @@ def test_the_work_of_redis_grows_with_neither_the_amount_nor_what_left_the_windo
         for log in (LOG, f"{LOG}:ingest"):
             client.rpush(log, *(f"{left - n} 1 {most - n}" for n in range(most)))
         after = commands(client, asked, ingest=True, amount=999)
-        assert sum(after.values()) - sum(one.values()) <= 2 * (3 + math.log2(most) + 1)
+        assert sum(after.values()) - sum(one.values()) <= 2 * (3 + 2 * math.log2(most) + 1)
         assert client.llen(LOG) == 1
+
+        client.flushdb()
+        client.rpush(LOG, *(f"{now_us(client) - n} 1 {most - n}" for n in range(most - 3)))
+        client.rpush(LOG, *(f"{left - n} 1 {3 - n}" for n in range(3)))
+        few = commands(client, limiter(client, per_minute=10 * most))
+        # The oldest, those behind it up to one that stays, and one between: far from the middle of the log.
+        assert few["cmdstat_lindex"] <= 8
+        assert client.llen(LOG) == most - 2
 
 
 def test_a_question_is_one_round_trip_whatever_it_counts_for(client, monkeypatch):

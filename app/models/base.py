@@ -28,6 +28,8 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.schema import SchemaItem
 
+from app.typed import decode
+
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -104,7 +106,7 @@ class JsonStruct(Json):
         self.kind = kind
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        return None if value is None else msgspec.json.decode(value, type=self.kind)
+        return None if value is None else decode(value, self.kind)
 
 
 class LongJson(Json):

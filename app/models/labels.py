@@ -15,6 +15,7 @@ from sqlalchemy.engine import Dialect
 
 from app.models import queries
 from app.models.base import BigInt, Json, Timestamp, exact, new_table
+from app.typed import decoder
 
 NAME_MAX = 64
 
@@ -41,7 +42,7 @@ class Label(msgspec.Struct, frozen=True):
 
 
 Labels = Mapping[str, Label]
-_DECODER = msgspec.json.Decoder(list[Label])
+_decode = decoder(list[Label])
 
 
 class LabelsJson(Json):
@@ -53,7 +54,7 @@ class LabelsJson(Json):
         return super().process_bind_param([value[name] for name in sorted(value)] if value else None, dialect)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Labels:
-        return {} if value is None else {label.name: label for label in _DECODER.decode(value)}
+        return {} if value is None else {label.name: label for label in _decode(value)}
 
 
 label_versions = new_table(

@@ -39,12 +39,13 @@ from app.otlp.values import (
     without_bom,
     without_lone_surrogates,
 )
+from app.typed import decoder
 
 T = TypeVar("T")
 LARGE = 8 * 1024 * 1024
 """Bytes beyond which memory matters more than the time to parse attributes twice."""
 
-_decode_export = msgspec.json.Decoder(Export).decode
+_decode_export = decoder(Export)
 
 
 @dataclass(frozen=True, slots=True)

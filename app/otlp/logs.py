@@ -39,6 +39,7 @@ from app.otlp.values import (
     without_bom,
 )
 from app.otlp.wire import FIELDS_MAX
+from app.typed import decoder
 
 K = TypeVar("K")
 _REASONS_MAX = 10
@@ -58,7 +59,7 @@ class LogsExport(msgspec.Struct, gc=False):
     resourceLogs: list[ResourceLogs] | None = None  # noqa: N815
 
 
-_decode_export = msgspec.json.Decoder(LogsExport).decode
+_decode_export = decoder(LogsExport)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from app.otlp.values import parse_json
+from app.typed import decoder
 
 Raw = msgspec.Raw
 MAX_SCOPE = 255
@@ -56,7 +57,7 @@ class WireSpan(msgspec.Struct, gc=False):
     status: WireStatus | None = None
 
 
-decode_span = msgspec.json.Decoder(WireSpan).decode
+decode_span = decoder(WireSpan)
 
 
 def scope_name(scope: Raw) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 import orjson
 
+from app.typed import decoder
+
 MAX_DEPTH = 64
 """Levels of lists and objects that are kept as such in content that came from outside."""
 
@@ -126,7 +128,7 @@ class _Scalar(msgspec.Struct, gc=False):
     intValue: int | str | None = None  # noqa: N815
 
 
-_decode_scalar = msgspec.json.Decoder(_Scalar).decode
+_decode_scalar = decoder(_Scalar)
 
 
 def any_value(value: Any, depth: int = 0) -> Any:

@@ -16,6 +16,7 @@ from app.errors import Invalid
 from app.prices.book import PriceList
 from app.prices.types import FREE, Cost, LongPromptPrices, Prices, Tariff, cost_of
 from app.providers.vendors import Vendor
+from app.typed import convert
 
 SHIPPED = Path(__file__).with_name("catalogue.toml")
 
@@ -100,7 +101,7 @@ def _files(extension: Path | None) -> Iterator[_File]:
 def _read(path: Path) -> _File:
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
-        return msgspec.convert(raw, _File)
+        return convert(raw, _File)
     except (OSError, ValueError) as error:
         raise Invalid(f"The model catalogue {path} can't be used: {error}") from error
 

@@ -10,6 +10,7 @@ import msgspec
 import orjson
 
 from app.errors import Invalid
+from app.typed import convert
 
 Document = TypeVar("Document", bound=msgspec.Struct)
 
@@ -25,7 +26,7 @@ def dump(document: msgspec.Struct) -> dict[str, Any]:
 def load(raw: object, kind: type[Document], path: str = "") -> Document:
     """Return what `dump` wrote; `raw` stands at `path`. Raises `Invalid`, `path.to.0.field: …`, for anything else."""
     try:
-        return msgspec.convert(raw, kind)
+        return convert(raw, kind)
     except msgspec.ValidationError as error:
         message, _, location = str(error).partition(" - at `")
         names = list(_resolve(raw, re.findall(r"\w+|\.\.\.", location)))

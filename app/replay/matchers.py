@@ -7,6 +7,7 @@ import msgspec
 
 from app.patterns import compile_pattern
 from app.pointers import parse_pointer
+from app.typed import convert
 
 MatcherName = Literal["exact", "facts", "any", "text", "number", "regex", "one_of", "unordered", "ai"]
 NAMES: tuple[str, ...] = get_args(MatcherName)
@@ -55,7 +56,7 @@ def parse_matcher(raw: Any) -> Matcher:
     if unknown is not None:
         raise ValueError(f"{unknown}: is no option of {name}")
     _check_option(name, options.get(option))
-    return msgspec.convert(options, Matcher)
+    return convert(options, Matcher)
 
 
 def parse_matchers(raw: Any) -> dict[str, Matcher]:

@@ -19,6 +19,7 @@ from app.prices.book import PriceBook
 from app.prices.types import NOTHING, Bill, CalledModel, size_of
 from app.sessions.spans import Records, StoredSpan, read_turn, view_of
 from app.sessions.types import Usage
+from app.typed import decoder
 
 MAX_OPENING = 300
 """Characters kept of a turn's opening text."""
@@ -191,7 +192,7 @@ def _kept(names: Iterable[str | None]) -> frozenset[str]:
 
 dump = msgspec.json.Encoder(order="deterministic").encode
 """Encode facts as JSON, equal for equal facts."""
-load = msgspec.json.Decoder(TurnFacts).decode
+load = decoder(TurnFacts)
 """Decode the facts that `dump` wrote."""
 
 

@@ -15,6 +15,7 @@ from app.prices.book import PriceBook
 from app.prices.types import NOTHING
 from app.sessions.facts import TurnFacts
 from app.timestamps import NS_PER_MS
+from app.typed import decoder
 
 GROWTH = 1.1
 """The bounds of a sketch's buckets grow by this factor, so that its values are told within 5 %."""
@@ -85,8 +86,8 @@ class Counted(msgspec.Struct, frozen=True):
 
 dump = msgspec.json.Encoder().encode
 """Encode `Figures` or `Counted` as JSON."""
-load = msgspec.json.Decoder(Figures).decode
-load_counted = msgspec.json.Decoder(Counted).decode
+load = decoder(Figures)
+load_counted = decoder(Counted)
 
 
 def count(day: date, facts: Iterable[TurnFacts], prices: PriceBook) -> Counted:

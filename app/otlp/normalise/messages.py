@@ -12,6 +12,7 @@ from app.chat import ToolCall
 from app.otlp.normalise.calls import CALL_KINDS, read_call
 from app.otlp.normalise.responses import ToolResponse, answers_a_call, read_response, read_tool_message
 from app.otlp.values import json_container, json_or_text
+from app.typed import decoder
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
 _LANGCHAIN_CLASSES = ("HumanMessage", "AIMessage", "SystemMessage", "ToolMessage", "FunctionMessage")
@@ -34,7 +35,7 @@ Messages = tuple[Message, ...]
 Memo = dict[tuple[str, bytes], Messages]
 """Entries of messages by their role and JSON: the model calls of a session repeat all that was said before them."""
 
-_decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode_items = decoder(list[msgspec.Raw])
 
 
 def read_messages(value: Any, role: str = "user", memo: Memo | None = None) -> Messages | None:

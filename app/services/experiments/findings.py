@@ -19,6 +19,7 @@ from app.replay.findings import ViolationKind
 from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL
 from app.services.experiments.standing import Standing, latency_ms
 from app.services.replays.frozen import FrozenCase
+from app.typed import convert
 
 # The violations that an experiment keeps, and the longest arguments, as JSON, that it keeps of one.
 MOST_VIOLATIONS = 100
@@ -141,7 +142,7 @@ def _violations(standing: Standing, violations: Violations) -> Iterator[FoundVio
             found = {**violation, "testCaseId": row.test_case_id, "replayId": row.replay_id}
             if len(orjson.dumps(found["arguments"])) > ARGUMENTS_BYTES:
                 found["arguments"] = None
-            yield msgspec.convert(found, FoundViolation)
+            yield convert(found, FoundViolation)
 
 
 def _cases(standing: Standing, arm: int, decision: Decision) -> tuple[CaseFindings, ...]:

@@ -12,6 +12,7 @@ from app.experiments.types import Design
 from app.models.experiments import Contents, ExperimentRow
 from app.models.replays import CandidateKind, ReplaySetup
 from app.services.replays.frozen import FrozenCase
+from app.typed import convert
 
 CANDIDATE, BASELINE, FIRST_MODEL = 0, 1, 2
 
@@ -73,9 +74,9 @@ class Plan:
     def of(cls, row: ExperimentRow, contents: Contents) -> Plan:
         return cls(
             row,
-            msgspec.convert(row.design, Numbers),
-            msgspec.convert(contents.cases, tuple[FrozenCase, ...]),
-            msgspec.convert(contents.models, tuple[PlannedModel, ...]),
+            convert(row.design, Numbers),
+            convert(contents.cases, tuple[FrozenCase, ...]),
+            convert(contents.models, tuple[PlannedModel, ...]),
         )
 
     @cached_property

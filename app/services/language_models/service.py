@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+import orjson
 from sqlalchemy import Connection
 
 from app.caches import TimedCache
@@ -125,7 +126,7 @@ def _find(connection: Connection, organization_id: int, model_id: int) -> Langua
 
 
 def _columns(entry: ModelEntry) -> dict[str, Any]:
-    facts: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(entry))
+    facts: dict[str, Any] = orjson.loads(msgspec.json.encode(entry))
     details = {key: facts[key] for key in ("prices", "longPrompt", "temperature", "capabilities", "pricesAsOf")}
     return {
         "vendor": entry.vendor,

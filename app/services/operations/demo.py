@@ -12,7 +12,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import orjson
 
 from app.db import Database
@@ -24,10 +23,11 @@ from app.services.replays.cases import CaseChange, TestCaseService
 from app.services.replays.service import ReplayService
 from app.services.traces.ingest import IngestService
 from app.timestamps import Now
+from app.typed import convert
 
 SECOND_NS = 1_000_000_000
 DEMO: dict[str, Any] = orjson.loads(Path(__file__).with_name("demo.json").read_bytes())
-PROMPT = msgspec.convert(DEMO["prompt"], NewPrompt)
+PROMPT = convert(DEMO["prompt"], NewPrompt)
 # The number of newest sessions of the prompt among which the demo's is searched.
 SESSIONS = 1000
 

@@ -15,6 +15,7 @@ from app.models.prompt_versions import VersionRow
 from app.models.prompts import PromptHead, PromptRow
 from app.providers.types import ModelConfig
 from app.rendering.render import InstructionFormat, Placeholder
+from app.typed import convert
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def content_of(
 
 
 def parse_placeholders(stored: list[dict[str, Any]]) -> tuple[Placeholder, ...]:
-    return msgspec.convert(stored, tuple[Placeholder, ...])
+    return convert(stored, tuple[Placeholder, ...])
 
 
 def placeholders_json(placeholders: tuple[Placeholder, ...]) -> list[dict[str, Any]]:
@@ -151,4 +152,4 @@ def parse_config(config: Config, model: LanguageModel) -> ModelConfig:
     values = {"temperature": 1, "response_format": "text"} | differing
     if low == high or ("top_p" in differing and "temperature" not in differing):
         del values["temperature"]
-    return msgspec.convert(values, ModelConfig)
+    return convert(values, ModelConfig)

@@ -27,6 +27,7 @@ from app.redis_store.runs import TTL_ENDED_S
 from app.services.data.masking import MaskingRules, MessageMasking
 from app.services.runs.outcome import RunEnd
 from app.services.runs.request import Requested
+from app.typed import decode
 
 log = structlog.get_logger(__name__)
 
@@ -69,7 +70,7 @@ class RunMasking:
             return row
         with self.database.read() as connection:
             sealed = runs.read_file(connection, run_id=row.id, position=len(row.request.files))
-        requested = msgspec.json.decode(self.rules.cipher.decrypt(sealed), type=Requested)
+        requested = decode(self.rules.cipher.decrypt(sealed), Requested)
         return replace(row, question=requested.question, request=structs.replace(requested.request, sealed=True))
 
     def contents(self, connection: Connection, row: RunRow) -> list[bytes]:
@@ -106,7 +107,7 @@ class RunMasking:
             sealed: bytes | None = self.client.get(keys.run_unmasked(row.id))  # type: ignore[assignment]
             if not sealed:
                 return row
-            output = msgspec.json.decode(self.rules.cipher.decrypt(sealed), type=_ModelOutput)
+            output = decode(self.rules.cipher.decrypt(sealed), _ModelOutput)
             return replace(row, answer=output.answer, nok=output.nok, outcome=output.outcome)
         except (redis.RedisError, RepriseError) as error:
             log.warning("run_words_unreadable", run_id=row.id, error=str(error))

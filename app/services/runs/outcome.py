@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import orjson
 
 from app.chat import TOKEN_COUNTS, Answer, Tokens
@@ -21,6 +20,7 @@ from app.providers import catalogue
 from app.providers.catalogue import ModelEntry
 from app.providers.types import ModelConfig
 from app.storable import storable_text
+from app.typed import convert
 
 MESSAGE_MAX = 500
 
@@ -97,7 +97,7 @@ def cost_of(model: LanguageModel, tokens: Tokens) -> Cost:
         "prices": prices,
         "longPrompt": model.details.get("longPrompt"),
     }
-    return catalogue.cost(msgspec.convert(facts, ModelEntry), tokens)
+    return catalogue.cost(convert(facts, ModelEntry), tokens)
 
 
 def nok_status(answer: Answer, config: ModelConfig) -> str | None:

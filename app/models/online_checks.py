@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from sqlalchemy import Boolean, Connection, Double, Index, String, and_, exists, or_, select, update
+from sqlalchemy import Boolean, Connection, Double, Index, String, and_, or_, select, update
 
 from app.models import queries
 from app.models.base import BigInt, MediumText, Timestamp, exact, new_table
@@ -85,9 +85,12 @@ def due(connection: Connection, *, now: datetime, before_batch: int, limit: int)
 
     The checks that were held the longest ago come first.
     """
-    # Turns of any prompt: no index has the turns of one prompt by batch.
-    waiting = exists().where(_T.project_id == _C.project_id, _T.batch_id >= _C.position, _T.batch_id < before_batch)
-    found = select(_C.id, _C.project_id).where(_C.enabled, _C.held_until <= now, waiting)
+    # Turns of any prompt: no index has the turns of one prompt by batch. MariaDB would join EXISTS, and read them all.
+    waiting = select(_T.id).where(
+        _T.project_id == _C.project_id, _T.batch_id >= _C.position, _T.batch_id < before_batch
+    )
+    some = waiting.limit(1).scalar_subquery()
+    found = select(_C.id, _C.project_id).where(_C.enabled, _C.held_until <= now, some.is_not(None))
     listed = connection.execute(found.order_by(_C.held_until, _C.id).limit(limit))
     return [(check_id, project_id) for check_id, project_id in listed]
 

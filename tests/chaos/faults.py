@@ -141,20 +141,21 @@ def _isolated(node: GaleraNode) -> Iterator[None]:
     try:
         yield
     finally:
+        # One that is let back while the others still miss it may lose them when another node goes.
+        wait_until(lambda: not node.serves(), "the node misses the others")
         node.isolate(False)
 
 
 def _without_a_node(
     fault: Callable[[GaleraNode], AbstractContextManager[None]],
 ) -> Callable[[ClusterSystem], AbstractContextManager[None]]:
-    """The fault of the node that the web prefers; it ends when the node has all that it missed."""
+    """The fault of the node that the web prefers; it ends when the nodes are one cluster again."""
 
     @contextlib.contextmanager
     def of_system(system: ClusterSystem) -> Iterator[None]:
-        node = system.mariadb.nodes[0]
-        with fault(node):
+        with fault(system.mariadb.nodes[0]):
             yield
-        wait_until(node.serves, "the node serves again")
+        wait_until(system.mariadb.whole, "the cluster is whole again")
 
     return of_system
 
@@ -163,6 +164,7 @@ def _without_a_node(
 def _node_and_primary_killed(system: ClusterSystem) -> Iterator[None]:
     with _killed(system.mariadb.nodes[1]), _killed(system.redis.primary()):
         yield
+    wait_until(system.mariadb.whole, "the cluster is whole again")
 
 
 CLUSTER_FAULTS: dict[str, Fault] = {

@@ -68,7 +68,7 @@ class Load:
         for thread in self._threads:
             thread.join(GIVE_UP_S)
         if kind is None:
-            assert self._wrong == []
+            assert not self._wrong, self._wrong
             assert not any(thread.is_alive() for thread in self._threads)
 
     def _until_stopped(self, work: Callable[[], None]) -> None:

@@ -153,7 +153,7 @@ class Deployment:
         return [*(child for queue in self.workers.values() for child in queue), self.clock, *self.webs]
 
     def __enter__(self) -> Self:
-        run_to_end(self._commands["release"], self.env)
+        # It does what the Procfile's `release` does, too.
         run_to_end(["reprise", "init"], self.env)
         with self._started:
             for child in self.processes():

@@ -105,6 +105,10 @@ class GaleraCluster:
         """The name of a new, empty database."""
         return self.nodes[0].create_database()
 
+    def whole(self) -> bool:
+        """Return True if every node serves and sees all others."""
+        return all(node.serves() and node.status("wsrep_cluster_size") == str(NODES) for node in self.nodes)
+
     def execute(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a SELECT on a node that serves, after all that was committed on any node."""
         serving = next(node for node in reversed(self.nodes) if node.alive and node.serves())

@@ -11,7 +11,7 @@ from app.search.query import Query, Term, parse
 from app.search.words import Word, placed_words
 
 TEXT = st.text(st.sampled_from("ab ß東京-"), max_size=40)
-PARTS = st.lists(st.sampled_from(["a", "ab*", '"a b"', '"a ab a"', "東京", "京", "-b", '-"b a"', "ß"]), max_size=6)
+PARTS = st.lists(st.sampled_from(["a", "ab*", '"a b"', '"a ab a"', "東京", "京", "-b", '-"b a"', "ß"]), max_size=5)
 QUERIES = PARTS.map(lambda parts: parse(" ".join(["a", *parts])))
 
 

@@ -14,8 +14,8 @@ from tests.support.browser import Visit
 STOPS_MAX = 400
 # Presses between two looks at what was found.
 STRIDE = 10
-# Looks at each focused element when Tab is pressed again, as it is in its place by then. `window.tabbed` becomes the list
-# of those that can't be seen, once the end is reached: the body, or an element that had the focus before.
+# Looks at each focused element when Tab is pressed again, as it is in its place by then. `window.tabbed` becomes the
+# list of those that can't be seen, once the end is reached: the body, or an element that had the focus before.
 WATCH = """() => {
   const seen = new WeakSet(), lost = [];
   const look = (one) => {

@@ -127,4 +127,6 @@ class _PatientArbiter(Arbiter):  # type: ignore[misc]
 
 def serve(settings: Settings, on_ready: Callable[[], None]) -> None:
     """Serve until SIGTERM or SIGINT; `on_ready` is called once, when requests are answered. Ends the process."""
+    # Forked processes share the memory that nobody writes to, and a collection of garbage writes to every object.
+    freeze_gc()
     _PatientArbiter(EmbeddedServer(settings, on_ready)).run()

@@ -185,14 +185,26 @@ def _fork(control: socket.socket) -> _Process:
     if pid := os.fork():
         return _Forked(pid)
     try:
-        # Above all the other end of the pair: while this process has one, it is not told that the other has ended.
-        os.closerange(3, control.fileno())
-        os.closerange(control.fileno() + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        _let_go_of_all_but(control.fileno())
         _run(control)
     except BaseException:  # noqa: BLE001 - nothing may go on in the copy of a server
         traceback.print_exc()
     finally:
         os._exit(1)
+
+
+def _let_go_of_all_but(descriptor: int) -> None:
+    """Forget the signals and files of the process that this one is a copy of.
+
+    gunicorn has the number of each signal written to a descriptor, which would be another file from now on, such as the
+    database. While a copy of the control's other end is open, no end of the other process is noticed.
+    """
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
+    os.closerange(3, descriptor)
+    os.closerange(descriptor + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
 def _spawn(control: socket.socket) -> _Process:

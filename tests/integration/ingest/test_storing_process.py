@@ -134,6 +134,30 @@ def test_the_process_ends_with_the_one_that_uses_it(tmp_path: Path) -> None:
         assert wait_until(lambda: _children(next_serving), "the next one that stores") != [storing]
 
 
+def test_the_copy_of_a_server_has_none_of_its_signals_and_files(tmp_path: Path) -> None:
+    """gunicorn writes the number of each signal to a descriptor, which is the database in the copy."""
+    with EmbeddedServer(tmp_path) as server:
+        (serving,) = _children(server.process.pid)
+        (storing,) = _children(serving)
+        assert _caught(serving) > {signal.SIGWINCH, signal.SIGTERM}
+        assert _caught(storing) == set()
+        files = [str(file.readlink()) for file in Path(f"/proc/{storing}/fd").iterdir() if int(file.name) > 2]
+        opened = sorted(file for file in files if not file.startswith("socket:"))
+        assert {Path(file).name.partition("-")[0] for file in opened} == {"reprise.db"}, opened
+        for number in (signal.SIGWINCH, signal.SIGTERM, signal.SIGINT):
+            os.kill(storing, number)
+        prompt_id = int(read_assignments(server.home / "dev.env")["PROMPT_ID"])
+        body, headers = export(span({"service.prompt.id": prompt_id})), {"Content-Type": "application/json"}
+        stored = server.client().request("POST", "/api/public/otel/v1/traces", body=body, headers=headers)
+        assert (stored.status, _children(serving)) == (200, [storing])
+
+
+def _caught(pid: int) -> set[int]:
+    """The signals for which a process has a handler, without those of the C library's threads."""
+    mask = int(Path(f"/proc/{pid}/status").read_text().partition("SigCgt:")[2].split()[0], 16)
+    return {number for number in range(1, 32) if mask >> (number - 1) & 1}
+
+
 def test_a_process_that_dies_in_a_server_is_replaced(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as server:
         (serving,) = _children(server.process.pid)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.process import ChildProcess
-from tests.support.waiting import LOOPBACK, free_port
+from tests.support.waiting import LOOPBACK, NotReady, free_port
 
 USER = PASSWORD = "reprise"
 # Not a superuser, as in production: `read_only` binds it, and it sees just its own databases.
@@ -127,13 +127,19 @@ def missing() -> str | None:
 
 
 def install(folder: Path) -> None:
-    """Write the system tables of a new server into `folder`/data."""
+    """Write the system tables of a new server into `folder`/data; once more when that fails, as it rarely does."""
     # fmt: off
-    subprocess.run([
+    argv = [
         program("mariadb-install-db"), "--no-defaults", f"--user={getpass.getuser()}", f"--datadir={folder / 'data'}",
         "--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=64M",
-    ], check=True, capture_output=True)
+    ]
     # fmt: on
+    for _ in range(2):
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return
+        shutil.rmtree(folder / "data", ignore_errors=True)
+    raise NotReady(f"mariadb-install-db ended with {done.returncode}\n{done.stdout}{done.stderr}")
 
 
 @contextlib.contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 # Imported by the first request of a process, which a thread makes: see `prepare`.
 import encodings.idna  # noqa: F401
+import os
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +42,11 @@ class Away:
 
 Outcome = Stored | Refused | Away
 
+# A child that is forked while a thread makes a TLS context waits for OpenSSL's locks for ever: forks wait for threads.
+_making = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release)
+
 
 @dataclass(frozen=True)
 class Endpoint:
@@ -63,7 +70,9 @@ class Endpoint:
             "Content-Type": "application/json",
             "Content-Encoding": "gzip",
         }
-        return httpx.Client(headers=headers, timeout=httpx.Timeout(self.timeout_s, connect=min(self.timeout_s, 5.0)))
+        timeout = httpx.Timeout(self.timeout_s, connect=min(self.timeout_s, 5.0))
+        with _making:
+            return httpx.Client(headers=headers, timeout=timeout)
 
     def send(self, http: httpx.Client, body: bytes) -> Outcome:
         """Send a compressed batch once."""

@@ -16,6 +16,7 @@ import httpx
 
 from reprise_client.connection import Connection
 from reprise_client.errors import RepriseError, UnreachableError
+from reprise_client.forks import forks_wait
 from reprise_client.reading import Get, Reply
 from reprise_client.runs import Follower, Request
 
@@ -123,7 +124,7 @@ class Transport:
         To make it before the first fork imports what requests need. A child that is forked while a thread imports a
         module waits for that module for ever.
         """
-        with self._lock:
+        with self._lock, forks_wait:
             if self._client is None:
                 self._client = httpx.Client(**_options(self._connection, self._verify))
             return self._client

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 # Imported by the first request of a process, which a thread makes: see `prepare`.
 import encodings.idna  # noqa: F401
-import os
-import threading
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
+
+from reprise_client.forks import forks_wait
 
 _AWAY = (408, 429, 502, 503, 504)
 _WORDS_MAX = 500
@@ -42,11 +42,6 @@ class Away:
 
 Outcome = Stored | Refused | Away
 
-# A child that is forked while a thread makes a TLS context waits for OpenSSL's locks for ever: forks wait for threads.
-_making = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release)
-
 
 @dataclass(frozen=True)
 class Endpoint:
@@ -71,7 +66,7 @@ class Endpoint:
             "Content-Encoding": "gzip",
         }
         timeout = httpx.Timeout(self.timeout_s, connect=min(self.timeout_s, 5.0))
-        with _making:
+        with forks_wait:
             return httpx.Client(headers=headers, timeout=timeout)
 
     def send(self, http: httpx.Client, body: bytes) -> Outcome:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,29 +17,28 @@ import msgspec
 T = TypeVar("T")
 
 _lock = threading.Lock()
-_known: set[Any] = set()
 
 
 def decoder(kind: type[T]) -> Callable[[bytes | bytearray | memoryview | str], T]:
     """Return the function that decodes JSON into `kind`; it raises `msgspec.DecodeError` for other JSON."""
-    with _lock:
-        return msgspec.json.Decoder(kind).decode
+    return _decoder(kind)
 
 
 def convert(raw: Any, kind: type[T]) -> T:
     """Return `raw`, made of lists, dicts and scalars, as `kind`; `msgspec.ValidationError` where it is no such."""
-    _know(kind)
+    _decoder(kind)
     return msgspec.convert(raw, kind)
 
 
 def decode(written: bytes | str, kind: type[T]) -> T:
     """Return the JSON as `kind`; raises `msgspec.DecodeError` for other JSON."""
-    _know(kind)
-    return msgspec.json.decode(written, type=kind)
+    return decoder(kind)(written)
 
 
-def _know(kind: Any) -> None:
-    if kind not in _known:
-        with _lock:
-            msgspec.json.Decoder(kind)
-            _known.add(kind)
+def _looked_at(kind: Any) -> Callable[..., Any]:
+    """Have msgspec look at the type, which it then knows."""
+    with _lock:
+        return msgspec.json.Decoder(kind).decode
+
+
+_decoder: Callable[[Any], Callable[..., Any]] = cache(_looked_at)

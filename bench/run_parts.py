@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import MySQLdb
+import orjson
 import redis
 
 from app.chat import Message
@@ -29,7 +30,7 @@ from tests.support.process import ChildProcess
 TIMES = 200
 
 
-def parts_ms(env: dict[str, str], base_url: str, bare: Request, model: str) -> dict[str, float]:
+def parts_ms(env: dict[str, str], base_url: str, bare: Request) -> dict[str, float]:
     """Return the median ms of each part by its name; `bare` is the model call as it is made without Reprise."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -38,7 +39,7 @@ def parts_ms(env: dict[str, str], base_url: str, bare: Request, model: str) -> d
             "the rate limit: one command of Redis": _redis(env["REDIS_URL"]),
             "three commits of one row": _commits(env["DATABASE_URL"]),
             "to an actor, and word of it": _message(folder, env),
-            "the vendor's client, beyond the bare call": _client(base_url, bare, model),
+            "the vendor's client, beyond the bare call": _client(base_url, bare),
         }
 
 
@@ -68,7 +69,7 @@ def _commits(url: str) -> float:
 
     def commits() -> None:
         cursor.execute("INSERT INTO parts (status) VALUES ('queued')")
-        (row_id,) = (cursor.lastrowid,)
+        row_id = cursor.lastrowid
         cursor.execute("UPDATE parts SET status = 'running' WHERE id = %s AND status = 'queued'", (row_id,))
         cursor.execute("UPDATE parts SET status = 'done', answer = 'Sunny.' WHERE id = %s", (row_id,))
 
@@ -96,12 +97,12 @@ def _message(folder: Path, env: dict[str, str]) -> float:
         return _median_ms(sent_and_begun, pause_s=0.01)
 
 
-def _client(base_url: str, bare: Request, model: str) -> float:
-    models = AnyLlmModels()
+def _client(base_url: str, bare: Request) -> float:
+    models, asked = AnyLlmModels(), orjson.loads(bare.body)
     request = ModelRequest(
-        model=ModelRef("OPENAI", model),
+        model=ModelRef("OPENAI", asked["model"]),
         config=ModelConfig(),
-        messages=(Message("system", "Be helpful."), Message("user", "What is the weather in Paris?")),
+        messages=tuple(Message(said["role"], said["content"]) for said in asked["messages"]),
         credential=Credential(bare.api_key, base_url),
         timeout_s=30,
     )

@@ -130,7 +130,7 @@ def added(rounds: int) -> None:
                 f"  p{percent}: bare call {direct:5.1f} ms, run {through:5.1f} ms:"
                 f" adds {through - direct:5.1f} ms    goal under {goal} ms"
             )
-        alone = parts_ms(deployment.env, bench.base_url, bare, MODEL)
+        alone = parts_ms(deployment.env, bench.base_url, bare)
         print(f"  its parts alone, at p50: {sum(alone.values()):.1f} ms")
         for name, part_ms in alone.items():
             print(f"    {name:45} {part_ms:5.1f} ms")

@@ -1,6 +1,5 @@
 """Fixtures of the whole suite: throwaway servers, and what to do where they are not installed."""
 
-import gc
 import os
 from collections.abc import Callable, Iterator
 
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 
-from app.process import OBJECTS_BETWEEN_COLLECTIONS
+import app.process  # noqa: F401 - garbage is collected as seldom as in the server's processes
 from tests.support import mariadb as mariadb_support
 from tests.support import redis_server as redis_support
 from tests.support.deployment import EmbeddedServer
@@ -20,8 +19,6 @@ from tests.support.scheduling import FilesByBackend
 # No property fails because the machine is slow.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
-# As in the server's processes. Modules and ten thousand tests are no garbage.
-gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 NEEDS = {"needs_mariadb", "needs_redis"}
 NOT_RUN = "needs real servers: "
@@ -122,8 +119,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    gc.collect()
-    gc.freeze()
+    """Modules and ten thousand tests are no garbage."""
+    from app.process.bootstrap import freeze_gc  # brings along all that the server is made of
+
+    freeze_gc()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

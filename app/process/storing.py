@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Protocol
 
 import structlog
 
@@ -101,7 +100,7 @@ class StoringProcess:
 class _Child:
     """One process. Each caller has a connection to it for itself, which later callers use again."""
 
-    def __init__(self, settings: Settings, start: Callable[[socket.socket], _Process]) -> None:
+    def __init__(self, settings: Settings, start: Callable[[socket.socket], _Forked | subprocess.Popen[bytes]]) -> None:
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = start(theirs)
@@ -165,23 +164,17 @@ class _Child:
             return Connection(ours.detach())
 
 
-class _Process(Protocol):
-    @property
-    def pid(self) -> int: ...
-
-    def wait(self) -> int:
-        """Wait for the end of the process; returns its exit status."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Forked:
+    """A copy of this process, which is waited for as a `Popen` is."""
+
     pid: int
 
     def wait(self) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-def _fork(control: socket.socket) -> _Process:
+def _fork(control: socket.socket) -> _Forked:
     if pid := os.fork():
         return _Forked(pid)
     try:
@@ -207,7 +200,7 @@ def _let_go_of_all_but(descriptor: int) -> None:
     os.closerange(descriptor + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
-def _spawn(control: socket.socket) -> _Process:
+def _spawn(control: socket.socket) -> subprocess.Popen[bytes]:
     argv = [sys.executable, "-m", "app.process.storing", str(control.fileno())]
     return subprocess.Popen(argv, pass_fds=[control.fileno()])  # noqa: S603 - this interpreter
 

@@ -1,4 +1,4 @@
-"""What the model calls of listed sessions cost, by the prices of now."""
+"""Bills the model calls of listed sessions by the prices of now."""
 
 from __future__ import annotations
 

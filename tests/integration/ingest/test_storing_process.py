@@ -146,10 +146,13 @@ def test_the_copy_of_a_server_has_none_of_its_signals_and_files(tmp_path: Path) 
         assert {Path(file).name.partition("-")[0] for file in opened} == {"reprise.db"}, opened
         for number in (signal.SIGWINCH, signal.SIGTERM, signal.SIGINT):
             os.kill(storing, number)
-        prompt_id = int(read_assignments(server.home / "dev.env")["PROMPT_ID"])
-        body, headers = export(span({"service.prompt.id": prompt_id})), {"Content-Type": "application/json"}
-        stored = server.client().request("POST", "/api/public/otel/v1/traces", body=body, headers=headers)
-        assert (stored.status, _children(serving)) == (200, [storing])
+        assert (status_of_a_batch(server), _children(serving)) == (200, [storing])
+
+
+def status_of_a_batch(server: EmbeddedServer) -> int:
+    prompt_id = int(read_assignments(server.home / "dev.env")["PROMPT_ID"])
+    body, headers = export(span({"service.prompt.id": prompt_id})), {"Content-Type": "application/json"}
+    return server.client().request("POST", "/api/public/otel/v1/traces", body=body, headers=headers).status
 
 
 def _caught(pid: int) -> set[int]:
@@ -164,10 +167,7 @@ def test_a_process_that_dies_in_a_server_is_replaced(tmp_path: Path) -> None:
         (storing,) = _children(serving)
         os.kill(storing, signal.SIGKILL)
         wait_until(lambda: _children(serving) not in ([], [storing]), "the next process")
-        prompt_id = int(read_assignments(server.home / "dev.env")["PROMPT_ID"])
-        body, headers = export(span({"service.prompt.id": prompt_id})), {"Content-Type": "application/json"}
-        stored = server.client().request("POST", "/api/public/otel/v1/traces", body=body, headers=headers)
-        assert (stored.status, _children(server.process.pid)) == (200, [serving])
+        assert (status_of_a_batch(server), _children(server.process.pid)) == (200, [serving])
 
 
 def _children(pid: int) -> list[int]:

@@ -1,5 +1,6 @@
 """Hundreds of calls at once share few threads and pooled connections; the environment changes nothing."""
 
+import asyncio
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +12,12 @@ import pytest
 
 from app.chat import Message
 from app.providers.anyllm import AnyLlmModels
+from app.providers.clients import Clients
+from app.providers.encoding import encode
 from app.providers.router import Providers
 from tests.fakes.models import KEY, VENDORS, request
 from tests.fakes.upstream import Reply
+from tests.support.operations import calls_of
 from tests.support.waiting import wait_until
 
 CALLS = 200
@@ -111,3 +115,21 @@ def test_importing_the_providers_does_not_import_the_vendors_sdks():
     done = run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
 
     assert done.stdout.strip() == "[]"
+
+
+def test_a_message_of_a_conversation_costs_few_calls_of_functions(upstream):
+    """OpenAI's client searches each message for what to rename, which takes 1,300 calls."""
+
+    async def ask(messages):
+        clients = Clients()
+        asked = request(upstream, "OPENAI", *messages)
+        await clients.get(asked.model, asked.credential, streamed=False).acompletion(**encode(asked))
+        await clients.close()
+
+    def calls(count):
+        messages = [Message("user", f"Part {number}") for number in range(count)]
+        return calls_of(lambda: asyncio.run(ask(messages)))
+
+    added = -calls(1) + calls(201)
+    assert len(upstream.requests[-1].body["messages"]) == 201
+    assert added < 200 * 100, f"{added / 200:.0f} calls a message"

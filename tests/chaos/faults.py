@@ -155,7 +155,7 @@ def _without_a_node(
     def of_system(system: ClusterSystem) -> Iterator[None]:
         with fault(system.mariadb.nodes[0]):
             yield
-        wait_until(system.mariadb.whole, "the cluster is whole again")
+        system.mariadb.wait_whole()
 
     return of_system
 
@@ -164,7 +164,7 @@ def _without_a_node(
 def _node_and_primary_killed(system: ClusterSystem) -> Iterator[None]:
     with _killed(system.mariadb.nodes[1]), _killed(system.redis.primary()):
         yield
-    wait_until(system.mariadb.whole, "the cluster is whole again")
+    system.mariadb.wait_whole()
 
 
 CLUSTER_FAULTS: dict[str, Fault] = {

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from tests.support import mariadb
 from tests.support.mariadb import PASSWORD, USER, MariaDB
-from tests.support.waiting import LOOPBACK, free_port
+from tests.support.waiting import LOOPBACK, free_port, wait_until
 
 PROVIDERS = tuple(Path(folder) / "galera/libgalera_smm.so" for folder in ("/usr/lib", "/usr/lib64"))
 NODES = 3
@@ -77,7 +77,12 @@ class GaleraNode(MariaDB):
 
     def serves(self) -> bool:
         """Return True if it takes statements and has the others around it."""
-        return self._answers() and self.status("wsrep_ready") == "ON"
+        import MySQLdb
+
+        try:
+            return self._answers() and self.status("wsrep_ready") == "ON"
+        except MySQLdb.OperationalError:  # it ended meanwhile
+            return False
 
 
 class GaleraCluster:
@@ -105,8 +110,15 @@ class GaleraCluster:
         """The name of a new, empty database."""
         return self.nodes[0].create_database()
 
-    def whole(self) -> bool:
-        """Return True if every node serves and sees all others."""
+    def wait_whole(self) -> None:
+        """Wait until every node serves and sees all others; start those that ended by themselves, as systemd does."""
+        wait_until(self._whole, "the cluster is whole again")
+
+    def _whole(self) -> bool:
+        for node in self.nodes:
+            if not node.alive:
+                print(f"{node.name} ended by itself:\n{node.output_tail()}")
+                node.start()
         return all(node.serves() and node.status("wsrep_cluster_size") == str(NODES) for node in self.nodes)
 
     def execute(self, sql: str) -> list[tuple[Any, ...]]:

@@ -23,7 +23,8 @@ from app.shares import Quota
 # The wake-ups of a process that died expire after this.
 WAKE_TTL_S = 60
 
-# `wake` wakes the idle processes that do not refuse `organization`.
+# `wake` wakes one idle process that does not refuse `organization`. The next message wakes another one, and so does a
+# process that leaves messages behind.
 _SHARED = f"""
 local function wake(list, idle, organization)
     local found = redis.call('HGETALL', idle)
@@ -33,6 +34,7 @@ local function wake(list, idle, organization)
             redis.call('HDEL', idle, consumer)
             redis.call('LPUSH', list .. '{WAKE}' .. consumer, 1)
             redis.call('EXPIRE', list .. '{WAKE}' .. consumer, {WAKE_TTL_S})
+            return
         end
     end
 end
@@ -137,11 +139,13 @@ for _, organization in ipairs(organizations) do
     end
 end
 redis.call('DEL', KEYS[4], KEYS[6])
+redis.call('HDEL', KEYS[5], consumer)
 for _, organization in ipairs(behind) do
     table.insert(left, organization)
 end
 if #left > 0 then
     redis.call('RPUSH', KEYS[4], unpack(left))
+    for _, organization in ipairs(left) do wake(list, KEYS[5], organization) end
 end
 
 -- Record that this process takes more, but for the organizations that it refuses.
@@ -153,8 +157,6 @@ for organization, number in pairs(held) do
 end
 if taken < capacity then
     redis.call('HSET', KEYS[5], consumer, refused)
-else
-    redis.call('HDEL', KEYS[5], consumer)
 end
 return {messages, redis.call('LLEN', list), taken < capacity and #left or 0}
 """

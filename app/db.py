@@ -43,6 +43,8 @@ POOL_WAIT_S = 10
 COOL_DOWN_S = 1.0
 # An engine's option: the `DatabaseHosts` that it connects to, None for one host.
 HOSTS = "hosts"
+# What a connection of the pool is marked with whose transaction has ended by a commit.
+COMMITTED = "committed"
 
 
 class Database:
@@ -114,8 +116,10 @@ class Database:
     def write(self) -> Iterator[Connection]:
         """A transaction: committed at the end of the block, rolled back when it raises."""
         if not self.is_sqlite:
-            with translated(), self._connected(self.engine) as connection, connection.begin():
-                yield connection
+            with translated(), self._connected(self.engine) as connection:
+                with connection.begin():
+                    yield connection
+                connection.info[COMMITTED] = True
             return
         with self._line, self._writer, self._turns, translated(), self.exclusive_engine.begin() as connection:
             yield connection
@@ -243,12 +247,15 @@ def _mysql_engine(
         hide_parameters=True,
         isolation_level="AUTOCOMMIT" if queries_only else "READ COMMITTED",
         skip_autocommit_rollback=queries_only,
+        pool_reset_on_return=None,  # see `_reset`
         connect_args={"connect_timeout": 5, **timeouts},
         execution_options={HOSTS: hosts},
     )
     event.listen(engine, "connect", _prepare_mysql)
     event.listen(engine, "checkout", _check_alive)
     event.listen(engine, "checkin", _note_use)
+    if not queries_only:
+        event.listen(engine, "reset", _reset)
     if hosts:
         hosts.serve(engine)
     return engine
@@ -271,6 +278,12 @@ def _check_alive(connection: Any, record: Any, _proxy: Any) -> None:
 
 def _note_use(_connection: Any, record: Any) -> None:
     record.info["used_at"] = time.monotonic()
+
+
+def _reset(connection: Any, record: Any, state: Any) -> None:
+    """Roll back what is left of a transaction. The pool does so after each commit, too, for which callers waited."""
+    if not record.info.pop(COMMITTED, False) and not state.terminate_only:
+        connection.rollback()
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 
@@ -93,3 +94,32 @@ def test_sqlite_gets_times_of_plain_statements_as_sqlalchemy_writes_them(tmp_pat
         found = connection.exec_driver_sql("SELECT ?, ?", (datetime(2026, 11, 23, 4, 5), date(2026, 11, 23))).one()  # noqa: DTZ001 - as the driver gets it
     engine.dispose()
     assert tuple(found) == ("2026-11-23 04:05:00.000000", "2026-11-23")
+
+
+@pytest.mark.services
+def test_a_change_ends_with_its_commit_and_one_that_fails_with_a_rollback(mysql_url: str) -> None:
+    database = Database(build_engine(mysql_url, pool_size=1))
+
+    def rollbacks() -> int:
+        with database.write() as connection:
+            status = dict(connection.execute(text("SHOW SESSION STATUS LIKE 'Com_rollback'")).all())
+        return int(status["Com_rollback"])
+
+    with database.write() as connection:
+        connection.execute(text("CREATE TABLE kept (n INT)"))
+    before = rollbacks()
+    for number in range(3):
+        with database.write() as connection:
+            connection.execute(text(f"INSERT INTO kept VALUES ({number})"))
+    assert rollbacks() == before
+
+    with suppress(RuntimeError), database.write() as connection:
+        connection.execute(text("INSERT INTO kept VALUES (7)"))
+        raise RuntimeError
+    # What leaves a connection without an end of its transaction is rolled back by the pool.
+    with database.engine.connect() as connection:
+        raw = connection.connection.cursor()
+        raw.execute("INSERT INTO kept VALUES (8)")
+    with database.write() as connection:
+        assert connection.scalars(text("SELECT n FROM kept ORDER BY n")).all() == [0, 1, 2]
+    database.dispose()

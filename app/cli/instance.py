@@ -111,9 +111,9 @@ def sign_in_link(email: str) -> None:
 def serve(demo: bool) -> None:
     """Serve HTTP and do the work behind it, until SIGTERM or Ctrl-C.
 
-    Without DATABASE_URL and REDIS_URL everything runs in one process, on SQLite in REPRISE_HOME, but for a second one
-    that stores batches of spans. With them, web, workers and clock run as processes of their own, as the Procfile lists
-    them; one that dies is started again.
+    Without DATABASE_URL and REDIS_URL everything runs in one process, on SQLite in REPRISE_HOME, but for two that store
+    batches of spans. With them, web, workers and clock run as processes of their own, as the Procfile lists them; one
+    that dies is started again.
     """
     from app.process.bootstrap import start
 

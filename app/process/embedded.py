@@ -1,6 +1,6 @@
 """The embedded mode: one process serves HTTP and runs the actors and the clock, on SQLite and an in-process Redis.
 
-Another one, which belongs to it, stores batches of spans.
+Two more, which belong to it, store batches of spans.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from app.http.route_table import RoutedApp
 from app.process import clock
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap, freeze_gc
-from app.process.storing import OF_TRACES, StoringProcess
+from app.process.storer import OF_TRACES
+from app.process.storing import StoringProcesses
 from app.shares import Quota
 from config import gunicorn as web_configuration
 from config.settings import Settings
@@ -34,7 +35,7 @@ WEBHOOK_THREADS = 4
 class Background:
     """The workers and the clock, in threads; each queue has threads of its own, so that none waits for another."""
 
-    def __init__(self, container: Container, storing: StoringProcess) -> None:
+    def __init__(self, container: Container, storing: StoringProcesses) -> None:
         self._storing = storing
         self._metric_store = container.metric_store
         self._broker = container.broker
@@ -98,7 +99,7 @@ class EmbeddedServer(BaseApplication):  # type: ignore[misc]
         self.cfg.set("worker_exit", self._finish)
 
     def load(self) -> RoutedApp:
-        storing = StoringProcess(self._settings, fork=True)
+        storing = StoringProcesses(self._settings, fork=True)
         container = bootstrap(self._settings, storer=storing)
         self._background = Background(container, storing)
         self._background.start()

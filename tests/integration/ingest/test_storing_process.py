@@ -1,7 +1,8 @@
-"""The process of the embedded mode that stores batches: they are stored there, and none is lost with it."""
+"""The processes of the embedded mode that store batches: they are stored there, and none is lost with one."""
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import secrets
@@ -14,7 +15,7 @@ import pytest
 
 from app.metrics.readings import Increments, Readings
 from app.metrics.registry import SPANS, Labels, Metric
-from app.process.storing import LOST, StoringProcess
+from app.process.storing import LOST, PROCESSES, StoringProcess, StoringProcesses
 from app.services.traces.form import BatchForm, Receipt
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.deployment import EmbeddedServer, read_assignments
@@ -29,6 +30,7 @@ class Kept:
     def __init__(self) -> None:
         self.counts: dict[Labels, int] = {}
         self.gauges: set[Metric] = set()
+        self.processes: set[str] = set()
 
     def add(self, increments: Increments) -> None:
         for (metric, labels, _), by in increments.items():
@@ -37,6 +39,7 @@ class Kept:
 
     def put_gauges(self, process: str, values: Mapping[tuple[Metric, Labels], float]) -> None:
         self.gauges |= {metric for metric, _ in values}
+        self.processes.add(process)
 
     def total(self) -> Readings:
         return Readings({})
@@ -61,7 +64,9 @@ def batch(world: World, spans: int = 1) -> bytes:
     return export(*(span(named, **one) for one in ids))
 
 
-def store(storing: StoringProcess, world: World, body: bytes, note: bytes = b"") -> tuple[Receipt, bytes]:
+def store(
+    storing: StoringProcess | StoringProcesses, world: World, body: bytes, note: bytes = b""
+) -> tuple[Receipt, bytes]:
     return storing(world.project_id, body, BatchForm(), note)
 
 
@@ -88,19 +93,47 @@ def test_a_batch_that_is_refused_is_answered_as_by_this_process(storing: Storing
 
 
 @EMBEDDED_CONTAINER
-def test_batches_at_once_are_stored_each_once(storing: StoringProcess, world: World) -> None:
-    bodies = [batch(world, 20) for _ in range(6)]
+def test_batches_that_come_twice_at_once_are_stored_once_by_two_processes(world: World, kept: Kept) -> None:
+    storing = StoringProcesses(world.container.settings, count=2)
+    storing.start(kept)
+    bodies = [batch(world, 20) for _ in range(12)]
     answers: queue.SimpleQueue[Receipt] = queue.SimpleQueue()
     threads = [
-        threading.Thread(target=lambda body=body: answers.put(store(storing, world, body)[0])) for body in bodies
+        threading.Thread(target=lambda body=body: answers.put(store(storing, world, body)[0])) for body in 2 * bodies
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    wait_until(lambda: len(kept.processes) == 2, "the gauges of both")
+    storing.stop()
 
-    assert [answers.get() for _ in bodies] == [Receipt("stored", stored=20)] * 6
-    assert world.count("spans") == 120
+    receipts = [answers.get() for _ in threads]
+    assert {receipt.outcome for receipt in receipts} == {"stored"}
+    assert sum(receipt.stored for receipt in receipts) == sum(receipt.duplicates for receipt in receipts) == 240
+    assert world.count("spans") == 240
+
+
+@EMBEDDED_CONTAINER
+def test_a_batch_goes_to_the_process_with_the_fewest_in_work_and_to_none_that_has_died(
+    world: World, kept: Kept
+) -> None:
+    storing = StoringProcesses(world.container.settings, count=2)
+    storing.start(kept)
+    first, _ = storing.processes
+    os.kill(first.pid, signal.SIGSTOP)
+    answers: queue.SimpleQueue[Receipt] = queue.SimpleQueue()
+    held = threading.Thread(target=lambda: answers.put(store(storing, world, batch(world))[0]))
+    held.start()
+    wait_until(lambda: first.load == 1, "the first batch to be on its way")
+    assert store(storing, world, batch(world))[0].outcome == "stored"
+
+    os.kill(first.pid, signal.SIGKILL)
+    held.join()
+    assert answers.get() == Receipt("unavailable", message=LOST)
+    wait_until(lambda: first.load in (math.inf, 0), "its end to be known")
+    assert store(storing, world, batch(world))[0].outcome == "stored"
+    storing.stop()
 
 
 @EMBEDDED_CONTAINER
@@ -127,26 +160,28 @@ def test_a_batch_in_a_process_that_dies_is_refused_and_the_next_process_stores_i
 def test_the_process_ends_with_the_one_that_uses_it(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as server:
         (serving,) = _children(server.process.pid)
-        (storing,) = _children(serving)
+        storing = _children(serving)
         os.kill(serving, signal.SIGKILL)
-        wait_until(lambda: not Path(f"/proc/{storing}").exists(), "its end")
+        wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in storing), "their end")
         (next_serving,) = wait_until(lambda: _children(server.process.pid), "the next process that serves")
-        assert wait_until(lambda: _children(next_serving), "the next one that stores") != [storing]
+        assert not set(wait_until(lambda: _children(next_serving), "the next ones that store")) & set(storing)
 
 
 def test_the_copy_of_a_server_has_none_of_its_signals_and_files(tmp_path: Path) -> None:
     """gunicorn writes the number of each signal to a descriptor, which is the database in the copy."""
     with EmbeddedServer(tmp_path) as server:
         (serving,) = _children(server.process.pid)
-        (storing,) = _children(serving)
+        storing = _children(serving)
+        assert len(storing) == PROCESSES
         assert _caught(serving) > {signal.SIGWINCH, signal.SIGTERM}
-        assert _caught(storing) == set()
-        files = [str(file.readlink()) for file in Path(f"/proc/{storing}/fd").iterdir() if int(file.name) > 2]
-        opened = sorted(file for file in files if not file.startswith("socket:"))
-        assert {Path(file).name.partition("-")[0] for file in opened} == {"reprise.db"}, opened
-        for number in (signal.SIGWINCH, signal.SIGTERM, signal.SIGINT):
-            os.kill(storing, number)
-        assert (status_of_a_batch(server), _children(serving)) == (200, [storing])
+        for one in storing:
+            assert _caught(one) == set()
+            files = [str(file.readlink()) for file in Path(f"/proc/{one}/fd").iterdir() if int(file.name) > 2]
+            opened = sorted(file for file in files if not file.startswith("socket:"))
+            assert {Path(file).name.partition("-")[0] for file in opened} <= {"reprise.db"}, opened
+            for number in (signal.SIGWINCH, signal.SIGTERM, signal.SIGINT):
+                os.kill(one, number)
+        assert (status_of_a_batch(server), _children(serving)) == (200, storing)
 
 
 def status_of_a_batch(server: EmbeddedServer) -> int:
@@ -164,9 +199,11 @@ def _caught(pid: int) -> set[int]:
 def test_a_process_that_dies_in_a_server_is_replaced(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as server:
         (serving,) = _children(server.process.pid)
-        (storing,) = _children(serving)
-        os.kill(storing, signal.SIGKILL)
-        wait_until(lambda: _children(serving) not in ([], [storing]), "the next process")
+        storing = _children(serving)
+        os.kill(storing[0], signal.SIGKILL)
+        wait_until(
+            lambda: len(found := _children(serving)) == len(storing) and storing[0] not in found, "the next process"
+        )
         assert (status_of_a_batch(server), _children(server.process.pid)) == (200, [serving])
 
 

@@ -7,13 +7,20 @@ import threading
 
 import httpx
 import pytest
+from reprise_client.connection import Connection
 from reprise_client.instrumentation.endpoint import Endpoint
+from reprise_client.transport import Transport
 
-ENDPOINT = Endpoint("http://127.0.0.1:1", "key")
+URL = "http://127.0.0.1:1"
+OPENERS = {
+    "instrumentation": Endpoint(URL, "key").open,
+    "runs": Transport(Connection(URL, "key"), True).open,
+}
 
 
+@pytest.mark.parametrize("kind", OPENERS)
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_fork_waits_until_a_client_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_waits_until_a_client_is_made(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     making, may_end, forked = threading.Event(), threading.Event(), threading.Event()
     make = httpx.Client
 
@@ -30,7 +37,7 @@ def test_a_fork_waits_until_a_client_is_made(monkeypatch: pytest.MonkeyPatch) ->
             os._exit(0)
 
     monkeypatch.setattr(httpx, "Client", slowly)
-    opening = threading.Thread(target=lambda: ENDPOINT.open().close())
+    opening = threading.Thread(target=lambda: OPENERS[kind]().close())
     opening.start()
     assert making.wait(60)
     forking = threading.Thread(target=fork)
@@ -41,4 +48,4 @@ def test_a_fork_waits_until_a_client_is_made(monkeypatch: pytest.MonkeyPatch) ->
     assert forked.wait(60)
     for thread in (opening, forking):
         thread.join()
-    ENDPOINT.open().close()
+    OPENERS[kind]().close()

@@ -1,29 +1,25 @@
-"""The engine, its two kinds of transaction, and the retry of lock conflicts."""
+"""Transactions of two kinds, what a fault of the database becomes, and the retry of lock conflicts."""
 
 from __future__ import annotations
 
 import copy
-import math
 import random
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import date, datetime
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
-from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, make_url
-from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, QueuePool
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.breaker import OutageBreaker
-from app.database_hosts import DatabaseHosts
+from app.engines import COMMITTED, HOSTS, build_engine, is_sqlite, mysql_engine
 from app.errors import Unavailable
 from app.writer_turns import WriterTurns
-from config.servers import MYSQL_PORT, hosts_of
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -33,18 +29,8 @@ UNSTORABLE = (SQLAlchemyError, TypeError, ValueError, OverflowError, RecursionEr
 # MySQL's "lock wait timeout" and "deadlock found": the transaction was rolled back and may be tried again.
 LOCK_ERRORS = frozenset({1205, 1213})
 LOCK_ATTEMPTS = 8
-# A connection that was used so lately is not pinged again, which costs as much as a small query.
-TRUSTED_S = 1.0
-# How long a statement may take before its connection is given up, a wait for a lock, and one for a free connection.
-STATEMENT_S = 30
-LOCK_WAIT_S = 20
-POOL_WAIT_S = 10
 # After a time-out of the pool, one caller in so many seconds waits for a connection again; the others fail at once.
 COOL_DOWN_S = 1.0
-# An engine's option: the `DatabaseHosts` that it connects to, None for one host.
-HOSTS = "hosts"
-# What a connection of the pool is marked with whose transaction has ended by a commit.
-COMMITTED = "committed"
 
 
 class Database:
@@ -140,7 +126,7 @@ class Database:
                 yield connection
             return
         hosts = self.engine.get_execution_options().get(HOSTS)
-        engine = _mysql_engine(self.engine.url, pool_size=1, statement_s=None, hosts=hosts)
+        engine = mysql_engine(self.engine.url, pool_size=1, statement_s=None, hosts=hosts)
         try:
             with translated():
                 connected = engine.connect()
@@ -207,101 +193,3 @@ def build_database(
         on_lock_retry=on_lock_retry,
         on_pool_timeout=on_pool_timeout,
     )
-
-
-def build_engine(
-    url: str, *, pool_size: int = 16, queries_only: bool = False, statement_s: int | None = STATEMENT_S
-) -> Engine:
-    """Return an engine for `mysql://…` (by mysqlclient) or `sqlite:///…`, with the pragmas each of them needs.
-
-    A URL of MySQL may have several hosts, see `DatabaseHosts`. `queries_only`: each statement for itself, which saves
-    the rollback after it.
-    """
-    if is_sqlite(url):
-        engine = create_engine(
-            url, pool_size=pool_size, max_overflow=-1, hide_parameters=True, connect_args={"timeout": 30}
-        )
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-        # As SQLAlchemy writes them. Python's own adapters are deprecated, and omit microseconds that are zero.
-        sqlite3.register_adapter(date, date.isoformat)
-        sqlite3.register_adapter(datetime, lambda when: when.isoformat(" ", "microseconds"))
-        return engine
-    first, addresses = hosts_of(url, MYSQL_PORT)
-    parsed = make_url(first).set(drivername="mysql+mysqldb").update_query_dict({"charset": "utf8mb4"})
-    hosts = DatabaseHosts(addresses) if len(addresses) > 1 else None
-    return _mysql_engine(parsed, pool_size=pool_size, queries_only=queries_only, statement_s=statement_s, hosts=hosts)
-
-
-def _mysql_engine(
-    url: URL, *, pool_size: int, statement_s: int | None, hosts: DatabaseHosts | None, queries_only: bool = False
-) -> Engine:
-    timeouts = {"read_timeout": statement_s, "write_timeout": statement_s} if statement_s else {}
-    engine = create_engine(
-        url,
-        pool_size=pool_size,
-        max_overflow=0,
-        pool_timeout=POOL_WAIT_S,
-        pool_recycle=1800,
-        # Texts of prompts and answers must not reach a log with an error's message.
-        hide_parameters=True,
-        isolation_level="AUTOCOMMIT" if queries_only else "READ COMMITTED",
-        skip_autocommit_rollback=queries_only,
-        pool_reset_on_return=None,  # see `_reset`
-        connect_args={"connect_timeout": 5, **timeouts},
-        execution_options={HOSTS: hosts},
-    )
-    event.listen(engine, "connect", _prepare_mysql)
-    event.listen(engine, "checkout", _check_alive)
-    event.listen(engine, "checkin", _note_use)
-    if not queries_only:
-        event.listen(engine, "reset", _reset)
-    if hosts:
-        hosts.serve(engine)
-    return engine
-
-
-def is_sqlite(url: str) -> bool:
-    """Return True for the URL of a SQLite database."""
-    return url.startswith("sqlite")
-
-
-def _check_alive(connection: Any, record: Any, _proxy: Any) -> None:
-    """Ping a connection that was idle for a while; the pool replaces one that does not answer."""
-    if time.monotonic() - record.info.get("used_at", -math.inf) < TRUSTED_S:
-        return
-    try:
-        connection.ping()
-    except connection.OperationalError as error:
-        raise DisconnectionError from error
-
-
-def _note_use(_connection: Any, record: Any) -> None:
-    record.info["used_at"] = time.monotonic()
-
-
-def _reset(connection: Any, record: Any, state: Any) -> None:
-    """Roll back what is left of a transaction. The pool does so after each commit, too, for which callers waited."""
-    if not record.info.pop(COMMITTED, False) and not state.terminate_only:
-        connection.rollback()
-
-
-def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # transactions begin where `Database.write` says so
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
-        connection.execute(f"PRAGMA {pragma}")
-    # SQLite's own knows ASCII alone, and searches are meant to find any script in any case.
-    connection.create_function("lower", 1, lambda text: text and str(text).lower(), deterministic=True)
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    # A writer takes the lock at once: one that upgrades a read transaction can fail without waiting.
-    connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
-
-
-def _prepare_mysql(connection: Any, _record: Any) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', "
-            f"innodb_lock_wait_timeout = {LOCK_WAIT_S}"
-        )

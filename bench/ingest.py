@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 import orjson
 from sqlalchemy import Connection, text
 
-from app.db import Database, build_engine
+from app.db import Database
+from app.engines import build_engine
 from app.models import queries, spans
 from app.models.compression import compress_all
 from app.otlp.decode import decode

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import QueuePool, create_engine, text
 
-from app.db import Database, build_engine
+from app.db import Database
+from app.engines import build_engine
 from app.errors import Unavailable
 from tests.support.waiting import wait_until
 

@@ -45,8 +45,8 @@ class StoringProcesses:
     """
 
     def __init__(self, settings: Settings, *, fork: bool = False, count: int = PROCESSES) -> None:
-        # One that has nothing else to do comes first.
-        self.processes = [StoringProcess(settings, fork=fork, counts=left == 0) for left in reversed(range(count))]
+        # The last counts: a lone batch goes to one that has nothing else to do.
+        self.processes = [StoringProcess(settings, fork=fork, counts=place == count - 1) for place in range(count)]
 
     def start(self, store: Store) -> None:
         """Keep the processes running from now on, and what they count in `store`."""
@@ -74,7 +74,6 @@ class StoringProcess:
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._in_work = 0
-        self._replaced = False
         self._child = _Child(settings, _fork if fork else _spawn, counts=counts)
         self._keeper = threading.Thread(target=self._keep, name="storing", daemon=True)
 
@@ -90,7 +89,7 @@ class StoringProcess:
     @property
     def load(self) -> float:
         """The number of batches in work; infinite for a process that has died, until the next one is there."""
-        return math.inf if self._replaced else self._in_work
+        return math.inf if self._child.ended else self._in_work
 
     def start(self, store: Store) -> None:
         self._store = store
@@ -119,12 +118,10 @@ class StoringProcess:
                 self._child.end()
             self._child.keep_metrics(self._store)
             status = self._child.wait()
-            self._replaced = True
             if self._stop.wait(PAUSE_S):
                 return
             log.error("process_died", name="storing", status=status)
             self._child = _Child(self._settings, _spawn, counts=self._counts)
-            self._replaced = False
 
 
 class _Child:
@@ -133,6 +130,7 @@ class _Child:
     def __init__(
         self, settings: Settings, start: Callable[[socket.socket], _Forked | subprocess.Popen[bytes]], *, counts: bool
     ) -> None:
+        self.ended = False
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = start(theirs)
@@ -180,6 +178,7 @@ class _Child:
     def wait(self) -> int:
         """Wait for the end of the process; returns its exit status."""
         status = self._process.wait()
+        self.ended = True
         for connection in (self._control, self._metrics):
             connection.close()
         with suppress(queue.Empty):

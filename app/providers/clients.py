@@ -145,8 +145,10 @@ def _sending_as_is(create: Callable[..., Awaitable[Any]]) -> Callable[..., Await
     """
 
     async def sent_as_is(*, messages: Any, extra_body: Mapping[str, Any] | None = None, **options: Any) -> Any:
-        body = {"messages": messages} | {name: options.pop(name) for name in ("tools",) if name in options}
-        return await create(messages=[], extra_body=body | dict(extra_body or {}), **options)
+        body = {"messages": messages, **(extra_body or {})}
+        if "tools" in options:
+            body["tools"] = options.pop("tools")
+        return await create(messages=[], extra_body=body, **options)
 
     return sent_as_is
 

@@ -58,6 +58,14 @@ def storing(world: World, kept: Kept) -> Iterator[StoringProcess]:
     process.stop()
 
 
+@pytest.fixture
+def two(world: World, kept: Kept) -> Iterator[StoringProcesses]:
+    processes = StoringProcesses(world.container.settings, count=2)
+    processes.start(kept)
+    yield processes
+    processes.stop()
+
+
 def batch(world: World, spans: int = 1) -> bytes:
     named = {"service.prompt.id": world.prompt()}
     ids = [{"traceId": secrets.token_hex(16), "spanId": secrets.token_hex(8)} for _ in range(spans)]
@@ -93,20 +101,19 @@ def test_a_batch_that_is_refused_is_answered_as_by_this_process(storing: Storing
 
 
 @EMBEDDED_CONTAINER
-def test_batches_that_come_twice_at_once_are_stored_once_by_two_processes(world: World, kept: Kept) -> None:
-    storing = StoringProcesses(world.container.settings, count=2)
-    storing.start(kept)
+def test_batches_that_come_twice_at_once_are_stored_once_by_two_processes(
+    two: StoringProcesses, world: World, kept: Kept
+) -> None:
     bodies = [batch(world, 20) for _ in range(12)]
     answers: queue.SimpleQueue[Receipt] = queue.SimpleQueue()
     threads = [
-        threading.Thread(target=lambda body=body: answers.put(store(storing, world, body)[0])) for body in 2 * bodies
+        threading.Thread(target=lambda body=body: answers.put(store(two, world, body)[0])) for body in 2 * bodies
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     wait_until(lambda: len(kept.processes) == 2, "the gauges of both")
-    storing.stop()
 
     receipts = [answers.get() for _ in threads]
     assert {receipt.outcome for receipt in receipts} == {"stored"}
@@ -116,24 +123,21 @@ def test_batches_that_come_twice_at_once_are_stored_once_by_two_processes(world:
 
 @EMBEDDED_CONTAINER
 def test_a_batch_goes_to_the_process_with_the_fewest_in_work_and_to_none_that_has_died(
-    world: World, kept: Kept
+    two: StoringProcesses, world: World
 ) -> None:
-    storing = StoringProcesses(world.container.settings, count=2)
-    storing.start(kept)
-    first, _ = storing.processes
+    first, _ = two.processes
     os.kill(first.pid, signal.SIGSTOP)
     answers: queue.SimpleQueue[Receipt] = queue.SimpleQueue()
-    held = threading.Thread(target=lambda: answers.put(store(storing, world, batch(world))[0]))
+    held = threading.Thread(target=lambda: answers.put(store(two, world, batch(world))[0]))
     held.start()
     wait_until(lambda: first.load == 1, "the first batch to be on its way")
-    assert store(storing, world, batch(world))[0].outcome == "stored"
+    assert store(two, world, batch(world))[0].outcome == "stored"
 
     os.kill(first.pid, signal.SIGKILL)
     held.join()
     assert answers.get() == Receipt("unavailable", message=LOST)
     wait_until(lambda: first.load in (math.inf, 0), "its end to be known")
-    assert store(storing, world, batch(world))[0].outcome == "stored"
-    storing.stop()
+    assert store(two, world, batch(world))[0].outcome == "stored"
 
 
 @EMBEDDED_CONTAINER

@@ -1,7 +1,7 @@
 """The Dramatiq actors, each of which calls one service, and the deliveries that send their messages.
 
-Actors are declared on a broker that is passed in, so that each process, and each test, has its own. Deliveries also
-wait for batches and runs on behalf of their callers.
+Actors are declared on a broker that is passed in, so that each process, and each test, has its own. A delivery also
+waits for a run on behalf of its caller.
 """
 
 from __future__ import annotations
@@ -17,29 +17,26 @@ import redis
 import structlog
 from dramatiq import Message
 from dramatiq.brokers.redis import RedisBroker
-from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
 from app.errors import Unavailable
 from app.models.runs import RunRow
-from app.redis_store.batches import Mailbox
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
 from app.redis_store.middleware import owned
 from app.services.accounts.projects import Owners
-from app.services.data.masking import MaskingRules
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.replays.claims import ReplaySweeper
 from app.services.runs import RunService, Started
 from app.services.runs.following import shortened, still_in_work
 from app.services.runs.outcome import NOT_SENT
 from app.services.traces.checking import OnlineCheckRunner
-from app.services.traces.form import BatchForm, Receipt
+from app.services.traces.form import BatchForm
 from app.services.webhooks.deliveries import WebhookDeliverer
 from app.services.wiring import Services
 from app.work.sweeper import attempt
 
 log = structlog.get_logger(__name__)
 
-BatchActor = dramatiq.Actor[..., dict[str, object]]
+BatchActor = dramatiq.Actor[..., dict[str, Any]]
 ReplayActor = dramatiq.Actor[[int], None]
 CheckActor = dramatiq.Actor[[int], None]
 RunActor = dramatiq.Actor[[int], None]
@@ -139,53 +136,9 @@ def _deliver_webhook(broker: RedisBroker, services: Services) -> WebhookActor:
     return deliver_webhook
 
 
-# A batch of another request that is not stored by then may have lost its worker, so that this request sends it again.
-JOIN_S = 2
 # The row is read this often while a caller waits: the end of a run may not be announced, when its worker died right
 # after the commit or Redis is away.
 LOOK_S = 15.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchDelivery:
-    """`wait_s` is how long an exporter waits for its receipt."""
-
-    broker: WakingBroker
-    actor: BatchActor
-    mailbox: Mailbox
-    rules: MaskingRules
-    owners: Owners
-    wait_s: int
-
-    def deliver(self, project_id: int, body: bytes, form: BatchForm) -> Receipt:
-        """Have a batch stored, and return its receipt; `Unavailable` when there is none in time."""
-        key = self.mailbox.key_of(project_id, form.name, body)
-        sealed = bool(self.rules.of(project_id))
-        if sealed:
-            body = self.rules.cipher.encrypt(body)
-        organization_id = self.owners.of_project(project_id)
-        ticket = self.mailbox.ticket(organization_id, body)
-        message = self.actor.message(project_id, key, ticket, form.encoding, sealed, *form.more())
-        message = owned(message, organization_id)
-        deadline = time.monotonic() + self.wait_s
-        claim = self.mailbox.put(key, ticket, body, message.message_id)
-        if claim.joined:
-            receipt = self._receipt(message.copy(message_id=claim.message_id), min(JOIN_S, self.wait_s))
-            if receipt is not None:
-                return receipt
-            self.mailbox.put(key, ticket, body, message.message_id, join=False)
-        self.broker.enqueue(message)
-        receipt = self._receipt(message, max(1, round(deadline - time.monotonic())))
-        if receipt is None:
-            raise Unavailable("The batch was not stored in time; send it again.")
-        return receipt
-
-    def _receipt(self, message: object, wait_s: int) -> Receipt | None:
-        backend = self.broker.get_results_backend()
-        try:
-            return Receipt(**backend.get_result(message, block=True, timeout=wait_s * 1000))
-        except (ResultTimeout, ResultMissing, ResultFailure):
-            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from app.actors import (
     Actors,
-    BatchDelivery,
     CheckDelivery,
     ExperimentDelivery,
     ReplayDelivery,
     RunDelivery,
     WebhookDelivery,
 )
+from app.batches import BatchDelivery
 from app.redis_store.rate import RateLimiter
 from app.services.runs.following import Follower
 from app.services.wiring import Backends, Services

@@ -96,16 +96,15 @@ class Shares:
 class Turns:
     """Hands out turns to organizations with the fewest turns first, and within one in the order of arrival."""
 
-    def __init__(self, quota: Quota, *, timeout_s: float) -> None:
+    def __init__(self, quota: Quota) -> None:
         self._shares = Shares(quota)
-        self._timeout_s = timeout_s
         self._lock = threading.Lock()
         self._lines: OrderedDict[int, deque[threading.Event]] = OrderedDict()
 
     @contextmanager
-    def of(self, organization_id: int) -> Iterator[None]:
-        """Hold a turn during the block; raises `Unavailable` when none becomes free in time."""
-        self._enter(organization_id)
+    def of(self, organization_id: int, *, wait_s: float) -> Iterator[None]:
+        """Hold a turn during the block; raises `Unavailable` when none becomes free within `wait_s`."""
+        self._enter(organization_id, wait_s)
         try:
             yield
         finally:
@@ -113,12 +112,12 @@ class Turns:
                 self._shares.release(organization_id)
                 self._hand_on()
 
-    def _enter(self, organization_id: int) -> None:
+    def _enter(self, organization_id: int, wait_s: float) -> None:
         called = threading.Event()
         with self._lock:
             self._lines.setdefault(organization_id, deque()).append(called)
             self._hand_on()
-        if called.wait(self._timeout_s):
+        if called.wait(wait_s):
             return
         with self._lock:
             if not called.is_set():

@@ -13,7 +13,8 @@ from typing import Any
 import structlog
 
 from app import __version__, actors
-from app.actors import BatchDelivery, CheckDelivery, ExperimentDelivery, ReplayDelivery, RunDelivery, WebhookDelivery
+from app.actors import CheckDelivery, ExperimentDelivery, ReplayDelivery, RunDelivery, WebhookDelivery
+from app.batches import BatchDelivery, BatchesHere, BatchWorkers, QueuedBatches
 from app.container import Container
 from app.db import Database, build_database
 from app.metrics import Metrics, provider_call, registry
@@ -33,7 +34,7 @@ from app.services import wiring
 from app.services.runs.following import Follower
 from app.services.traces.ingest import Storer
 from app.services.wiring import Backends, Services
-from app.shares import Quota
+from app.shares import Quota, Turns
 from app.timestamps import Now, utc_now
 from config import logging
 from config.settings import Settings
@@ -107,7 +108,8 @@ def _deliveries(backends: Backends, services: Services, declared: actors.Actors)
     replays = ReplayDelivery(**sent, actor=declared.replay, sweeper=services.replay_sweeper)
     return {
         "batch_delivery": BatchDelivery(
-            **sent,
+            workers=_batch_workers(backends, declared),
+            owners=services.owners,
             actor=declared.store_spans,
             mailbox=backends.mailbox,
             rules=services.masking,
@@ -123,6 +125,13 @@ def _deliveries(backends: Backends, services: Services, declared: actors.Actors)
             **sent, actor=declared.deliver_webhook, deliverer=services.webhook_deliverer
         ),
     }
+
+
+def _batch_workers(backends: Backends, declared: actors.Actors) -> BatchWorkers:
+    settings = backends.settings
+    if not settings.embedded:
+        return QueuedBatches(backends.broker)
+    return BatchesHere(declared.store_spans, Turns(Quota.of(settings.span_threads, settings.organization_share)))
 
 
 def _backends(

@@ -42,7 +42,6 @@ class Background:
         settings = container.settings
         sizes = {
             "runs": settings.worker_threads,
-            "spans": settings.span_threads,
             "replays": settings.worker_threads,
             "webhooks": WEBHOOK_THREADS,
         }

@@ -10,6 +10,7 @@ import math
 import os
 import queue
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -33,12 +34,13 @@ PROCESSES = min(2, os.cpu_count() or 1)
 # Between the end of a process and the start of the next one.
 PAUSE_S = 0.5
 LOST = "The process that stores spans has ended; send the batch again."
+LATE = "The process that stores spans did not answer in time; send the batch again."
 # A batch should pass in few pieces.
 _BUFFER = 1024 * 1024
 
 
 class StoringProcesses:
-    """Stores each batch in the process that has the fewest in work.
+    """Stores each batch in the process that has the fewest in work, which has `REPRISE_INGEST_WAIT_S` for it.
 
     With `fork`, which asks for a caller that has no other thread yet, the first processes are copies of this one: they
     are there sooner, and share the memory of what is imported.
@@ -107,7 +109,7 @@ class StoringProcess:
             return self._child.store(project_id, body, form, note)
         except GONE as error:
             log.warning("batch_lost", error=str(error))
-            return Receipt("unavailable", message=LOST), b""
+            return Receipt("unavailable", message=LATE if isinstance(error, BlockingIOError) else LOST), b""
         finally:
             with self._lock:
                 self._in_work -= 1
@@ -135,6 +137,7 @@ class _Child:
         with theirs:
             self._process = start(theirs)
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
+        self._wait_s = settings.ingest_wait_s
         self._metrics = self._connect()
         self._metrics.send((settings, counts))
 
@@ -147,11 +150,14 @@ class _Child:
         return self._idle.qsize()
 
     def store(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
-        """Have a batch stored; raises `OSError` or `EOFError` when the process is gone."""
+        """Have a batch stored.
+
+        Raises `OSError` or `EOFError` when the process is gone, `BlockingIOError` when it does not answer in time.
+        """
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
-            connection = self._connect()
+            connection = self._connect(self._wait_s)
         try:
             connection.send((project_id, form, note))
             connection.send_bytes(body)
@@ -186,10 +192,13 @@ class _Child:
                 self._idle.get_nowait().close()
         return status
 
-    def _connect(self) -> Connection:
+    def _connect(self, timeout_s: int = 0) -> Connection:
+        """Open a connection whose reads and writes take at most `timeout_s` here, 0 for any time."""
         ours, theirs = socket.socketpair()
         for one in (ours, theirs):
             one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
+            ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", timeout_s, 0))
         with ours, theirs:
             socket.send_fds(self._control, [b"+"], [theirs.fileno()])
             return Connection(ours.detach())

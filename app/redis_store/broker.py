@@ -31,6 +31,8 @@ from app.shares import Quota
 REQUEST_QUEUES = ("runs", "spans", "replays")
 """The queues that requests need: callers wait for the end of their messages."""
 QUEUES = (*REQUEST_QUEUES, "webhooks")
+QUEUES_EMBEDDED = tuple(queue for queue in QUEUES if queue != "spans")
+"""Without the queue of batches, which the embedded mode stores in the threads of their requests."""
 # A worker that has been silent for so long is dead: its messages go to the others.
 HEARTBEAT_MS = 15_000
 RESULT_TTL_MS = 600_000

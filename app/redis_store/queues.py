@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import orjson
 import redis
 
-from app.redis_store.broker import QUEUES, workers_seen
+from app.redis_store.broker import workers_seen
 from app.redis_store.keys import QueueKeys
 from app.redis_store.organization_queue import lists_of
 
@@ -32,9 +33,9 @@ class QueueState:
     workers: int
 
 
-def read_queues(client: redis.Redis) -> list[QueueState]:
-    """Return the state of every queue; may raise `redis.RedisError`."""
-    return [_read(client, queue, time.time()) for queue in QUEUES]
+def read_queues(client: redis.Redis, queues: Iterable[str]) -> list[QueueState]:
+    """Return the state of each queue; may raise `redis.RedisError`."""
+    return [_read(client, queue, time.time()) for queue in queues]
 
 
 def _read(client: redis.Redis, queue: str, now_s: float) -> QueueState:

@@ -21,7 +21,7 @@ from app.providers.router import Providers
 from app.providers.types import ModelPort
 from app.proxies import parse_networks
 from app.redis_store.batches import Mailbox
-from app.redis_store.broker import WakingBroker
+from app.redis_store.broker import QUEUES, QUEUES_EMBEDDED, WakingBroker
 from app.redis_store.clients import RedisClients
 from app.redis_store.epochs import Epochs
 from app.redis_store.metric_store import MetricStore
@@ -58,7 +58,7 @@ from app.services.replays.player import ReplayPlayer
 from app.services.replays.service import ReplayService
 from app.services.runs.claims import HEARTBEAT_S, RUN_WORK
 from app.services.runs.execution import Caller
-from app.services.runs.service import ACCEPTED_AT_ONCE, TURN_S, RunService
+from app.services.runs.service import ACCEPTED_AT_ONCE, RunService
 from app.services.runs.usage import UsageService
 from app.services.traces import insight_sums, search_index
 from app.services.traces.checking import OnlineCheckRunner
@@ -211,6 +211,7 @@ def build(backends: Backends) -> Services:
     _add_data(parts, backends)
     _add_calls(parts, backends)
     _add_webhooks(parts, backends.settings)
+    _add_operations(parts, backends.settings)
     return parts.make(Services)
 
 
@@ -249,7 +250,7 @@ def _add_data(parts: Parts, backends: Backends) -> None:
 
 def _add_calls(parts: Parts, backends: Backends) -> None:
     settings = backends.settings
-    parts.make(Turns, quota=Quota.of(ACCEPTED_AT_ONCE, settings.organization_share), timeout_s=TURN_S)
+    parts.make(Turns, quota=Quota.of(ACCEPTED_AT_ONCE, settings.organization_share))
     parts.make(Heartbeat, table=RUN_WORK, every_s=HEARTBEAT_S)
     parts.make(Caller, timeout_s=settings.run_call_s)
     for player in (ReplayPlayer, OnlineCheckRunner):
@@ -265,3 +266,9 @@ def _add_webhooks(parts: Parts, settings: Settings) -> None:
     parts.make(WebhookSender, networks=parse_networks(settings.webhook_networks))
     parts.make(WebhookService, secret_key=settings.secret_key)
     parts.make(WebhookDeliverer, base_url=settings.public_url.rstrip("/"))
+
+
+def _add_operations(parts: Parts, settings: Settings) -> None:
+    queues = QUEUES_EMBEDDED if settings.embedded else QUEUES
+    parts.make(Readiness, queues=queues)
+    parts.make(MetricsService, queues=queues)

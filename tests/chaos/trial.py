@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.redis_store.broker import QUEUES
 from app.redis_store.queues import read_queues
 from tests.chaos.faults import CLOCK_FAULTS, Fault
 from tests.chaos.load import SPANS, Load, Promised
@@ -168,4 +169,4 @@ def _open(system: AnySystem) -> int:
 
 def _queues_empty(system: AnySystem) -> bool:
     with system.redis.client() as client:
-        return not any(state.waiting for state in read_queues(client))
+        return not any(state.waiting for state in read_queues(client, QUEUES))

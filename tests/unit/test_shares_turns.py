@@ -34,13 +34,13 @@ class Begun:
         return future
 
     def _have(self, organization_id: int) -> None:
-        with self.turns.of(organization_id):
+        with self.turns.of(organization_id, wait_s=LONG_S):
             self.order.append(organization_id)
             assert self.release.acquire(timeout=LONG_S)
 
 
 def test_a_turn_is_free_for_another_organization_while_one_has_all() -> None:
-    begun = Begun(Turns(Quota.of(4, 25), timeout_s=LONG_S))
+    begun = Begun(Turns(Quota.of(4, 25)))
     for _ in range(20):
         begun.begin(GREEDY)
     begun.begin(OTHER)
@@ -50,7 +50,7 @@ def test_a_turn_is_free_for_another_organization_while_one_has_all() -> None:
 
 
 def test_none_has_a_third_turn_before_each_who_waits_has_one() -> None:
-    begun = Begun(Turns(Quota.of(1, 25), timeout_s=LONG_S))
+    begun = Begun(Turns(Quota.of(1, 25)))
     line = (GREEDY, GREEDY, OTHER, GREEDY, OTHER, THIRD)
     for organization_id in line:
         begun.begin(organization_id)
@@ -66,17 +66,17 @@ def test_none_has_a_third_turn_before_each_who_waits_has_one() -> None:
 
 
 def test_who_waits_too_long_is_told_to_come_back_and_takes_no_turn() -> None:
-    turns = Turns(Quota.of(1, 25), timeout_s=0.01)
+    turns = Turns(Quota.of(1, 25))
     with ExitStack() as held:
-        held.enter_context(turns.of(GREEDY))
+        held.enter_context(turns.of(GREEDY, wait_s=0.01))
         with pytest.raises(Unavailable):
-            held.enter_context(turns.of(GREEDY))
-    with turns.of(GREEDY):
+            held.enter_context(turns.of(GREEDY, wait_s=0.01))
+    with turns.of(GREEDY, wait_s=0.01):
         pass
 
 
 def test_a_turn_that_fails_is_given_back() -> None:
-    turns = Turns(Quota.of(1, 25), timeout_s=0.01)
+    turns = Turns(Quota.of(1, 25))
     for _ in range(3):
-        with pytest.raises(ZeroDivisionError), turns.of(GREEDY):
+        with pytest.raises(ZeroDivisionError), turns.of(GREEDY, wait_s=0.01):
             raise ZeroDivisionError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import redis
@@ -64,10 +65,11 @@ class MetricsService:
 
     store: MetricStore
     client: redis.Redis
+    queues: Sequence[str]
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Return all metrics for Prometheus: (body, content type)."""
-        return render(self.store.total(), self._gauges(read_queues(self.client)), accept)
+        return render(self.store.total(), self._gauges(read_queues(self.client, self.queues)), accept)
 
     def read(self) -> Operations:
         """Activity in the last `WINDOW_MINUTES` whole minutes and the current one."""
@@ -77,7 +79,7 @@ class MetricsService:
         connections = self.store.gauges().get(registry.DATABASE_CONNECTIONS, {})
         return Operations(
             window_s=window_s,
-            queues=read_queues(self.client),
+            queues=read_queues(self.client, self.queues),
             spans=spans,
             spans_per_minute=spans.get("stored", 0) * 60 / window_s,
             runs=runs,

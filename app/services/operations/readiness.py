@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import redis
@@ -17,8 +17,11 @@ from config.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
+    """`queues` are those of the instance."""
+
     database: Database
     client: redis.Redis
+    queues: Sequence[str]
 
     def problems(self) -> list[str]:
         """Return a sentence for each missing dependency; empty if requests can be served."""
@@ -45,8 +48,9 @@ class Readiness:
 
     def workers_problem(self) -> str | None:
         """Check that every queue that requests need has a process that fetched its messages lately."""
+        needed = set(REQUEST_QUEUES).intersection(self.queues)
         try:
-            idle = [queue for queue in sorted(REQUEST_QUEUES) if not workers_seen(self.client, queue)]
+            idle = [queue for queue in sorted(needed) if not workers_seen(self.client, queue)]
         except redis.RedisError as error:
             return f"Redis does not answer: {error}."
         return f"No worker was seen on: {', '.join(idle)}." if idle else None

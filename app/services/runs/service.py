@@ -96,7 +96,7 @@ class RunService:
         Whatever can be refused is refused before anything is written: `NotFound`, `Invalid`, and `Conflict`
         for an Idempotency-Key that came with another body. `epoch`: see `PromptService.get`.
         """
-        with self.turns.of(self.owners.of_project(project_id)):
+        with self.turns.of(self.owners.of_project(project_id), wait_s=TURN_S):
             if joined := self._joined(project_id, idempotency):
                 return joined
             values, contents = self._accepted(command, project_id, epoch)

@@ -9,13 +9,14 @@ import secrets
 import signal
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.metrics.readings import Increments, Readings
 from app.metrics.registry import SPANS, Labels, Metric
-from app.process.storing import LOST, PROCESSES, StoringProcess, StoringProcesses
+from app.process.storing import LATE, LOST, PROCESSES, StoringProcess, StoringProcesses
 from app.services.traces.form import BatchForm, Receipt
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.deployment import EmbeddedServer, read_assignments
@@ -159,6 +160,26 @@ def test_a_batch_in_a_process_that_dies_is_refused_and_the_next_process_stores_i
     wait_until(lambda: store(storing, world, body)[0] == Receipt("stored", stored=1), "the next process")
     assert storing.pid != died
     assert world.count("spans") == 2
+
+
+@EMBEDDED_CONTAINER
+def test_a_batch_in_a_process_that_hangs_is_refused_in_time_and_stored_once_when_it_is_sent_again(
+    world: World, kept: Kept
+) -> None:
+    storing = StoringProcess(replace(world.container.settings, ingest_wait_s=1))
+    storing.start(kept)
+    body, large = batch(world), batch(world, 10_000)
+    assert len(large) > 2 * 1024 * 1024  # more than a connection takes while nobody reads
+    os.kill(storing.pid, signal.SIGSTOP)
+    try:
+        for one in (body, large):
+            assert store(storing, world, one)[0] == Receipt("unavailable", message=LATE)
+            assert storing.load == 0
+    finally:
+        os.kill(storing.pid, signal.SIGCONT)
+    wait_until(lambda: world.count("spans") == 1, "the batch that the process had")
+    assert store(storing, world, body)[0] == Receipt("stored", duplicates=1)
+    storing.stop()
 
 
 def test_the_process_ends_with_the_one_that_uses_it(tmp_path: Path) -> None:

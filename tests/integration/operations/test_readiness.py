@@ -1,7 +1,7 @@
 """GET /health/ready says what is missing, and GET /health/live that the process answers."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fakeredis
@@ -24,13 +24,25 @@ def server() -> fakeredis.FakeServer:
 
 
 @pytest.fixture
-def container(tmp_path: Path, server: fakeredis.FakeServer) -> Iterator[Container]:
-    """Without any worker."""
-    client = fakeredis.FakeRedis(server=server, version=(7,))
-    container = bootstrap(settings_for(tmp_path), redis=RedisClients(client, client, client))
-    schema.upgrade(container.database)
-    yield container
-    container.database.engine.dispose()
+def build(tmp_path: Path, server: fakeredis.FakeServer) -> Iterator[Callable[[str], Container]]:
+    """Builds a container without any worker, of the embedded mode where the URL of Redis is empty."""
+    built: list[Container] = []
+
+    def build(redis_url: str) -> Container:
+        client = fakeredis.FakeRedis(server=server, version=(7,))
+        settings = settings_for(tmp_path, redis_url=redis_url)
+        built.append(bootstrap(settings, redis=RedisClients(client, client, client)))
+        schema.upgrade(built[-1].database)
+        return built[-1]
+
+    yield build
+    for container in built:
+        container.database.engine.dispose()
+
+
+@pytest.fixture
+def container(build: Callable[[str], Container]) -> Container:
+    return build("redis://none")
 
 
 @pytest.fixture
@@ -53,6 +65,15 @@ def test_ready_needs_a_worker_on_every_queue_that_requests_need(container: Conta
     answer = client.simulate_get("/health/ready")
     assert (answer.status_code, answer.json) == (503, {"error": "No worker was seen on: replays."})
     see_worker(container, "replays")
+    assert client.simulate_get("/health/ready").status_code == 200
+
+
+def test_the_embedded_mode_needs_no_worker_of_spans(build: Callable[[str], Container]) -> None:
+    container = build("")
+    client = TestClient(build_app(container))
+    assert client.simulate_get("/health/ready").json == {"error": "No worker was seen on: replays, runs."}
+    for queue in ("runs", "replays"):
+        see_worker(container, queue)
     assert client.simulate_get("/health/ready").status_code == 200
 
 

@@ -75,7 +75,7 @@ def process(client: redis.Redis, threads: int = THREADS, *, start: bool = True) 
 
 
 def waiting(client: redis.Redis) -> int:
-    return next(state.waiting for state in read_queues(client) if state.queue == QUEUE)
+    return next(state.waiting for state in read_queues(client, [QUEUE]))
 
 
 def test_a_message_is_worked_on_while_a_thousand_of_another_organization_hang_before_it(client: redis.Redis) -> None:

@@ -9,7 +9,7 @@ import fakeredis
 import pytest
 
 from app.metrics import Metrics, registry
-from app.redis_store.broker import WakingBroker, build_broker, workers_seen
+from app.redis_store.broker import QUEUES, WakingBroker, build_broker, workers_seen
 from app.redis_store.clients import connect
 from app.redis_store.middleware import QueueMetrics
 from app.redis_store.queues import QueueState, read_queues
@@ -36,7 +36,8 @@ def broker(client: fakeredis.FakeRedis, metrics: Metrics) -> Iterator[WakingBrok
 
 
 def spans(client: fakeredis.FakeRedis) -> QueueState:
-    return next(state for state in read_queues(client) if state.queue == "spans")
+    (state,) = read_queues(client, ["spans"])
+    return state
 
 
 def counted(metrics: Metrics, metric: object) -> Counted:
@@ -52,8 +53,7 @@ def store(broker: WakingBroker, work: object = None, **options: object) -> drama
 
 
 def test_an_empty_redis_has_empty_queues(client: fakeredis.FakeRedis) -> None:
-    assert [state.queue for state in read_queues(client)] == ["runs", "spans", "replays", "webhooks"]
-    assert spans(client) == QueueState("spans", 0, 0, 0, 0, 0.0, 0)
+    assert read_queues(client, QUEUES) == [QueueState(queue, 0, 0, 0, 0, 0.0, 0) for queue in QUEUES]
 
 
 def test_messages_wait_and_the_oldest_has_an_age(broker: WakingBroker, client: fakeredis.FakeRedis) -> None:

@@ -1,0 +1,119 @@
+"""Has batches of spans stored by the actor `store_spans`, and gives their receipts to the exporters that wait."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from dramatiq import Message
+from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
+
+from app.actors import BatchActor
+from app.errors import Unavailable
+from app.redis_store.batches import Mailbox
+from app.redis_store.broker import WakingBroker
+from app.redis_store.middleware import OPTION, owned
+from app.services.accounts.projects import Owners
+from app.services.data.masking import MaskingRules
+from app.services.traces.form import BatchForm, Receipt
+from app.shares import Turns
+
+# A batch of another request that is not stored by then may have lost its worker, so that this request sends it again.
+JOIN_S = 2
+
+BatchMessage = Message[dict[str, Any]]
+
+
+class BatchWorkers(Protocol):
+    """Execute the actor `store_spans`."""
+
+    def store(self, message: BatchMessage, wait_s: int) -> Receipt | None:
+        """Have the actor store the message's batch, and return its receipt; None when there is none in time."""
+
+    def join(self, message: BatchMessage, wait_s: int) -> Receipt | None:
+        """Return the receipt of a message that another request has sent; None when there is none in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedBatches:
+    """Executes the actor in the processes that take messages from the queue `spans`."""
+
+    broker: WakingBroker
+
+    def store(self, message: BatchMessage, wait_s: int) -> Receipt | None:
+        self.broker.enqueue(message)
+        return self.join(message, wait_s)
+
+    def join(self, message: BatchMessage, wait_s: int) -> Receipt | None:
+        backend = self.broker.get_results_backend()
+        try:
+            return Receipt(**backend.get_result(message, block=True, timeout=wait_s * 1000))
+        except (ResultTimeout, ResultMissing, ResultFailure):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchesHere:
+    """Executes the actor in the thread of the request, for the embedded mode: its queue is in the same process.
+
+    A message took a twentieth of what a batch costs there. `turns` hands out as many places as a worker has threads.
+    """
+
+    actor: BatchActor
+    turns: Turns
+    _in_work: dict[str, Future[Receipt]] = field(default_factory=dict, init=False)
+
+    def store(self, message: BatchMessage, wait_s: int) -> Receipt | None:
+        stored = self._in_work[message.message_id] = Future()
+        try:
+            with self.turns.of(message.options[OPTION], wait_s=wait_s):
+                receipt = Receipt(**self.actor(*message.args))
+            stored.set_result(receipt)
+            return receipt
+        finally:
+            del self._in_work[message.message_id]
+            # Without a receipt this ends the wait of those who have joined; with one it changes nothing.
+            stored.cancel()
+
+    def join(self, message: BatchMessage, wait_s: int) -> Receipt | None:
+        stored = self._in_work.get(message.message_id)
+        try:
+            return stored.result(wait_s) if stored else None
+        except (CancelledError, TimeoutError):
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchDelivery:
+    """`wait_s` is how long an exporter waits for its receipt."""
+
+    workers: BatchWorkers
+    actor: BatchActor
+    mailbox: Mailbox
+    rules: MaskingRules
+    owners: Owners
+    wait_s: int
+
+    def deliver(self, project_id: int, body: bytes, form: BatchForm) -> Receipt:
+        """Have a batch stored, and return its receipt; `Unavailable` when there is none in time."""
+        key = self.mailbox.key_of(project_id, form.name, body)
+        sealed = bool(self.rules.of(project_id))
+        if sealed:
+            body = self.rules.cipher.encrypt(body)
+        organization_id = self.owners.of_project(project_id)
+        ticket = self.mailbox.ticket(organization_id, body)
+        message = self.actor.message(project_id, key, ticket, form.encoding, sealed, *form.more())
+        message = owned(message, organization_id)
+        deadline = time.monotonic() + self.wait_s
+        claim = self.mailbox.put(key, ticket, body, message.message_id)
+        if claim.joined:
+            receipt = self.workers.join(message.copy(message_id=claim.message_id), min(JOIN_S, self.wait_s))
+            if receipt is not None:
+                return receipt
+            self.mailbox.put(key, ticket, body, message.message_id, join=False)
+        receipt = self.workers.store(message, max(1, round(deadline - time.monotonic())))
+        if receipt is None:
+            raise Unavailable("The batch was not stored in time; send it again.")
+        return receipt

@@ -1,7 +1,8 @@
 """What changes with size: `python -m bench.scale`, with 1,000,000 spans, or `--spans 10000000`.
 
-Spans are written in bulk until each size is reached; at each, ingest and the pages people look at are measured in
-turns, and every statement that they execute is explained by the server. One MariaDB with durable commits.
+Spans are written in bulk until each size is reached; at each, ingest and the pages people look at are measured, and
+every statement that they execute is explained by the server. At the end ingest and pages are measured in turns with
+those of a second instance, which has 10,000 spans. MariaDB with durable commits.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -35,6 +37,7 @@ from app.services.traces.checking import TURNS_AT_ONCE
 from app.services.traces.online_checks import NewCheck
 from app.services.traces.saved_filters import FILTERS_MAX, NewFilter
 from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
+from bench.scale_compare import compare, timed
 from bench.scale_queries import LOG, SESSIONS
 from bench.scale_rows import Maker
 from bench.spans import batch
@@ -45,6 +48,7 @@ from tests.support.redis_server import redis_server
 from tests.support.world import new_world, running, settings_for
 
 BATCH_SPANS = 512
+SMALL = 10_000
 TABLES = ("spans", "turns", "sessions", "search_words", "runs")
 
 
@@ -120,13 +124,21 @@ class Bench:
         with self.container.database.read() as connection:
             return online_checks.turns_after(connection, check, before_batch=2**62, limit=TURNS_AT_ONCE)
 
+    def grow(self, count: int, model_id: int) -> float:
+        """Write so many spans, a tenth as many runs, and what the clock makes of them; returns spans a second."""
+        rate = self.maker.spans(count)
+        self.maker.runs(count // 10, model_id)
+        self.count()
+        self.index()
+        return rate
+
     def measure(self, size: int, repeats: int) -> None:
         print(f"\n{size:,} spans stored; ms at the median, and of a processor, here and in the database")
         print(f"  {'ingest':34} {self.ingest(repeats):9.0f} spans/s (batches of {BATCH_SPANS}, one at a time)")
         for name, page in self.pages().items():
             times = 3 if "nothing" in name else repeats
             began = self.processor_s()
-            took = [_timed(page) for _ in range(times)]
+            took = [timed(page) for _ in range(times)]
             here, there = (1000 * (now - then) / times for now, then in zip(self.processor_s(), began, strict=True))
             print(f"  {name:48} {statistics.median(took) * 1000:9.1f} ms {here:7.1f} {there:7.1f}", flush=True)
             self.statements[name] = self.recorded(page)
@@ -144,12 +156,13 @@ class Bench:
         print(f"\nsessions counted at {counted / (time.perf_counter() - started):,.0f} a second")
 
     def ingest(self, repeats: int) -> float:
-        rates = []
-        for _ in range(repeats):
-            body = batch(self.maker.prompt_ids[0], BATCH_SPANS, start_ns=time.time_ns())
-            took = _timed(lambda body=body: self.container.services.ingest.store(self.maker.project_id, body))
-            rates.append(BATCH_SPANS / took)
-        return statistics.median(rates)
+        """Return the median of the spans a second of so many batches."""
+        return BATCH_SPANS / statistics.median(self.store_batch() for _ in range(repeats))
+
+    def store_batch(self) -> float:
+        """Store a batch of new traces; returns its seconds."""
+        body = batch(self.maker.prompt_ids[0], BATCH_SPANS, start_ns=time.time_ns())
+        return timed(lambda: self.container.services.ingest.store(self.maker.project_id, body))
 
     def index(self) -> None:
         """Read the words of all that is stored, as what is written in bulk notes none of it."""
@@ -223,32 +236,14 @@ class Bench:
         print(f"\nRetention removes {removed / took:,.0f} rows/s, {took / len(between) * 1000:.0f} ms a transaction")
 
 
-def _timed(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
 def _rss_mib(pid: int) -> int:
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0]) >> 10
 
 
-def _bench(container: Container, database_pid: int) -> Bench:
-    world = new_world(container)
-    prompt_ids = [world.prompt() for _ in range(20)]
-    maker = Maker(container.database, world.project_id, prompt_ids)
-    for number in range(FILTERS_MAX):
-        new = NewFilter(f"{number:03}", {"minTurns": number})
-        container.services.saved_filters.save(project_id=world.project_id, new=new)
-    built = Bench(container, TestClient(build_app(container)), world.headers, maker, database_pid)
-    built.long_session = maker.long_session(100)
-    return built
-
-
-def main(spans: int, repeats: int, buffer_pool: str) -> None:
-    logging.configure(Settings(log_level="warning"))
-    sizes = [size for size in (10_000, 100_000, 1_000_000, 10_000_000) if size < spans] + [spans]
+@contextmanager
+def served(buffer_pool: str) -> Iterator[tuple[Bench, MariaDB]]:
+    """An instance on servers of its own; its spans are written by this process."""
     with (
         tempfile.TemporaryDirectory() as folder,
         mariadb_server(buffer_pool=buffer_pool) as mariadb,
@@ -257,26 +252,39 @@ def main(spans: int, repeats: int, buffer_pool: str) -> None:
         redis.database() as redis_url,
         running(settings_for(Path(folder), mysql_url=mysql_url, redis_url=redis_url)) as container,
     ):
-        bench = _bench(container, mariadb.pid)
-        with container.database.read() as connection:
+        world = new_world(container)
+        maker = Maker(container.database, world.project_id, [world.prompt() for _ in range(20)])
+        for number in range(FILTERS_MAX):
+            new = NewFilter(f"{number:03}", {"minTurns": number})
+            container.services.saved_filters.save(project_id=world.project_id, new=new)
+        bench = Bench(container, TestClient(build_app(container)), world.headers, maker, mariadb.pid)
+        bench.long_session = maker.long_session(100)
+        yield bench, mariadb
+
+
+def main(spans: int, repeats: int, buffer_pool: str) -> None:
+    logging.configure(Settings(log_level="warning"))
+    sizes = [size for size in (SMALL, 100_000, 1_000_000, 10_000_000) if size < spans] + [spans]
+    with served(buffer_pool) as (large, mariadb):
+        with large.container.database.read() as connection:
             model_id = connection.execute(select(language_models.language_models.c.id).limit(1)).scalar_one()
         stored = 0
         for size in sizes:
-            rate = bench.maker.spans(size - stored)
-            bench.maker.runs((size - stored) // 10, model_id)
-            bench.count()
+            print(f"\nwritten in bulk at {large.grow(size - stored, model_id):,.0f} spans/s")
             stored = size
-            print(f"\nwritten in bulk at {rate:,.0f} spans/s")
-            bench.index()
-            bench.measure(size, repeats)
-        bench.sizes(mariadb)
-        bench.explain()
-        bench.retention(50_000)
+            large.measure(size, repeats)
+        with served(buffer_pool) as (small, _):
+            small.grow(SMALL, model_id)
+            print(f"\nIn turns with {SMALL:,} spans: ms at the median there, here, and their ratio")
+            compare(small, large, repeats)
+        large.sizes(mariadb)
+        large.explain()
+        large.retention(50_000)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spans", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--buffer-pool", default="1G")
+    parser.add_argument("--buffer-pool", default="2G")
     main(**vars(parser.parse_args()))

@@ -1,6 +1,7 @@
-"""A Falcon application whose resources do nothing: what `bench.requests` compares with.
+"""A Falcon application whose resources do nothing: what `bench.requests` and `bench.run_parts` compare with.
 
-One of them is behind the rate limit that all requests of the API are counted by, and does nothing else.
+Some are behind the rate limit that all requests of the API are counted by; of those, some also check a body as the API
+does.
 """
 
 from __future__ import annotations
@@ -8,9 +9,14 @@ from __future__ import annotations
 import os
 
 import falcon
+import orjson
+from marshmallow import Schema
 
 from app.redis_store.clients import connect
 from app.redis_store.rate import RateLimiter
+from app.schemas.base import load
+from app.schemas.prompts import RenderSchema
+from app.schemas.runs import RunRequest
 
 
 class Empty:
@@ -27,8 +33,20 @@ class Limited(Empty):
         super().on_get(req, resp)
 
 
+class Checked(Limited):
+    def __init__(self, limiter: RateLimiter, schema: Schema) -> None:
+        super().__init__(limiter)
+        self._schema = schema
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        load(self._schema, orjson.loads(req.bounded_stream.read()))
+        self.on_get(req, resp)
+
+
 application: falcon.App[falcon.Request, falcon.Response] = falcon.App()
 application.add_route("/", Empty())
 if url := os.environ.get("BENCH_REDIS_URL"):
-    quick = connect(url, waiters=1, longest_wait_s=1).quick
-    application.add_route("/limited", Limited(RateLimiter(quick, 100_000_000)))
+    limiter = RateLimiter(connect(url, waiters=1, longest_wait_s=1).quick, 100_000_000)
+    application.add_route("/limited", Limited(limiter))
+    application.add_route("/render", Checked(limiter, RenderSchema()))
+    application.add_route("/run", Checked(limiter, RunRequest()))

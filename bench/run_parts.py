@@ -1,7 +1,9 @@
 """What the parts of a run take alone, each as little as it can be: the bound of what a run adds, for `bench.runs`.
 
-A run is a request, whose row is committed before a worker hears of it, claimed in a commit of its own, so that no model
-is called twice, and ended in a third one. Each part is measured one at a time, so that none waits for another.
+A run is a request, which the rate limit counts and a schema checks. Its row is committed before a worker hears of it,
+claimed in a commit of its own, so that no model is called twice, and ended in a third one, with the project's usage.
+The call holds one of the model's slots. Each part is made by the libraries that a run uses, and measured one at a time,
+so that none waits for another.
 """
 
 from __future__ import annotations
@@ -10,94 +12,153 @@ import secrets
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
-import MySQLdb
 import orjson
-import redis
+from sqlalchemy import Column, Integer, MetaData, String, Table, Text, bindparam, select, update
+from sqlalchemy.dialects.mysql import insert as upsert
 
 from app.chat import Message
+from app.db import build_database
+from app.models.base import BigInt
+from app.models.queries import insert_row
 from app.providers.anyllm import AnyLlmModels
 from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
+from app.redis_store.clients import connect
+from app.redis_store.slots import ModelSlots
+from app.shares import Quota
 from bench import empty_actor
-from bench.load import Request, one_by_one, percentile_ms
+from bench.load import Request, cpu_s, one_by_one, percentile_ms
 from bench.requests import empty_server
 from tests.support.deployment import ROOT
 from tests.support.process import ChildProcess
 
 TIMES = 200
 
+_TABLES = MetaData()
+_ROWS = Table(
+    "part_rows",
+    _TABLES,
+    Column("id", BigInt, primary_key=True),
+    Column("status", String(16)),
+    Column("claim", String(36)),
+    Column("answer", Text),
+)
+_SUMS = Table("part_sums", _TABLES, Column("id", Integer, primary_key=True), Column("runs", Integer, nullable=False))
+_ROW, _TOKEN, _C = _ROWS.c.id == bindparam("row"), bindparam("token"), _ROWS.c
+_CLAIM = update(_ROWS).where(_ROW, _C.status == "queued").values(status="running", claim=_TOKEN)
+_READ = select(_ROWS).where(_ROW)
+_CLAIMED = _READ.where(_C.claim == _TOKEN)
+_END = update(_ROWS).where(_ROW, _C.claim == _TOKEN).values(status="done", answer=bindparam("said"))
+_ONE_MORE = upsert(_SUMS).values(id=1, runs=1).on_duplicate_key_update(runs=_SUMS.c.runs + 1)
 
-def parts_ms(env: dict[str, str], base_url: str, bare: Request) -> dict[str, float]:
-    """Return the median ms of each part by its name; `bare` is the model call as it is made without Reprise."""
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Milliseconds from the part's begin to its end at the median, and those of a processor, on all sides of it.
+
+    `begins`: it comes before the model has the whole request.
+    """
+
+    name: str
+    wall_ms: float
+    processor_ms: float
+    begins: bool
+
+
+def measure_parts(env: dict[str, str], base_url: str, bare: Request, servers: Iterable[int]) -> list[Part]:
+    """Measure each part; `bare` is the call made without Reprise, `servers` are the groups of database and Redis."""
+    groups = list(servers)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        return {
-            "the request: an empty resource": _request(folder, bare),
-            "the rate limit: one command of Redis": _redis(env["REDIS_URL"]),
-            "three commits of one row": _commits(env["DATABASE_URL"]),
-            "to an actor, and word of it": _message(folder, env),
-            "the vendor's client, beyond the bare call": _client(base_url, bare),
-        }
+        return [
+            _request(folder, env["REDIS_URL"], bare, groups),
+            *_statements(env["DATABASE_URL"], groups),
+            _slot(env["REDIS_URL"], groups),
+            _message(folder, env, groups),
+            _client(base_url, bare),
+        ]
 
 
-def _request(folder: Path, bare: Request) -> float:
-    with empty_server(folder) as url:
-        return percentile_ms(one_by_one(url, Request("GET", "/", bare.api_key, bare.body), count=TIMES), 50)
+def _request(folder: Path, redis_url: str, bare: Request, groups: list[int]) -> Part:
+    body = orjson.dumps({"id": 1, "question": orjson.loads(bare.body)["messages"][-1]["content"]})
+    request = Request("POST", "/run", bare.api_key, body)
+    with empty_server(folder, redis_url) as (url, group):
+        one_by_one(url, request, count=TIMES)
+        used = sum(map(cpu_s, [*groups, group]))
+        wall_ms = percentile_ms(one_by_one(url, request, count=TIMES), 50)
+        used = sum(map(cpu_s, [*groups, group])) - used
+    return Part("the request: limit and schema, nothing else", wall_ms, used * 1000 / TIMES, begins=True)
 
 
-def _redis(url: str) -> float:
-    client = redis.Redis.from_url(url)
-    return _median_ms(client.ping)
+def _statements(url: str, groups: list[int]) -> list[Part]:
+    """Those of a run, in their transactions, with short texts and on tables without indexes."""
+    database = build_database(url, pool_size=4, on_lock_retry=lambda: None, on_pool_timeout=lambda: None)
+    _TABLES.create_all(database.engine)
+    ids: list[int] = []
+
+    def begun() -> None:
+        with database.single() as connection:
+            ids.append(insert_row(connection, _ROWS, status="queued"))
+        with database.write() as connection:
+            connection.execute(_CLAIM, {"row": ids[-1], "token": "claim"})
+            connection.execute(_CLAIMED, {"row": ids[-1], "token": "claim"}).all()
+        with database.read() as connection:  # the credential
+            connection.execute(_READ, {"row": 1}).all()
+
+    def ended() -> None:
+        row_id = ids.pop()
+        with database.write() as connection:
+            connection.execute(_END, {"row": row_id, "token": "claim", "said": "Sunny."})
+            connection.execute(_ONE_MORE)
+        with database.read() as connection:
+            connection.execute(_READ, {"row": row_id}).all()
+
+    found = [
+        _here("its row, the claim and the credential", begun, groups, begins=True),
+        _here("its end and usage, and the answer's row", ended, groups, begins=False),
+    ]
+    _TABLES.drop_all(database.engine)
+    database.dispose()
+    return found
 
 
-def _commits(url: str) -> float:
-    """An INSERT and two UPDATEs, each committed as it is executed."""
-    parsed = urlsplit(url)
-    connection = MySQLdb.connect(
-        host=parsed.hostname,
-        port=parsed.port,
-        user=parsed.username,
-        password=parsed.password or "",
-        database=parsed.path[1:],
-        autocommit=True,
-    )
-    cursor = connection.cursor()
-    cursor.execute("CREATE TABLE parts (id BIGINT PRIMARY KEY AUTO_INCREMENT, status VARCHAR(16), answer TEXT)")
+def _slot(url: str, groups: list[int]) -> Part:
+    slots = ModelSlots(connect(url, waiters=1, longest_wait_s=1).commands, quota=Quota.of(100, 25))
 
-    def commits() -> None:
-        cursor.execute("INSERT INTO parts (status) VALUES ('queued')")
-        row_id = cursor.lastrowid
-        cursor.execute("UPDATE parts SET status = 'running' WHERE id = %s AND status = 'queued'", (row_id,))
-        cursor.execute("UPDATE parts SET status = 'done', answer = 'Sunny.' WHERE id = %s", (row_id,))
+    def held() -> None:
+        with slots.of("bench", 1, 30):
+            pass
 
-    took_ms = _median_ms(commits)
-    cursor.execute("DROP TABLE parts")
-    connection.close()
-    return took_ms
+    return _here("a slot of the model, held and given back", held, groups, begins=False)
 
 
-def _message(folder: Path, env: dict[str, str]) -> float:
+def _message(folder: Path, env: dict[str, str], groups: list[int]) -> Part:
     """A message to a worker process through the broker of runs, and what it says back through Redis."""
     broker = empty_actor.connect(env["REDIS_URL"])
     begun = empty_actor.declare(broker)
 
     def sent_and_begun() -> None:
+        # Consumers wait for 5 ms between two fetches, which a run takes at least.
+        time.sleep(0.01)
+        started = time.perf_counter()
         key = secrets.token_hex(8)
         begun.send(key)
         if broker.client.blpop([key], timeout=60) is None:
             raise SystemExit("The actor did not begin.")
+        taken.append(time.perf_counter() - started)
 
+    taken: list[float] = []
     argv = ["dramatiq", "bench.empty_actor:broker", "--queues", empty_actor.QUEUE, "--processes", "1", "--threads", "8"]
-    with ChildProcess("actor", argv, log=folder / "actor.log", env={**env, "BENCH_WORKER": "1"}, cwd=ROOT):
+    with ChildProcess("actor", argv, log=folder / "actor.log", env={**env, "BENCH_WORKER": "1"}, cwd=ROOT) as worker:
         sent_and_begun()
-        # Consumers wait for 5 ms between two fetches, which a run takes at least.
-        return _median_ms(sent_and_begun, pause_s=0.01)
+        part = _here("to an actor, and word of it", sent_and_begun, [*groups, worker.pid], begins=True)
+    return Part(part.name, statistics.median(taken) * 1000, part.processor_ms, part.begins)
 
 
-def _client(base_url: str, bare: Request) -> float:
+def _client(base_url: str, bare: Request) -> Part:
     models, asked = AnyLlmModels(), orjson.loads(bare.body)
     request = ModelRequest(
         model=ModelRef("OPENAI", asked["model"]),
@@ -107,16 +168,19 @@ def _client(base_url: str, bare: Request) -> float:
         timeout_s=30,
     )
     models.complete(request)  # loads the vendor's library
-    through = _median_ms(lambda: models.complete(request))
+    through = _here("the vendor's client, beyond the bare call", lambda: models.complete(request), [], begins=False)
     models.close()
-    return through - percentile_ms(one_by_one(base_url, bare, count=TIMES), 50)
+    bare_ms = percentile_ms(one_by_one(base_url, bare, count=TIMES), 50)
+    return Part(through.name, through.wall_ms - bare_ms, through.processor_ms, through.begins)
 
 
-def _median_ms(do: Callable[[], object], pause_s: float = 0) -> float:
+def _here(name: str, do: Callable[[], object], groups: list[int], *, begins: bool) -> Part:
+    """Measure what this process does with the help of `groups`."""
     taken = []
+    used = time.process_time() + sum(map(cpu_s, groups))
     for _ in range(TIMES):
-        time.sleep(pause_s)
         started = time.perf_counter()
         do()
         taken.append(time.perf_counter() - started)
-    return statistics.median(taken) * 1000
+    used = time.process_time() + sum(map(cpu_s, groups)) - used
+    return Part(name, statistics.median(taken) * 1000, used * 1000 / TIMES, begins)

@@ -53,6 +53,7 @@ class Database:
         self._reader = reader or engine
         self._on_lock_retry = on_lock_retry
         self._on_pool_timeout = on_pool_timeout
+        self.engines = frozenset({self.engine, self._reader})
         self._breakers = {
             one: OutageBreaker(
                 "The database",
@@ -60,7 +61,7 @@ class Database:
                 refusal=Unavailable,
                 cool_down_s=COOL_DOWN_S,
             )
-            for one in (self.engine, self._reader)
+            for one in self.engines
         }
         self.is_sqlite = engine.dialect.name == "sqlite"
         # SQLite has one writer: waiting in line here is fair, waiting in its busy handler is not.
@@ -82,15 +83,15 @@ class Database:
 
     def connections(self) -> dict[str, int]:
         """Count the connections of this process that are in use and that are idle."""
-        pools = [pool for pool in {self.engine.pool, self._reader.pool} if isinstance(pool, QueuePool)]
+        pools = [pool for pool in (one.pool for one in self.engines) if isinstance(pool, QueuePool)]
         return (
             {"in_use": sum(p.checkedout() for p in pools), "idle": sum(p.checkedin() for p in pools)} if pools else {}
         )
 
     def dispose(self) -> None:
         """Close the idle connections; those in use close when they come back."""
-        self.engine.dispose()
-        self._reader.dispose()
+        for engine in self.engines:
+            engine.dispose()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

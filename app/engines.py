@@ -12,6 +12,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DisconnectionError
 
 from app.database_hosts import DatabaseHosts
+from app.packed_text import unpack
 from config.servers import MYSQL_PORT, hosts_of
 
 # A connection that was used so lately is not pinged again, which costs as much as a small query.
@@ -22,6 +23,8 @@ LOCK_WAIT_S = 20
 POOL_WAIT_S = 10
 # An engine's option: the `DatabaseHosts` that it connects to, None for one host.
 HOSTS = "hosts"
+# A function of SQLite that returns the text of a packed form.
+UNPACK = "reprise_unpack"
 # What a connection of the pool is marked with whose transaction has ended by a commit.
 COMMITTED = "committed"
 
@@ -110,6 +113,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
         connection.execute(f"PRAGMA {pragma}")
     # SQLite's own knows ASCII alone, and searches are meant to find any script in any case.
     connection.create_function("lower", 1, lambda text: text and str(text).lower(), deterministic=True)
+    connection.create_function(UNPACK, 1, lambda text: text and unpack(text), deterministic=True)
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -7,7 +7,8 @@ The first byte of a stored body tells its format, so that older rows stay readab
 - `PLAIN`: the body, which would look like one of these, follows.
 
 A text that is stored compressed is `MARK` and such a body in Base64: its column stays one of text, since MySQL would
-copy the whole table to change that, and nobody could write meanwhile.
+copy the whole table to change that, and nobody could write meanwhile. Texts that the database searches are packed
+(`searchable_text.py`), from a length on.
 
 A dictionary never changes, since stored rows need it; a better one gets a format byte of its own. `bench/dictionary.py`
 trains them.
@@ -26,7 +27,6 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
-    Engine,
     LargeBinary,
     Table,
     Text,
@@ -39,6 +39,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
+from app.db import Database
 from app.models.base import Json, JsonStruct, LongJson, MediumBlob, MediumText
 
 PLAIN, ZSTD_1 = b"\0", b"\1"
@@ -154,42 +155,62 @@ class Compressed(TypeDecorator[bytes]):
 
     impl = MediumBlob
     cache_ok = True
+    raw = LargeBinary()
+    shorten = staticmethod(compress)
+
+    def is_plain(self, raw: ColumnElement[bytes]) -> ColumnElement[bool]:
+        """Return the condition that a body is stored as it is."""
+        return func.substr(raw, 1, 1, type_=LargeBinary) >= bytes([_FIRST_OF_TEXTS])
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:
         return None if value is None else decompress(value)
 
 
-def store_texts(engine: Engine, *, compressed: bool) -> None:
-    """Let an engine store texts compressed, as it does by itself, or as releases without compression did."""
-    setattr(engine.dialect, _COMPRESSES, compressed)
+def store_texts(database: Database, *, compressed: bool) -> None:
+    """Let a database store texts compressed, as it does by itself, or as releases without compression did."""
+    for engine in database.engines:
+        setattr(engine.dialect, _COMPRESSES, compressed)
 
 
-def _stored(text: str, dialect: Dialect) -> str:
-    return compress_text(text) if getattr(dialect, _COMPRESSES, True) or text.startswith(MARK) else text
+class StoredText:
+    """A text that `shorten` may make shorter, to one that begins with `mark`; `restore` does the reverse."""
+
+    mark = MARK
+    raw = Text()
+    shorten = staticmethod(compress_text)
+    restore = staticmethod(decompress_text)
+
+    def stored(self, text: str, dialect: Dialect) -> str:
+        """Return the form in which a text is stored."""
+        return self.shorten(text) if getattr(dialect, _COMPRESSES, True) or text.startswith(self.mark) else text
+
+    def is_plain(self, raw: ColumnElement[str]) -> ColumnElement[bool]:
+        """Return the condition that a text is stored as it is."""
+        return func.substr(raw, 1, len(self.mark), type_=Text) != self.mark
 
 
-class CompressedText(TypeDecorator[str]):
+class CompressedText(StoredText, TypeDecorator[str]):
     """A text, which may be stored compressed; SQL can't look into it."""
 
     impl = MediumText
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else _stored(value, dialect)
+        return None if value is None else self.stored(value, dialect)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else decompress_text(value)
+        return None if value is None else self.restore(value)
 
 
-class _OfCompressed(TypeDecorator[Any]):
+class _OfCompressed(StoredText, TypeDecorator[Any]):
     """Applies another type to a text, which may be stored compressed."""
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         text = super().process_bind_param(value, dialect)
-        return None if text is None else _stored(text, dialect)
+        return None if text is None else self.stored(text, dialect)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        return super().process_result_value(None if value is None else decompress_text(value), dialect)
+        return super().process_result_value(None if value is None else self.restore(value), dialect)
 
 
 class CompressedJson(_OfCompressed, Json):
@@ -217,27 +238,27 @@ def last_id(connection: Connection, table: Table) -> int:
 
 def plain_rows(connection: Connection, column: Column[Any], *, after_id: int, until_id: int) -> list[tuple[int, int]]:
     """List the rows with an uncompressed value and ids in (after_id, until_id]: their ids and the values' lengths."""
-    c, raw, length = column.table.c, _raw(column), func.length(column)
-    if isinstance(column.type, Compressed):
-        is_plain = func.substr(raw, 1, 1, type_=LargeBinary) >= bytes([_FIRST_OF_TEXTS])
-    else:
-        is_plain = func.substr(raw, 1, len(MARK), type_=Text) != MARK
-    listed = select(c.id, length).where(c.id > after_id, c.id <= until_id, is_plain).order_by(c.id)
+    c, raw, length, stored = column.table.c, raw_of(column), func.length(column), _type_of(column)
+    listed = select(c.id, length).where(c.id > after_id, c.id <= until_id, stored.is_plain(raw)).order_by(c.id)
     return [(id_, size) for id_, size in connection.execute(listed)]
 
 
 def compress_rows(connection: Connection, column: Column[Any], ids: Sequence[int]) -> int:
     """Compress a column of rows, which nobody changes until the commit; returns the number that became shorter."""
-    c, raw = column.table.c, _raw(column)
-    stored = compress if isinstance(column.type, Compressed) else compress_text
+    c, raw, shorten = column.table.c, raw_of(column), _type_of(column).shorten
     rows = connection.execute(select(c.id, raw).where(c.id.in_(ids)).with_for_update()).all()
-    shorter = [{"row_id": id_, "stored": new} for id_, old in rows if old and len(new := stored(old)) < len(old)]
+    shorter = [{"row_id": id_, "stored": new} for id_, old in rows if old and len(new := shorten(old)) < len(old)]
     if shorter:
         changed = update(column.table).where(c.id == bindparam("row_id"))
         connection.execute(changed.values({column: type_coerce(bindparam("stored"), raw.type)}), shorter)
     return len(shorter)
 
 
-def _raw(column: Column[Any]) -> ColumnElement[Any]:
+def raw_of(column: Column[Any]) -> ColumnElement[Any]:
     """Return the column as it is stored."""
-    return type_coerce(column, LargeBinary() if isinstance(column.type, Compressed) else Text())
+    return type_coerce(column, _type_of(column).raw)
+
+
+def _type_of(column: Column[Any]) -> Any:
+    """Return the column's type, which has `raw`, `shorten` and `is_plain`."""
+    return column.type

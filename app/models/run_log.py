@@ -13,6 +13,7 @@ from app.models.language_models import language_models
 from app.models.queries import columns_of, count_rows, list_rows
 from app.models.runs import RunSummary, runs
 from app.models.scores import ScoreRange
+from app.models.searchable_text import contains, excerpt
 from app.models.session_list import Range
 
 EXCERPT = 500
@@ -68,8 +69,8 @@ def _of_model(column: ColumnElement[str]) -> ScalarSelect[str]:
 _ELSEWHERE = {
     "model_name": _of_model(language_models.c.name),
     "vendor": _of_model(language_models.c.vendor),
-    "question": func.substr(runs.c.question, 1, EXCERPT),
-    "answer": func.substr(runs.c.answer, 1, EXCERPT),
+    "question": excerpt(runs.c.question, EXCERPT),
+    "answer": excerpt(runs.c.answer, EXCERPT),
 }
 
 
@@ -101,7 +102,7 @@ def texts_of(
 ) -> dict[int, tuple[str, str]]:
     """Return the question and the answer of each of these runs, the first `most` characters of each."""
     c = runs.c
-    texts = select(c.id, func.substr(c.question, 1, most), func.coalesce(func.substr(c.answer, 1, most), ""))
+    texts = select(c.id, excerpt(c.question, most), func.coalesce(excerpt(c.answer, most), ""))
     found = connection.execute(texts.where(c.id.in_(run_ids), c.project_id == project_id))
     return {run_id: (question, answer) for run_id, question, answer in found}
 
@@ -164,8 +165,7 @@ def _like(filters: RunFilter, project_id: int) -> list[ColumnElement[bool]]:
     c = runs.c
     conditions = [*filters.cost.of(c.cost_usd), *filters.duration_ms.of(c.response_time_ms)]
     if filters.search:
-        found = (column.icontains(filters.search, autoescape=True) for column in (c.question, c.answer))
-        conditions.append(or_(*found))
+        conditions.append(or_(contains(c.question, filters.search), contains(c.answer, filters.search)))
     if filters.status:
         conditions.append(_STATUS[filters.status])
     if filters.errors is not None:

@@ -29,6 +29,7 @@ from app.models.compression import CompressedStruct, CompressedText
 from app.models.language_models import language_models
 from app.models.organizations import projects
 from app.models.queries import columns_of, find_row, insert_row, list_rows, pieces
+from app.models.searchable_text import SearchableText
 
 
 class StoredFile(msgspec.Struct, frozen=True, rename="camel"):
@@ -115,8 +116,8 @@ class RunSummary:
     commit_hash: Annotated[str | None, exact(64)]
     model_name: str
     vendor: str
-    question: Annotated[str, MediumText]
-    answer: Annotated[str | None, MediumText]
+    question: Annotated[str, SearchableText]
+    answer: Annotated[str | None, SearchableText]
     response_time_ms: Annotated[int | None, Integer]
 
 

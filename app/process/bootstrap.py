@@ -187,7 +187,7 @@ def _database(settings: Settings, metrics: Metrics) -> Database:
         on_lock_retry=lambda: metrics.count(registry.LOCK_RETRIES),
         on_pool_timeout=lambda: metrics.count(registry.POOL_TIMEOUTS),
     )
-    store_texts(database.engine, compressed=settings.compression == "on")
+    store_texts(database, compressed=settings.compression == "on")
     metrics.gauge(
         registry.DATABASE_CONNECTIONS, lambda: {(state,): count for state, count in database.connections().items()}
     )

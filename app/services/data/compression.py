@@ -22,6 +22,8 @@ from app.models.spans import spans
 COLUMNS: tuple[Column[Any], ...] = (
     spans.c.body,
     log_records.c.body,
+    runs.c.question,
+    runs.c.answer,
     runs.c.request,
     runs.c.instruction,
     runs.c.outcome,

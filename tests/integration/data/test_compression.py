@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Table, Text, delete, func, select, type_coerce
 
-from app.models.compression import MARK, ZSTD_1, Compressed, as_they_are, compress_rows, store_texts
+from app.models.compression import ZSTD_1, Compressed, as_they_are, compress_rows, store_texts
 from app.models.log_records import log_records
 from app.models.prompts import prompts
 from app.models.spans import spans
@@ -57,8 +57,8 @@ def texts(world: World, *, stored: bool) -> dict[str, list[Any]]:
 
 def compressed_columns(world: World) -> set[str]:
     """Return the columns in which a text of the project is stored compressed."""
-    stored = texts(world, stored=True).items()
-    return {column for column, found in stored if any(text.startswith(MARK) for text in found)}
+    stored, marks = texts(world, stored=True), {str(column): column.type.mark for column in TEXTS}
+    return {column for column, found in stored.items() if any(text.startswith(marks[column]) for text in found)}
 
 
 def sessions(world: World, prompt_id: int) -> list[Any]:
@@ -135,11 +135,11 @@ def test_large_bodies_are_rewritten_one_by_one(world: World, monkeypatch: pytest
 
 
 def said(world: World) -> dict[str, Any]:
-    """Store something of everything, and a run with a long instruction that goes on with a conversation."""
+    """Store something of everything, and a run with long texts that goes on with a conversation."""
     made = everything(world)
     prompt = world.post("/api/v1/prompts", json={"name": "A prompt", "value": "Be helpful, and brief. " * 20}).json
     history = [{"role": role, "text": f"{role}, {number}"} for number in range(9) for role in ("user", "assistant")]
-    asked = {"id": prompt["prompt"]["id"], "question": "And?", "history": history}
+    asked = {"id": prompt["prompt"]["id"], "question": "And? " * 1000, "history": history}
     assert world.post("/api/v1/prompts/run", json=asked).status_code == 200
     return made
 
@@ -150,12 +150,12 @@ def test_texts_of_runs_and_replays_are_stored_compressed(world: World) -> None:
 
 
 def test_texts_of_releases_without_compression_are_read_and_compressed(world: World) -> None:
-    engine = world.container.database.engine
-    store_texts(engine, compressed=False)
+    database = world.container.database
+    store_texts(database, compressed=False)
     try:
         made = said(world)
     finally:
-        store_texts(engine, compressed=True)
+        store_texts(database, compressed=True)
     paths = (f"/api/v1/runs/{made['run_id']}", f"/api/v1/replays/{made['replay_id']}")
     read, shown = texts(world, stored=False), [world.get(path).json for path in paths]
     assert compressed_columns(world) == set()

@@ -52,16 +52,16 @@ def test_a_batch_waits_sealed_where_the_project_masks(
 ) -> None:
     prompt_id, word = world.prompt(), f"word{world.project_id}"
     put(world, {"masking": MASKING if masks else []})
-    broker, waiting = world.container.broker, []
-    enqueue = broker.enqueue
+    mailbox, waiting = world.container.mailbox, []
+    put_in = mailbox.put
 
-    def look(message: Any, **kwargs: Any) -> Any:
+    def look(key: str, ticket: str, *args: Any, **kwargs: Any) -> Any:
+        claim = put_in(key, ticket, *args, **kwargs)
         # Compressed it could be read, too: what can't be is no longer what was sent.
-        ticket = message.args[2]
-        waiting.append(world.container.mailbox.body(ticket))
-        return enqueue(message, **kwargs)
+        waiting.append(mailbox.body(ticket))
+        return claim
 
-    monkeypatch.setattr(broker, "enqueue", look)
+    monkeypatch.setattr(mailbox, "put", look)
     body = export(span({"service.prompt.id": prompt_id, "note": word}))
     sent = gzip.compress(body) if headers else body
 

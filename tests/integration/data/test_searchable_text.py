@@ -1,0 +1,106 @@
+"""Questions and answers of runs are stored packed from a length on, and the log finds any part of them all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from sqlalchemy import Text, func, select, type_coerce
+
+from app.models.compression import store_texts
+from app.models.runs import runs
+from app.packed_text import MARK, pack, unpack
+from tests.support.world import World
+
+# The echo model answers with its question.
+FILLING = "Nothing to be found here. " * 200
+LONG = f'{FILLING}Die Größe von 東京, 🦊 & 100 %_\\ of "it".{FILLING}'
+PARTS = ["Größe von 東京", "GRÖSSE VON 東京".replace("SS", "ß"), "🦊 & 100 %_\\ OF", "HERE. DIE", '"IT".NOTHING']
+ABSENT = ["Größe  von", "100 %%", "100 _", "🦊🦊", "m\1"]
+
+
+@pytest.fixture
+def prompt_id(world: World) -> int:
+    return int(world.post("/api/v1/prompts", json={"name": "A prompt", "value": "Say it."}).json["prompt"]["id"])
+
+
+def run(world: World, prompt_id: int, question: str) -> int:
+    answer = world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": question})
+    assert answer.status_code == 200, answer.text
+    return int(answer.headers["X-Run-Id"])
+
+
+def found(world: World, prompt_id: int, part: str) -> list[int]:
+    listed = world.get(f"/api/v1/prompts/{prompt_id}/logs", params={"search": part, "type": "run"})
+    return [int(entry["id"]) for entry in listed.json["entries"]]
+
+
+def stored(world: World, run_id: int) -> tuple[str, str]:
+    raw = (type_coerce(column, Text()) for column in (runs.c.question, runs.c.answer))
+    with world.container.database.read() as connection:
+        question, answer = connection.execute(select(*raw).where(runs.c.id == run_id)).one()
+    return question, answer
+
+
+@contextmanager
+def uncompressed(world: World) -> Iterator[None]:
+    """Store texts as releases without compression did."""
+    database = world.container.database
+    store_texts(database, compressed=False)
+    try:
+        yield
+    finally:
+        store_texts(database, compressed=True)
+
+
+def test_a_long_text_is_stored_packed_and_read_as_it_was_sent(world: World, prompt_id: int) -> None:
+    run_id = run(world, prompt_id, LONG)
+    assert all(text.startswith(MARK) and len(text) < len(LONG) / 4 for text in stored(world, run_id))
+    shown = world.get(f"/api/v1/runs/{run_id}").json
+    assert shown["question"] == LONG
+    assert LONG in shown["answer"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_is_found_in_any_case_in_packed_texts_as_in_others(world: World, prompt_id: int, part: str) -> None:
+    packed = run(world, prompt_id, LONG)
+    with uncompressed(world):
+        plain = run(world, prompt_id, LONG)
+    assert not stored(world, plain)[0].startswith(MARK)
+    run(world, prompt_id, FILLING)
+    assert found(world, prompt_id, part) == [plain, packed]
+
+
+@pytest.mark.parametrize("part", ABSENT)
+def test_what_is_in_no_text_is_not_found(world: World, prompt_id: int, part: str) -> None:
+    run(world, prompt_id, LONG)
+    assert found(world, prompt_id, part) == []
+
+
+def test_the_packed_form_itself_is_not_searched(world: World, prompt_id: int) -> None:
+    form = stored(world, run(world, prompt_id, LONG))[0]
+    assert found(world, prompt_id, form[8:24]) == []
+
+
+@pytest.mark.parametrize("question", [LONG, "🦊" * 5000, MARK + LONG], ids=["long", "emoji", "mark"])
+def test_lists_show_the_beginnings_of_packed_texts(world: World, prompt_id: int, question: str) -> None:
+    run(world, prompt_id, question)
+    (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    assert entry["question"][:100] == question[:100]
+
+
+def test_words_of_packed_texts_are_found_with_their_places(world: World, prompt_id: int) -> None:
+    run_id = run(world, prompt_id, LONG)
+    (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs", params={"q": "größe"}).json["entries"]
+    assert int(entry["id"]) == run_id
+
+
+@pytest.mark.parametrize("container", [pytest.param("services", marks=pytest.mark.services)], indirect=True)
+def test_the_database_packs_texts_to_what_is_read_here(world: World) -> None:
+    """The form is MySQL's own, whichever library makes it."""
+    with world.container.database.read() as connection:
+        packed = connection.scalar(select(func.concat(MARK, func.to_base64(func.compress(LONG)))))
+        content = connection.scalar(select(func.uncompress(func.from_base64(pack(LONG)[len(MARK) :]))))
+    assert bytes(content).decode() == LONG
+    assert unpack(str(packed)) == LONG

@@ -59,13 +59,12 @@ _ONE_MORE = upsert(_SUMS).values(id=1, runs=1).on_duplicate_key_update(runs=_SUM
 class Part:
     """Milliseconds from the part's begin to its end at the median, and those of a processor, on all sides of it.
 
-    `begins`: it comes before the model has the whole request.
+    Of many runs at once some parts are shared: their claims, say, are one transaction.
     """
 
     name: str
     wall_ms: float
     processor_ms: float
-    begins: bool
 
 
 def measure_parts(env: dict[str, str], base_url: str, bare: Request, servers: Iterable[int]) -> list[Part]:
@@ -90,7 +89,7 @@ def _request(folder: Path, redis_url: str, bare: Request, groups: list[int]) -> 
         used = sum(map(cpu_s, [*groups, group]))
         wall_ms = percentile_ms(one_by_one(url, request, count=TIMES), 50)
         used = sum(map(cpu_s, [*groups, group])) - used
-    return Part("the request: limit and schema, nothing else", wall_ms, used * 1000 / TIMES, begins=True)
+    return Part("the request: limit and schema, nothing else", wall_ms, used * 1000 / TIMES)
 
 
 def _statements(url: str, groups: list[int]) -> list[Part]:
@@ -117,8 +116,8 @@ def _statements(url: str, groups: list[int]) -> list[Part]:
             connection.execute(_READ, {"row": row_id}).all()
 
     found = [
-        _here("its row, the claim and the credential", begun, groups, begins=True),
-        _here("its end and usage, and the answer's row", ended, groups, begins=False),
+        _here("its row, the claim and the credential", begun, groups),
+        _here("its end and usage, and the answer's row", ended, groups),
     ]
     _TABLES.drop_all(database.engine)
     database.dispose()
@@ -132,7 +131,7 @@ def _slot(url: str, groups: list[int]) -> Part:
         with slots.of("bench", 1, 30):
             pass
 
-    return _here("a slot of the model, held and given back", held, groups, begins=False)
+    return _here("a slot of the model, held and given back", held, groups)
 
 
 def _message(folder: Path, env: dict[str, str], groups: list[int]) -> Part:
@@ -154,8 +153,8 @@ def _message(folder: Path, env: dict[str, str], groups: list[int]) -> Part:
     argv = ["dramatiq", "bench.empty_actor:broker", "--queues", empty_actor.QUEUE, "--processes", "1", "--threads", "8"]
     with ChildProcess("actor", argv, log=folder / "actor.log", env={**env, "BENCH_WORKER": "1"}, cwd=ROOT) as worker:
         sent_and_begun()
-        part = _here("to an actor, and word of it", sent_and_begun, [*groups, worker.pid], begins=True)
-    return Part(part.name, statistics.median(taken) * 1000, part.processor_ms, part.begins)
+        part = _here("to an actor, and word of it", sent_and_begun, [*groups, worker.pid])
+    return Part(part.name, statistics.median(taken) * 1000, part.processor_ms)
 
 
 def _client(base_url: str, bare: Request) -> Part:
@@ -168,13 +167,13 @@ def _client(base_url: str, bare: Request) -> Part:
         timeout_s=30,
     )
     models.complete(request)  # loads the vendor's library
-    through = _here("the vendor's client, beyond the bare call", lambda: models.complete(request), [], begins=False)
+    through = _here("the vendor's client, beyond the bare call", lambda: models.complete(request), [])
     models.close()
     bare_ms = percentile_ms(one_by_one(base_url, bare, count=TIMES), 50)
-    return Part(through.name, through.wall_ms - bare_ms, through.processor_ms, through.begins)
+    return Part(through.name, through.wall_ms - bare_ms, through.processor_ms)
 
 
-def _here(name: str, do: Callable[[], object], groups: list[int], *, begins: bool) -> Part:
+def _here(name: str, do: Callable[[], object], groups: list[int]) -> Part:
     """Measure what this process does with the help of `groups`."""
     taken = []
     used = time.process_time() + sum(map(cpu_s, groups))
@@ -183,4 +182,4 @@ def _here(name: str, do: Callable[[], object], groups: list[int], *, begins: boo
         do()
         taken.append(time.perf_counter() - started)
     used = time.process_time() + sum(map(cpu_s, groups)) - used
-    return Part(name, statistics.median(taken) * 1000, used * 1000 / TIMES, begins)
+    return Part(name, statistics.median(taken) * 1000, used * 1000 / TIMES)

@@ -135,17 +135,10 @@ def added(rounds: int) -> None:
 
 
 def show_parts(parts: list[Part]) -> None:
-    """Print the parts, and the least that they leave possible."""
     wall_ms, processor_ms = sum(part.wall_ms for part in parts), sum(part.processor_ms for part in parts)
-    begin_ms = sum(part.processor_ms for part in parts if part.begins)
-    print(
-        f"  its parts alone: {wall_ms:.1f} ms at p50, {processor_ms:.1f} ms of a processor, {begin_ms:.1f} to begin it"
-    )
+    print(f"  its parts alone, one at a time: {wall_ms:.1f} ms at p50, {processor_ms:.1f} ms of a processor")
     for part in parts:
         print(f"    {part.name:45} {part.wall_ms:5.1f} ms {part.processor_ms:5.1f} ms of a processor")
-    for count, goal in AT_ONCE_S.items():
-        least_s = [processor_ms * count / 2000, begin_ms * count / 2000 + UPSTREAM_S]
-        print(f"  {count} at once, on two processors, take {max(least_s):.1f} s at least    goal under {goal} s")
 
 
 def at_once(count: int) -> None:

@@ -56,9 +56,10 @@ class QueuedBatches:
 
 @dataclass(frozen=True, slots=True)
 class BatchesHere:
-    """Executes the actor in the thread of the request, for the embedded mode: its queue is in the same process.
+    """Executes the actor in the thread of the request, for the embedded mode, whose queues are in the same process.
 
-    A message took a twentieth of what a batch costs there. `turns` hands out as many places as a worker has threads.
+    A message and its result took a twentieth of what a batch costs there. `turns` limits the batches that are stored at
+    once, as a worker's threads do.
     """
 
     actor: BatchActor

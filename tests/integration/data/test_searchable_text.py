@@ -16,7 +16,7 @@ from tests.support.world import World
 # The echo model answers with its question.
 FILLING = "Nothing to be found here. " * 200
 LONG = f'{FILLING}Die Größe von 東京, 🦊 & 100 %_\\ of "it".{FILLING}'
-PARTS = ["Größe von 東京", "GRÖSSE VON 東京".replace("SS", "ß"), "🦊 & 100 %_\\ OF", "HERE. DIE", '"IT".NOTHING']
+PARTS = ["Größe von 東京", "GRÖßE VON 東京", "🦊 & 100 %_\\ OF", "HERE. DIE", '"IT".NOTHING']
 ABSENT = ["Größe  von", "100 %%", "100 _", "🦊🦊", "m\1"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -94,6 +95,7 @@ def test_words_of_packed_texts_are_found_with_their_places(world: World, prompt_
     run_id = run(world, prompt_id, LONG)
     (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs", params={"q": "größe"}).json["entries"]
     assert int(entry["id"]) == run_id
+    assert "Größe" in json.dumps(entry, ensure_ascii=False)  # far behind the beginnings that lists show
 
 
 @pytest.mark.parametrize("container", [pytest.param("services", marks=pytest.mark.services)], indirect=True)

@@ -69,22 +69,37 @@ def test_a_change_of_one_statement_is_kept(database: Database) -> None:
         assert connection.scalar(text("SELECT count(*) FROM t")) == 1
 
 
+class Door:
+    """A lock that counts who stands before it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.before = 0
+
+    def __enter__(self) -> None:
+        self.before += 1
+        self.lock.acquire()
+        self.before -= 1
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+
 def test_changes_in_the_background_let_others_go_first(database: Database) -> None:
     order: list[str] = []
-    waiting = threading.Semaphore(0)
+    door = database._writer = Door()  # type: ignore[assignment]
+    background = database.background
 
     def change(of: Database, name: str) -> None:
-        waiting.release()
         with of.write():
             order.append(name)
 
     with ThreadPoolExecutor(21) as pool, database.write():
         for _ in range(20):
-            pool.submit(change, database.background, "background")
-        for _ in range(20):
-            waiting.acquire()
+            pool.submit(change, background, "background")
+        wait_until(lambda: door.before == 1, "one of them to wait for the writer, and the others for that one")
         pool.submit(change, database, "run")
-        waiting.acquire()
+        wait_until(lambda: door.before == 2, "the run to wait beside it")
     assert len(order) == 21
     assert order.index("run") < 10
 

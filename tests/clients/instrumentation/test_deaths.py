@@ -121,6 +121,8 @@ def test_a_session_is_complete_though_the_server_and_the_agent_died_in_it(run: R
         agent = run("agent", str(prompt_id), server.url, client.api_key)
         ask(agent, "A-1")
         wait_until(lambda: session(client, prompt_id) == [turn_of("A-1")], "the first turn")
+        # A turn that is stored stays on disk until the answer comes, and would be counted for a later one.
+        wait_until(lambda: spans_in(tmp_path) == 0, "its answer")
         server.process.kill()
         ask(agent, "A-2")
         wait_until(lambda: spans_in(tmp_path) == SPANS_OF_TURN, "the second turn on disk")

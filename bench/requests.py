@@ -58,7 +58,7 @@ def _by_loop(url: str, request: Request, connections: int, seconds: int) -> floa
 
 def _by_wrk(wrk: str, url: str, request: Request, *, connections: int, seconds: int) -> float:
     """wrk takes method and body from a Lua script alone."""
-    fields = "".join(f'wrk.headers["{name}"] = "{value}"\n' for name, value in request.headers().items())
+    fields = "".join(f'wrk.headers["{name}"] = [==[{value}]==]\n' for name, value in request.headers().items())
     script = f'wrk.method = "{request.method}"\nwrk.body = [==[{request.body.decode()}]==]\n{fields}'
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(script)

@@ -72,9 +72,11 @@ def recent_scores(connection: Connection, *, project_id: int, prompt_id: int, li
     """
     s = scores.c
     columns = (s.name, s.value, s.trace_id, s.session_key, s.run_id, s.prompt_id)
-    newest = select(*columns).where(s.project_id == project_id).order_by(s.id.desc()).limit(limit)
-    of_prompt = newest.where(s.prompt_id == prompt_id).subquery("newest")
-    of_any = newest.subquery("newest")
+    newest = select(*columns).order_by(s.id.desc()).limit(limit)
+    # An expression: for the bare column MariaDB may intersect both indexes, and sort all scores of the prompt.
+    ours = func.coalesce(s.project_id, 0) == project_id
+    of_prompt = newest.where(s.prompt_id == prompt_id, ours).subquery("newest")
+    of_any = newest.where(s.project_id == project_id).subquery("newest")
     found = _with_what_is_scored(connection, of_prompt, project_id, prompt_id)
     return found + _with_what_is_scored(connection, of_any, project_id, prompt_id, of_any.c.prompt_id.is_(None))
 

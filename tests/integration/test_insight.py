@@ -7,7 +7,9 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
+from app.models.insight_sources import recent_scores
 from app.timestamps import utc_now
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
@@ -162,3 +164,20 @@ def test_the_newest_version_is_compared_with_the_one_before_unless_others_are_na
     found = world.get(f"{path}/insight/comparison").json
 
     assert (found["before"]["version"], found["after"]["version"]) == (before, newest)
+
+
+@pytest.mark.parametrize("container", [pytest.param("services", marks=pytest.mark.services)], indirect=True)
+def test_the_newest_scores_of_a_prompt_are_found_by_one_index_in_its_order(world: World) -> None:
+    """MariaDB intersected two, and sorted a million scores: the more there were the longer it took."""
+    executed: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        executed.append((statement, parameters))
+
+    with world.container.database.read() as connection:
+        event.listen(connection, "before_cursor_execute", note)
+        recent_scores(connection, project_id=world.project_id, prompt_id=world.prompt(), limit=100)
+        event.remove(connection, "before_cursor_execute", note)
+        statement, parameters = executed[0]
+        plan = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings()
+        assert [row["possible_keys"] for row in plan if row["table"] == "scores"] == ["ix_scores_prompt_id"]

@@ -14,7 +14,8 @@ from typing import Any, Self
 
 from tests.support import mariadb
 from tests.support.mariadb import PASSWORD, USER, MariaDB
-from tests.support.waiting import LOOPBACK, free_port, wait_until
+from tests.support.process import TAIL_BYTES
+from tests.support.waiting import LOOPBACK, NotReady, free_port, wait_until
 
 PROVIDERS = tuple(Path(folder) / "galera/libgalera_smm.so" for folder in ("/usr/lib", "/usr/lib64"))
 NODES = 3
@@ -63,7 +64,10 @@ class GaleraNode(MariaDB):
         return super().start()
 
     def _start_position(self) -> list[str]:
-        done = subprocess.run([*self._options, "--wsrep-recover"], capture_output=True, text=True, check=True)
+        argv = [*self._options, "--skip-networking", "--wsrep-recover"]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NotReady(f"mariadbd --wsrep-recover ended with {done.returncode}\n{done.stderr[-TAIL_BYTES:]}")
         positions = re.findall(r"Recovered position: (\S+)", done.stdout + done.stderr)
         return [f"--wsrep-start-position={positions[-1]}"] if positions else []
 

@@ -1,9 +1,11 @@
 """Bounded polling and free ports."""
 
+import itertools
+import os
 import random
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 LOOPBACK = "127.0.0.1"
@@ -26,13 +28,27 @@ def wait_until(condition: Callable[[], T], what: str, timeout_s: float = PATIENC
     return answer
 
 
+def own_ports(environment: Mapping[str, str] = os.environ) -> Iterator[int]:
+    """Yield the ports that this process may use, in any order, again and again.
+
+    A server is given its port long before it binds it, so processes that test at the same time share none.
+    """
+    workers = int(environment.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    worker = int(environment.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    ports = range(10_000 + worker, 32_000, workers)
+    return itertools.cycle(random.sample(ports, len(ports)))
+
+
+_PORTS = own_ports()
+
+
 def free_port() -> int:
     """A TCP port nobody listens on, below the range of outgoing connections.
 
     From that range a client that keeps trying to reconnect to a stopped server could be handed the server's
     own port, and then the server cannot start again.
     """
-    for port in random.sample(range(10_000, 32_000), 200):
+    for port in itertools.islice(_PORTS, 200):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

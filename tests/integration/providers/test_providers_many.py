@@ -117,19 +117,27 @@ def test_importing_the_providers_does_not_import_the_vendors_sdks():
     assert done.stdout.strip() == "[]"
 
 
-def test_a_message_of_a_conversation_costs_few_calls_of_functions(upstream):
-    """OpenAI's client searches each message for what to rename, which takes 1,300 calls."""
+def calls_to_ask(upstream, *, times=1, messages=1):
+    """The calls of functions that it takes to ask OpenAI's client `times` about so many `messages`."""
+    asked = request(upstream, "OPENAI", *(Message("user", f"Part {number}") for number in range(messages)))
 
-    async def ask(messages):
+    async def ask():
         clients = Clients()
-        asked = request(upstream, "OPENAI", *messages)
-        await clients.get(asked.model, asked.credential, streamed=False).acompletion(**encode(asked))
+        for _ in range(times):
+            await clients.get(asked.model, asked.credential, streamed=False).acompletion(**encode(asked))
         await clients.close()
 
-    def calls(count):
-        messages = [Message("user", f"Part {number}") for number in range(count)]
-        return calls_of(lambda: asyncio.run(ask(messages)))
+    return calls_of(lambda: asyncio.run(ask()))
 
-    of_one, of_many = calls(1), calls(201)
+
+def test_a_message_of_a_conversation_costs_few_calls_of_functions(upstream):
+    """OpenAI's client searches each message for what to rename, which takes 1,300 calls."""
+    of_one, of_many = calls_to_ask(upstream), calls_to_ask(upstream, messages=201)
     assert len(upstream.requests[-1].body["messages"]) == 201
     assert of_many - of_one < 200 * 100
+
+
+def test_a_call_costs_few_calls_of_functions(upstream):
+    """OpenAI's client searches what may be an argument, and joins the URL's parts, which takes 1,100 calls."""
+    of_one, of_many = calls_to_ask(upstream), calls_to_ask(upstream, times=51)
+    assert of_many - of_one < 50 * 5_700

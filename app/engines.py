@@ -113,7 +113,15 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
         connection.execute(f"PRAGMA {pragma}")
     # SQLite's own knows ASCII alone, and searches are meant to find any script in any case.
     connection.create_function("lower", 1, lambda text: text and str(text).lower(), deterministic=True)
-    connection.create_function(UNPACK, 1, lambda text: text and unpack(text), deterministic=True)
+    connection.create_function(UNPACK, 1, _unpacked, deterministic=True)
+
+
+def _unpacked(stored: str | None) -> str | None:
+    """Return the text of a packed form, None where it is damaged, as MySQL's UNCOMPRESS does."""
+    try:
+        return stored and unpack(stored)
+    except ValueError:
+        return None
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -140,9 +140,10 @@ def decompress(stored: bytes) -> bytes:
 
 
 def compress_text(text: str) -> str:
-    """Return the shortest stored form of a text."""
-    compressed = MARK + b64encode(compress(text.encode())).decode()
-    return compressed if len(compressed) < len(text) or text.startswith(MARK) else text
+    """Return the stored form of a text that has the fewest bytes."""
+    content = text.encode()
+    compressed = MARK + b64encode(compress(content)).decode()
+    return compressed if len(compressed) < len(content) or text.startswith(MARK) else text
 
 
 def decompress_text(stored: str) -> str:
@@ -172,6 +173,11 @@ def store_texts(database: Database, *, compressed: bool) -> None:
         setattr(engine.dialect, _COMPRESSES, compressed)
 
 
+def begins_with(raw: ColumnElement[str], mark: str) -> ColumnElement[bool]:
+    """Return the condition that a text begins with the bytes of a mark; collations ignore case and U+0001."""
+    return func.hex(func.substr(raw, 1, len(mark), type_=Text), type_=Text) == mark.encode().hex().upper()
+
+
 class StoredText:
     """A text that `shorten` may make shorter, to one that begins with `mark`; `restore` does the reverse."""
 
@@ -186,7 +192,7 @@ class StoredText:
 
     def is_plain(self, raw: ColumnElement[str]) -> ColumnElement[bool]:
         """Return the condition that a text is stored as it is."""
-        return func.substr(raw, 1, len(self.mark), type_=Text) != self.mark
+        return ~begins_with(raw, self.mark)
 
 
 class CompressedText(StoredText, TypeDecorator[str]):
@@ -244,10 +250,14 @@ def plain_rows(connection: Connection, column: Column[Any], *, after_id: int, un
 
 
 def compress_rows(connection: Connection, column: Column[Any], ids: Sequence[int]) -> int:
-    """Compress a column of rows, which nobody changes until the commit; returns the number that became shorter."""
-    c, raw, shorten = column.table.c, raw_of(column), _type_of(column).shorten
-    rows = connection.execute(select(c.id, raw).where(c.id.in_(ids)).with_for_update()).all()
-    shorter = [{"row_id": id_, "stored": new} for id_, old in rows if old and len(new := shorten(old)) < len(old)]
+    """Compress a column of rows, which nobody changes until the commit; returns the number that became shorter.
+
+    Those that were compressed since they were listed stay as they are: a second time would be once too often.
+    """
+    c, raw, stored = column.table.c, raw_of(column), _type_of(column)
+    locked = select(c.id, raw).where(c.id.in_(ids), stored.is_plain(raw)).with_for_update()
+    rows = connection.execute(locked).all()
+    shorter = [{"row_id": id_, "stored": new} for id_, old in rows if old and (new := stored.shorten(old)) != old]
     if shorter:
         changed = update(column.table).where(c.id == bindparam("row_id"))
         connection.execute(changed.values({column: type_coerce(bindparam("stored"), raw.type)}), shorter)

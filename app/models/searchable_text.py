@@ -10,7 +10,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from app.engines import UNPACK
-from app.models.compression import CompressedText, raw_of
+from app.models.compression import CompressedText, begins_with, raw_of
 from app.packed_text import FROM_CHARACTERS, MARK, pack, unpack
 
 
@@ -28,7 +28,7 @@ class SearchableText(CompressedText):
 
 
 class _unpacked(FunctionElement[str]):  # noqa: N801 - a function of SQL
-    """The text of a packed form."""
+    """The text of a packed form; NULL where it is damaged."""
 
     type = Text()
     inherit_cache = True
@@ -45,19 +45,15 @@ def _unpacked_by_mysql(element: _unpacked, compiler: SQLCompiler, **options: Any
     return f"CONVERT(UNCOMPRESS(FROM_BASE64({content})) USING utf8mb4)"
 
 
-def _is_packed(raw: ColumnElement[str]) -> ColumnElement[bool]:
-    return func.substr(raw, 1, len(MARK), type_=Text) == MARK
-
-
 def contains(column: Column[Any], part: str) -> ColumnElement[bool]:
     """Return the condition that a `SearchableText` has a part, in any case."""
-    raw = raw_of(column)
+    raw, is_packed = raw_of(column), begins_with(raw_of(column), MARK)
     in_packed = _unpacked(raw).icontains(part, autoescape=True)
-    return or_(and_(~_is_packed(raw), raw.icontains(part, autoescape=True)), and_(_is_packed(raw), in_packed))
+    return or_(and_(~is_packed, raw.icontains(part, autoescape=True)), and_(is_packed, in_packed))
 
 
 def excerpt(column: Column[Any], characters: int) -> ColumnElement[Any]:
-    """Return the first characters of a `SearchableText`; NULL where there is none."""
+    """Return the first characters of a `SearchableText`; NULL where there is none, "" of a damaged one."""
     raw = raw_of(column)
     of_packed, of_plain = (func.substr(text, 1, characters, type_=Text) for text in (_unpacked(raw), raw))
-    return case((_is_packed(raw), of_packed), else_=of_plain)
+    return case((begins_with(raw, MARK), func.coalesce(of_packed, "")), else_=of_plain)

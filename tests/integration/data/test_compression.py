@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from app.models.compression import ZSTD_1, Compressed, as_they_are, compress_row
 from app.models.log_records import log_records
 from app.models.prompts import prompts
 from app.models.spans import spans
+from app.packed_text import MARK
 from app.services.data import compression
 from app.services.traces.form import BatchForm
 from tests.integration.ingest.test_log_records import chat, record
@@ -134,14 +136,59 @@ def test_large_bodies_are_rewritten_one_by_one(world: World, monkeypatch: pytest
     assert set(at_once) == {1}
 
 
-def said(world: World) -> dict[str, Any]:
-    """Store something of everything, and a run with long texts that goes on with a conversation."""
+def test_rows_that_another_command_compressed_meanwhile_are_compressed_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The compressed form of what repeats itself becomes shorter a second time, and then no reader knows it."""
+    table = "".join(f"2026-11-{number % 28 + 1:02d},{number},ok,EUR\n" for number in range(10_000))
+    prompt_id = world.prompt()
+    batch = export_conversation(prompt_id, "c-1", [RecordedTurn(table, "Fine.")], start_ns=BEGAN_NS)
+    store_plain(world, batch)
+    database = world.container.database
+    store_texts(database, compressed=False)
+    try:
+        run_id = said(world, table)["long_run_id"]
+    finally:
+        store_texts(database, compressed=True)
+    before, read = sessions(world, prompt_id), texts(world, stored=False)
+
+    def twice(connection: Connection, **kwargs: Any) -> int:
+        compress_rows(connection, **kwargs)
+        return compress_rows(connection, **kwargs)
+
+    monkeypatch.setattr("app.models.compression.compress_rows", twice)
+    compress_all(world)
+
+    assert ZSTD_1 in first_bytes(world)
+    assert sessions(world, prompt_id) == before
+    assert texts(world, stored=False) == read
+    assert world.get(f"/api/v1/runs/{run_id}").json["question"] == table
+
+
+def test_the_bytes_of_a_text_count_and_not_its_characters(world: World) -> None:
+    """Each of these characters takes three bytes; the compressed form has more characters, of one byte each."""
+    text = "".join(random.Random(7).choices([chr(0x4E00 + number) for number in range(1_500)], k=8_000))
+    database = world.container.database
+    store_texts(database, compressed=False)
+    try:
+        said(world, text)
+    finally:
+        store_texts(database, compressed=True)
+
+    compress_all(world)
+
+    assert any(stored.startswith(MARK) for stored in texts(world, stored=True)["runs.question"])
+
+
+def said(world: World, question: str = "And? " * 1000) -> dict[str, Any]:
+    """Store something of everything, and a run with long texts (`long_run_id`) that goes on with a conversation."""
     made = everything(world)
     prompt = world.post("/api/v1/prompts", json={"name": "A prompt", "value": "Be helpful, and brief. " * 20}).json
     history = [{"role": role, "text": f"{role}, {number}"} for number in range(9) for role in ("user", "assistant")]
-    asked = {"id": prompt["prompt"]["id"], "question": "And? " * 1000, "history": history}
-    assert world.post("/api/v1/prompts/run", json=asked).status_code == 200
-    return made
+    asked = {"id": prompt["prompt"]["id"], "question": question, "history": history}
+    ran = world.post("/api/v1/prompts/run", json=asked)
+    assert ran.status_code == 200
+    return {**made, "long_run_id": int(ran.headers["X-Run-Id"])}
 
 
 def test_texts_of_runs_and_replays_are_stored_compressed(world: World) -> None:

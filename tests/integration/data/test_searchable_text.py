@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import Text, func, select, type_coerce
+from sqlalchemy import Text, collate, func, select, type_coerce, update
 
-from app.models.compression import store_texts
+from app.models.compression import begins_with, store_texts
 from app.models.runs import runs
 from app.packed_text import MARK, pack, unpack
 from tests.support.world import World
@@ -84,11 +84,44 @@ def test_the_packed_form_itself_is_not_searched(world: World, prompt_id: int) ->
     assert found(world, prompt_id, form[8:24]) == []
 
 
-@pytest.mark.parametrize("question", [LONG, "🦊" * 5000, MARK + LONG], ids=["long", "emoji", "mark"])
+@pytest.mark.parametrize(
+    "question",
+    [LONG, "🦊" * 5000, MARK + LONG, "\1M\1hello", "\1M\1", "M", "m\1\1hello", "M\u200d\u200dhello", "M  hello"],
+    ids=["long", "emoji", "mark", "upper", "only the mark", "letter", "letter and controls", "joiners", "spaces"],
+)
 def test_lists_show_the_beginnings_of_packed_texts(world: World, prompt_id: int, question: str) -> None:
     run(world, prompt_id, question)
     (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
     assert entry["question"][:100] == question[:100]
+
+
+COLLATIONS = ["utf8mb4_general_ci", "utf8mb4_unicode_520_ci", "utf8mb4_uca1400_ai_ci", "utf8mb4_uca1400_nopad_ai_ci"]
+
+
+@pytest.mark.parametrize("container", [pytest.param("services", marks=pytest.mark.services)], indirect=True)
+@pytest.mark.parametrize("collation", COLLATIONS)
+def test_texts_that_a_collation_takes_for_the_mark_are_not_packed(world: World, collation: str) -> None:
+    """Collations ignore case, and many ignore U+0001 and what is joined to a letter."""
+    others = ["M", "m", "\1M\1hello", "m\1\1hello", "M\u200d\u200dhello", "M  hello", ""]
+    with world.container.database.read() as connection:
+        taken = [
+            connection.scalar(select(begins_with(collate(text, collation), MARK))) for text in (*others, pack(LONG))
+        ]
+    assert taken == [*(False for _ in others), True]
+
+
+@pytest.mark.parametrize("damaged", [f"{MARK}hello", pack(LONG)[:-40], f"{MARK}é"])
+def test_a_damaged_text_takes_nothing_else_away(world: World, prompt_id: int, damaged: str) -> None:
+    run_id, whole = run(world, prompt_id, LONG), run(world, prompt_id, "Whole?")
+    broken = update(runs).where(runs.c.id == run_id).values({runs.c.question: type_coerce(damaged, Text())})
+    with world.container.database.write() as connection:
+        connection.execute(broken)
+
+    listed = world.get(f"/api/v1/prompts/{prompt_id}/logs")
+
+    assert listed.status_code == 200
+    assert [entry["question"] for entry in listed.json["entries"]] == ["Whole?", ""]
+    assert found(world, prompt_id, "whole") == [whole]
 
 
 def test_words_of_packed_texts_are_found_with_their_places(world: World, prompt_id: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
@@ -41,6 +42,13 @@ def test_a_stored_body_is_at_most_a_byte_longer(body: bytes) -> None:
 @example("🦊 {}" * 80_000)
 def test_every_text_comes_back_as_it_was(text: str) -> None:
     assert decompress_text(compress_text(text)) == text
+
+
+def test_a_text_is_stored_in_the_form_that_has_fewer_bytes() -> None:
+    text = "".join(random.Random(7).choices([chr(0x4E00 + number) for number in range(1_500)], k=8_000))
+    stored = compress_text(text)
+    assert len(stored.encode()) < 0.9 * len(text.encode())
+    assert decompress_text(stored) == text
 
 
 def test_texts_of_releases_without_compression_are_read() -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import structlog
 from dramatiq import Message
 from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
 from app.actors import BatchActor
 from app.errors import Unavailable
-from app.redis_store.batches import Mailbox
+from app.redis_store.batches import BODY_S, Mailbox
 from app.redis_store.broker import WakingBroker
 from app.redis_store.middleware import OPTION, owned
 from app.services.accounts.projects import Owners
@@ -20,8 +22,11 @@ from app.services.data.masking import MaskingRules
 from app.services.traces.form import BatchForm, Receipt
 from app.shares import Turns
 
+log = structlog.get_logger(__name__)
+
 # A batch of another request that is not stored by then may have lost its worker, so that this request sends it again.
 JOIN_S = 2
+NOT_IN_TIME = "The batch was not stored in time; send it again."
 
 BatchMessage = Message[dict[str, Any]]
 
@@ -29,11 +34,11 @@ BatchMessage = Message[dict[str, Any]]
 class BatchWorkers(Protocol):
     """Execute the actor `store_spans`."""
 
-    def store(self, message: BatchMessage, wait_s: int) -> Receipt | None:
+    def store(self, message: BatchMessage, wait_s: float) -> Receipt | None:
         """Have the actor store the message's batch, and return its receipt; None when there is none in time."""
 
-    def join(self, message: BatchMessage, wait_s: int) -> Receipt | None:
-        """Return the receipt of a message that another request has sent; None when there is none in time."""
+    def join(self, message: BatchMessage, wait_s: float) -> Receipt | None:
+        """Return the receipt of a message that another request has sent; None when the batch is to be sent again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,48 +47,62 @@ class QueuedBatches:
 
     broker: WakingBroker
 
-    def store(self, message: BatchMessage, wait_s: int) -> Receipt | None:
+    def store(self, message: BatchMessage, wait_s: float) -> Receipt | None:
         self.broker.enqueue(message)
-        return self.join(message, wait_s)
+        return self._result(message, wait_s)
 
-    def join(self, message: BatchMessage, wait_s: int) -> Receipt | None:
+    def join(self, message: BatchMessage, wait_s: float) -> Receipt | None:
+        return self._result(message, min(JOIN_S, wait_s))
+
+    def _result(self, message: BatchMessage, wait_s: float) -> Receipt | None:
         backend = self.broker.get_results_backend()
         try:
-            return Receipt(**backend.get_result(message, block=True, timeout=wait_s * 1000))
+            return Receipt(**backend.get_result(message, block=True, timeout=round(wait_s * 1000)))
         except (ResultTimeout, ResultMissing, ResultFailure):
             return None
 
 
 @dataclass(frozen=True, slots=True)
 class BatchesHere:
-    """Executes the actor in the thread of the request, for the embedded mode, whose queues are in the same process.
+    """Executes the actor in threads of this process, for the embedded mode, whose queues are in the same process.
 
     A message and its result took a twentieth of what a batch costs there. `turns` limits the batches that are stored at
-    once, as a worker's threads do.
+    once, as a worker's threads do. A batch goes on when its request waits no longer, so that the exporter, which sends
+    it again, joins it or finds it stored.
     """
 
     actor: BatchActor
     turns: Turns
     _in_work: dict[str, Future[Receipt]] = field(default_factory=dict, init=False)
 
-    def store(self, message: BatchMessage, wait_s: int) -> Receipt | None:
+    def store(self, message: BatchMessage, wait_s: float) -> Receipt | None:
         stored = self._in_work[message.message_id] = Future()
         try:
-            with self.turns.of(message.options[OPTION], wait_s=wait_s):
-                receipt = Receipt(**self.actor(*message.args))
-            stored.set_result(receipt)
-            return receipt
-        finally:
+            threading.Thread(target=self._work, args=(message,), name="batch", daemon=True).start()
+        except RuntimeError as error:  # the process may have no more threads
             del self._in_work[message.message_id]
-            # Without a receipt this ends the wait of those who have joined; with one it changes nothing.
-            stored.cancel()
+            raise Unavailable("Too much is in work to store the batch; send it again.") from error
+        wait([stored], wait_s)
+        return stored.result() if stored.done() else None
 
-    def join(self, message: BatchMessage, wait_s: int) -> Receipt | None:
-        stored = self._in_work.get(message.message_id)
-        try:
-            return stored.result(wait_s) if stored else None
-        except (CancelledError, TimeoutError):
+    def join(self, message: BatchMessage, wait_s: float) -> Receipt | None:
+        if (stored := self._in_work.get(message.message_id)) is None:
             return None
+        wait([stored], wait_s)
+        if not stored.done():
+            raise Unavailable(NOT_IN_TIME)
+        return None if stored.exception() else stored.result()
+
+    def _work(self, message: BatchMessage) -> None:
+        try:
+            # As long as the batch's body is kept.
+            with self.turns.of(message.options[OPTION], wait_s=BODY_S):
+                receipt = Receipt(**self.actor(*message.args))
+        except BaseException as error:  # noqa: BLE001 - the request raises it, if it still waits
+            log.warning("batch_not_stored", error=f"{type(error).__name__}: {error}")
+            self._in_work.pop(message.message_id).set_exception(error)
+        else:
+            self._in_work.pop(message.message_id).set_result(receipt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,11 +129,11 @@ class BatchDelivery:
         deadline = time.monotonic() + self.wait_s
         claim = self.mailbox.put(key, ticket, body, message.message_id)
         if claim.joined:
-            receipt = self.workers.join(message.copy(message_id=claim.message_id), min(JOIN_S, self.wait_s))
+            receipt = self.workers.join(message.copy(message_id=claim.message_id), self.wait_s)
             if receipt is not None:
                 return receipt
             self.mailbox.put(key, ticket, body, message.message_id, join=False)
-        receipt = self.workers.store(message, max(1, round(deadline - time.monotonic())))
+        receipt = self.workers.store(message, max(1.0, deadline - time.monotonic()))
         if receipt is None:
-            raise Unavailable("The batch was not stored in time; send it again.")
+            raise Unavailable(NOT_IN_TIME)
         return receipt

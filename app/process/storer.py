@@ -12,13 +12,19 @@ from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
+import structlog
+
 from app.container import Container
 from app.metrics import Metrics
 from app.metrics.readings import Increments, Readings
 from app.metrics.registry import Labels, Metric
 from app.process import clock
 from app.process.bootstrap import bootstrap, freeze_gc, prepare
+from app.services.traces.form import Receipt
 
+log = structlog.get_logger(__name__)
+
+FAILED = "The batch could not be stored, by an error that the server's log has."
 OF_TRACES = frozenset({"count_sessions", "index_words"})
 """The clock's jobs that read spans as ingest does."""
 GONE = (OSError, EOFError)
@@ -52,7 +58,15 @@ def _serve(connection: Connection, container: Container) -> None:
             project_id, form, note = connection.recv()
             body = connection.recv_bytes()
             container.mailbox.note_use()
-            stored = container.services.ingest.store_noted(project_id, body, form, note)
+            try:
+                stored = container.services.ingest.store_noted(project_id, body, form, note)
+            except Exception:
+                # A bug, which the caller must not take for the end of this process.
+                log.exception("batch_failed", project_id=project_id)
+                stored = (
+                    Receipt("unavailable", message="The batch could not be stored; the server's log says why."),
+                    b"",
+                )
             container.mailbox.note_use()
             del body
             connection.send(stored)
@@ -73,8 +87,10 @@ def run(control: socket.socket) -> None:
         return
     settings, counts = first.recv()
     prepare(settings)
-    container = bootstrap(settings, metrics=Metrics(_SentMetrics(first)))
+    sent = _SentMetrics(first)
+    container = bootstrap(settings, metrics=Metrics(sent))
     freeze_gc()
+    sent.add({})  # the other process learns that this one is ready
     if counts:
         jobs = [job for job in clock.jobs(container) if job.name in OF_TRACES]
         ticking = (jobs, threading.Event(), container.metrics)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import queue
+import signal
 import socket
 import struct
 import subprocess
@@ -16,7 +17,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -24,7 +25,8 @@ import structlog
 
 from app.metrics.recorder import Store
 from app.process.storer import GONE, let_go_of_all_but, run
-from app.services.traces.form import BatchForm, Receipt
+from app.redis_store.batches import BODY_S
+from app.services.traces.form import BatchForm, BatchLost, Receipt
 from config.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -33,22 +35,28 @@ PROCESSES = min(2, os.cpu_count() or 1)
 """While one reads a batch the other one writes; more would wait for SQLite, which has one writer."""
 # Between the end of a process and the start of the next one.
 PAUSE_S = 0.5
+# A process that ends has this long for what it counted.
+END_S = 5.0
 LOST = "The process that stores spans has ended; send the batch again."
-LATE = "The process that stores spans did not answer in time; send the batch again."
+LATE = "The process that stores spans did not answer, and was ended; send the batch again."
 # A batch should pass in few pieces.
 _BUFFER = 1024 * 1024
 
 
 class StoringProcesses:
-    """Stores each batch in the process that has the fewest in work, which has `REPRISE_INGEST_WAIT_S` for it.
+    """Stores each batch in the process that has the fewest in work; one that takes `batch_s` for a batch is ended.
 
     With `fork`, which asks for a caller that has no other thread yet, the first processes are copies of this one: they
     are there sooner, and share the memory of what is imported.
     """
 
-    def __init__(self, settings: Settings, *, fork: bool = False, count: int = PROCESSES) -> None:
+    def __init__(
+        self, settings: Settings, *, fork: bool = False, count: int = PROCESSES, batch_s: int = BODY_S
+    ) -> None:
         # The last counts: a lone batch goes to one that has nothing else to do.
-        self.processes = [StoringProcess(settings, fork=fork, counts=place == count - 1) for place in range(count)]
+        self.processes = [
+            StoringProcess(settings, fork=fork, counts=place == count - 1, batch_s=batch_s) for place in range(count)
+        ]
 
     def start(self, store: Store) -> None:
         """Keep the processes running from now on, and what they count in `store`."""
@@ -61,7 +69,7 @@ class StoringProcesses:
             process.stop()
 
     def __call__(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
-        """Store a batch as `IngestService.store_noted` does; it is unavailable when its process dies meanwhile."""
+        """Store a batch as `IngestService.store_noted` does; raises `BatchLost` when its process dies meanwhile."""
         return min(self.processes, key=lambda process: process.load)(project_id, body, form, note)
 
 
@@ -71,12 +79,12 @@ class StoringProcess:
     One that `counts` sessions reads the words of their turns, too.
     """
 
-    def __init__(self, settings: Settings, *, fork: bool = False, counts: bool = True) -> None:
-        self._settings, self._counts = settings, counts
+    def __init__(self, settings: Settings, *, fork: bool = False, counts: bool = True, batch_s: int = BODY_S) -> None:
+        self._settings, self._counts, self._batch_s = settings, counts, batch_s
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._in_work = 0
-        self._child = _Child(settings, _fork if fork else _spawn, counts=counts)
+        self._child = self._started(_fork if fork else _spawn)
         self._keeper = threading.Thread(target=self._keep, name="storing", daemon=True)
 
     @property
@@ -90,26 +98,35 @@ class StoringProcess:
 
     @property
     def load(self) -> float:
-        """The number of batches in work; infinite for a process that has died, until the next one is there."""
-        return math.inf if self._child.ended else self._in_work
+        """The number of batches in work; infinite for a process that has ended or is still being started."""
+        return self._in_work if self._child.ready else math.inf
 
     def start(self, store: Store) -> None:
         self._store = store
         self._keeper.start()
 
     def stop(self) -> None:
+        """End the process, by force if it does not end by itself."""
         self._stop.set()
         self._child.end()
+        self._keeper.join(END_S)
+        self._child.kill()
         self._keeper.join()
 
     def __call__(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
         with self._lock:
             self._in_work += 1
+        child = self._child
         try:
-            return self._child.store(project_id, body, form, note)
+            return child.store(project_id, body, form, note)
+        except BlockingIOError as error:
+            # It hangs, with the batch and, it may be, the database's lock.
+            log.error("process_hangs", name="storing", pid=child.pid)
+            child.kill()
+            raise BatchLost(LATE) from error
         except GONE as error:
             log.warning("batch_lost", error=str(error))
-            return Receipt("unavailable", message=LATE if isinstance(error, BlockingIOError) else LOST), b""
+            raise BatchLost(LOST) from error
         finally:
             with self._lock:
                 self._in_work -= 1
@@ -123,23 +140,52 @@ class StoringProcess:
             if self._stop.wait(PAUSE_S):
                 return
             log.error("process_died", name="storing", status=status)
-            self._child = _Child(self._settings, _spawn, counts=self._counts)
+            while not self._start_next():
+                if self._stop.wait(PAUSE_S):
+                    return
+
+    def _start_next(self) -> bool:
+        """Start the next process; False where the system has no memory or no files for it now."""
+        try:
+            self._child = self._started(_spawn)
+        except GONE as error:
+            log.error("process_not_started", name="storing", error=str(error))
+            return False
+        return True
+
+    def _started(self, start: Callable[[socket.socket], _Forked | subprocess.Popen[bytes]]) -> _Child:
+        return _Child(self._settings, start, counts=self._counts, batch_s=self._batch_s)
 
 
 class _Child:
     """One process. Each caller has a connection to it for itself, which later callers use again."""
 
     def __init__(
-        self, settings: Settings, start: Callable[[socket.socket], _Forked | subprocess.Popen[bytes]], *, counts: bool
+        self,
+        settings: Settings,
+        start: Callable[[socket.socket], _Forked | subprocess.Popen[bytes]],
+        *,
+        counts: bool,
+        batch_s: int,
     ) -> None:
-        self.ended = False
-        self._control, theirs = socket.socketpair()
-        with theirs:
-            self._process = start(theirs)
+        self._has_begun = self._ended = False
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
-        self._wait_s = settings.ingest_wait_s
-        self._metrics = self._connect()
-        self._metrics.send((settings, counts))
+        self._batch_s = batch_s
+        self._control, theirs = socket.socketpair()
+        with ExitStack() as undoing:
+            undoing.enter_context(self._control)
+            with theirs:
+                self._process = start(theirs)
+            undoing.callback(self._process.wait)
+            undoing.callback(self._process.kill)
+            self._metrics = self._connect()
+            self._metrics.send((settings, counts))
+            undoing.pop_all()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the process has begun and not ended."""
+        return self._has_begun and not self._ended
 
     @property
     def pid(self) -> int:
@@ -152,12 +198,12 @@ class _Child:
     def store(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
         """Have a batch stored.
 
-        Raises `OSError` or `EOFError` when the process is gone, `BlockingIOError` when it does not answer in time.
+        Raises `OSError` or `EOFError` when the process is gone, `BlockingIOError` when it takes longer than `batch_s`.
         """
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
-            connection = self._connect(self._wait_s)
+            connection = self._connect(self._batch_s)
         try:
             connection.send((project_id, form, note))
             connection.send_bytes(body)
@@ -174,6 +220,7 @@ class _Child:
         with suppress(*GONE):
             while True:
                 process, increments, gauges = self._metrics.recv()
+                self._has_begun = True
                 store.add(increments)
                 store.put_gauges(process, gauges)
 
@@ -181,10 +228,15 @@ class _Child:
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
 
+    def kill(self) -> None:
+        """End the process at once, unless it has ended."""
+        if not self._ended:
+            self._process.kill()
+
     def wait(self) -> int:
         """Wait for the end of the process; returns its exit status."""
         status = self._process.wait()
-        self.ended = True
+        self._ended = True
         for connection in (self._control, self._metrics):
             connection.close()
         with suppress(queue.Empty):
@@ -209,6 +261,10 @@ class _Forked:
     """A copy of this process, which is waited for as a `Popen` is."""
 
     pid: int
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])

@@ -1,4 +1,4 @@
-"""The embedded mode stores batches in the threads of their requests: how they wait, join and fail."""
+"""The embedded mode stores batches in threads of the process that answers: how they wait, join and fail."""
 
 from __future__ import annotations
 
@@ -80,16 +80,40 @@ def test_an_organization_waits_for_its_place_and_another_one_does_not(
     assert actor.begun == ["first", "other", "second"]
 
 
-def test_a_batch_that_finds_no_place_in_time_is_refused(
+def test_a_batch_that_finds_no_place_in_time_waits_on_without_its_request(
     actor: Actor, here: BatchesHere, submit: Callable[..., Future[Receipt | None]]
 ) -> None:
     first = submit(here.store, actor.message("first"), PATIENCE_S)
     wait_until(lambda: actor.begun, "the first batch")
+    message = actor.message("second")
+    assert here.store(message, 0) is None
+    joined = submit(here.join, message, PATIENCE_S)
+    actor.go_on.release(2)
+    assert [first.result(PATIENCE_S), joined.result(PATIENCE_S)] == [STORED, STORED]
+    assert actor.begun == ["first", "second"]
+
+
+def test_a_batch_that_finds_no_place_while_its_body_is_kept_is_refused(
+    actor: Actor, here: BatchesHere, submit: Callable[..., Future[Receipt | None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.batches.BODY_S", 0.01)
+    first = submit(here.store, actor.message("first"), PATIENCE_S)
+    wait_until(lambda: actor.begun, "the first batch")
     with pytest.raises(Unavailable):
-        here.store(actor.message("second"), 0)
+        here.store(actor.message("second"), PATIENCE_S)
     actor.go_on.release()
     assert first.result(PATIENCE_S) == STORED
     assert actor.begun == ["first"]
+
+
+def test_a_request_that_waits_no_longer_leaves_its_batch_in_work(actor: Actor, here: BatchesHere) -> None:
+    message = actor.message("a")
+    assert here.store(message, 0) is None
+    wait_until(lambda: actor.begun == ["a"], "the batch")
+    with pytest.raises(Unavailable, match="not stored in time"):
+        here.join(message, 0)  # not a reason to begin it again
+    actor.go_on.release()
+    wait_until(lambda: not here._in_work, "its end")
 
 
 def test_the_same_batch_of_another_request_gets_the_receipt_of_the_first(
@@ -98,7 +122,6 @@ def test_the_same_batch_of_another_request_gets_the_receipt_of_the_first(
     message = actor.message("a")
     first = submit(here.store, message, PATIENCE_S)
     wait_until(lambda: actor.begun, "the batch")
-    assert here.join(message, 0) is None
     joined = submit(here.join, message, PATIENCE_S)
     actor.go_on.release()
     assert (first.result(PATIENCE_S), joined.result(PATIENCE_S)) == (STORED, STORED)

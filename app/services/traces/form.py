@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from app.errors import Unavailable
+
 Signal = Literal["traces", "logs"]
 
 
@@ -31,6 +33,10 @@ class BatchForm:
     def more(self) -> list[dict[str, Any]]:
         """Return the form as further arguments of a message, which has the encoding already; none where that is all."""
         return [] if self == BatchForm(self.encoding) else [asdict(self)]
+
+
+class BatchLost(Unavailable):
+    """The process that was to store a batch has ended, or does not answer."""
 
 
 Outcome = Literal["stored", "invalid", "too_large", "unsupported", "unavailable"]

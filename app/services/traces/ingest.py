@@ -25,7 +25,7 @@ from app.otlp.span import Rejection, Span, explain, reject_unknown_prompts, too_
 from app.otlp.values import Body
 from app.redis_store.batches import Mailbox
 from app.services.data.masking import MaskingRules
-from app.services.traces.form import BatchForm, Outcome, Receipt
+from app.services.traces.form import BatchForm, BatchLost, Outcome, Receipt
 from app.services.traces.log_records import LogRecordService
 from app.services.traces.observed import observed_rows
 from app.services.traces.openings import OpeningService
@@ -40,7 +40,7 @@ SPANS_AT_ONCE = 4096
 """Spans of one transaction: what is made of them is in memory beside the batch, and other writers wait for its end."""
 
 Storer = Callable[[int, bytes, BatchForm, bytes], tuple[Receipt, bytes]]
-"""Stores a batch as `IngestService.store_noted` does."""
+"""Stores a batch as `IngestService.store_noted` does; raises `BatchLost` when it can't tell whether it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +65,24 @@ class IngestService:
         self, project_id: int, key: str, ticket: str, form: BatchForm, *, sealed: bool = False
     ) -> Receipt:
         """Store the batch that waits under `ticket`, which is encrypted if `sealed`."""
-        body = self.mailbox.body(ticket)
-        if body is None:
-            return Receipt("unavailable", message="The batch was lost before it was stored; send it again.")
-        if sealed:
-            body = self.rules.cipher.decrypt(body)
-        store = self.elsewhere or self.store_noted
-        receipt, note = store(project_id, body, form, self.mailbox.stored_before(key))
-        self.mailbox.done(key, ticket, note=note)
-        return receipt
+        note = b""
+        try:
+            body = self.mailbox.body(ticket)
+            if body is None:
+                return self._lost("The batch was lost before it was stored; send it again.")
+            if sealed:
+                body = self.rules.cipher.decrypt(body)
+            store = self.elsewhere or self.store_noted
+            receipt, note = store(project_id, body, form, self.mailbox.stored_before(key))
+            return receipt
+        except BatchLost as error:
+            return self._lost(str(error))
+        finally:
+            self.mailbox.done(key, ticket, note=note)
+
+    def _lost(self, message: str) -> Receipt:
+        self.metrics.count(BATCHES, "unavailable")
+        return Receipt("unavailable", message=message)
 
     def store(self, project_id: int, body: bytes) -> Receipt:
         """Store a batch of JSON that is not compressed."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
+from pathlib import Path
 from typing import TypeVar
 
 import structlog
@@ -80,6 +81,12 @@ class Database:
         behind = copy.copy(self)
         behind._line = threading.RLock()
         return behind
+
+    @property
+    def file(self) -> Path | None:
+        """The file of SQLite; None on MySQL and in memory."""
+        name = self.engine.url.database if self.is_sqlite else None
+        return Path(name) if name and not name.startswith((":", "file:")) else None
 
     def connections(self) -> dict[str, int]:
         """Count the connections of this process that are in use and that are idle."""

@@ -26,13 +26,16 @@ def load() -> Settings:
     return settings
 
 
-def container(settings: Settings | None = None) -> Container:
-    """Return the container of a command, which connects when it is used and is closed with the command."""
+def container(settings: Settings | None = None, *, make_database: bool = True) -> Container:
+    """Return the container of a command, which connects when it is used and is closed with the command.
+
+    `make_database`: see `home.claim`.
+    """
     from app.process import home
     from app.process.bootstrap import bootstrap
 
     settings = settings or load()
-    home.claim(settings.home, with_database=not settings.database_url)
+    home.claim(settings.home, with_database=not settings.database_url, make_database=make_database)
     built = bootstrap(settings)
     click.get_current_context().call_on_close(built.close)
     return built

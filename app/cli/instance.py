@@ -84,7 +84,8 @@ def upgrade() -> None:
 @click.command()
 def doctor() -> None:
     """Check settings, database, Redis, schema, workers and disk; exit code 1 when something is wrong."""
-    built = context.container()
+    # `reprise restore` takes a home without a database alone.
+    built = context.container(make_database=False)
     findings = built.services.doctor.examine()
     terminal.table(
         ("", "check", "found", "what to do"),

@@ -26,10 +26,11 @@ PRIVATE_FILES = (
 )
 
 
-def claim(home: Path, *, with_database: bool) -> None:
+def claim(home: Path, *, with_database: bool, make_database: bool = True) -> None:
     """Make the folder unless it exists, and keep everybody but its owner out of it and its files.
 
-    `with_database`: a folder in which others may put or replace files is refused.
+    `with_database`: a folder in which others may put or replace files is refused, and an empty database is made unless
+    there is one or `make_database` is false.
     """
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = home.stat()
@@ -40,7 +41,7 @@ def claim(home: Path, *, with_database: bool) -> None:
                 "Run Reprise as the folder's owner, or set REPRISE_HOME to a folder of your own."
             )
         return
-    if with_database and os.access(home, os.W_OK):
+    if with_database and make_database and os.access(home, os.W_OK):
         # SQLite gives the files that it adds the mode of this one.
         (home / DATABASE).touch(mode=0o600)
     _keep_others_out(home)

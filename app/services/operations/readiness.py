@@ -87,8 +87,14 @@ class Doctor:
         return Finding("secret key", present, "set" if present else "missing", remedy)
 
     def _database(self) -> Finding:
-        problem = self.readiness.database_problem()
         remedy = "Run `reprise db upgrade`; check DATABASE_URL and that the server takes connections from here."
+        if file := self.readiness.database.file:
+            # To connect would make the file.
+            if not file.exists() or file.stat().st_size == 0:
+                remedy = "Start `reprise serve`, which makes it, or bring a backup back with `reprise restore`."
+                return Finding("database", False, f"{file} is missing or empty.", remedy)
+            remedy = f"Run `reprise db upgrade`; check that {file} is a SQLite database which you may read and write."
+        problem = self.readiness.database_problem()
         return Finding("database", problem is None, problem or "reachable, schema up to date", remedy)
 
     def _services(self) -> Iterator[Finding]:

@@ -1,9 +1,11 @@
 """The command line on a folder of its own: each command's output, errors in one line, exit codes."""
 
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -119,10 +121,30 @@ def test_a_bad_setting_is_one_line_that_names_it(reprise: Reprise, monkeypatch: 
     assert failed.output == "Error: REPRISE_LOG_LEVEL: 'loud' can't be used: use debug, info, warning, error\n"
 
 
-def test_the_doctor_sends_an_empty_database_to_be_upgraded(reprise: Reprise) -> None:
+def test_the_doctor_makes_no_database_so_that_a_backup_can_still_be_restored(
+    reprise: Reprise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reprise("init")
+    assert reprise("backup", str(tmp_path / "backup.db")).exit_code == 0
+    monkeypatch.setenv("REPRISE_HOME", str(tmp_path / "fresh"))
+    file = tmp_path / "fresh" / home.DATABASE
+
+    ill = reprise("doctor")
+
+    assert ill.exit_code == 1
+    assert f"PROBLEM\tdatabase\t{file} is missing or empty.\tStart `reprise serve`" in ill.output
+    assert not file.exists()
+    assert reprise("restore", str(tmp_path / "backup.db")).exit_code == 0
+    assert reprise("doctor").exit_code == 0
+
+
+def test_the_doctor_sends_a_database_without_a_schema_to_be_upgraded(reprise: Reprise, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / home.DATABASE)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
     ill = reprise("doctor")
     assert ill.exit_code == 1
     assert "PROBLEM\tdatabase\tThe database's schema is at no revision: run `reprise db upgrade`." in ill.output
+    assert "DATABASE_URL" not in ill.output
     assert reprise("db", "upgrade").output.startswith("The schema is at revision ")
     assert reprise("doctor").exit_code == 0
 

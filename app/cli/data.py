@@ -23,7 +23,11 @@ def keys() -> None:
 @keys.command()
 @click.argument("name")
 @click.option(
-    "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), help="Repeatable; all but admin when left out."
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(SCOPES),
+    help="Repeatable; all but admin when left out. CI needs read and run, an exporter of traces ingest alone.",
 )
 @click.option("--expires", type=click.DateTime(), help="When it stops working, UTC; never when left out.")
 @context.project_option

@@ -13,14 +13,20 @@ from app.models.organizations import Role
 from app.otlp.masking import MASK
 from app.schemas.base import load
 from app.schemas.organization import DataPolicySchema
-from app.services.accounts.keys import DEFAULT_SCOPES, SCOPES
+from app.services.accounts.keys import ADMIN, DEFAULT_SCOPES
 from app.services.accounts.projects import checked_name
 from app.services.data.removal import COUNTED
-from app.web.forms import Form
+from app.web.forms import Form, checked_choice
 from app.web.page import PAGE_SIZE, Redirect, Reply, SettingsPage, confirm, show
 from app.web.visit import Visit
 
 EXPIRIES = [("", "Never"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year")]
+# What a key is for, as the form says it, and its scopes: no more than that takes (docs/security.md).
+KEY_USES = {
+    "application": ("An application: all but settings", DEFAULT_SCOPES),
+    "ci": ("CI, a coding agent: read and run", frozenset({"read", "run"})),
+    "exporter": ("An exporter: send traces", frozenset({"ingest"})),
+}
 ROLES = [
     ("viewer", "Viewer: reads"),
     ("member", "Member: edits and runs"),
@@ -54,14 +60,16 @@ class Keys(SettingsPage):
         now = self.container.now()
         keys = self.services.keys.list(project_id=visit.project_id)
         ordered = sorted(keys, key=lambda key: (not key.valid_at(now), -key.id))
-        return show("settings_keys.html", rows=ordered, now=now, usual=DEFAULT_SCOPES, expiries=EXPIRIES)
+        uses = [(use, label) for use, (label, _) in KEY_USES.items()]
+        return show("settings_keys.html", rows=ordered, now=now, uses=uses, expiries=EXPIRIES)
 
     def post(self, visit: Visit) -> Reply:
         days = visit.form.choice("expires", dict(EXPIRIES))
+        _, scopes = KEY_USES[checked_choice("use", visit.form.text("use", "application"), KEY_USES)]
         created = self.services.keys.create(
             project_id=visit.project_id,
             name=checked_name(visit.form.text("name")),
-            scopes=SCOPES if visit.form.text("admin") else DEFAULT_SCOPES,
+            scopes=scopes | {ADMIN} if visit.form.text("admin") else scopes,
             expires_at=self.container.now() + timedelta(days=int(days)) if days else None,
             actor=visit.actor,
         )

@@ -95,6 +95,20 @@ def test_a_key_is_made_shown_once_and_revoked_in_a_dialog(site: Site, look: Look
         assert page.locator("tr", has_text="Checkout").get_by_text("revoked").is_visible()
 
 
+def test_a_key_for_ci_is_chosen_and_changes_no_prompt(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = visit.page
+        visit.open(f"{site.base}/settings/keys")
+        page.get_by_label("Name").fill("Pipeline")
+        page.get_by_label("Used by").select_option("ci")
+        page.get_by_role("button", name="Create key").click()
+        ci = site.server.client(page.locator("#secret").inner_text())
+
+        assert ci.get("/api/v1/prompts").status == 200
+        assert ci.post("/api/v1/prompts", {"name": "x", "value": "x"}).status == 403
+        expect(page.locator("tr", has_text="Pipeline")).to_contain_text("read, run")
+
+
 def test_a_key_that_administers_is_ticked_and_told_apart(site: Site, look: Look) -> None:
     with look() as visit:
         page = visit.page

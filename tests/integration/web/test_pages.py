@@ -41,12 +41,41 @@ def test_a_key_is_shown_once(world: World, admin: Browser) -> None:
     assert len(world.container.services.keys.list(project_id=world.project_id)) == before + 1
 
 
+def test_a_key_for_an_unknown_use_is_refused_and_a_known_one_stays_chosen(admin: Browser) -> None:
+    admin.open(f"{admin.base}/settings/keys")
+    assert admin.send(f"{admin.base}/settings/keys", name="x", expires="", use="everything").status_code == 400
+    assert admin.send(f"{admin.base}/settings/keys", name="", expires="", use="ci").status_code == 400
+    assert '<option value="ci" selected>' in admin.page
+
+
 @pytest.mark.parametrize(("name", "expires"), [("", ""), (" " * 3, ""), ("x" * 129, ""), ("x", "-1"), ("x", "x")])
 def test_a_key_that_cannot_be_made_is_explained_beside_the_form(admin: Browser, name: str, expires: str) -> None:
     admin.open(f"{admin.base}/settings/keys")
 
     assert admin.send(f"{admin.base}/settings/keys", name=name, expires=expires).status_code == 400
     assert 'aria-invalid="true"' in admin.page
+
+
+@pytest.mark.parametrize(
+    ("sent", "scopes"),
+    [
+        ({"use": "application"}, "ingest, read, run, write"),
+        ({"use": "ci"}, "read, run"),
+        ({"use": "exporter"}, "ingest"),
+        ({"use": "application", "admin": "on"}, "admin, ingest, read, run, write"),
+        ({"use": "ci", "admin": "on"}, "admin, read, run"),
+    ],
+)
+def test_a_key_has_the_scopes_of_what_uses_it_and_the_list_says_so(
+    world: World, admin: Browser, sent: dict[str, str], scopes: str
+) -> None:
+    admin.open(f"{admin.base}/settings/keys")
+    admin.send(f"{admin.base}/settings/keys", name="The newest", expires="", **sent)
+    admin.open(f"{admin.base}/settings/keys")
+
+    made = max(world.container.services.keys.list(project_id=world.project_id), key=lambda key: key.id)
+    assert ", ".join(sorted(made.scopes)) == scopes
+    assert f'The newest<span class="sub">{scopes}</span>' in admin.page
 
 
 def test_revoking_asks_first_and_says_what_is_lost(world: World, admin: Browser) -> None:

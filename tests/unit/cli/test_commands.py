@@ -86,6 +86,12 @@ def test_a_key_is_created_listed_and_revoked(reprise: Reprise) -> None:
     assert key_of(reprise("keys", "list").output)[1][4] == "revoked"
 
 
+def test_the_scopes_of_a_key_are_named_by_the_help_and_when_one_is_unknown(reprise: Reprise) -> None:
+    for told in (reprise("keys", "create", "--help"), reprise("keys", "create", "ci", "--scope", "everything")):
+        assert all(scope in told.output for scope in ("run", "read", "write", "ingest", "admin"))
+    assert "CI needs read and run" in " ".join(reprise("keys", "create", "--help").output.split())
+
+
 def test_a_key_administers_only_when_that_is_asked_for(reprise: Reprise) -> None:
     reprise("init")
     reprise("keys", "create", "app")

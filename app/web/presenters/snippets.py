@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,12 +14,16 @@ class Snippet:
     code: str
 
 
-def snippets(base_url: str, prompt_id: int) -> list[Snippet]:
+def snippets(base_url: str, prompt_id: int, model_name: str | None = None) -> list[Snippet]:
+    """Return the snippets of a prompt; their runs ask `model_name` in the place of the prompt's own."""
     run, traces = f"{base_url}/api/v1/prompts/run", f"{base_url}/api/public/prompts/{prompt_id}/otel"
+    asked: dict[str, Any] = {"id": prompt_id, "question": "What can you do?", "productive": False}
+    if model_name:
+        asked["languageModelName"] = model_name
     return [
-        Snippet("Run it with curl", "Answers with the model's text, its tokens and its cost.", _curl(run, prompt_id)),
-        Snippet("Run it from Python", "Needs nothing but the standard library.", _python(run, prompt_id)),
-        Snippet("Run it from JavaScript", "For Node 18 or newer.", _javascript(run, prompt_id)),
+        Snippet("Run it with curl", "Answers with the model's text, its tokens and its cost.", _curl(run, asked)),
+        Snippet("Run it from Python", "Needs nothing but the standard library.", _python(run, asked)),
+        Snippet("Run it from JavaScript", "For Node 18 or newer.", _javascript(run, asked)),
         Snippet(
             "Send traces with OpenTelemetry",
             "All that an instrumented agent needs: the address is this prompt's, and takes what exporters send.",
@@ -32,8 +37,8 @@ def snippets(base_url: str, prompt_id: int) -> list[Snippet]:
     ]
 
 
-def _curl(url: str, prompt_id: int) -> str:
-    body = json.dumps({"id": prompt_id, "question": "What can you do?", "productive": False})
+def _curl(url: str, asked: dict[str, Any]) -> str:
+    body = json.dumps(asked)
     return (
         f"curl {url} \\\n"
         '  -H "Authorization: Bearer $API_KEY" \\\n'
@@ -42,23 +47,25 @@ def _curl(url: str, prompt_id: int) -> str:
     )
 
 
-def _python(url: str, prompt_id: int) -> str:
+def _python(url: str, asked: dict[str, Any]) -> str:
+    body = json.dumps(asked).replace(": false", ": False")
     return f"""import json, os, urllib.request
 
 request = urllib.request.Request(
     "{url}",
-    data=json.dumps({{"id": {prompt_id}, "question": "What can you do?", "productive": False}}).encode(),
+    data=json.dumps({body}).encode(),
     headers={{"Authorization": "Bearer " + os.environ["API_KEY"], "Content-Type": "application/json"}},
 )
 with urllib.request.urlopen(request) as answer:
     print(json.load(answer)["answer"])"""
 
 
-def _javascript(url: str, prompt_id: int) -> str:
+def _javascript(url: str, asked: dict[str, Any]) -> str:
+    body = ", ".join(f"{name}: {json.dumps(value)}" for name, value in asked.items())
     return f"""const answer = await fetch("{url}", {{
   method: "POST",
   headers: {{ Authorization: `Bearer ${{process.env.API_KEY}}`, "Content-Type": "application/json" }},
-  body: JSON.stringify({{ id: {prompt_id}, question: "What can you do?", productive: false }}),
+  body: JSON.stringify({{ {body} }}),
 }});
 console.log((await answer.json()).answer);"""
 

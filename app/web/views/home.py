@@ -50,11 +50,7 @@ KEY_NAME = "First key"
 # Key, title, text.
 STEPS = (
     ("key", "Make an API key", "Your application sends it with every call."),
-    (
-        "run",
-        "Run a prompt",
-        "Paste one of the snippets below. The built-in model echo answers without any account at a vendor.",
-    ),
+    ("run", "Run a prompt", "Paste one of the snippets below."),
     (
         "trace",
         "See the first trace",
@@ -66,6 +62,8 @@ STEPS = (
         "Make a test case of a session, change the draft, and replay: every step is compared with the recording.",
     ),
 )
+BUILTIN, ECHO = "BUILTIN", "echo"
+BY_ECHO = "The built-in model echo, which needs no account at a vendor,"
 # What a step that is next leads to: label, path below the newest prompt.
 BUTTONS = {
     "run": ("Run it in the editor", "edit"),
@@ -84,6 +82,7 @@ class GettingStarted(Page):
         progress = self.services.overview.progress(project_id=visit.project_id)
         newest = self.services.prompts.list(project_id=visit.project_id, limit=1).prompts
         prompt = newest[0] if newest else None
+        model, asked = self._models(visit, prompt.id) if prompt else (ECHO, None)
         done = {
             "key": progress.has_key,
             "run": progress.has_run,
@@ -93,13 +92,27 @@ class GettingStarted(Page):
         return show(
             "getting_started.html",
             steps=STEPS,
+            model=BY_ECHO if model == ECHO else model,
             links=LINKS,
             buttons=BUTTONS,
             done=done,
             next=next((key for key in done if not done[key]), None),
             prompt=prompt,
-            snippets=snippets(self.base_url, prompt.id if prompt else 1),
+            snippets=snippets(self.base_url, prompt.id if prompt else 1, asked),
         )
+
+    def _models(self, visit: Visit, prompt_id: int) -> tuple[str, str | None]:
+        """Return the name of the model that answers a run of the draft, and that of the one to name in the request.
+
+        Echo is asked in the place of the builtin demo-agent, which would answer with a call of a tool, so without text.
+        """
+        view = self.services.prompts.get(project_id=visit.project_id, prompt_id=prompt_id, productive=False)
+        model = view.content.model
+        if model.vendor != BUILTIN or model.name == ECHO:
+            return model.name, None
+        models = self.services.models.list(organization_id=visit.organization_id)
+        has_echo = any((each.vendor, each.name) == (BUILTIN, ECHO) and each.usable for each in models)
+        return (ECHO, ECHO) if has_echo else (model.name, None)
 
     def post(self, visit: Visit) -> Reply:
         created = self.services.keys.create(project_id=visit.project_id, name=KEY_NAME, actor=visit.actor)

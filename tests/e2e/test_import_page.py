@@ -20,7 +20,7 @@ FILES = {
     "runs.jsonl": "langsmith.runs.jsonl",
     "spans.json": "phoenix.spans.json",
 }
-INSTALL = 'pip install "reprise-client[cli]"\n'
+INSTALL = 'pip install "$(echo build/clients/reprise_client-*.whl)[cli]"\n'
 
 
 def test_the_page_imports_from_every_tool(client: Client, tmp_path: Path) -> None:

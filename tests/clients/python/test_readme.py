@@ -45,3 +45,17 @@ def test_the_programs_of_the_readme_run(backend: EmbeddedServer, tmp_path: Path)
     assert re.fullmatch(r"Where is order 4711\? \d+ ms", printed[5])
     assert printed[6] == "NotFoundError 404 The prompt has no such label."
     assert len(logs) == 1
+
+
+def test_no_text_takes_the_package_from_an_index_that_lacks_it() -> None:
+    texts = [*ROOT.joinpath("docs").rglob("*.md"), *ROOT.joinpath("clients/python/src/reprise_client").rglob("*.py")]
+    told = re.compile(r"pip install ['\"]?reprise[-_]client")
+    assert [str(path) for path in (*texts, ROOT / "README.md") if told.search(path.read_text())] == []
+
+
+def test_without_its_packages_the_command_says_how_they_are_installed() -> None:
+    program = "import sys; sys.modules['click'] = None; from reprise_client.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    (command,) = re.findall(r"^pip install .*\[instrument\].*$", README, re.M)
+    assert command.replace("instrument", "cli") in done.stderr

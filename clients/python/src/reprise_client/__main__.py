@@ -11,7 +11,9 @@ def main() -> None:
     except ModuleNotFoundError as missing:
         if missing.name not in ("click", "msgspec", "yaml"):
             raise
-        sys.exit('The commands need more packages: pip install "reprise-client[cli]"')
+        from reprise_client.errors import how_to_install
+
+        sys.exit(f"The commands need more packages: {how_to_install('cli')}")
     with_extensions()(prog_name="reprise")
 
 

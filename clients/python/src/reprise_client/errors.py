@@ -117,3 +117,9 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
         return None
     now = datetime.now(timezone.utc)
     return min(max((at.replace(tzinfo=at.tzinfo or timezone.utc) - now).total_seconds(), 0.0), RETRY_AFTER_MAX_S)
+
+
+def how_to_install(extras: str) -> str:
+    """Return how the package is installed with more packages, as its README says: no index has it."""
+    wheel = f'pip install "$(echo build/clients/reprise_client-*.whl)[{extras}]"'
+    return f"{wheel}, in Reprise's repository, where `make clients` builds it"

@@ -14,4 +14,4 @@ def test_without_its_packages_the_command_says_what_to_install(monkeypatch: pyte
     done = CliRunner().invoke(main, ["mcp", "--url", "http://127.0.0.1:1", "--api-key", "rp_key"])
 
     assert (done.exit_code, done.stdout) == (2, "")
-    assert 'pip install "reprise-client[cli,mcp]"' in done.stderr
+    assert 'pip install "$(echo build/clients/reprise_client-*.whl)[cli,mcp]"' in done.stderr

@@ -18,5 +18,7 @@ def mcp(url: str, api_key: str) -> None:
     try:
         from reprise_client.mcp import build
     except ModuleNotFoundError as missing:
-        raise remote.CouldNotRun('This command needs more packages: pip install "reprise-client[cli,mcp]"') from missing
+        from reprise_client.errors import how_to_install
+
+        raise remote.CouldNotRun(f"This command needs more packages: {how_to_install('cli,mcp')}") from missing
     build(instance).run()

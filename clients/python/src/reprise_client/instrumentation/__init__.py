@@ -17,6 +17,8 @@ try:
 except ModuleNotFoundError as missing:
     if not str(missing.name).startswith("opentelemetry"):
         raise
-    raise ImportError("Spans need OpenTelemetry: pip install 'reprise-client[instrument]'") from missing
+    from reprise_client.errors import how_to_install
+
+    raise ImportError(f"Spans need OpenTelemetry: {how_to_install('instrument')}") from missing
 
 __all__ = ["Instrumentation", "Limits", "RenderedPrompt", "ToolCall", "conversation", "instrument", "tool", "turn"]

@@ -25,7 +25,7 @@ def _repeats(_context: click.Context, _option: click.Parameter, value: str | Non
 
 
 @click.command()
-@click.option("--url", envvar="REPRISE_URL", default="", help="Base URL of the instance.")
+@click.option("--url", envvar="REPRISE_URL", show_envvar=True, default="", help="Base URL of the instance.")
 @key_option
 @click.option("--prompt", "prompt_id", type=int, help="Id; left out, the one that the file names.")
 @click.option("--file", type=click.Path(dir_okay=False, path_type=Path), help="Candidate: the prompt in this file.")

@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
     from reprise_client.cli.remote import Outcome, Remote, Runner
 
-url_option = click.option("--url", envvar="REPRISE_URL", required=True, help="Base URL of the instance.")
-key_option = click.option("--api-key", envvar="REPRISE_API_KEY", default="", help="Better set as REPRISE_API_KEY.")
+url_option = click.option(
+    "--url", envvar="REPRISE_URL", show_envvar=True, required=True, help="Base URL of the instance."
+)
+key_option = click.option(
+    "--api-key", envvar="REPRISE_API_KEY", show_envvar=True, default="", help="Better set as the variable."
+)
 prompt_option = click.option("--prompt", "prompt_id", type=int, required=True, help="The prompt's id.")
 
 

@@ -204,3 +204,8 @@ def in_unfinished_experiment(replay_id: ColumnElement[int]) -> ColumnElement[boo
     """Return the condition that a replay is a part of an unfinished experiment."""
     linked = select(_L.id).join(experiments, _E.id == _L.experiment_id)
     return linked.where(_L.replay_id == replay_id, _E.status.in_(UNFINISHED)).exists()
+
+
+def made_for_experiment(replay_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that an experiment started a replay; one that it only uses again is not its own."""
+    return select(_L.id).where(_L.replay_id == replay_id, _L.reused.is_(False)).exists()

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from sqlalchemy import (
     Column,
-    ColumnElement,
     Connection,
     DefaultClause,
     Float,
@@ -27,7 +26,7 @@ from app.models.calibrations import CalibrationRow
 from app.models.compression import CompressedLongJson
 from app.models.organizations import projects
 from app.models.prompt_versions import draft_snapshots
-from app.models.queries import changes_row, columns_of, count_rows, find_row, insert_row, list_rows, newest_first
+from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
 
 Status = Literal["queued", "running", "passed", "failed", "needs_review", "error", "cancelled"]
 STATUSES = ("queued", "running", "passed", "failed", "needs_review", "error", "cancelled")
@@ -119,6 +118,7 @@ class ReplayFilter:
     test_case_id: int | None = None
     status: str | None = None
     fingerprints: Collection[str] | None = None
+    ids: Collection[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +186,8 @@ def list_replays(
         statement = statement.where(c.test_case_id == filters.test_case_id)
     if filters.status is not None:
         statement = statement.where(c.status == filters.status)
+    if filters.ids is not None:
+        statement = statement.where(c.id.in_(sorted(filters.ids)))
     if filters.fingerprints is not None:
         statement = statement.where(draft_snapshots.c.fingerprint.in_(sorted(filters.fingerprints)))
     return list_rows(connection, ReplayRow, statement)
@@ -244,46 +246,3 @@ def judge_agreement(connection: Connection, *, prompt_id: int) -> tuple[int, int
     sums = (func.coalesce(func.sum(column), 0) for column in (c.judge_reviewed, c.judge_agreed))
     judged, agreed = connection.execute(select(*sums).where(c.prompt_id == prompt_id)).one()
     return int(judged), int(agreed)
-
-
-def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], each: int) -> list[Outcome]:
-    """Return the newest `each` replays of every test case; by test case, the oldest first."""
-    c = replays.c
-    nth = func.row_number().over(partition_by=c.test_case_id, order_by=c.id.desc()).label("nth")
-    columns = columns_of(Outcome, replays)
-    ranked = select(*columns, nth).where(c.test_case_id.in_(sorted(test_case_ids))).subquery()
-    newest = select(*(ranked.c[column.name] for column in columns)).where(ranked.c.nth <= each)
-    return list_rows(connection, Outcome, newest.order_by(ranked.c.test_case_id, ranked.c.id))
-
-
-def list_batch(connection: Connection, *, of: ReplayRow, limit: int) -> list[ReplayRow]:
-    """List the replays that one request started together with `of`, itself too: they share moment and content."""
-    return list_rows(connection, ReplayRow, _ROW.where(*_together(of)).order_by(replays.c.id).limit(limit))
-
-
-def count_batch(connection: Connection, *, of: ReplayRow) -> int:
-    return count_rows(connection, select(replays.c.id).where(*_together(of)))
-
-
-def newest_batch(connection: Connection, *, prompt_id: int, limit: int) -> list[Outcome]:
-    """Return the outcomes of the prompt's newest replay and of those started together with it, in their order."""
-    newest = list_replays(connection, prompt_id=prompt_id, filters=ReplayFilter(), before_id=None, limit=1)
-    if not newest:
-        return []
-    outcomes = select(*columns_of(Outcome, replays)).where(*_together(newest[0]))
-    return list_rows(connection, Outcome, outcomes.order_by(replays.c.id).limit(limit))
-
-
-def _together(of: ReplayRow) -> tuple[ColumnElement[bool], ...]:
-    c = replays.c
-    moment = (c.project_id == of.project_id, c.created_at == of.created_at, c.prompt_id == of.prompt_id)
-    return (*moment, c.draft_snapshot_id == of.draft_snapshot_id)
-
-
-def decided_before(connection: Connection, *, test_case_ids: Collection[int], replay_id: int) -> dict[int, Status]:
-    """Return, by test case, the status of its last replay before `replay_id` that passed or failed."""
-    c = replays.c
-    earlier = c.test_case_id.in_(sorted(test_case_ids)) & (c.id < replay_id) & c.status.in_(("passed", "failed"))
-    ids = list(connection.scalars(select(func.max(c.id)).where(earlier).group_by(c.test_case_id)))
-    rows = connection.execute(select(c.test_case_id, c.status).where(c.id.in_(ids)))
-    return {row[0]: row[1] for row in rows}

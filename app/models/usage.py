@@ -32,6 +32,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from app.models.base import BigInt, exact, new_table
 from app.models.cases import test_cases
 from app.models.language_models import language_models
+from app.models.own_replays import is_own
 from app.models.prompt_versions import draft_snapshots
 from app.models.prompts import prompts
 from app.models.replays import replays
@@ -202,12 +203,11 @@ def runs_by_day(connection: Connection, *, prompt_ids: Collection[int], since: d
 
 
 def count_passed_cases(connection: Connection, *, prompt_ids: Collection[int]) -> dict[int, int]:
-    """Return {prompt id: the number of test cases that passed in the newest of their finished replays}."""
+    """Return {prompt id: the number of test cases that passed in the newest of its own finished replays}."""
     c = replays.c
+    finished = c.finished_at.is_not(None) & (c.status != "cancelled")
     newest = (
-        select(func.max(c.id))
-        .where(c.prompt_id.in_(sorted(prompt_ids)), c.finished_at.is_not(None), c.status != "cancelled")
-        .group_by(c.test_case_id)
+        select(func.max(c.id)).where(c.prompt_id.in_(sorted(prompt_ids)), finished, is_own()).group_by(c.test_case_id)
     )
     alive = exists().where(test_cases.c.id == c.test_case_id)
     passed = select(c.prompt_id, func.count()).where(c.id.in_(newest), c.status == "passed", alive)

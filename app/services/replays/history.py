@@ -10,7 +10,7 @@ from datetime import datetime
 from app.db import Database
 from app.errors import NotFound, require
 from app.models import cases as test_cases
-from app.models import prompt_versions, replays
+from app.models import own_replays, prompt_versions, replays
 from app.models.replays import STATUSES, Outcome, ReplayRow, Status, Tally
 from app.services.prompts.reader import PromptReader
 
@@ -80,26 +80,26 @@ class ReplayHistory:
         """Return the replays that were started together with this one, `BATCH_MAX` at most, in their order."""
         with self.database.read() as connection:
             found = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
-            rows = replays.list_batch(connection, of=require(found, "There is no such replay."), limit=BATCH_MAX)
+            rows = own_replays.list_batch(connection, of=require(found, "There is no such replay."), limit=BATCH_MAX)
             ids = {row.test_case_id for row in rows}
             names = test_cases.names_of(connection, ids=ids)
-            before = replays.decided_before(connection, test_case_ids=ids, replay_id=rows[0].id)
+            before = own_replays.decided_before(connection, test_case_ids=ids, replay_id=rows[0].id)
         return [BatchEntry(row, names.get(row.test_case_id), before.get(row.test_case_id)) for row in rows]
 
     def count_batch(self, row: ReplayRow) -> int:
         """Count the replays that were started together with this one, itself included."""
         with self.database.read() as connection:
-            return replays.count_batch(connection, of=row)
+            return own_replays.count_batch(connection, of=row)
 
     def newest_batch(self, *, prompt_id: int) -> list[Outcome]:
-        """Return the replays of the prompt that were started last. The caller checks whose it is."""
+        """Return the prompt's own replays that were started last. The caller checks whose it is."""
         with self.database.read() as connection:
-            return replays.newest_batch(connection, prompt_id=prompt_id, limit=BATCH_MAX)
+            return own_replays.newest_batch(connection, prompt_id=prompt_id, limit=BATCH_MAX)
 
     def trends(self, *, test_case_ids: Collection[int]) -> dict[int, list[Outcome]]:
-        """Return the last `TREND` replays of each test case, the oldest first. The caller checks whose they are."""
+        """Return the last `TREND` own replays of each test case, the oldest first. The caller checks whose they are."""
         with self.database.read() as connection:
-            found = replays.newest_of_cases(connection, test_case_ids=test_case_ids, each=TREND)
+            found = own_replays.newest_of_cases(connection, test_case_ids=test_case_ids, each=TREND)
         trends: dict[int, list[Outcome]] = {test_case_id: [] for test_case_id in test_case_ids}
         for outcome in found:
             trends[outcome.test_case_id].append(outcome)

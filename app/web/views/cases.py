@@ -184,10 +184,11 @@ class TestCaseView(PromptPage):
         row = self.services.test_cases.get(project_id=visit.project_id, test_case_id=test_case_id)
         head = self.head(visit, row.prompt_id)
         case, defined = load_case(row.document), self._defined(visit, row)
+        own = self.services.replay_history.trends(test_case_ids=[row.id])[row.id]
         replays = self.services.replays.list(
             project_id=visit.project_id,
             prompt_id=row.prompt_id,
-            filters=ReplayFilter(test_case_id=row.id),
+            filters=ReplayFilter(ids=[outcome.id for outcome in own]),
             limit=REPLAYS_SHOWN,
             cursor=None,
         )

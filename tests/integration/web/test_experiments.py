@@ -96,6 +96,21 @@ def test_a_failed_experiment_tells_violations_first_and_leads_to_the_failing_rep
     assert "| Where is &#124; my order? |" in page
 
 
+def test_what_an_experiment_finds_is_no_result_of_the_test_case(world: World, admin: Browser, prompt_id: int) -> None:
+    case_id = world.get(f"/api/v1/prompts/{prompt_id}/test-cases").json["testCases"][0]["id"]
+    pages = [f"prompts/{prompt_id}/test-cases", f"test-cases/{case_id}"]
+    lose_the_tool(world, prompt_id)
+    found = ended(world, started(admin, prompt_id))
+    assert found["verdict"] == "failed"
+
+    shown = [read(admin, f"{admin.base}/{page}") for page in pages]
+    assert "not replayed" in shown[0]
+    assert "The last run" not in shown[0]
+    assert "Last replays" not in shown[1]
+    read(admin, f"{admin.base}/replays/{found['testCases'][0]['candidate']['replayIds'][0]}")
+    assert "of this run" not in admin.text
+
+
 def test_the_history_has_the_newest_first_and_is_filtered_by_verdict(
     world: World, admin: Browser, prompt_id: int
 ) -> None:

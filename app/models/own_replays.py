@@ -1,0 +1,66 @@
+"""A prompt's own replays, which tell how its test cases do: of the draft or a version, and asked for by themselves.
+
+Replays of experiments and calibrations repeat test cases to find something else, and overlays are no prompt's content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import ColumnElement, Connection, func, or_, select
+
+from app.models.experiment_replays import made_for_experiment
+from app.models.queries import columns_of, count_rows, list_rows
+from app.models.replays import Outcome, ReplayRow, Status, get_replays, replays
+
+_C = replays.c
+
+
+def is_own() -> ColumnElement[bool]:
+    """Return the condition that a replay is one of its prompt's own; an experiment may use it again."""
+    return _C.calibration_id.is_(None) & (_C.candidate_kind != "overlay") & ~made_for_experiment(_C.id)
+
+
+def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], each: int) -> list[Outcome]:
+    """Return the newest `each` own replays of every test case; by test case, the oldest first."""
+    nth = func.row_number().over(partition_by=_C.test_case_id, order_by=_C.id.desc()).label("nth")
+    columns = columns_of(Outcome, replays)
+    ranked = select(*columns, nth).where(_C.test_case_id.in_(sorted(test_case_ids)), is_own()).subquery()
+    newest = select(*(ranked.c[column.name] for column in columns)).where(ranked.c.nth <= each)
+    return list_rows(connection, Outcome, newest.order_by(ranked.c.test_case_id, ranked.c.id))
+
+
+def list_batch(connection: Connection, *, of: ReplayRow, limit: int) -> list[ReplayRow]:
+    """List the replays that one request started together with `of`, itself too: they share moment and content."""
+    together = select(_C.id).where(*_together(of)).order_by(_C.id).limit(limit)
+    return get_replays(connection, ids=list(connection.scalars(together)))
+
+
+def count_batch(connection: Connection, *, of: ReplayRow) -> int:
+    return count_rows(connection, select(_C.id).where(*_together(of)))
+
+
+def newest_batch(connection: Connection, *, prompt_id: int, limit: int) -> list[Outcome]:
+    """Return the outcomes of the prompt's newest own replay and of those started together with it, in their order."""
+    newest = select(_C.id).where(_C.prompt_id == prompt_id, is_own()).order_by(_C.id.desc()).limit(1)
+    found = get_replays(connection, ids=list(connection.scalars(newest)))
+    if not found:
+        return []
+    outcomes = select(*columns_of(Outcome, replays)).where(*_together(found[0]))
+    return list_rows(connection, Outcome, outcomes.order_by(_C.id).limit(limit))
+
+
+def _together(of: ReplayRow) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of a batch; an experiment starts its replays one by one, if often at the same moment."""
+    moment = (_C.project_id == of.project_id, _C.created_at == of.created_at, _C.prompt_id == of.prompt_id)
+    played = (_C.draft_snapshot_id == of.draft_snapshot_id, _C.calibration_id.is_not_distinct_from(of.calibration_id))
+    return (*moment, *played, or_(_C.id == of.id, ~made_for_experiment(_C.id)))
+
+
+def decided_before(connection: Connection, *, test_case_ids: Collection[int], replay_id: int) -> dict[int, Status]:
+    """Return, by test case, the status of its last own replay before `replay_id` that passed or failed."""
+    earlier = (_C.id < replay_id) & _C.status.in_(("passed", "failed")) & is_own()
+    of_cases = select(func.max(_C.id)).where(_C.test_case_id.in_(sorted(test_case_ids)), earlier)
+    ids = list(connection.scalars(of_cases.group_by(_C.test_case_id)))
+    rows = connection.execute(select(_C.test_case_id, _C.status).where(_C.id.in_(ids)))
+    return {row[0]: row[1] for row in rows}

@@ -195,8 +195,9 @@ function failed(words) {
   tell(null, [message]);
 }
 
+// Returns whether the server took what was sent.
 async function send(button) {
-  if (editor.ariaBusy === "true" || !button) return;
+  if (editor.ariaBusy === "true" || !button) return false;
   editor.ariaBusy = "true";
   const [action, before, sent] = [button.value, drafted(), new FormData(editor, button)];
   try {
@@ -209,8 +210,10 @@ async function send(button) {
     if (of === "define" || of === "remove") rowsChanged(fresh, of);
     const lost = document.querySelector(".lost");
     if (lost) lost.focus();
+    return answer.redirected;
   } catch (error) {
     failed(`Nothing was sent: ${error.message}. What you wrote is still here.`);
+    return false;
   } finally {
     editor.ariaBusy = null;
     isChanged();
@@ -238,8 +241,14 @@ function rowsChanged(fresh, action) {
 
 function sending() {
   const button = (action) => editor.querySelector(`[name="do"][value="${action}"]`);
-  editor.addEventListener("submit", (event) => {
+  editor.addEventListener("submit", async (event) => {
     event.preventDefault();
+    // Saved here first, so that this form fits the stored draft when one comes back to it.
+    const then = event.submitter?.dataset.then;
+    if (then) {
+      if (await send(button("save"))) location.assign(then);
+      return;
+    }
     // Enter in another field than the message saves.
     const inMessage = document.activeElement === editor.elements.message;
     send(event.submitter?.value === "enter" && !inMessage ? button("save") : event.submitter || button("save"));

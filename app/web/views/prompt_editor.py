@@ -106,6 +106,9 @@ class PromptEditorView(_Editing):
                 self._save(visit, prompt_id)
                 ids = Tries(self.container, visit, prompt_id).start()
                 return Redirect(f"{path}?{urlencode(dict(zip(('run', 'beside'), ids, strict=False)))}#try")
+            case "check":
+                self._save(visit, prompt_id)
+                return Redirect(f"{visit.base}/prompts/{prompt_id}/experiments/new")
             case "save":
                 self._save(visit, prompt_id)
                 return Redirect(path + _query(visit), "The draft is saved.")

@@ -43,7 +43,7 @@ def test_text_rendering_question_and_answer_are_in_one_view(site: Site, look: Lo
         expect(page.locator("[data-unsaved-badge]")).to_be_visible()
         for element in (page.get_by_label("Text"), answer(page), page.get_by_label("Question")):
             in_sight(element)
-        in_sight(page.get_by_role("button", name="Commit"))
+        in_sight(page.get_by_role("button", name="Commit", exact=True))
         expect(page.get_by_label("The exact instruction")).to_be_in_viewport()
         assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
         assert visit.accessibility_problems() == []
@@ -120,7 +120,7 @@ def test_what_is_written_before_the_script_has_come_counts_as_unsaved(site: Site
 
         expect(page.locator("[data-unsaved-badge]")).to_be_visible()
         expect(page.locator("#instruction pre")).to_contain_text("Another text")
-        expect(page.get_by_role("button", name="Commit")).to_be_enabled()
+        expect(page.get_by_role("button", name="Commit", exact=True)).to_be_enabled()
 
 
 def test_a_version_answers_beside_the_draft(site: Site, look: Look) -> None:
@@ -153,7 +153,7 @@ def test_enter_in_the_message_commits_and_in_another_field_saves(site: Site, loo
         expect(page.locator(".flash")).to_have_text("Committed.")
         expect(page.locator(".states")).not_to_contain_text("never committed")
         expect(page.get_by_label("Commit message")).to_have_value("")
-        expect(page.get_by_role("button", name="Commit")).to_be_disabled()
+        expect(page.get_by_role("button", name="Commit", exact=True)).to_be_disabled()
 
 
 def test_a_missing_placeholder_is_defined_from_its_warning_and_removed(site: Site, look: Look) -> None:
@@ -199,7 +199,7 @@ def test_a_message_that_two_answers_bring_at_once_is_shown_once(site: Site, look
 def test_on_a_phone_committing_is_within_reach(site: Site, look: Look) -> None:
     with look(width=360) as visit:
         page = opened(site, visit, "Small")
-        in_sight(page.get_by_role("button", name="Commit"))
+        in_sight(page.get_by_role("button", name="Commit", exact=True))
         in_sight(page.get_by_label("Commit message"))
         assert not visit.wider_than_the_screen()
 

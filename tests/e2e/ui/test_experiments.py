@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.ui.conftest import Look, Site
-from tests.e2e.ui.test_work import commit, make_prompt, prompt_id, save, store_turn
+from tests.e2e.ui.test_work import commit, make_prompt, prompt_id, store_turn
 from tests.support.browser import Visit, look_again_until
 
 pytestmark = pytest.mark.browser
@@ -36,9 +36,8 @@ def test_a_draft_is_checked_before_it_is_committed_and_the_failing_replay_is_one
     with look() as visit:
         page = prompt_with_a_test_case(site, visit)
         page.get_by_label("Tools, as a JSON list").fill("")
-        save(page)
 
-        page.get_by_role("link", name="Check before committing").click()
+        page.get_by_role("button", name="Check before committing").click()
         page.get_by_label("What must not slip through").select_option("0.33")
         page.get_by_role("button", name="Start the experiment").click()
         expect(page.locator(".told")).to_contain_text("violation")
@@ -65,12 +64,15 @@ def test_without_scripts_an_experiment_is_started_and_looked_at_again(site: Site
     with look(java_script_enabled=False) as visit:
         visit.open(path)
         page = visit.page
-        page.get_by_role("link", name="Check before committing").click()
+        page.get_by_label("Text", exact=True).fill("Help well.")
+        page.get_by_role("button", name="Check before committing").click()
         page.get_by_role("button", name="Start the experiment").click()
         look_again_until(page, page.locator(".told", has_text="passes as often as with version"))
 
         expect(page.locator(".told")).to_contain_text("passes as often as with version")
         expect(page.locator(".told")).to_contain_text("a step that fails more than 44 % of the time would have shown")
+        visit.open(path)
+        expect(page.get_by_label("Text", exact=True)).to_have_value("Help well.")
 
 
 def test_progress_never_runs_backwards_when_replays_are_added(site: Site, look: Look) -> None:

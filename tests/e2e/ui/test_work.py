@@ -64,7 +64,7 @@ def test_a_prompt_is_written_seen_rendered_tried_and_committed(site: Site, look:
         expect(page.get_by_label("reader", exact=True)).to_have_value("adult")
 
         page.get_by_label("Commit message").fill("For children and others")
-        page.get_by_role("button", name="Commit").click()
+        page.get_by_role("button", name="Commit", exact=True).click()
         expect(page.locator(".flash")).to_have_text("Committed.")
         expect(page.locator(".states")).to_contain_text("committed")
         page.get_by_role("link", name="Versions").click()
@@ -231,7 +231,7 @@ def test_a_test_case_is_written_by_hand_copied_and_deleted(site: Site, look: Loo
 
 def commit(page: Page, message: str) -> None:
     page.get_by_label("Commit message").fill(message)
-    page.get_by_role("button", name="Commit").click()
+    page.get_by_role("button", name="Commit", exact=True).click()
     expect(page.locator(".flash")).to_have_text("Committed.")
 
 

@@ -121,7 +121,7 @@ def test_what_is_wrong_is_said_and_what_was_written_is_shown_again(
     assert draft(world, prompt_id).content.value == "Be helpful."
 
 
-@pytest.mark.parametrize("do", ["save", "commit", "run"])
+@pytest.mark.parametrize("do", ["save", "commit", "run", "check"])
 def test_a_lost_update_is_told_and_both_texts_are_shown(world: World, admin: Browser, do: str) -> None:
     prompt_id = world.prompt()
     stale = draft(world, prompt_id).etag or ""
@@ -156,6 +156,18 @@ def test_committing_saves_first_and_names_the_author(world: World, admin: Browse
     (version,) = world.container.services.versions.list(project_id=world.project_id, prompt_id=prompt_id)
     assert (version.head.message, version.head.author_name) == ("Because", "Ada")
     assert edit(admin, prompt_id, do="commit").status_code == 409
+
+
+def test_checking_before_committing_saves_first(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    admin.open(f"{admin.base}/prompts/{prompt_id}/edit")
+    assert re.search(r'<button[^>]* name="do" value="check"', admin.page)
+
+    answer = edit(admin, prompt_id, do="check", value="Be mine.")
+
+    assert answer.status_code == 303
+    assert answer.headers["location"] == f"{admin.base}/prompts/{prompt_id}/experiments/new"
+    assert draft(world, prompt_id).content.value == "Be mine."
 
 
 def test_a_try_runs_the_draft_with_its_files_as_a_run_of_this_site(world: World, admin: Browser) -> None:

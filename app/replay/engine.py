@@ -28,7 +28,7 @@ from app.replay.findings import (
     Violation,
     ViolationKind,
 )
-from app.replay.offers import Offer, offered_tools
+from app.replay.offers import Offer, defines_tools, offered_tools
 from app.replay.pairing import pair
 from app.replay.recorded_sources import RecordedSources
 from app.replay.recording import RecordedCalls, Recording, Reply
@@ -70,7 +70,11 @@ def replay(
             if played[index].stop_reason:
                 break
     result = conclude(case, played, shared.tools)
-    return replace(result, offered_from="recording" if ports.draft.agent_owns_tools else "prompt")
+    if not ports.draft.agent_owns_tools:
+        return result
+    if any(defines_tools(turn) for turn in case.played):
+        return replace(result, offered_from="recording")
+    return replace(result, no_tools_defined=True)
 
 
 class _Stop(Exception):

@@ -123,7 +123,8 @@ class TurnResult(_ResultDocument, frozen=True):
 class ReplayResult(_ResultDocument, frozen=True):
     """A whole replay; `stop_reason` and `error` are those of the first turn that has one.
 
-    `offered_from` is "recording" where the prompt never defined tools, so that the recorded definitions were offered.
+    `offered_from` is "recording" where the prompt never defined tools, so that the recorded definitions were offered;
+    `no_tools_defined` tells that the recording has none either.
     """
 
     status: ReplayStatus
@@ -136,3 +137,4 @@ class ReplayResult(_ResultDocument, frozen=True):
     violations: tuple[Violation, ...] = ()
     tools: dict[str, ToolEffect] = {}
     offered_from: Literal["prompt", "recording"] = "prompt"
+    no_tools_defined: bool = False

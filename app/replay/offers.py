@@ -35,6 +35,11 @@ def offered_tools(turn: CaseTurn, draft: DraftPort) -> Offer:
     return Offer(tuple(tool for tool in draft.tools if tool.name not in left_out), gone)
 
 
+def defines_tools(turn: CaseTurn) -> bool:
+    """Return whether the recording has the definition of a tool, and not names alone."""
+    return any(recorded_definitions(turn.offered_tools or ()).values())
+
+
 def _definition(name: str, recorded: Mapping[str, Any]) -> ToolDefinition:
     function = recorded.get("function")
     description = (function if isinstance(function, dict) else recorded).get("description")

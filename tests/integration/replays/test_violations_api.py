@@ -240,7 +240,7 @@ def test_names_alone_are_not_offered_and_are_told_as_drift(world: World, upstrea
 
     replay = replayed(world, case["id"])
 
-    assert (offered(upstream), replay["violations"]) == ([], [])
+    assert (offered(upstream), replay["violations"], replay["offeredFrom"]) == ([], [], "prompt")
     assert replay["drift"]["tools"] == ["get_order", "refund"]
 
 

@@ -86,6 +86,15 @@ def test_a_person_judges_a_step_and_the_verdict_follows(world: World, admin: Bro
     assert "It passes" not in admin.text
 
 
+def test_where_nothing_defines_tools_the_page_says_that_none_was_offered(world: World, admin: Browser) -> None:
+    replay = replayed(world, case_of(world, world.prompt()))
+    admin.open(f"{admin.base}/replays/{replay['id']}")
+
+    assert "Neither the prompt nor the recording defines tools, so none was offered" in admin.text
+    assert "those that the recording has" not in admin.text
+    assert replay["offeredFrom"] == "prompt"
+
+
 def test_an_accepted_answer_is_expected_from_then_on(world: World, admin: Browser) -> None:
     case = case_of(world, world.prompt(), expected="Pong")
     replay = replayed(world, case)

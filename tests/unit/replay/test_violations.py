@@ -193,7 +193,20 @@ def test_a_tool_that_was_only_offered_is_drift_and_no_violation() -> None:
 
 def test_a_draft_of_an_agent_that_owns_its_tools_can_lose_none() -> None:
     assert kinds(played(one(WRITE), calls(write()), says("ok"))) == []
-    assert played(one(WRITE), calls(write()), says("ok")).offered_from == "recording"
+
+
+@pytest.mark.parametrize(
+    ("offered", "origin", "none"),
+    [(None, "prompt", True), (("refund",), "prompt", True), (({"name": "refund"},), "recording", False)],
+)
+def test_recorded_tools_are_said_to_be_offered_only_where_one_was(offered: Any, origin: str, none: bool) -> None:
+    case = TestCase(turns=(turn("?", WRITE, answer("ok"), offered_tools=offered),))
+
+    result = played(case, calls(write()), says("ok"))
+
+    assert (result.offered_from, result.no_tools_defined) == (origin, none)
+    defined = played(case, calls(write()), says("ok"), draft=FakeDraft(tools=[ToolDefinition("refund")]))
+    assert (defined.offered_from, defined.no_tools_defined) == ("prompt", False)
 
 
 def test_a_call_with_huge_arguments_has_a_message_of_bounded_length() -> None:

@@ -7,7 +7,8 @@ recorded one nor in any source.
 
 Two exceptions keep good texts from failing. A bare whole number that is the length of a list in a tool's result, or
 an ordinal up to it, is not invented: "3 options". And a recorded number is kept when the new text writes it as a word:
-"three options"; such a word is no value otherwise, so it is neither lost nor invented.
+"three options"; such a word is no value otherwise, so it is neither lost nor invented. A number of several words,
+"three hundred", keeps none.
 
 What stands in what relation is not compared: "A-1 for $5 and A-2 for $9" has the values of "A-1 for $9 and A-2 for $5",
 which app/replay/relations.py tells apart.
@@ -16,19 +17,17 @@ which app/replay/relations.py tells apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from app.replay.names import standing_words
-from app.replay.quantities import read_unit
+from app.replay.number_words import find_spelled_out
 from app.replay.sources import Forms, Sources
-from app.replay.value_kinds import Value, plainly
+from app.replay.value_kinds import Value
 from app.replay.values import find_values
-from app.replay.vocabulary import NUMBER_WORDS
 
 _MARKED = re.compile(r"(\*\*|`)(?=\S)([^*`\n]{1,200})(?<=\S)\1")  # what Markdown shows in bold letters or as code
-_NUMBER_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(NUMBER_WORDS)})(?!\w)", re.IGNORECASE)
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -51,7 +50,7 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
     """
     produced = _MARKED.sub(r"\2", produced)
     found = find_values(produced)
-    forms, names = Forms((*found, *_spelled_out(produced))), standing_words(produced)
+    forms, names = Forms((*found, *find_spelled_out(produced))), standing_words(produced)
     bound = sources.bound(recorded, keep_said=keep_said)
     stands = [_name_stands(value.form, *names) if value.kind == "name" else value in forms for value in bound]
     lost = tuple(value.spelling for value, here in zip(bound, stands, strict=True) if not here)
@@ -91,10 +90,3 @@ def _name_stands(name: str, words: frozenset[str], titled: frozenset[str]) -> bo
     """Return True if a text has all words of a name, or its last one after a title."""
     parts = name.split()
     return words.issuperset(parts) or (len(parts) > 1 and parts[-1] in titled)
-
-
-def _spelled_out(text: str) -> Iterator[Value]:
-    """Yield the numbers that a text writes as words, with their units."""
-    plain = plainly(text)
-    for match in _NUMBER_WORD.finditer(plain):
-        yield Value("number", NUMBER_WORDS[match[0].lower()], read_unit(plain, match.end())[0])

@@ -117,6 +117,7 @@ UNITS = _table("""
 """)
 
 _ZEROS = _table("""
+    2: hundred hundert
     3: thousand tausend
     6: million millions millionen mio millones milioni milhões
     9: billion billions bn mrd milliarden
@@ -142,10 +143,33 @@ NUMBER_WORDS = _table("""
     13: thirteen dreizehn treize trece tredici treze
     14: fourteen vierzehn quatorze catorce quattordici catorze
     15: fifteen fünfzehn quinze quince quindici
+    16: sixteen sechzehn seize dieciséis sedici dezesseis dezasseis
+    17: seventeen siebzehn dix-sept diecisiete diciassette dezessete
+    18: eighteen achtzehn dix-huit dieciocho diciotto dezoito
+    19: nineteen neunzehn dix-neuf diecinueve diciannove dezenove
     20: twenty zwanzig vingt veinte venti vinte
     30: thirty dreißig trente treinta trenta trinta
+    40: forty vierzig quarante cuarenta quaranta quarenta
+    50: fifty fünfzig cinquante cincuenta cinquanta cinquenta
+    60: sixty sechzig soixante sesenta sessanta sessenta
+    70: seventy siebzig setenta settanta
+    80: eighty achtzig ochenta ottanta oitenta
+    90: ninety neunzig noventa novanta
 """)
 """Words that can stand for a number which was written in digits; "one" is too often an article or a pronoun."""
+
+ONES = _words("one un une uno una")
+HUNDREDS = _words("hundred hundert cien ciento cientos cento centos cem mil mille mila vingts dozen")
+"""Words that make another number of those beside them, as "twenty-one" and "five hundred"."""
+
+PARTS = tuple(
+    word.replace("_", r"[ \xa0-]")
+    for word in _words(
+        "and_a_half and_a_quarter et_demie? y_medi[oa] e_mezz[oa] e_mei[oa] und_ein_halb point_(?:{0})"
+        " (?:komma|virgule|coma|virgola|vírgula)_(?:{0})".format("|".join((*ONES, *NUMBER_WORDS)))
+    )
+)
+"""Patterns of what makes a fraction of the number before it, as "two and a half" and "two point five"."""
 
 LIST_LABELS = _words("step option schritt étape paso passo opción opzione opção punkt variante point")
 """Words that number the entries of a list, as in "Step 2:"."""

@@ -39,6 +39,7 @@ SHOP = Sources(
         ("It comes at 14:30.", "It comes at 2:30 pm."),
         ("I wrote to anna@example.com.", "A mail to Anna@Example.com is out."),
         ("There are 7 boxes.", "There are seven boxes."),
+        ("There are 7 boxes.", "There are between seven and two hundred boxes."),
         ("Each pays 33.33.", "33.33 each."),
         ("I refund $49.90.", "$49.9 come back."),
         ("It is in Hamburg.", "HAMBURG is where it is."),
@@ -49,6 +50,47 @@ def test_a_value_in_another_form_is_kept(recorded: str, produced: str) -> None:
 
     assert len(facts.kept) == 1
     assert facts.agree
+
+
+@pytest.mark.parametrize(
+    ("number", "recorded", "produced"),
+    [
+        ("$5", "I refunded $5, receipt RF-1.", "I refunded five hundred dollars, receipt RF-1."),
+        ("$5", "I refunded $5.", "I refunded 5 hundred dollars."),
+        (20, "There are 20.", "There are twenty-five."),
+        (2, "There are 2.", "There are two hundred."),
+        (2, "It takes 2 days.", "It takes two and a half days."),
+        (5, "It is 5.", "It is a hundred and five."),
+        (30, "Son 30 días.", "Son treinta y cinco días."),
+        (20, "Ce sont 20 jours.", "Ce sont vingt-cinq jours."),
+        (4, "Ce sont 4 jours.", "Ce sont quatre-vingts jours."),
+        (10, "Ce sont 10 jours.", "Ce sont dix-sept jours."),
+    ],
+)
+@pytest.mark.parametrize("keep_said", [False, True])
+def test_a_number_of_several_words_keeps_none_of_its_parts(
+    number: object, recorded: str, produced: str, *, keep_said: bool
+) -> None:
+    facts = compare_facts(recorded, produced, Sources(results=[{"n": number}]), keep_said=keep_said)
+
+    assert len(facts.lost) == 1
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [
+        ("There are 16.", "There are sixteen."),
+        ("There are 50.", "There are fifty."),
+        ("Ce sont 17 jours.", "Ce sont dix-sept jours."),
+        ("It takes between 2 and 3 days.", "It takes between two and three days."),
+        ("It takes between 20 and 50 days.", "It takes between twenty and fifty days."),
+        ("Tarda entre 20 y 50 días.", "Tarda entre veinte y cincuenta días."),
+        ("It is due 20 days later.", "It is due twenty days later."),
+        ("There are 2 one-way tickets.", "There are two one-way tickets."),
+    ],
+)
+def test_numbers_of_one_word_are_kept(recorded: str, produced: str) -> None:
+    assert compare_facts(recorded, produced, Sources(results=[[2, 3, 16, 17, 20, 50]])).agree
 
 
 def test_a_value_of_a_tool_that_is_missing_is_lost() -> None:

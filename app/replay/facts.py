@@ -52,17 +52,30 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
     found = find_values(produced)
     forms, names = Forms((*found, *find_spelled_out(produced))), standing_words(produced)
     bound = sources.bound(recorded, keep_said=keep_said)
-    stands = [_name_stands(value.form, *names) if value.kind == "name" else value in forms for value in bound]
+    stands = [
+        _name_stands(value.form, *names) if value.kind == "name" else _stands(value, forms, sources) for value in bound
+    ]
     lost = tuple(value.spelling for value, here in zip(bound, stands, strict=True) if not here)
     had = find_values(recorded)
-    before, others = Forms(had), [value for value in had if value.spelling not in lost]
-    added = (value for value in found if value not in before or (_is_share(value) and not before.spell_out(value)))
+    before, resolved = Forms(had), Forms(map(sources.resolved, had))
+    added = (value for value in found if not _stood(value, before, resolved))
+    others = [value for value in had if value.spelling not in lost]
     new = [value for value in added if not _supported(value, others, sources)]
     return Facts(
         tuple(value.spelling for value, here in zip(bound, stands, strict=True) if here),
         lost,
         tuple(dict.fromkeys(value.spelling for value in new)),
     )
+
+
+def _stands(value: Value, forms: Forms, sources: Sources) -> bool:
+    """Return True if a new text has a recorded value, in its own spelling and as the sources read it."""
+    return value in forms and sources.resolved(value) in forms
+
+
+def _stood(value: Value, before: Forms, resolved: Forms) -> bool:
+    """Return True if the recorded text has a value, in its own spelling and as the sources read it."""
+    return value in before and value in resolved and (not _is_share(value) or before.spell_out(value))
 
 
 def _supported(value: Value, had: Sequence[Value], sources: Sources) -> bool:
@@ -73,17 +86,13 @@ def _supported(value: Value, had: Sequence[Value], sources: Sources) -> bool:
     """
     if any(value.other and (value.form, value.other) == (each.other, each.form) for each in had):
         return False
-    changed = any(value.form == each.form and _space(value) == _space(each) for each in had)
+    changed = any(value.form == each.form and value.space == each.space for each in had)
     return sources.support(value, exactly=_is_share(value) or (changed and bool(value.detail)))
 
 
 def _is_share(value: Value) -> bool:
     """Return True for a percentage, which no number without a sign stands for: 35 items are not 35%."""
     return value.detail == "%"
-
-
-def _space(value: Value) -> str:
-    return "number" if value.kind == "amount" else value.kind
 
 
 def _name_stands(name: str, words: frozenset[str], titled: frozenset[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -35,6 +36,10 @@ class Forms:
 
     def __contains__(self, value: Value) -> bool:
         return any(self._holds(form, value.detail) for form in _accepted(value))
+
+    def holds_clearly(self, value: Value) -> bool:
+        """Return True if a value stands there in a form that has one reading."""
+        return self._holds((value.space, value.form), value.detail)
 
     def spell_out(self, value: Value) -> bool:
         """Return True if a value stands there with its very unit or year."""
@@ -85,10 +90,18 @@ class Sources:
             self._names = self._names.joined(before._names)
         self._all_names = self._names.joined(names_of(user, plain))
 
+    def resolved(self, value: Value) -> Value:
+        """Return a value of two readings with the one that stands clearly in a call, if only one does."""
+        if not value.other or value.kind == "code":
+            return value
+        either = [replace(value, form=form, other="") for form in (value.form, value.other)]
+        clear = [each for each in either if any(forms.holds_clearly(each) for forms in self._calls)]
+        return clear[0] if len(clear) == 1 else value
+
     def bound(self, text: str, *, keep_said: bool) -> list[Value]:
         """Return the values of a recorded text that a new one has to have, each once."""
         names = self._all_names if keep_said else self._names
-        values = (value for value in find_values(text) if self._binds(value, keep_said=keep_said))
+        values = (value for value in find_values(text) if self._binds(self.resolved(value), keep_said=keep_said))
         found = (
             name for name in find_names(text, names) if keep_said or not self._said_words.issuperset(name.form.split())
         )
@@ -130,7 +143,7 @@ def _accepted(value: Value) -> Iterator[Form]:
     What can be read in two ways agrees with either reading where that is clear, but with another that can be read in
     two ways only when both are written alike: 11/05 is not 05/11.
     """
-    space = "number" if value.kind == "amount" else value.kind
+    space = value.space
     yield space, value.form
     if value.kind == "code":
         if value.other:
@@ -148,7 +161,7 @@ def _accepted(value: Value) -> Iterator[Form]:
 
 def _offered(value: Value) -> Iterator[tuple[Form, str]]:
     """Yield the forms, with their details, a value stands for: a whole date stands for its month and year, too."""
-    space = "number" if value.kind == "amount" else value.kind
+    space = value.space
     if value.kind == "code":
         yield ("code", value.form), ""
         yield ("number of a code", value.other), ""

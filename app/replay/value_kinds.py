@@ -33,6 +33,11 @@ class Value:
     other: str = ""
     spelling: str = ""
 
+    @property
+    def space(self) -> str:
+        """The kind with which the form is compared: amounts are compared with numbers."""
+        return "number" if self.kind == "amount" else self.kind
+
 
 Reading = tuple[tuple[Value, ...], int]
 """The values that stand at a position of a text, and the position after them."""

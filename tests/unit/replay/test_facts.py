@@ -250,3 +250,32 @@ def test_a_bare_number_does_not_support_every_unit_and_year(
 
 def test_markdown_does_not_separate_a_value_from_its_unit() -> None:
     assert compare_facts("It is $1,299 for A-1.", "It is $**1,299** for `A-1`.", SHOP).agree
+
+
+@pytest.mark.parametrize(
+    ("result", "recorded", "produced"),
+    [
+        ("2026-04-03", "It comes on 04/03/2026.", "It comes on March 4, 2026."),
+        ("2026-04-03", "It comes on 04/03/2026.", "It comes on 03/04/2026."),
+        ("14:30", "Come at 2:30.", "Come at 2:30 am."),
+        (1250, "It is 1.250.", "It is 1.25."),
+    ],
+)
+def test_what_can_be_read_in_two_ways_is_what_a_call_has_clearly(result: object, recorded: str, produced: str) -> None:
+    sources = Sources(results=[{"at": result}])
+
+    assert len(compare_facts(recorded, produced, sources).lost) == 1
+    assert compare_facts(recorded, recorded, sources).agree
+
+
+@pytest.mark.parametrize(
+    ("result", "recorded", "produced"),
+    [
+        ("2026-04-03", "It comes on 04/03/2026.", "It comes on April 3, 2026."),
+        ("14:30", "Come at 2:30.", "Come at 2:30 pm."),
+        ("2026-04-03 or 2026-03-04", "It comes on 04/03/2026.", "It comes on March 4, 2026."),
+        ("04/03/2026", "It comes on 04/03/2026.", "It comes on March 4, 2026."),
+    ],
+)
+def test_what_no_call_settles_may_be_either(result: object, recorded: str, produced: str) -> None:
+    assert compare_facts(recorded, produced, Sources(results=[{"at": result}])).agree

@@ -37,7 +37,7 @@ _CODE_WITH_GAP = re.compile(
 _ORDINAL = re.compile(rf"([1-9][0-9]{{0,3}})(?:st|nd|rd|th)(?!{W})")
 _NO_VALUE = re.compile(
     rf"""(?<![0-9/])24/7(?![0-9/]) | [0-9]\ufe0f?\u20e3 | ^[ \t>*_\#+•-]*+(?:
-           [0-9]{{1,3}}[.)](?=[\s*_]|$)(?!{GAP}(?:{"|".join(sorted(MONTHS))})(?!{W}))
+           [0-9]{{1,3}}[.)](?=[ \t*_]+[^\s*_])(?!{GAP}(?:{"|".join(sorted(MONTHS))})(?!{W}))
          | (?:{"|".join(LIST_LABELS)}){GAP}[0-9]{{1,2}}(?={GAP}*+[.:)*-]|$))""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )

@@ -279,3 +279,11 @@ def test_what_can_be_read_in_two_ways_is_what_a_call_has_clearly(result: object,
 )
 def test_what_no_call_settles_may_be_either(result: object, recorded: str, produced: str) -> None:
     assert compare_facts(recorded, produced, Sources(results=[{"at": result}])).agree
+
+
+def test_a_number_alone_on_its_line_is_a_value() -> None:
+    source = Sources(results=[{"code": "XK7P2Q", "table": 12}])
+
+    facts = compare_facts("Code XK7P2Q. Table:\n12.", "Code XK7P2Q. Table:\n21.", source)
+
+    assert facts == Facts(("XK7P2Q",), ("12",), ("21",))

@@ -118,6 +118,7 @@ def test_markers_weekdays_and_words_are_no_values(text: str) -> None:
         ("a 30-day period", ("amount", "30", "day")),
         ("5 %", ("amount", "5", "%")),
         ("5 hundred", ("number", "500", "")),
+        ("Table:\n12.", ("number", "12", "")),
         ("1.2 million euros", ("amount", "1200000", "EUR")),
         ("合計は1299円です", ("amount", "1299", "JPY")),
         ("try 5 of them", ("number", "5", "")),

@@ -21,9 +21,9 @@ _MARKS = "".join(sorted(sign for sign in SIGNS if len(sign) == 1))
 _START = re.compile(rf"{W}|[-+.](?=[0-9{_MARKS}-])|\((?=[0-9]{{3}}\))|[{_MARKS}](?={GAP}?[-.0-9])")
 _WORD = re.compile(rf"{W}++(?:[-_.]++{W}++)*")
 _HEAD = re.compile(rf"[{LETTER}]++")
-_URL = re.compile(r"""(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ww]{3}\.)[^\s<>"'`\])}|]++""")
+_URL = re.compile(r"""(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ww]{3}\.)[^\s<>"'`\])}|\u3000-\u9fff\uac00-\ud7a3\uff00-\uffef]++""")
 _SCHEME = re.compile(r"^(?:https?://)?(?:www\.)?", re.IGNORECASE)
-_EMAIL = re.compile(r"[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}\w{2,24}")
+_EMAIL = re.compile(rf"[\w.+%-]{{1,64}}@(?:[\w-]{{1,63}}\.){{1,8}}[{LETTER}]{{2,24}}")
 _PHONE = re.compile(
     rf"(?:\+[0-9][0-9 \xa0()./-]{{6,18}}[0-9]|\(?[0-9]{{3}}\)?[ .-][0-9]{{3}}[ .-][0-9]{{4}}"
     rf"|0[0-9]{{1,4}}[ \xa0/-][0-9]{{3,8}}(?:[ \xa0-][0-9]{{2,8}}){{0,3}})(?!{W}|[-/][0-9])"

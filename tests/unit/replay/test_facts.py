@@ -287,3 +287,20 @@ def test_a_number_alone_on_its_line_is_a_value() -> None:
     facts = compare_facts("Code XK7P2Q. Table:\n12.", "Code XK7P2Q. Table:\n21.", source)
 
     assert facts == Facts(("XK7P2Q",), ("12",), ("21",))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [
+        ("anna@example.com にお送りしました", "anna@example.comへ送りました"),
+        ("anna@example.com 로 보냈습니다", "anna@example.com로 보냈습니다"),
+        ("https://example.com/a 可以下载", "请打开https://example.com/a下载"),
+    ],
+)
+def test_an_address_ends_where_text_without_spaces_begins(recorded: str, produced: str) -> None:
+    source = Sources(results=[{"to": "anna@example.com", "at": "https://example.com/a"}])
+
+    facts = compare_facts(recorded, produced, source)
+
+    assert len(facts.kept) == 1
+    assert facts.agree

@@ -119,6 +119,8 @@ def test_markers_weekdays_and_words_are_no_values(text: str) -> None:
         ("5 %", ("amount", "5", "%")),
         ("5 hundred", ("number", "500", "")),
         ("Table:\n12.", ("number", "12", "")),
+        ("anna@example.comへ", ("email", "anna@example.com", "")),
+        ("https://example.com/aへ", ("url", "example.com/a", "")),
         ("1.2 million euros", ("amount", "1200000", "EUR")),
         ("合計は1299円です", ("amount", "1299", "JPY")),
         ("try 5 of them", ("number", "5", "")),

@@ -150,21 +150,30 @@ class Checker:
         if by_facts.result == "failed":
             return by_facts
         task = JudgeTask("", expected, actual) if self.judges else None
-        if reason := self._doubt(expected, actual):
+        if reason := self._doubt(check, expected, actual):
             return replace(by_facts, result="needs_review", reason=reason, decided_by="guard", task=task)
         if by_facts.facts and not by_facts.facts.kept:
             return replace(by_text, facts=by_facts.facts, task=task)
         return by_facts
 
-    def _doubt(self, expected: str, actual: str) -> str | None:
+    def _doubt(self, check: Check, expected: str, actual: str) -> str | None:
         """Return why two texts with the same values may still mean something else."""
-        if polarity_differs(expected, actual):
+        if _flags_differ(check, expected, actual) or polarity_differs(expected, actual):
             return "the answer may say the opposite of what was recorded"
         if values_exchanged(expected, actual):
             return "the answer may relate its values in another way"
         if name_replaced(expected, actual, self.sources()):
             return "the answer may have another name in the place of a recorded one"
         return None
+
+
+def _flags_differ(check: Check, expected: str, actual: str) -> bool:
+    """Return True if two JSON documents differ in a true, false or null, which are no values of a text."""
+    left, right = _parse_json(expected), _parse_json(actual)
+    if not isinstance(left, dict | list) or not isinstance(right, dict | list):
+        return False
+    found = differences(left, right, ignored=pointers(check.ignore_paths))
+    return any(isinstance(side, bool) or side is None for each in found for side in (each.expected, each.actual))
 
 
 def expected_answer(step: CheckedAnswer) -> Any:

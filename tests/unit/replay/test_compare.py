@@ -141,3 +141,26 @@ def test_big_values_compare() -> None:
     big = {"text": "é\x00" * 100_000}
     assert passes(called(dict(big), big))
     assert not passes(called({"text": big["text"] + "!"}, big))
+
+
+APPROVED = '{"order": "A-1", "approved": true}'
+
+
+@pytest.mark.parametrize("produced", ['{"order": "A-1", "approved": false}', '{"order": "A-1", "approved": null}'])
+def test_another_true_false_or_null_of_json_is_doubtful(produced: str) -> None:
+    alone = said(produced, APPROVED, answer="meaning")
+
+    assert (alone.result, alone.decided_by) == ("needs_review", "guard")
+    assert alone.task is not None
+
+
+@pytest.mark.parametrize(
+    ("produced", "check"),
+    [
+        ('{"approved": true, "order": "a-1"}', {}),
+        ('{"order": "A-1", "approved": false}', {"ignore_paths": ("/approved",)}),
+        ("A-1: true", {}),
+    ],
+)
+def test_the_same_flags_and_ignored_ones_raise_no_doubt(produced: str, check: dict[str, Any]) -> None:
+    assert said(produced, APPROVED, answer="meaning", **check).decided_by != "guard"

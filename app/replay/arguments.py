@@ -1,12 +1,10 @@
 """Compares the arguments of two calls, path by path, as matchers say: exactly, by their facts, or not at all."""
 
 import json
-import math
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from msgspec import UNSET
@@ -17,10 +15,10 @@ from app.replay.compare import Path, differences, equal, leaves, names
 from app.replay.facts import Facts, compare_facts
 from app.replay.findings import Difference
 from app.replay.matchers import Matcher
+from app.replay.scalars import distance, letters
 from app.replay.sources import Sources
 
 _FACTS = ("kept", "lost", "invented")
-_PUNCTUATION = re.compile(r"(?<!\d)[\W_]+|[\W_]+(?!\d)")  # not that between two digits: 1.5 is not 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +133,10 @@ def _matches(matcher: Matcher, recorded: Any, produced: Any) -> bool:
     match matcher.match:
         case "text":
             both_texts = isinstance(recorded, str) and isinstance(produced, str)
-            return _letters(recorded) == _letters(produced) if both_texts else equal(recorded, produced)
+            return letters(recorded) == letters(produced) if both_texts else equal(recorded, produced)
         case "number":
-            left, right = _number(recorded), _number(produced)
-            return left is not None and right is not None and abs(left - right) <= matcher.tolerance
+            apart = distance(recorded, produced)
+            return apart is not None and apart <= Decimal(repr(matcher.tolerance))
         case "regex":
             return found(matcher.value, produced if isinstance(produced, str) else json.dumps(produced))
         case "one_of":
@@ -147,22 +145,6 @@ def _matches(matcher: Matcher, recorded: Any, produced: Any) -> bool:
             both_lists = isinstance(recorded, list) and isinstance(produced, list)
             return _counted(recorded) == _counted(produced) if both_lists else equal(recorded, produced)
     return equal(recorded, produced)
-
-
-def _letters(text: str) -> str:
-    """Return a text without regard to case, and without white space and punctuation, but for that inside a number."""
-    folded = unicodedata.normalize("NFKC", " ".join(text.split())).casefold()
-    return _PUNCTUATION.sub("", folded)
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _counted(values: list[Any]) -> Counter[frozenset[Any]]:

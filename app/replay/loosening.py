@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -12,6 +14,7 @@ from msgspec.structs import replace
 from app.pointers import format_pointer, parse_pointer
 from app.replay.checks import MOST_DIFFERENCES, Checker, Comparison
 from app.replay.findings import Difference, ProducedAnswer, ProducedStep
+from app.replay.scalars import distance
 from app.replay.types import AnswerCheck, CaseStep, CheckedAnswer, CheckedCall
 
 MOST_PATHS = 20  # of one call's arguments that get a matcher
@@ -153,7 +156,10 @@ def _tolerance(differences: Sequence[Difference]) -> float | None:
     sides = [side for each in differences for side in (each.expected, each.actual)]
     if not all(isinstance(side, int | float) and not isinstance(side, bool) for side in sides):
         return None
-    try:
-        return max(abs(float(each.expected) - float(each.actual)) for each in differences)
-    except OverflowError:
+    apart = [distance(each.expected, each.actual) for each in differences]
+    largest = max((each for each in apart if each is not None), default=None)
+    if largest is None:
         return None
+    nearest = float(largest)
+    tolerance = nearest if Decimal(repr(nearest)) >= largest else math.nextafter(nearest, math.inf)
+    return tolerance if math.isfinite(tolerance) else None

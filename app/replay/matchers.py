@@ -23,7 +23,7 @@ class Matcher(msgspec.Struct, frozen=True, omit_defaults=True):
     | `exact` | the same JSON value |
     | `facts` | texts of which the new one neither loses nor invents a value (app/replay/facts.py) |
     | `any` | any two values |
-    | `text` | texts, case, white space and punctuation aside |
+    | `text` | texts, case, white space and punctuation aside; signs such as $, % and < count |
     | `number` | numbers at most `tolerance` apart (0) |
     | `regex` | anything, and the new text matches `value` |
     | `one_of` | anything, and the new value is one of `values` |

@@ -57,6 +57,8 @@ def test_a_stable_test_case_is_usable_and_proposes_nothing() -> None:
         ({"q": "Red shoes"}, {"q": "red  shoes!"}, {"/q": "text"}),
         ({"ids": [1, 2]}, {"ids": [2, 1]}, {"/ids": "unordered"}),
         ({"at": 10}, {"at": 12.5}, {"/at": {"match": "number", "tolerance": 2.5}}),
+        ({"at": 0.3}, {"at": 0.1}, {"/at": {"match": "number", "tolerance": 0.2}}),
+        ({"at": 2**54 + 1}, {"at": 0}, {"/at": {"match": "number", "tolerance": float(2**54 + 4)}}),
         ({"note": "a table for 4"}, {"note": "4 people at one table"}, {"/note": "facts"}),
         ({"mode": "fast"}, {"mode": None}, {"/mode": "any"}),
         ({"id": 1}, {"id": 1, "why": "so"}, {"/why": "any"}),

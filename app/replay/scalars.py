@@ -1,0 +1,65 @@
+"""Compares numbers as they are written, and texts by their letters, for the matchers `number` and `text`."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, InvalidOperation
+from typing import Any
+
+from app.replay.value_kinds import plainly
+
+# Exact where floats are not, and without an exception for the largest exponents; distances are rounded up.
+_EXACT = Context(prec=28, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
+_SIGNS = ("Sc", "Sm")  # Unicode's categories of the signs of currencies and of mathematics
+_OTHER_SIGNS = "%‰°"
+_NO_LETTERS = re.compile(r"[\W_]+")
+
+
+def distance(left: Any, right: Any) -> Decimal | None:
+    """Return how far two numbers are apart, None unless both are numbers or texts that are; never raises."""
+    one, other = _number(left), _number(right)
+    return None if one is None or other is None else _EXACT.abs(_EXACT.subtract(one, other))
+
+
+def letters(text: str) -> str:
+    """Return a text without regard to case, and without white space and punctuation.
+
+    Signs are no punctuation ($, %, <, the minus of a number), and what stands between two digits stays: 1.5 is not 15.
+    """
+    folded = unicodedata.normalize("NFKC", plainly(" ".join(text.split()))).casefold()
+    return _NO_LETTERS.sub(_signs, folded)
+
+
+def _number(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = Decimal(str(value).strip())
+    except (InvalidOperation, ValueError):
+        return None
+    return number if number.is_finite() else None
+
+
+def _signs(between: re.Match[str]) -> str:
+    """Return the signs of what stands between two words; between two numbers there is always something."""
+    run, text, end = between[0], between.string, between.end()
+    before_digit = text[end : end + 1].isdecimal()
+    after_digit = text[between.start() - 1 : between.start()].isdecimal()
+    starts = between.start() == 0
+    kept = "".join(
+        char
+        for index, char in enumerate(run)
+        if _is_sign(char) or (char == "-" and before_digit and (index or starts) and _are_signs(run[index + 1 :]))
+    )
+    if kept or not (before_digit and after_digit):
+        return kept
+    return " " if " " in run else run
+
+
+def _is_sign(char: str) -> bool:
+    return char in _OTHER_SIGNS or unicodedata.category(char) in _SIGNS
+
+
+def _are_signs(text: str) -> bool:
+    return all(map(_is_sign, text))

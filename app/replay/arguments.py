@@ -54,9 +54,9 @@ def compare_arguments(
 ) -> ArgumentsComparison:
     """Compare the arguments of two calls: by the matchers where these name a place, and exactly elsewhere.
 
-    Of several matchers that name one place, the one with the fewest `*` counts; what is `ignored` has none. Where only
-    one call has a value, the calls differ, unless by `any`; with `subset`, the new call may have more. `sources()` is
-    called only where texts are compared by their facts.
+    Of several matchers that name one place, the one with the fewest `*` counts; what is `ignored`, or below that, has
+    none. Where only one call has a value, the calls differ, unless by `any`; with `subset`, the new call may have more.
+    `sources()` is called only where texts are compared by their facts.
     """
     pointers = {parse_pointer(pointer): matcher for pointer, matcher in matchers.items()}
     found_differences = list(differences(recorded, produced, subset=subset, ignored=[*ignored, *pointers]))
@@ -91,7 +91,7 @@ def _places(
     places: dict[Path, Matcher] = {}
     for pointer in sorted(pointers, key=_count_stars):
         for path in dict.fromkeys(path for value in values for path in _paths(value, pointer)):
-            if not any(names(other, path) for other in ignored):
+            if not any(names(other, path[: len(other)]) for other in ignored):
                 places.setdefault(path, pointers[pointer])
     return places
 

@@ -189,6 +189,14 @@ def test_what_is_ignored_has_no_matcher() -> None:
     assert compare({"a": 1}, {"a": 2}, {"/a": "exact"}, ignored=[("a",)]) == ArgumentsComparison()
 
 
+def test_what_is_below_an_ignored_path_has_no_matcher() -> None:
+    recorded, produced = {"mails": [{"body": "$5"}], "mail": {"body": "A-1"}}, {"mails": [{"body": "$6"}]}
+    matchers = {"/mail/body": "facts", "/mails/*/body": "facts"}
+
+    assert compare(recorded, produced, matchers, ignored=[("mail",), ("mails", "*")]) == ArgumentsComparison()
+    assert compare(recorded, produced, matchers, ignored=[("mai",)]).differences != ()
+
+
 json = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.text("ab*/~1 ", max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab*/~0", max_size=2), inner, max_size=3),

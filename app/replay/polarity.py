@@ -49,10 +49,11 @@ _LANGUAGES = (
             |if (?:it|this|that) (?:doesn't|does not|isn't|is not)|if anything (?:isn't|is not)
             |let me know if \w+ \w+ not|without (?:delay|any issue%|any problem%|issue%|problem%)|cannot wait
             |can't wait|not a problem|not at all|couldn't be (?:happier|easier)|no issue%|no trouble
-            |no action|not just|not yet due|error free
+            |no action|not just|not yet due|error free|non-(?:stop|smoking|alcoholic|business)
+            |without (?:any |a )?(?:extra|additional|further|charge|cost|fee|doubt|hesitation|interruption)%
         """,
         negative=r"""
-            not|no|never|none|neither|nor|nothing|cannot|\w+n't|unfortunately|unable|fail%|failure|declin%
+            not|no|never|without|non-%|none|neither|nor|nothing|cannot|\w+n't|unfortunately|unable|fail%|failure|declin%
             |denied|den(?:y|ies)|refus%|reject%|impossible|ineligible|unavailable|unsuccessful%|sorry but
             |regret%|error|without success|not eligible|could no%|out of stock|against policy
         """,
@@ -69,7 +70,8 @@ _LANGUAGES = (
         """,
         pending=r"""
             (?:i|we)'ll|(?:i|we) will|(?:i|we) (?:can|could) (?!not|confirm|see)
-            |(?:i'm|i am|we're|we are) (?:going|about) to|will (?:now |then |soon )?be %ed|let me (?!know)
+            |(?:i'm|i am|we're|we are) (?:going|about) to|let me (?!know)
+            |will (?:now |then |soon )?be (?:%ed|sent|made|paid|done|put|set|taken)
             |would you like|do you want|shall i|should i|may i|can i
             |confirm (?:that|if|whether|you|this|so)|please (?:confirm|provide|reply)|still (?:active
             |open|valid)|to be %ed|before i|once you
@@ -81,11 +83,12 @@ _LANGUAGES = (
         hints="der die das und ist nicht ich sie wurde wir den dem ein eine ihre ihr ihnen für auf haben wird kein",
         harmless=r"""
             kein problem|keine sorge|nicht nur|zögern sie nicht|nicht zögern|keine weiteren?|nichts weiter%
-            |nichts mehr|keine zusätzlichen?|nicht mehr als|ohne (?:weiteres|probleme)|falls nicht|wenn nicht
+            |nichts mehr|keine zusätzlichen?|nicht mehr als|falls nicht|wenn nicht
+            |ohne (?:jede% |jegliche% )?(?:weiter|problem|kosten|mehrkosten|zusätzlich|aufpreis|gebühr|zweifel)%
             |keine ursache|nicht vergessen
         """,
         negative=r"""
-            nicht|kein%|nie|niemals|nichts|leider|weder|unmöglich|fehlgeschlagen|fehler|gescheitert|abgelehnt
+            nicht|nein|ohne|kein%|nie|niemals|nichts|leider|weder|unmöglich|fehlgeschlagen|fehler|gescheitert|abgelehnt
             |verweiger%|misslungen|tut mir leid|bedaure%|bedauer%|ausgeschlossen|unzulässig|ohne erfolg
         """,
         done=r"""
@@ -104,10 +107,11 @@ _LANGUAGES = (
         harmless=r"""
             pas de (?:souci%|problème%|quoi)|aucun (?:souci|problème|frais)|n'hésitez pas|pas seulement
             |ne vous inquiétez pas|rien d'autre|aucune autre|si (?:ce n'est|cela n'est|vous ne) |pas plus de
-            |sans (?:frais|délai|problème)|n'oubliez pas
+            |sans (?:aucun% )?(?:frais|délai|problème|supplément|coût|doute|hésit|souci)%|non seulement
+            |n'oubliez pas
         """,
         negative=r"""
-            pas|aucun%|jamais|rien|ni|malheureusement|impossible|échou%|échec|refus%|rejet%|erreur|désolé%
+            pas|non|non-%|sans|aucun%|jamais|rien|ni|malheureusement|impossible|échou%|échec|refus%|rejet%|erreur|désolé%
             |regret%|hélas|incapable|sans succès
         """,
         done=r"""
@@ -125,11 +129,12 @@ _LANGUAGES = (
         hints="el la los las y es no su ha usted que de para pedido una un por con se hemos he está lo quiere puede",
         harmless=r"""
             no hay problema|sin problema%|no (?:se )?preocupe%|no te preocupes|no dude%|no solo|no sólo
-            |nada más|no olvide%|si no|no más de|sin coste|sin costo|sin cargo|no es necesario|no necesita
+            |nada más|no olvide%|si no|no más de|no es necesario|no necesita
+            |sin (?:ningún |ninguna )?(?:cost|cargo|gasto|duda|falta|embargo)%
             |ningún problema|ninguna otra
         """,
         negative=r"""
-            no|nunca|nada|ningún|ninguno|ninguna|tampoco|ni|lamentablemente|desafortunadamente
+            no|sin|nunca|nada|ningún|ninguno|ninguna|tampoco|ni|lamentablemente|desafortunadamente
             |desgraciadamente|imposible|fall(?:ó|ado|a|o)|fracas%|rechaz%|deneg%|negad%|error|lo siento
             |lamento|lamentamos|sin éxito
         """,
@@ -147,10 +152,11 @@ _LANGUAGES = (
         hints="il lo la gli le e è non suo ha di per che ordine una un con sono stato abbiamo ho del della vuole può",
         harmless=r"""
             nessun problema|non (?:si )?preoccup%|non esit%|non solo|nient'altro|nessun altr%|se non
-            |non più di|senza problem%|senza costi|non dimentic%|non è necessario
+            |non più di|non dimentic%|non è necessario
+            |senza (?:alcun% |nessun% )?(?:problem|cost|spes|supplement|dubbio)%
         """,
         negative=r"""
-            non|mai|niente|nulla|nessun|nessuno|nessuna|né|purtroppo|impossibile|fallit%|fallimento|rifiut%
+            non|no|senza|mai|niente|nulla|nessun|nessuno|nessuna|né|purtroppo|impossibile|fallit%|fallimento|rifiut%
             |respint%|negat%|errore|mi dispiace|spiacent%|senza successo
         """,
         done=r"""
@@ -165,11 +171,12 @@ _LANGUAGES = (
     _Language(
         hints="o os as e é não seu sua foi para pedido uma um com de que do da no na você está ao quer pode",
         harmless=r"""
-            sem problema%|não (?:se )?preocup%|não hesit%|não só|não apenas|nada mais|se não
-            |não mais (?:de|que)|sem custo%|nenhum problema|nenhuma outra|não é necessário|não se esqueça
+            sem (?:qualquer |nenhum |nenhuma )?(?:problem|cust|taxa|dúvida)%|não (?:se )?preocup%|não hesit%
+            |não só|não apenas|nada mais|se não
+            |não mais (?:de|que)|nenhum problema|nenhuma outra|não é necessário|não se esqueça
         """,
         negative=r"""
-            não|nunca|nada|nenhum|nenhuma|nem|infelizmente|impossível|falh%|fracass%|recus%|rejeit%|negad%
+            não|sem|nunca|nada|nenhum|nenhuma|nem|infelizmente|impossível|falh%|fracass%|recus%|rejeit%|negad%
             |erro|lamento|lamentamos|desculpe%|sinto muito|sem sucesso
         """,
         done=r"""

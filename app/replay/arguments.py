@@ -71,7 +71,8 @@ def compare_arguments(
             questions.append(Question(where, matcher.value, left, right))
         elif matcher.match == "facts" and isinstance(left, str) and isinstance(right, str):
             facts.append(compare_facts(left, right, sources(), keep_said=True))
-            found_differences += [] if facts[-1].agree else [Difference(where, left, right)]
+            emptied = left.strip() and not right.strip()
+            found_differences += [Difference(where, left, right)] if emptied or not facts[-1].agree else []
         elif not _matches(matcher, left, right):
             found_differences.append(Difference(where, left, right))
     return ArgumentsComparison(tuple(found_differences), join_facts(facts), tuple(questions))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
+from unicodedata import category
 
 from app.pointers import format_pointer, parse_pointer
 from app.replay.compare import Path, names
+from app.replay.sources import json_of
+from app.replay.vocabulary import PARTICLES
 
 FREE_KEYS = frozenset({"query", "body", "message", "reason", "note", "subject", "summary"})
 SEVERAL_WORDS = 3
@@ -14,6 +17,7 @@ SEVERAL_WORDS = 3
 _FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")  # keywords of a text that nobody words freely
 _FREE_BY_DESCRIPTION = ("free text", "free-text", "freetext", "free form", "free-form", "natural language")
 
+_AROUND_WORDS = ".,;:!?…\"'()[]“”„‘’«»¿¡*_"
 
 SEARCHED_MAX = 1_000_000_000
 """Characters that are searched for the texts of all calls of a conversation; about half a second."""
@@ -52,15 +56,15 @@ def free_paths(
     """Return `{POINTER: MATCHER}` for the texts of a call that are free, with `*` for the places of a list.
 
     A text is free if its key is one of `FREE_KEYS` in any case and at any depth, if the description in the tool's
-    schema says so, or if it has `SEVERAL_WORDS` and stands as it is neither in the user's message nor in a tool's
-    result. It is not if the schema fixes it, by an enum or a format. Free text that a tool `is_read` takes is a search:
-    `any` fits; other free text is compared by `facts`.
+    schema says so, or if it has `SEVERAL_WORDS`, not all of them names, and stands as it is neither in the user's
+    message nor in a tool's result. It is not if the schema fixes it, by an enum or a format. Under such a key, or with
+    such a description, it is a search where the tool `is_read`: `any` fits. Else it is compared by `facts`.
     """
     matcher = "any" if is_read else "facts"
     seen = SeenResults() if results is None else results
     user_text = folded(user)
     return {
-        pointer: matcher
+        pointer: matcher if _key(pointer) in FREE_KEYS or _described_as_free(part) else "facts"
         for pointer, part, text in _texts(arguments, schema)
         if not any(keyword in part for keyword in _FIXED_BY_SCHEMA)
         and (_key(pointer) in FREE_KEYS or _described_as_free(part) or _is_worded(text, user_text, seen))
@@ -94,7 +98,25 @@ def _leaves(value: Any) -> Iterator[tuple[Path, Any]]:
 
 def _is_worded(text: str, user_text: str, seen: SeenResults) -> bool:
     shown = folded(text)
-    return len(shown.split()) >= SEVERAL_WORDS and shown not in user_text and not seen.have(shown)
+    return (
+        len(shown.split()) >= SEVERAL_WORDS
+        and _has_plain_words(text)
+        and shown not in user_text
+        and not seen.have(shown)
+    )
+
+
+def _has_plain_words(text: str) -> bool:
+    """Return True unless a text is of names and numbers only, as an address or an IBAN is, or JSON.
+
+    A script without case does not show its names.
+    """
+    if json_of(text) is not None:
+        return False
+    words = (word.strip(_AROUND_WORDS) for word in text.split())
+    return any(len(word) > 1 and word.isalpha() and word.islower() and word not in PARTICLES for word in words) or any(
+        char > "\xff" and category(char) == "Lo" for char in text
+    )
 
 
 def _described_as_free(schema: Mapping[str, Any]) -> bool:

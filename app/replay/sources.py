@@ -200,7 +200,7 @@ def _texts(values: Sequence[Any], lengths: set[int] | None = None) -> list[tuple
     pending: list[tuple[Any, str]] = [(value, "") for value in values]
     while pending:
         value, name = pending.pop()
-        if isinstance(value, str) and (decoded := _decoded(value)) is not None:
+        if isinstance(value, str) and (decoded := json_of(value)) is not None:
             value = decoded
         if isinstance(value, dict):
             found += ((key, _A_KEY) for key in value)
@@ -218,7 +218,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _decoded(text: str) -> Any:
+def json_of(text: str) -> Any:
     """Return the list or object that a text is as JSON; None for other texts."""
     if text.lstrip()[:1] not in ("{", "["):
         return None

@@ -207,6 +207,9 @@ TITLES = _words(
 )
 """Words before a family name that stand for the first name."""
 
+PARTICLES = frozenset(_words("von van de der den di da del della do dos das du la le el al bin ibn zu"))
+"""Words in lower case that are parts of names."""
+
 GERMAN = frozenset(_words("der die das den dem und ist nicht ein eine einen ich wir mit für von zu wird werden haben"))
 """German writes every noun with a capital letter, so that its sentences show no names."""
 

@@ -115,6 +115,7 @@ def test_a_matcher_accepts(matcher: Any, recorded: Any, produced: Any) -> None:
         ("facts", "A-1: $49.90 come back.", "We return 49.9 dollars."),
         ("facts", "Done.", "Done, see B-7."),
         ("facts", "text", ["text"]),
+        ("facts", "text", " "),
         ("text", "1.5", "15"),
         ("text", "5 6", "56"),
         ("text", "5, 6", "56"),
@@ -263,6 +264,37 @@ def test_no_more_text_is_free_once_too_much_was_searched(monkeypatch: pytest.Mon
 def test_a_search_takes_any_words() -> None:
     assert free_paths({"query": "blue"}, is_read=True) == {"/query": "any"}
     assert free_paths({"query": "blue"}) == {"/query": "facts"}
+
+
+def test_of_what_a_read_takes_only_known_searches_accept_any_words() -> None:
+    schema = {"properties": {"memo": {"description": "Free text"}}}
+    arguments = {"query": "blue", "memo": "Hi", "question": "who has the blue one", "reason": ["y"]}
+
+    assert free_paths(arguments, schema, is_read=True) == {
+        "/query": "any", "/memo": "any", "/question": "facts", "/reason/*": "any",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dr. Anna Schmidt",
+        "Ludwig van Beethoven",
+        "New York City",
+        "DE89 3704 0044 0532 0130 00",
+        "12 High Street, Berlin",
+        "+49 30 1234 5678",
+        '{"text": "the blue one", "to": "Anna"}',
+        '["the blue one", "the red one"]',
+    ],
+)
+def test_names_addresses_numbers_and_json_are_not_worded(text: str) -> None:
+    assert free_paths({"a": text}) == {}
+
+
+@pytest.mark.parametrize("text", ["Call Anna Schmidt, please.", "返品 を お願いします", "{the blue one}"])
+def test_several_words_that_are_no_names_are_worded(text: str) -> None:
+    assert free_paths({"a": text}) == {"/a": "facts"}
 
 
 def test_a_schema_frees_and_fixes_texts() -> None:

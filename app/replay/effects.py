@@ -22,6 +22,15 @@ ACTING = frozenset(
     "add apply book cancel create delete drop edit execute insert patch post put refund remove reset run save "  # noqa: SIM905
     "send set submit update upload write".split()
 )
+# Words that name what is read, too, after `get.`, as in `get.transfer`.
+ACTING_OR_NAMED = ACTING.union(
+    "accept activate adjust approve archive assign authorize block call change charge close commit complete confirm "  # noqa: SIM905
+    "convert credit deactivate debit decline deploy deposit disable dispatch enable escalate forward grant hold import "
+    "initiate invite invoke issue lock mark merge modify move notify open pay place publish purchase push register "
+    "reject release rename renew reopen replace reply reschedule reserve resolve restart restore resume retry return "
+    "revert revoke schedule share ship sign start stop subscribe suspend sync tag terminate transfer trigger unblock "
+    "undo unlock unregister unsubscribe upgrade void withdraw".split()
+)
 _NAMESPACE = re.compile(r"__|[./:]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 
@@ -114,7 +123,7 @@ def require_usable(tools: Mapping[str, Tool]) -> None:
 def effect_of_name(name: str) -> Effect | None:
     """Return `read` for a name whose first word, after a namespace as of MCP, is one of `READING`; otherwise None.
 
-    In `get.order` the first part is that word and no namespace, unless `ACTING` has the word that follows it.
+    In `get.order` the first part is that word and no namespace, unless what follows is a word for what a tool does.
     """
     parts = [part for part in _NAMESPACE.split(name) if part]
     if not parts:
@@ -122,8 +131,10 @@ def effect_of_name(name: str) -> Effect | None:
     last, first = _words(parts[-1]), _words(parts[0])
     if last and last[0] in READING and tuple(last[:2]) not in CHECKS_IN:
         return "read"
-    named_first = len(parts) == 2 and len(first) == 1 and first[0] in READING
-    return "read" if named_first and not ACTING.intersection(last) and (first[0], *last[:1]) not in CHECKS_IN else None
+    if len(parts) != 2 or len(first) != 1 or first[0] not in READING or (first[0], *last[:1]) in CHECKS_IN:
+        return None
+    acting = ACTING if first[0] == "get" else ACTING_OR_NAMED
+    return None if acting.intersection(last) else "read"
 
 
 def _effect(

@@ -61,6 +61,7 @@ _SAME = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | {
         "¥": "￥",
         "£": "￡",
         "%": "٪﹪",
+        "μ": "µ",  # the letter, which is one of words, for the sign
     }.items()
     for char in chars
 }

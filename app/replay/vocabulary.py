@@ -53,6 +53,17 @@ SIGNS = _table("""
     HKD: hk$
     SGD: s$
     MXN: mx$
+    THB: ฿
+    KZT: ₸
+    GEL: ₾
+    AZN: ₼
+    GHS: ₵
+    CRC: ₡
+    PYG: ₲
+    LAK: ₭
+    MNT: ₮
+    BDT: ৳
+    KHR: ៛
 """)
 """Signs of currencies, which stand before a number or after it without a boundary."""
 
@@ -60,6 +71,7 @@ CODES = frozenset(
     _words(
         "USD EUR GBP JPY CNY INR CHF SEK NOK DKK ISK PLN CZK HUF RON BGN TRY RUB UAH BRL MXN ARS CLP COP PEN CAD AUD"
         " NZD SGD HKD TWD KRW THB IDR MYR PHP VND ZAR ILS AED SAR QAR EGP MAD NGN KES BTC ETH"
+        " KZT GEL AZN GHS CRC PYG LAK MNT BDT KHR"
     )
 )
 
@@ -73,6 +85,8 @@ CURRENCIES = _table("""
     CZK: kč
     INR: rupee rupees
     BRL: reais
+    RUB: руб рубль рубля рублей
+    UAH: грн гривень гривні
 """)
 
 UNITS = _table("""
@@ -89,7 +103,11 @@ UNITS = _table("""
     ms: ms millisecond milliseconds
     kg: kg kilo kilos kilogram kilograms kilogramm
     g: g gram grams gramm grammes gramos
-    mg: mg
+    mg: mg milligram milligrams milligramm
+    μg: mcg μg microgram micrograms mikrogramm
+    IU: iu
+    t: tonne tonnes tonnen
+    st: stone
     lb: lb lbs
     oz: oz ounce ounces
     km: km kilometer kilometers kilometre kilometres kilómetros
@@ -100,7 +118,12 @@ UNITS = _table("""
     ft: ft foot feet
     in: inch inches
     l: l liter liters litre litres litros litri
-    ml: ml
+    dl: dl
+    cl: cl
+    ml: ml milliliter milliliters millilitre millilitres
+    gal: gallon gallons
+    kcal: kcal
+    kJ: kj
     B: byte bytes
     KB: kb
     MB: mb
@@ -118,9 +141,12 @@ UNITS = _table("""
 
 _ZEROS = _table("""
     2: hundred hundert
-    3: thousand tausend
-    6: million millions millionen mio millones milioni milhões
-    9: billion billions bn mrd milliarden
+    3: thousand tausend тыс
+    6: million millions millionen mio millones milioni milhões млн
+    9: billion billions bn mrd milliarden млрд
+    12: trillion trillions
+    5: lakh lakhs
+    7: crore crores
 """)
 SCALES = {word: int(zeros) for word, zeros in _ZEROS.items()}
 """Words after a number, and the zeros that they add."""

@@ -101,6 +101,35 @@ def test_another_currency_loses_the_amount() -> None:
     assert compare_facts("It is $1,299.", "It is €1,299.", SHOP).lost == ("$1,299",)
 
 
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [
+        ("Take 500 mg.", "Take 500 mcg."),
+        ("Take 500 mg.", "Take 500 µg."),
+        ("It has 250 ml.", "It has 250 cl."),
+        ("5 l fit.", "5 gallons fit."),
+        ("It has 90 kJ.", "It has 90 kcal."),
+        ("It is ฿500.", "It is $500."),
+        ("It is ₸500.", "It is €500."),
+        ("Это 500 рублей.", "Это 500 €."),
+        ("₹5 lakh are due.", "₹5 crore are due."),
+        ("Это 5 тыс. рублей.", "Это 5 млн рублей."),
+    ],
+)
+def test_another_unit_currency_or_scale_loses_the_amount(recorded: str, produced: str) -> None:
+    facts = compare_facts(recorded, produced, Sources(results=[{"text": recorded}]))
+
+    assert len(facts.lost) == len(facts.invented) == 1
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [("500 mcg", "500 µg"), ("500 μg", "500 micrograms"), ("₹5 lakh", "₹500,000"), ("฿500", "500 THB")],
+)
+def test_a_unit_currency_or_scale_in_another_form_is_kept(recorded: str, produced: str) -> None:
+    assert compare_facts(recorded, produced, Sources(results=[{"text": recorded}])).agree
+
+
 def test_a_value_that_stands_nowhere_is_invented() -> None:
     assert compare_facts("It is late.", "It is 3.5 weeks late, see B-2.", SHOP).invented == ("3.5 weeks", "B-2")
 

@@ -18,7 +18,7 @@ from app.replay.findings import DecidedBy, Difference, ProducedStep
 from app.replay.free_text import folded
 from app.replay.matchers import parse_matchers
 from app.replay.polarity import polarity_differs
-from app.replay.relations import name_replaced, values_exchanged
+from app.replay.relations import name_replaced, value_replaced, values_exchanged
 from app.replay.sources import Sources
 from app.replay.types import CaseStep, Check, CheckedAnswer, CheckedCall
 from app.storable import decode_json
@@ -162,6 +162,8 @@ class Checker:
             return "the answer may say the opposite of what was recorded"
         if values_exchanged(expected, actual):
             return "the answer may relate its values in another way"
+        if value_replaced(expected, actual):
+            return "the answer may have another value in the place of a recorded one"
         if name_replaced(expected, actual, self.sources()):
             return "the answer may have another name in the place of a recorded one"
         return None

@@ -1,4 +1,4 @@
-"""Tells if two texts with the same values relate them differently, or if one has another name in the place of one.
+"""Tells if two texts relate the same values differently, or if one has another value or name in the place of one.
 
 Both are guards and no verdicts, as they know nothing of what is related: a judge or a person decides.
 """
@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterator
 
 from app.replay.names import names_of, plain_words, standing_words
-from app.replay.sources import Sources
+from app.replay.sources import Forms, Sources
 from app.replay.value_kinds import plainly
 from app.replay.values import find_values
 
 LONGEST_TEXT = 20_000  # characters that are read
+_REPLACEABLE = ("code", "amount", "email", "url")  # dates and numbers are left out and told anew all the time
 
 Mention = tuple[str, str]  # what kind of value it is, and the value
 
@@ -56,6 +57,17 @@ def name_replaced(recorded: str, produced: str, sources: Sources) -> bool:
         return False
     new = (name for name in names_of(other, plain).strong if name.casefold() not in words)
     return any(not sources.mention(name) for name in new)
+
+
+def value_replaced(recorded: str, produced: str) -> bool:
+    """Return True if a code, an amount or an address is missing, and the new text has one that the recorded lacks.
+
+    Facts find nothing lost and nothing invented where the user said both, as in "refund A-1, not A-2".
+    """
+    before, after = (find_values(text[:LONGEST_TEXT]) for text in (recorded, produced))
+    old, new = Forms(before), Forms(after)
+    missing = {value.kind for value in before if value not in new}
+    return any(value.kind in _REPLACEABLE and value.kind in missing and value not in old for value in after)
 
 
 def _names(one: str, other: str) -> frozenset[str]:

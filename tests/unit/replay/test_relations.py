@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.replay.relations import name_replaced, values_exchanged
+from app.replay.relations import name_replaced, value_replaced, values_exchanged
 from app.replay.sources import Sources
 
 ROOMS = "The Grand costs $90 a night, the Bristol $70."
@@ -62,3 +62,29 @@ def test_nouns_of_german_are_no_names() -> None:
     recorded = "Der Kontostand ist 1.299,00 € und wird nicht verzinst."
 
     assert not name_replaced(recorded, "Auf dem Konto sind 1.299,00 EUR, und das ist alles.", Sources())
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [
+        ("I refunded A-1, receipt RF-1.", "I refunded A-2, receipt RF-1."),
+        ("You get $50 back (RF-1).", "You get $500 back (RF-1)."),
+        ("I wrote to anna@example.com.", "I wrote to ben@example.com."),
+    ],
+)
+def test_another_value_in_the_place_of_one_is_seen(recorded: str, produced: str) -> None:
+    """The user may have said both: "Refund A-1, not A-2"."""
+    assert value_replaced(recorded, produced)
+
+
+@pytest.mark.parametrize(
+    "produced",
+    [
+        "Done: RF-1, $50.00.",  # A-1 is left out
+        "I refunded A-1, $50, receipt RF-1, as I did for A-2.",
+        "I refunded $50 on 5 November.",
+        "A-1 is paid back, 50 dollars, in 3 days.",
+    ],
+)
+def test_a_value_that_is_left_out_or_added_is_in_the_place_of_none(produced: str) -> None:
+    assert not value_replaced("I refunded $50 for A-1, receipt RF-1.", produced)

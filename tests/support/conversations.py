@@ -27,7 +27,7 @@ class RecordedTurn:
     user: str
     answer: str
     calls: tuple[RecordedCall, ...] = ()
-    offered: tuple[str, ...] | None = None
+    offered: tuple[str | dict[str, Any], ...] | None = None
     placeholders: dict[str, str] | None = None
     version: str | None = None
 

@@ -113,15 +113,23 @@ def test_texts_that_a_collation_takes_for_the_mark_are_not_packed(world: World, 
 @pytest.mark.parametrize("damaged", [f"{MARK}hello", pack(LONG)[:-40], f"{MARK}é"])
 def test_a_damaged_text_takes_nothing_else_away(world: World, prompt_id: int, damaged: str) -> None:
     run_id, whole = run(world, prompt_id, LONG), run(world, prompt_id, "Whole?")
-    broken = update(runs).where(runs.c.id == run_id).values({runs.c.question: type_coerce(damaged, Text())})
-    with world.container.database.write() as connection:
-        connection.execute(broken)
-
-    listed = world.get(f"/api/v1/prompts/{prompt_id}/logs")
+    as_sent = stored(world, run_id)[0]
+    store_question(world, run_id, damaged)
+    try:
+        listed = world.get(f"/api/v1/prompts/{prompt_id}/logs")
+        found_whole = found(world, prompt_id, "whole")
+    finally:
+        store_question(world, run_id, as_sent)  # other tests share the database
 
     assert listed.status_code == 200
     assert [entry["question"] for entry in listed.json["entries"]] == ["Whole?", ""]
-    assert found(world, prompt_id, "whole") == [whole]
+    assert found_whole == [whole]
+
+
+def store_question(world: World, run_id: int, raw: str) -> None:
+    changed = update(runs).where(runs.c.id == run_id).values({runs.c.question: type_coerce(raw, Text())})
+    with world.container.database.write() as connection:
+        connection.execute(changed)
 
 
 def test_words_of_packed_texts_are_found_with_their_places(world: World, prompt_id: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -129,7 +130,8 @@ def test_what_answered_a_call_is_marked(
 def test_tools_that_only_the_recording_has_are_said_to_be_from_it(
     world: World, admin: Browser, upstream: Upstream
 ) -> None:
-    case = make_case(world, record(world, prompt(world, languageModelConfig={}), [THANKS]))
+    defined = replace(THANKS, offered=({"name": "get_order", "parameters": {"type": "object"}},))
+    case = make_case(world, record(world, prompt(world, languageModelConfig={}), [defined]))
     upstream.script(Reply(text="You are welcome."))
 
     assert "The prompt defines no tools, so the draft was offered those" in shown(admin, replayed(world, case["id"]))

@@ -20,7 +20,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from app.breaker import OutageBreaker
 from app.engines import COMMITTED, HOSTS, build_engine, is_sqlite, mysql_engine
 from app.errors import Unavailable
-from app.writer_turns import WriterTurns
+from app.writer_turns import WriterTurns, file_of
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -85,8 +85,7 @@ class Database:
     @property
     def file(self) -> Path | None:
         """The file of SQLite; None on MySQL and in memory."""
-        name = self.engine.url.database if self.is_sqlite else None
-        return Path(name) if name and not name.startswith((":", "file:")) else None
+        return file_of(self.engine.url.database) if self.is_sqlite else None
 
     def connections(self) -> dict[str, int]:
         """Count the connections of this process that are in use and that are idle."""

@@ -7,6 +7,7 @@ import os
 import time
 import weakref
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 
 POLL_S = 0.001
@@ -14,6 +15,11 @@ POLL_S = 0.001
 WAIT_S = 30.0
 # Bytes of the lock's file: one is locked by the process that writes, the other one by the process that is next.
 _WRITES, _IS_NEXT = 0, 1
+
+
+def file_of(database: str | None) -> Path | None:
+    """Return the file of a SQLite database, by its name in a URL; None for one in memory."""
+    return Path(database) if database and not database.startswith((":", "file:")) else None
 
 
 class WriterTurns:
@@ -26,7 +32,8 @@ class WriterTurns:
     """
 
     def __init__(self, database: str | None) -> None:
-        self._path = f"{database}-turns" if database and not database.startswith((":", "file:")) else None
+        file = file_of(database)
+        self._path = f"{file}-turns" if file else None
         self._file: int | None = None
 
     def __enter__(self) -> None:

@@ -24,7 +24,7 @@ from app.services.traces.form import Receipt
 
 log = structlog.get_logger(__name__)
 
-FAILED = "The batch could not be stored, by an error that the server's log has."
+FAILED = "The batch could not be stored; the server's log says why."
 OF_TRACES = frozenset({"count_sessions", "index_words"})
 """The clock's jobs that read spans as ingest does."""
 GONE = (OSError, EOFError)
@@ -63,10 +63,7 @@ def _serve(connection: Connection, container: Container) -> None:
             except Exception:
                 # A bug, which the caller must not take for the end of this process.
                 log.exception("batch_failed", project_id=project_id)
-                stored = (
-                    Receipt("unavailable", message="The batch could not be stored; the server's log says why."),
-                    b"",
-                )
+                stored = Receipt("unavailable", message=FAILED), b""
             container.mailbox.note_use()
             del body
             connection.send(stored)

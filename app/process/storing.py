@@ -184,7 +184,7 @@ class _Child:
 
     @property
     def ready(self) -> bool:
-        """Whether the process has begun and not ended."""
+        """True once the process has begun, until it has ended."""
         return self._has_begun and not self._ended
 
     @property

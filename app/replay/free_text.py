@@ -64,10 +64,10 @@ def free_paths(
     seen = SeenResults() if results is None else results
     user_text = folded(user)
     return {
-        pointer: matcher if _key(pointer) in FREE_KEYS or _described_as_free(part) else "facts"
+        pointer: matcher if is_named else "facts"
         for pointer, part, text in _texts(arguments, schema)
         if not any(keyword in part for keyword in _FIXED_BY_SCHEMA)
-        and (_key(pointer) in FREE_KEYS or _described_as_free(part) or _is_worded(text, user_text, seen))
+        and ((is_named := _key(pointer) in FREE_KEYS or _described_as_free(part)) or _is_worded(text, user_text, seen))
     }
 
 

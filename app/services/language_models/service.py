@@ -108,13 +108,16 @@ class ModelService:
         return usable[0]
 
 
+def is_fallback(model: LanguageModel) -> bool:
+    """Return whether a model is the builtin that is the default without a choice, and needs no credential."""
+    return (model.vendor, model.name) == ("BUILTIN", FALLBACK)
+
+
 def _list(connection: Connection, organization_id: int) -> list[LanguageModel]:
     """List the models, one of them the default: the organization's choice, or the builtin that needs no credential."""
     found = language_models.list_models(connection, organization_id=organization_id)
     usable = [model for model in found if model.usable]
-    default = next((model for model in usable if model.is_default), None) or next(
-        (model for model in usable if (model.vendor, model.name) == ("BUILTIN", FALLBACK)), None
-    )
+    default = next((model for model in usable if model.is_default), None) or next(filter(is_fallback, usable), None)
     return [replace(model, is_default=model is default) for model in found]
 
 

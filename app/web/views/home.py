@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.access import SignedIn
 from app.errors import NotFound
 from app.models.organizations import Role
+from app.services.language_models.service import FALLBACK, is_fallback
 from app.web.page import Page, Redirect, Reply, show
 from app.web.presenters.snippets import snippets
 from app.web.visit import Visit, project_path
@@ -62,7 +63,6 @@ STEPS = (
         "Make a test case of a session, change the draft, and replay: every step is compared with the recording.",
     ),
 )
-BUILTIN, ECHO = "BUILTIN", "echo"
 BY_ECHO = "The built-in model echo, which needs no account at a vendor,"
 # What a step that is next leads to: label, path below the newest prompt.
 BUTTONS = {
@@ -82,7 +82,7 @@ class GettingStarted(Page):
         progress = self.services.overview.progress(project_id=visit.project_id)
         newest = self.services.prompts.list(project_id=visit.project_id, limit=1).prompts
         prompt = newest[0] if newest else None
-        model, asked = self._models(visit, prompt.id) if prompt else (ECHO, None)
+        model, asked = self._models(visit, prompt.id) if prompt else (FALLBACK, None)
         done = {
             "key": progress.has_key,
             "run": progress.has_run,
@@ -92,7 +92,7 @@ class GettingStarted(Page):
         return show(
             "getting_started.html",
             steps=STEPS,
-            model=BY_ECHO if model == ECHO else model,
+            model=BY_ECHO if model == FALLBACK else model,
             links=LINKS,
             buttons=BUTTONS,
             done=done,
@@ -108,11 +108,11 @@ class GettingStarted(Page):
         """
         view = self.services.prompts.get(project_id=visit.project_id, prompt_id=prompt_id, productive=False)
         model = view.content.model
-        if model.vendor != BUILTIN or model.name == ECHO:
+        if model.vendor != "BUILTIN" or is_fallback(model):
             return model.name, None
         models = self.services.models.list(organization_id=visit.organization_id)
-        has_echo = any((each.vendor, each.name) == (BUILTIN, ECHO) and each.usable for each in models)
-        return (ECHO, ECHO) if has_echo else (model.name, None)
+        has_echo = any(each.usable and is_fallback(each) for each in models)
+        return (FALLBACK, FALLBACK) if has_echo else (model.name, None)
 
     def post(self, visit: Visit) -> Reply:
         created = self.services.keys.create(project_id=visit.project_id, name=KEY_NAME, actor=visit.actor)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Table, Text, delete, func, select, type_coerce
 
-from app.models.compression import ZSTD_1, Compressed, as_they_are, compress_rows, store_texts
+from app.models.compression import ZSTD_1, Compressed, as_they_are, compress_rows
 from app.models.log_records import log_records
 from app.models.prompts import prompts
 from app.models.spans import spans
@@ -22,6 +22,7 @@ from tests.support.conversations import RecordedTurn
 from tests.support.conversations import export as export_conversation
 from tests.support.everything import everything
 from tests.support.exports import export, pairs_of
+from tests.support.uncompressed import uncompressed
 from tests.support.world import World
 
 TURNS = [RecordedTurn(f"What is {number}?" + " And why?" * 50, "A number.") for number in range(5)]
@@ -144,12 +145,8 @@ def test_rows_that_another_command_compressed_meanwhile_are_compressed_once(
     prompt_id = world.prompt()
     batch = export_conversation(prompt_id, "c-1", [RecordedTurn(table, "Fine.")], start_ns=BEGAN_NS)
     store_plain(world, batch)
-    database = world.container.database
-    store_texts(database, compressed=False)
-    try:
+    with uncompressed(world):
         run_id = said(world, table)["long_run_id"]
-    finally:
-        store_texts(database, compressed=True)
     before, read = sessions(world, prompt_id), texts(world, stored=False)
 
     def twice(connection: Connection, **kwargs: Any) -> int:
@@ -168,12 +165,8 @@ def test_rows_that_another_command_compressed_meanwhile_are_compressed_once(
 def test_the_bytes_of_a_text_count_and_not_its_characters(world: World) -> None:
     """Each of these characters takes three bytes; the compressed form has more characters, of one byte each."""
     text = "".join(random.Random(7).choices([chr(0x4E00 + number) for number in range(1_500)], k=8_000))
-    database = world.container.database
-    store_texts(database, compressed=False)
-    try:
+    with uncompressed(world):
         said(world, text)
-    finally:
-        store_texts(database, compressed=True)
 
     compress_all(world)
 
@@ -197,12 +190,8 @@ def test_texts_of_runs_and_replays_are_stored_compressed(world: World) -> None:
 
 
 def test_texts_of_releases_without_compression_are_read_and_compressed(world: World) -> None:
-    database = world.container.database
-    store_texts(database, compressed=False)
-    try:
+    with uncompressed(world):
         made = said(world)
-    finally:
-        store_texts(database, compressed=True)
     paths = (f"/api/v1/runs/{made['run_id']}", f"/api/v1/replays/{made['replay_id']}")
     read, shown = texts(world, stored=False), [world.get(path).json for path in paths]
     assert compressed_columns(world) == set()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import Text, collate, func, select, type_coerce, update
 
-from app.models.compression import begins_with, store_texts
+from app.models.compression import begins_with
 from app.models.runs import runs
 from app.packed_text import MARK, pack, unpack
+from tests.support.uncompressed import uncompressed
 from tests.support.world import World
 
 # The echo model answers with its question.
@@ -42,17 +41,6 @@ def stored(world: World, run_id: int) -> tuple[str, str]:
     with world.container.database.read() as connection:
         question, answer = connection.execute(select(*raw).where(runs.c.id == run_id)).one()
     return question, answer
-
-
-@contextmanager
-def uncompressed(world: World) -> Iterator[None]:
-    """Store texts as releases without compression did."""
-    database = world.container.database
-    store_texts(database, compressed=False)
-    try:
-        yield
-    finally:
-        store_texts(database, compressed=True)
 
 
 def test_a_long_text_is_stored_packed_and_read_as_it_was_sent(world: World, prompt_id: int) -> None:

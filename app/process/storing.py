@@ -35,6 +35,8 @@ PROCESSES = min(2, os.cpu_count() or 1)
 """While one reads a batch the other one writes; more would wait for SQLite, which has one writer."""
 # Between the end of a process and the start of the next one.
 PAUSE_S = 0.5
+# A process that has not begun after this long hangs.
+START_S = 60.0
 # A process that ends has this long for what it counted.
 END_S = 5.0
 LOST = "The process that stores spans has ended; send the batch again."
@@ -80,7 +82,7 @@ class StoringProcess:
     """
 
     def __init__(self, settings: Settings, *, fork: bool = False, counts: bool = True, batch_s: int = BODY_S) -> None:
-        self._settings, self._counts, self._batch_s = settings, counts, batch_s
+        self._settings, self._counts, self.batch_s = settings, counts, batch_s
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._in_work = 0
@@ -118,7 +120,7 @@ class StoringProcess:
             self._in_work += 1
         child = self._child
         try:
-            return child.store(project_id, body, form, note)
+            return child.store(project_id, body, form, note, batch_s=self.batch_s)
         except BlockingIOError as error:
             # It hangs, with the batch and, it may be, the database's lock.
             log.error("process_hangs", name="storing", pid=child.pid)
@@ -154,7 +156,7 @@ class StoringProcess:
         return True
 
     def _started(self, start: Callable[[socket.socket], _Forked | subprocess.Popen[bytes]]) -> _Child:
-        return _Child(self._settings, start, counts=self._counts, batch_s=self._batch_s)
+        return _Child(self._settings, start, counts=self._counts)
 
 
 class _Child:
@@ -166,11 +168,10 @@ class _Child:
         start: Callable[[socket.socket], _Forked | subprocess.Popen[bytes]],
         *,
         counts: bool,
-        batch_s: int,
     ) -> None:
-        self._has_begun = self._ended = False
+        self._begun = threading.Event()
+        self._ended = False
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
-        self._batch_s = batch_s
         self._control, theirs = socket.socketpair()
         with ExitStack() as undoing:
             undoing.enter_context(self._control)
@@ -185,7 +186,7 @@ class _Child:
     @property
     def ready(self) -> bool:
         """True once the process has begun, until it has ended."""
-        return self._has_begun and not self._ended
+        return self._begun.is_set() and not self._ended
 
     @property
     def pid(self) -> int:
@@ -195,15 +196,20 @@ class _Child:
     def idle(self) -> int:
         return self._idle.qsize()
 
-    def store(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
+    def store(
+        self, project_id: int, body: bytes, form: BatchForm, note: bytes, *, batch_s: int
+    ) -> tuple[Receipt, bytes]:
         """Have a batch stored.
 
-        Raises `OSError` or `EOFError` when the process is gone, `BlockingIOError` when it takes longer than `batch_s`.
+        Raises `OSError` or `EOFError` when the process is gone, `BlockingIOError` when it has not begun after
+        `START_S` or takes longer than `batch_s`.
         """
+        if not self._begun.wait(START_S):
+            raise BlockingIOError
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
-            connection = self._connect(self._batch_s)
+            connection = self._connect(batch_s)
         try:
             connection.send((project_id, form, note))
             connection.send_bytes(body)
@@ -220,7 +226,7 @@ class _Child:
         with suppress(*GONE):
             while True:
                 process, increments, gauges = self._metrics.recv()
-                self._has_begun = True
+                self._begun.set()
                 store.add(increments)
                 store.put_gauges(process, gauges)
 
@@ -237,6 +243,7 @@ class _Child:
         """Wait for the end of the process; returns its exit status."""
         status = self._process.wait()
         self._ended = True
+        self._begun.set()  # for those who wait for it
         for connection in (self._control, self._metrics):
             connection.close()
         with suppress(queue.Empty):

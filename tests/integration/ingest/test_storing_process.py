@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from app.metrics.readings import Increments, Readings
 from app.metrics.registry import SPANS, Labels, Metric
 from app.process.storing import LATE, LOST, PROCESSES, StoringProcess, StoringProcesses
 from app.process.storing import _spawn as spawn
+from app.redis_store.batches import BODY_S
 from app.services.traces.form import BatchForm, BatchLost, Receipt
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.deployment import EmbeddedServer, read_assignments
@@ -187,11 +188,43 @@ def test_a_process_that_hangs_is_replaced_and_its_batch_stored_once_when_it_is_s
     body, hanging = batch(world, spans), storing.pid
     os.kill(hanging, signal.SIGSTOP)
     assert outcome(storing, world, body) == LATE
-    # On a slow machine the next one is late, too, and the one after it finds what that has stored.
+    storing.batch_s = BODY_S
     wait_until(lambda: isinstance(outcome(storing, world, body), Receipt), "a process that stores it")
     assert storing.pid != hanging
     storing.stop()
     assert world.count("spans") == spans
+
+
+@EMBEDDED_CONTAINER
+def test_a_batch_waits_for_a_process_that_takes_longer_to_start_than_a_batch_may(world: World, kept: Kept) -> None:
+    storing = StoringProcess(world.container.settings, batch_s=1)
+    starting, answers = storing.pid, queue.SimpleQueue[Receipt | str]()
+    os.kill(starting, signal.SIGSTOP)
+    storing.start(kept)
+    asking = threading.Thread(target=lambda: answers.put(outcome(storing, world, batch(world))))
+    asking.start()
+    with suppress(queue.Empty):
+        raise AssertionError(answers.get(timeout=1.5))
+    storing.batch_s = BODY_S
+    os.kill(starting, signal.SIGCONT)
+    asking.join()
+    assert answers.get() == Receipt("stored", stored=1)
+    assert storing.pid == starting
+    storing.stop()
+
+
+@EMBEDDED_CONTAINER
+def test_a_process_that_never_begins_is_replaced(world: World, kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    storing = StoringProcess(world.container.settings)
+    hanging = storing.pid
+    os.kill(hanging, signal.SIGSTOP)
+    storing.start(kept)
+    with monkeypatch.context() as patched:
+        patched.setattr("app.process.storing.START_S", 0.1)
+        assert outcome(storing, world, batch(world)) == LATE
+    wait_until(lambda: isinstance(outcome(storing, world, batch(world)), Receipt), "the next process")
+    assert storing.pid != hanging
+    storing.stop()
 
 
 @EMBEDDED_CONTAINER

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
+from app.replay.unit_words import UNITS
 from app.replay.value_kinds import Value, plainly
-from app.replay.vocabulary import CODES, GERMAN, GREETINGS, MONTHS, NO_NAMES, TITLES, UNITS
+from app.replay.vocabulary import CODES, GERMAN, GREETINGS, MONTHS, NO_NAMES, TITLES
 
 TITLE_WORDS = 6  # a text of no more words and without a full stop is a title, whose first word may be a name
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from app.replay.unit_words import UNITS
 from app.replay.value_kinds import GAP, LETTER, Reading, Value, W
-from app.replay.vocabulary import CODES, CURRENCIES, SCALE_LETTERS, SCALES, SIGNS, UNITS
+from app.replay.vocabulary import CODES, CURRENCIES, SCALE_LETTERS, SCALES, SIGNS
 
 _NUMBER = rf"""(?:
     [0-9]++(?![.,'][0-9]|{GAP}[0-9]{{3}})
@@ -27,11 +28,10 @@ _RANGE = re.compile(
     re.VERBOSE,
 )
 _SCALE = re.compile(rf"(?:(?P<letter>[KkMmBb])|{GAP}?(?P<word>[{LETTER}]{{2,9}}))(?!{W})")
-_UNIT = re.compile(
-    rf"""{GAP}?(?P<mark>{_SIGN}(?!{GAP}?[0-9])|%)
-       | (?:{GAP}|-)?(?P<word>°[CcFf]|[Pp](?:er|our|or){GAP}[Cc]ent[a-z]{{0,2}}|km/h|[{LETTER}]{{1,12}})(?!{W})""",
-    re.VERBOSE,
-)
+_MARK = re.compile(rf"{GAP}?({_SIGN}(?!{GAP}?[0-9])|%)")
+_UNIT_PART = rf"[{LETTER}0-9°²³^/.]{{1,20}}+(?!{W})"
+_UNIT_WORDS = re.compile(rf"(?:{GAP}|-)?(?P<first>(?=[{LETTER}°]){_UNIT_PART})(?:(?:{GAP}|-){_UNIT_PART}){{0,2}}")
+_GAP = re.compile(f"{GAP}|-")
 # What may follow a number: "30-star" holds the number 30; "30-AB" and "30.x" are codes.
 _NUMBER_ENDS = re.compile(rf"(?=-[a-zß-ÿ]{{3,24}}(?!{W}|[-_.]{W}))|(?!{W}|[-_.]{W})")
 _RANGE_ENDS = re.compile(rf"(?!{W}|[-_.,–—]{W})")
@@ -73,13 +73,25 @@ def read_range(text: str, start: int) -> Reading | None:
 
 
 def read_unit(text: str, start: int) -> tuple[str, int]:
-    """Return the canonical unit or currency that follows a number here, and the position after it; "" for none."""
-    match = _UNIT.match(text, start)
+    """Return the canonical unit or currency that follows a number here, and the position after it; "" for none.
+
+    Of several that begin with the same word the longest counts: 5 business days, 80 m².
+    """
+    if match := _MARK.match(text, start):
+        unit = _currency(match[1]) or UNITS.get(match[1], "")
+        return unit, match.end() if unit else start
+    match = _UNIT_WORDS.match(text, start)
     if not match:
         return "", start
-    word = match["mark"] or match["word"].replace("\xa0", " ")
-    unit = _currency(word) or CURRENCIES.get(word.lower()) or UNITS.get(word.lower(), "")
-    return unit, match.end() if unit else start
+    begin, word = match.start("first"), text[match.start("first") : match.end()]
+    ends = [gap.start() for gap in _GAP.finditer(word)]
+    first = match["first"]
+    for spelling in (*(word[:end] for end in (len(word), *reversed(ends))), re.split("[./]", first, maxsplit=1)[0]):
+        for known in (spelling, spelling.rstrip(".")):
+            key = _GAP.sub(" ", known.lower())
+            if unit := _currency(known) or CURRENCIES.get(key) or UNITS.get(key, ""):
+                return unit, begin + len(known)
+    return "", start
 
 
 def number(digits: str, unit: str = "", zeros: int = 0, *, negative: bool = False) -> Value:

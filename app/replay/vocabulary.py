@@ -6,17 +6,18 @@ English, German, French, Spanish, Italian and Portuguese; a word means the same 
 from __future__ import annotations
 
 
-def _words(text: str) -> tuple[str, ...]:
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a text."""
     return tuple(text.split())
 
 
-def _table(rows: str) -> dict[str, str]:
-    """Read lines of `MEANING: word word`; `_` in a word stands for a space."""
+def table(rows: str) -> dict[str, str]:
+    """Return meanings by word; reads lines of `MEANING: word word`; `_` in a word stands for a space."""
     lines = (line.partition(":") for line in rows.strip().splitlines())
-    return {word.replace("_", " "): meaning.strip() for meaning, _, words in lines for word in words.split()}
+    return {word.replace("_", " "): meaning.strip() for meaning, _, names in lines for word in names.split()}
 
 
-MONTHS = _table("""
+MONTHS = table("""
     01: january jan januar janvier enero gennaio janeiro jänner
     02: february feb februar février fevrier febrero febbraio fevereiro
     03: march mar märz mars marzo março
@@ -31,7 +32,7 @@ MONTHS = _table("""
     12: december dec dezember dez décembre decembre diciembre dicembre dezembro
 """)
 
-SIGNS = _table("""
+SIGNS = table("""
     USD: $ us$
     EUR: €
     GBP: £
@@ -68,14 +69,14 @@ SIGNS = _table("""
 """Signs of currencies, which stand before a number or after it without a boundary."""
 
 CODES = frozenset(
-    _words(
+    words(
         "USD EUR GBP JPY CNY INR CHF SEK NOK DKK ISK PLN CZK HUF RON BGN TRY RUB UAH BRL MXN ARS CLP COP PEN CAD AUD"
         " NZD SGD HKD TWD KRW THB IDR MYR PHP VND ZAR ILS AED SAR QAR EGP MAD NGN KES BTC ETH"
         " KZT GEL AZN GHS CRC PYG LAK MNT BDT KHR"
     )
 )
 
-CURRENCIES = _table("""
+CURRENCIES = table("""
     USD: dollar dollars bucks dólar dólares dollari
     EUR: euro euros
     GBP: pound pounds quid
@@ -89,57 +90,7 @@ CURRENCIES = _table("""
     UAH: грн гривень гривні
 """)
 
-UNITS = _table("""
-    %: % percent per_cent prozent pour_cent por_ciento per_cento por_cento pct
-    ct: cent cents
-    s: s sec secs second seconds sekunde sekunden seconde secondes segundo segundos secondo secondi
-    min: min mins minute minutes minuten minuto minutos minuti
-    h: h hr hrs hour hours stunde stunden heure heures hora horas ora ore
-    day: day days tag tage tagen jour jours día días dia dias giorno giorni
-    week: week weeks woche wochen semaine semaines semana semanas settimana settimane
-    month: month months monat monate monaten mois mes meses mese mesi mês
-    year: year years yr yrs jahr jahre jahren ans année années año años anno anni ano anos
-    night: night nights nacht nächte nuit nuits noche noches notte notti noite noites
-    ms: ms millisecond milliseconds
-    kg: kg kilo kilos kilogram kilograms kilogramm
-    g: g gram grams gramm grammes gramos
-    mg: mg milligram milligrams milligramm
-    μg: mcg μg microgram micrograms mikrogramm
-    IU: iu
-    t: tonne tonnes tonnen
-    st: stone
-    lb: lb lbs
-    oz: oz ounce ounces
-    km: km kilometer kilometers kilometre kilometres kilómetros
-    m: m meter meters metre metres metros metri
-    cm: cm centimeter centimeters centimetre centimetres
-    mm: mm
-    mi: mile miles meilen
-    ft: ft foot feet
-    in: inch inches
-    l: l liter liters litre litres litros litri
-    dl: dl
-    cl: cl
-    ml: ml milliliter milliliters millilitre millilitres
-    gal: gallon gallons
-    kcal: kcal
-    kJ: kj
-    B: byte bytes
-    KB: kb
-    MB: mb
-    GB: gb
-    TB: tb
-    °C: °c
-    °F: °f
-    km/h: km/h kmh kph
-    mph: mph
-    kWh: kwh
-    kW: kw
-    V: v volt volts
-    W: w watt watts
-""")
-
-_ZEROS = _table("""
+_ZEROS = table("""
     2: hundred hundert
     3: thousand tausend тыс
     6: million millions millionen mio millones milioni milhões млн
@@ -154,7 +105,7 @@ SCALES = {word: int(zeros) for word, zeros in _ZEROS.items()}
 SCALE_LETTERS = {"k": 3, "m": 6, "b": 9}
 """Letters that scale an amount of money, as in $5M; without a currency only `k` does."""
 
-NUMBER_WORDS = _table("""
+NUMBER_WORDS = table("""
     2: two zwei deux dos due dois duas
     3: three drei trois tres tre três
     4: four vier quatre cuatro quattro quatro
@@ -184,27 +135,27 @@ NUMBER_WORDS = _table("""
 """)
 """Words that can stand for a number which was written in digits; "one" is too often an article or a pronoun."""
 
-ONES = _words("one un une uno una")
-HUNDREDS = _words("hundred hundert cien ciento cientos cento centos cem mil mille mila vingts dozen")
+ONES = words("one un une uno una")
+HUNDREDS = words("hundred hundert cien ciento cientos cento centos cem mil mille mila vingts dozen")
 """Words that make another number of those beside them, as "twenty-one" and "five hundred"."""
 
 PARTS = tuple(
     word.replace("_", r"[ \xa0-]")
-    for word in _words(
+    for word in words(
         "and_a_half and_a_quarter et_demie? y_medi[oa] e_mezz[oa] e_mei[oa] und_ein_halb point_(?:{0})"
         " (?:komma|virgule|coma|virgola|vírgula)_(?:{0})".format("|".join((*ONES, *NUMBER_WORDS)))
     )
 )
 """Patterns of what makes a fraction of the number before it, as "two and a half" and "two point five"."""
 
-LIST_LABELS = _words("step option schritt étape paso passo opción opzione opção punkt variante point")
+LIST_LABELS = words("step option schritt étape paso passo opción opzione opção punkt variante point")
 """Words that number the entries of a list, as in "Step 2:"."""
 
-PLAIN_CODES = frozenset(_words("2fa mfa b2b b2c 3d 2d mp3 mp4 co2 h2o utf-8 i18n k8s 401k html5 covid-19"))
+PLAIN_CODES = frozenset(words("2fa mfa b2b b2c 3d 2d mp3 mp4 co2 h2o utf-8 i18n k8s 401k html5 covid-19"))
 """Words that look like codes."""
 
 NO_NAMES = frozenset(
-    _words(
+    words(
         "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun"
         " montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag lundi mardi mercredi jeudi vendredi"
         " samedi dimanche lunes martes miércoles jueves viernes sábado domingo lunedì martedì mercoledì giovedì"
@@ -215,11 +166,11 @@ NO_NAMES = frozenset(
 )
 """Words that are written with a capital letter and name nobody."""
 
-NO_NAME_KEYS = frozenset(_words("status state type kind category level priority currency unit role mode result"))
+NO_NAME_KEYS = frozenset(words("status state type kind category level priority currency unit role mode result"))
 """Keys whose values are one of a fixed list, as `{"status": "Delivered"}`."""
 
 NAME_KEYS = frozenset(
-    _words(
+    words(
         "name firstname lastname fullname title city town country region district street address place location"
         " airport station carrier brand company customer author owner person user guest passenger payee merchant"
         " hotel restaurant product model team doctor agent driver seller from to"
@@ -227,19 +178,19 @@ NAME_KEYS = frozenset(
 )
 """Last words of keys whose values name somebody or something, even where the value is a single word."""
 
-TITLES = _words(
+TITLES = words(
     "mr mrs ms mx miss dr herr herrn frau m mme mlle madame monsieur señor señora sr sra signor signora sig"
     " senhor senhora dona don doña"
 )
 """Words before a family name that stand for the first name."""
 
-PARTICLES = frozenset(_words("von van de der den di da del della do dos das du la le el al bin ibn zu"))
+PARTICLES = frozenset(words("von van de der den di da del della do dos das du la le el al bin ibn zu"))
 """Words in lower case that are parts of names."""
 
-GERMAN = frozenset(_words("der die das den dem und ist nicht ein eine einen ich wir mit für von zu wird werden haben"))
+GERMAN = frozenset(words("der die das den dem und ist nicht ein eine einen ich wir mit für von zu wird werden haben"))
 """German writes every noun with a capital letter, so that its sentences show no names."""
 
-GREETINGS = _words(
+GREETINGS = words(
     "hi hello hey dear thanks hallo liebe lieber moin bonjour cher chère merci hola estimado estimada querido querida"
     " gracias ciao gentile caro cara grazie olá oi prezado prezada obrigado obrigada morning afternoon evening danke"
 )

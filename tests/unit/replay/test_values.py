@@ -163,7 +163,27 @@ def calls(function: Callable[..., Any], *arguments: Any) -> int:
 
 
 @pytest.mark.parametrize(
-    "piece", ["1,", "1 ", "5:", "$", "a@", "a.", "Nov 5 ", "1'", "-", " ", "5-", "+1 ", "١", "a1-", "http://"]
+    "piece",
+    [
+        "5 sq. sq. ",
+        "5m-m-",
+        "5m/m.",
+        "1,",
+        "1 ",
+        "5:",
+        "$",
+        "a@",
+        "a.",
+        "Nov 5 ",
+        "1'",
+        "-",
+        " ",
+        "5-",
+        "+1 ",
+        "١",
+        "a1-",
+        "http://",
+    ],
 )
 def test_four_times_the_text_is_at_most_four_times_the_work(piece: str) -> None:
     few, many = (calls(find_values, (piece * size)[:size]) for size in (2_000, 8_000))

@@ -58,7 +58,7 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
     lost = tuple(value.spelling for value, here in zip(bound, stands, strict=True) if not here)
     had = find_values(recorded)
     before, resolved = Forms(had), Forms(map(sources.resolved, had))
-    added = (value for value in found if not _stood(value, before, resolved))
+    added = (value for value in found if not _stood(value, before, resolved, sources))
     others = [value for value in had if value.spelling not in lost]
     new = [value for value in added if not _supported(value, others, sources)]
     return Facts(
@@ -73,9 +73,11 @@ def _stands(value: Value, forms: Forms, sources: Sources) -> bool:
     return value in forms and sources.resolved(value) in forms
 
 
-def _stood(value: Value, before: Forms, resolved: Forms) -> bool:
+def _stood(value: Value, before: Forms, resolved: Forms, sources: Sources) -> bool:
     """Return True if the recorded text has a value, in its own spelling and as the sources read it."""
-    return value in before and value in resolved and (not _is_share(value) or before.spell_out(value))
+    if value not in before or value not in resolved:
+        return False
+    return not (_is_share(value) or sources.contradict_zone(value)) or before.spell_out(value)
 
 
 def _supported(value: Value, had: Sequence[Value], sources: Sources) -> bool:

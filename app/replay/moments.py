@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from app.replay.unit_words import ZONES
 from app.replay.value_kinds import GAP, LETTER, Reading, Value, W
 from app.replay.vocabulary import MONTHS
 
@@ -37,8 +38,15 @@ _HALF = rf"{GAP}?(?P<half{{0}}>[AaPp])(?:[Mm](?!{W})|\.[Mm](?!{W})\.?)"
 _CLOCK = re.compile(
     rf"""(?P<hour>[01]?[0-9]|2[0-4])(?:
            (?::|{GAP}?h{GAP}?)(?P<minute1>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,][0-9]{{1,9}})?)?
-             (?:{_HALF.format(1)}|{GAP}?[Uu]hr(?!{W})|Z(?!{W})|[+-][0-9]{{2}}:?[0-9]{{2}}(?!{W})|(?!{W}|:[0-9]))
+             (?:{_HALF.format(1)}|{GAP}?[Uu]hr(?!{W})|(?=Z(?!{W})|[+-][0-9]{{2}}:?[0-9]{{2}}(?!{W}))|(?!{W}|:[0-9]))
          | (?:\.(?P<minute2>[0-5][0-9]))?(?:{_HALF.format(2)}|{GAP}?(?:[Uu]hr|o'clock)(?!{W})))""",
+    re.VERBOSE,
+)
+_ABBREVIATIONS = "|".join(sorted((zone for zone in ZONES if zone.isupper()), key=len, reverse=True))
+_ZONE_NAMES = "|".join(zone.replace(" ", GAP) for zone in sorted(ZONES, key=len, reverse=True) if zone.islower())
+_ZONE = re.compile(
+    rf"""{GAP}?\(?(?:(?:UTC|GMT)?{GAP}?(?P<sign>[+-])(?P<hours>0?[0-9]|1[0-4])(?::?(?P<minutes>[0-5][05]))?(?!{W}|:)
+       | (?P<name>(?:UTC|GMT|Z)(?!{W})|(?:{_ABBREVIATIONS})(?!{W}|{GAP}[A-ZÀ-Þ]{{2}})|(?i:{_ZONE_NAMES})(?!{W})))""",
     re.VERBOSE,
 )
 
@@ -71,15 +79,28 @@ def read_time(text: str, start: int) -> Reading | None:
     match = _CLOCK.match(text, start)
     if not match:
         return None
-    hour, minute, second = int(match["hour"]), match["minute1"] or match["minute2"] or "00", match["second"] or ""
+    hour, minute = int(match["hour"]), match["minute1"] or match["minute2"] or "00"
+    second = f":{match['second']}" if match["second"] else ""
+    zone, end = _read_zone(text, match.end())
     half = (match["half1"] or match["half2"] or "").lower()
     if not half:
         # 2:30 may be in the afternoon, 02:30 and 2:30:00 are not
         other = f"{hour + 12}:{minute}" if match["hour"] == str(hour) and 0 < hour < 12 and not second else ""
-        return (Value("time", f"{hour % 24:02}:{minute}", second, other),), match.end()
+        return (Value("time", f"{hour % 24:02}:{minute}{second}", zone, other),), end
     if not 1 <= hour <= 12:
         return None
-    return (Value("time", f"{hour % 12 + 12 * (half == 'p'):02}:{minute}", second),), match.end()
+    return (Value("time", f"{hour % 12 + 12 * (half == 'p'):02}:{minute}{second}", zone),), end
+
+
+def _read_zone(text: str, start: int) -> tuple[str, int]:
+    """Return the offsets from UTC of the zone that follows a time here, and the position after it; "" for none."""
+    match = _ZONE.match(text, start)
+    if not match:
+        return "", start
+    if name := match["name"]:
+        return ZONES.get(name) or ZONES[name.lower().replace("\xa0", " ")], match.end()
+    offset = f"{match['hours']:0>2}{match['minutes'] or '00'}"
+    return f"{'+' if offset == '0000' else match['sign']}{offset}", match.end()
 
 
 def _month(word: str) -> str:

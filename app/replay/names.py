@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
-from app.replay.unit_words import UNITS
+from app.replay.unit_words import UNITS, ZONES
 from app.replay.value_kinds import Value, plainly
 from app.replay.vocabulary import CODES, GERMAN, GREETINGS, MONTHS, NO_NAMES, TITLES
 
@@ -17,6 +17,7 @@ TITLE_WORDS = 6  # a text of no more words and without a full stop is a title, w
 
 _WORD = re.compile(r"(?<![\w-])[^\W\d_]++(?:['-][^\W\d_]++)*(?!\w|[-_]\w|'[^\W\d_])")
 _TITLED = re.compile(rf"(?<!\w)(?:{'|'.join(TITLES)})\.?[ \xa0]([^\W\d_]++(?:-[^\W\d_]++)*)", re.IGNORECASE)
+_ZONE_NAME = re.compile(rf"\b(?:{'|'.join(zone for zone in ZONES if ' ' in zone)})\b", re.IGNORECASE)
 _NUMBERED = re.compile("[ \xa0][0-9]")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE_ENDS = frozenset('.!?:;\n\r\t"“”„«»()[]{}•*#>|-–—…')
@@ -41,7 +42,7 @@ class Names:
 
 def names_of(text: str, plain: Set[str], *, is_name: bool = False) -> Names:
     """Return the names in a source; `plain` are words that are none, `is_name` says that the text is one, if short."""
-    found = plainly(text)
+    found = _without_zones(text)
     words = list(_WORD.finditer(found))
     if _is_german(match[0] for match in words):
         return Names()
@@ -73,7 +74,7 @@ def standing_words(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 def find_names(text: str, known: Names) -> Iterator[Value]:
     """Yield the names in a text that are `known`; neighbours make one. The person who is greeted is left out."""
-    plain = plainly(text)
+    plain = _without_zones(text)
     run: list[re.Match[str]] = []
     is_greeted = False
     for match in _WORD.finditer(plain):
@@ -97,6 +98,11 @@ def _name(text: str, run: list[re.Match[str]], known: Names) -> Iterator[Value]:
     yield Value("name", " ".join(words).casefold(), spelling=" ".join(words))
 
 
+def _without_zones(text: str) -> str:
+    """Return a text, of the same length, without names of time zones, which are those of places."""
+    return _ZONE_NAME.sub(lambda zone: " " * len(zone[0]), plainly(text))
+
+
 def _bare(word: str) -> str:
     return word[:-2] if word.endswith(_POSSESSIVE) else word
 
@@ -106,7 +112,7 @@ def _is_capitalised(word: str) -> bool:
     return (
         word[0].isupper()
         and len(word) > 1
-        and not (lower in NO_NAMES or lower in MONTHS or lower in UNITS or word in CODES)
+        and not (lower in NO_NAMES or lower in MONTHS or lower in UNITS or word in CODES or word in ZONES)
     )
 
 

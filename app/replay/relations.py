@@ -83,6 +83,7 @@ def _mentions(text: str, names: frozenset[str]) -> Iterator[Mention]:
         end = start
         kind = "number" if value.kind == "amount" else value.kind
         is_quantity = kind == "number"
-        found.append((start, (f"{kind} {value.detail}" if is_quantity else kind, value.form)))
+        form = value.form[:5] if kind == "time" else value.form  # seconds are left out and told all the time
+        found.append((start, (f"{kind} {value.detail}" if is_quantity else kind, form)))
     found += ((word.start(), ("name", word[0])) for word in _WORD.finditer(plainly(text)) if word[0] in names)
     return (mention for _, mention in sorted(found, key=lambda each: each[0]))

@@ -21,6 +21,8 @@ _A_KEY = "type"  # as the key of a key, which is no name
 _LAST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")  # of `customer_name`, of `customerName`
 _LONG_FRACTION = 5  # digits after the point that only arithmetic produces
 
+_NONE: frozenset[str] = frozenset()
+
 
 class Forms:
     """The forms of many values; `value in forms` tells if one of them means the same."""
@@ -32,7 +34,7 @@ class Forms:
 
     def add(self, value: Value) -> None:
         for form, detail in _offered(value):
-            self._details.setdefault(form, set()).add(detail)
+            self._details.setdefault(form, set()).update(detail.split("|"))
 
     def __contains__(self, value: Value) -> bool:
         return any(self._holds(form, value.detail) for form in _accepted(value))
@@ -43,11 +45,16 @@ class Forms:
 
     def spell_out(self, value: Value) -> bool:
         """Return True if a value stands there with its very unit or year."""
-        return any(value.detail in self._details.get(form, ()) for form in _accepted(value))
+        details = value.detail.split("|")
+        return any(not self._details.get(form, _NONE).isdisjoint(details) for form in _accepted(value))
+
+    def contradict(self, value: Value) -> bool:
+        """Return True if a value stands there in its form, and always with another detail."""
+        return value not in self and replace(value, detail="") in self
 
     def _holds(self, form: Form, detail: str) -> bool:
-        details = self._details.get(form, ())
-        return bool(details) and (not detail or "" in details or detail in details)
+        details = self._details.get(form, _NONE)
+        return bool(details) and (not detail or "" in details or not details.isdisjoint(detail.split("|")))
 
 
 class Sources:
@@ -131,6 +138,10 @@ class Sources:
             and int(value.form) in self._lengths
         )
 
+    def contradict_zone(self, value: Value) -> bool:
+        """Return True if what tools got and gave has a time of day in another zone only."""
+        return value.kind == "time" and bool(value.detail) and any(forms.contradict(value) for forms in self._calls)
+
     def _binds(self, value: Value, *, keep_said: bool) -> bool:
         if value in self._said:
             return keep_said
@@ -157,6 +168,9 @@ def _accepted(value: Value) -> Iterator[Form]:
         yield "number", value.form
     elif space == "number":
         yield "number of a code", value.form
+    elif value.kind == "time" and len(value.form) > 5:
+        yield "time without seconds", value.form[:5]
+        yield "time either way", value.form[:5]
 
 
 def _offered(value: Value) -> Iterator[tuple[Form, str]]:
@@ -177,6 +191,8 @@ def _offered(value: Value) -> Iterator[tuple[Form, str]]:
             yield ("number", value.detail), ""
         if len(value.form) > 2:
             yield ("ordinal", value.form[3:].lstrip("0")), ""
+    elif value.kind == "time" and not value.other:
+        yield ("time" if len(value.form) > 5 else "time without seconds", value.form[:5]), value.detail
     elif value.kind == "ordinal":
         yield ("number", value.form), ""
     elif space == "number" and value.form.startswith("-"):  # "a refund of $5" for -5

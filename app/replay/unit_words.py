@@ -1,4 +1,4 @@
-"""The words by which texts name units of measurement, in the languages of `vocabulary`."""
+"""The words by which texts name units of measurement and time zones, in the languages of `vocabulary`."""
 
 from __future__ import annotations
 
@@ -104,3 +104,32 @@ UNITS |= {
     for pattern in patterns
 }
 """Areas and volumes: each word for a length makes one of each."""
+
+ZONES = table("""
+    +0000: Z UTC GMT WET coordinated_universal_time greenwich_mean_time universal_time
+    +0100: CET MEZ BST WAT central_european_time british_summer_time
+    +0200: CEST MESZ EET SAST CAT central_european_summer_time
+    +0300: EEST MSK TRT EAT МСК
+    +0400: GST
+    +0500: PKT
+    +0530: IST
+    +0700: ICT WIB
+    +0800: SGT HKT AWST
+    +0900: JST KST
+    +1000: AEST
+    +1100: AEDT
+    +1200: NZST
+    +1300: NZDT
+    -0300: BRT
+    -0400: EDT eastern_daylight_time
+    -0500: EST CDT eastern_standard_time central_daylight_time
+    -0600: CST MDT central_standard_time mountain_daylight_time
+    -0700: MST PDT mountain_standard_time pacific_daylight_time
+    -0800: PST pacific_standard_time
+    -0500|-0400: ET eastern_time eastern
+    -0600|-0500: CT central_time
+    -0700|-0600: MT mountain_time
+    -0800|-0700: PT pacific_time pacific
+    -1000: HST
+""")
+"""Offsets from UTC, several between `|` where the season decides; abbreviations count only as they are written here."""

@@ -16,14 +16,15 @@ class Value:
 
     Two values mean the same if their kinds are (a number and an amount count as one), their forms are equal, and their
     details are equal or one has none. `other` is a second form of what can be read in two ways (11/05/2026), and
-    the digits of a code that a space parts from its letters (CLM 20931), which may be left out.
+    the digits of a code that a space parts from its letters (CLM 20931), which may be left out. A detail that may be
+    one of several has them between `|`.
 
     | kind | form | detail |
     |---|---|---|
     | number, amount | decimal digits, as `-1299.5` | unit: a currency's code, `%`, `kg`, … |
     | ordinal | decimal digits | – |
     | date | `MM-DD`, or `MM` of a whole month | year |
-    | time | `HH:MM` of 24 hours | seconds |
+    | time | `HH:MM` or `HH:MM:SS` of 24 hours | the zone's offsets from UTC |
     | code, email, url, name | what is compared | – |
     """
 

@@ -59,7 +59,9 @@ def _find(text: str) -> tuple[Value, ...]:
     end = 0
     while start := _START.search(plain, end):
         values, end = _read(plain, start.start())
-        spelling = text[start.start() : end].rstrip("T_")
+        spelling = text[start.start() : end]
+        if values and values[0].kind == "date":
+            spelling = spelling.rstrip("T_")
         found += (value if value.spelling else replace(value, spelling=spelling) for value in values)
     return tuple(found)
 

@@ -372,3 +372,33 @@ def test_an_address_ends_where_text_without_spaces_begins(recorded: str, produce
 
     assert len(facts.kept) == 1
     assert facts.agree
+
+
+CALL = Sources(results=[{"at": "2026-11-05T14:30:00Z"}])
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [("It is at 14:30 UTC.", "It is at 14:30 PST."), ("It is at 14:30.", "It is at 2:30 pm Pacific Time.")],
+)
+def test_another_zone_than_that_of_the_result_is_invented(recorded: str, produced: str) -> None:
+    assert len(compare_facts(recorded, produced, CALL).invented) == 1
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [
+        ("It is at 14:30 UTC.", "It is at 2:30 PM UTC."),
+        ("It is at 14:30 UTC.", "It is at 14:30 (GMT)."),
+        ("It is at 14:30.", "It is at 14:30 UTC."),
+        ("It is at 14:30:00.", "It is at 2:30 p.m."),
+    ],
+)
+def test_the_zone_of_the_result_may_be_told_or_not(recorded: str, produced: str) -> None:
+    assert compare_facts(recorded, produced, CALL).agree
+
+
+def test_the_name_of_a_zone_is_no_name() -> None:
+    source = Sources(results=[{"text": "The call is at 2 pm Eastern Time."}])
+
+    assert compare_facts("It is at 2 pm Eastern Time.", "It is at 2:00 p.m. ET.", source).agree

@@ -79,8 +79,51 @@ def test_a_time_is_the_same_however_it_is_written(spelling: str) -> None:
     assert not same(spelling, "2:30 am")
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("14:30 UTC", "2:30 PM UTC"),
+        ("14:30 UTC", "2:30 p.m. (GMT)"),
+        ("14:30 UTC", "14:30:00Z"),
+        ("14:30 UTC", "14:30"),
+        ("14:30 PST", "14:30-08:00"),
+        ("2 pm ET", "2 pm EST"),
+        ("2 pm ET", "2:00 p.m. Eastern Time"),
+        ("14:30 Uhr MEZ", "14:30 CET"),
+        ("14:30 GMT+2", "14:30+0200"),
+        ("14:30:15", "14:30"),
+        ("14:30:15", "2:30:15 pm"),
+        ("2:30", "14:30:15 UTC"),
+    ],
+)
+def test_a_time_in_the_same_zone_or_without_one_is_the_same(one: str, other: str) -> None:
+    assert same(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("14:30 UTC", "14:30 PST"),
+        ("14:30 EST", "14:30 CET"),
+        ("14:30 EST", "14:30 EDT"),
+        ("2 pm ET", "2 pm PT"),
+        ("2 pm Eastern time", "2 pm Pacific time"),
+        ("14:30+02:00", "14:30+05:00"),
+        ("14:30Z", "14:30 UTC+1"),
+        ("14:30:00Z", "14:30 PST"),
+        ("14:30:15", "14:30:20"),
+    ],
+)
+def test_a_time_in_another_zone_is_another(one: str, other: str) -> None:
+    assert not same(one, other)
+
+
+def test_words_that_look_like_zones_are_none() -> None:
+    assert forms("à 14:30 et après, um 14:30 ist frei, À 14:30 ET APRÈS") == [("time", "14:30", "")] * 3
+
+
 def test_a_timestamp_holds_a_date_and_a_time() -> None:
-    assert forms("2026-11-05T10:00:00Z") == [("date", "11-05", "2026"), ("time", "10:00", "00")]
+    assert forms("2026-11-05T10:00:00Z") == [("date", "11-05", "2026"), ("time", "10:00:00", "+0000")]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ out by an answer, though not by an argument. A value is *invented* when it stand
 recorded one nor in any source.
 
 Two exceptions keep good texts from failing. A bare whole number that is the length of a list in a tool's result, or
-an ordinal up to it, is not invented: "3 options". And a recorded number is kept when the new text writes it as a word:
-"three options"; such a word is no value otherwise, so it is neither lost nor invented. A number of several words,
-"three hundred", keeps none.
+an ordinal up to it, is not invented: "3 options". And a recorded number is kept when the new text writes it in words:
+"three options", "twenty-five"; such words are no value otherwise, so they are neither lost nor invented, and they keep
+none of their parts: "three hundred" is not 3.
 
 What stands in what relation is not compared: "A-1 for $5 and A-2 for $9" has the values of "A-1 for $9 and A-2 for $5",
 which app/replay/relations.py tells apart.

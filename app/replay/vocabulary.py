@@ -129,15 +129,41 @@ NUMBER_WORDS = table("""
     40: forty vierzig quarante cuarenta quaranta quarenta
     50: fifty fünfzig cinquante cincuenta cinquanta cinquenta
     60: sixty sechzig soixante sesenta sessanta sessenta
-    70: seventy siebzig setenta settanta
-    80: eighty achtzig ochenta ottanta oitenta
-    90: ninety neunzig noventa novanta
+    70: seventy siebzig setenta settanta septante
+    80: eighty achtzig ochenta ottanta oitenta huitante
+    90: ninety neunzig noventa novanta nonante
 """)
 """Words that can stand for a number which was written in digits; "one" is too often an article or a pronoun."""
 
-ONES = words("one un une uno una")
-HUNDREDS = words("hundred hundert cien ciento cientos cento centos cem mil mille mila vingts dozen")
-"""Words that make another number of those beside them, as "twenty-one" and "five hundred"."""
+ONES = words("one un une uno una eins ein eine um uma")
+HUNDREDS = table("""
+    100: cien ciento cento cem
+    200: doscientos doscientas duzentos duzentas
+    300: trescientos trescientas trezentos trezentas
+    400: cuatrocientos cuatrocientas quatrocentos quatrocentas
+    500: quinientos quinientas quinhentos quinhentas
+    600: seiscientos seiscientas seiscentos seiscentas
+    700: setecientos setecientas setecentos setecentas
+    800: ochocientos ochocientas oitocentos oitocentas
+    900: novecientos novecientas novecentos novecentas
+""")
+MULTIPLIERS = table("""
+    12: dozen
+    100: hundred hundert cent cents
+    1000: thousand tausend mil mille mila
+""")
+"""Words that multiply the number before them, as those of `SCALES` do."""
+
+NEVER_ALONE = frozenset(words("cent cents cento ciento vingts mila"))
+"""Words that are other things than numbers unless a number or a unit is beside them: five cents, per cent."""
+
+VAGUE = frozenset(
+    words(
+        "few several some many couple half quarter mehrere einige viele paar halbe quelques plusieurs demi varios"
+        " varias unos algunos medio alcune diverse vari mezzo alguns vários meio"
+    )
+)
+"""Words that make no certain number of a hundred behind them."""
 
 PARTS = tuple(
     word.replace("_", r"[ \xa0-]")

@@ -93,6 +93,72 @@ def test_numbers_of_one_word_are_kept(recorded: str, produced: str) -> None:
     assert compare_facts(recorded, produced, Sources(results=[[2, 3, 16, 17, 20, 50]])).agree
 
 
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [
+        ("There are 25.", "There are twenty-five."),
+        ("There are 25 boxes.", "There are twenty five boxes."),
+        ("It is $500.", "It is five hundred dollars."),
+        ("It is 1250.", "It is one thousand two hundred and fifty."),
+        ("It is 100.", "It is a hundred."),
+        ("It is 60.", "It is five dozen."),
+        ("It is $2,000,000.", "It is two million dollars."),
+        ("It is 100 to 200.", "It is between one hundred and two hundred."),
+        ("It is 25 cents.", "It is twenty-five cents."),
+        ("It is 6 cents.", "It is six cents each."),
+        ("C'est 500 €.", "C'est cinq cents euros."),
+        ("C'est 600 €.", "C'est six cents euros."),
+        ("C'est 100 €.", "C'est cent euros."),
+        ("C'est 21 jours.", "C'est vingt et un jours."),
+        ("C'est 71 jours.", "C'est soixante et onze jours."),
+        ("C'est 97 jours.", "C'est quatre-vingt-dix-sept jours."),
+        ("C'est 1980.", "C'est mille neuf cent quatre-vingts."),
+        ("Son 35 días.", "Son treinta y cinco días."),
+        ("Son 22 días.", "Son veintidós días."),
+        ("Son 520 euros.", "Son quinientos veinte euros."),
+        ("Son 120 días.", "Son ciento veinte días."),
+        ("Es sind 25 Tage.", "Es sind fünfundzwanzig Tage."),
+        ("Es sind 502 €.", "Es sind fünfhundertzwei Euro."),
+        ("Es sind 2500 €.", "Es sind zweitausendfünfhundert Euro."),
+        ("Sono 28 giorni.", "Sono ventotto giorni."),
+        ("Sono 500 euro.", "Sono cinquecento euro."),
+        ("Sono 2500 euro.", "Sono duemilacinquecento euro."),
+        ("São 25 dias.", "São vinte e cinco dias."),
+        ("São 1500 euros.", "São mil e quinhentos euros."),
+    ],
+)
+def test_a_number_of_several_words_is_kept(recorded: str, produced: str) -> None:
+    assert compare_facts(recorded, produced, Sources(results=[{"text": recorded}])).agree
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [
+        ("There are 25.", "There are twenty-six."),
+        ("There are 25.", "There are twenty or five."),
+        ("There are 19.", "It was in nineteen-ninety."),
+        ("It is 100.", "It is a few hundred."),
+        ("It is 1000000.", "It is half a million."),
+        ("It is 1000000.", "It is 5 million."),
+        ("It is 100.", "It is a hundred and five."),
+        ("It is $500.", "It is five hundred euros."),
+        ("It is 500.", "It is five cents."),
+        ("It is 100.", "It is one cent."),
+        ("It is 100.", "It is five per cent."),
+        ("C'est 5 cents.", "C'est cinq cents euros."),
+        ("C'est 100.", "C'est cinq pour cent."),
+        ("C'est 80 jours.", "C'est quatre et vingt jours."),
+        ("Son 35 días.", "Son treinta y seis días."),
+        ("Es sind 25 Tage.", "Es sind sechsundzwanzig Tage."),
+        ("Es sind 500 €.", "Es sind mehrere hundert Euro."),
+        ("Sono 25 giorni.", "Sono ventisei giorni."),
+        ("São 25 dias.", "São vinte e seis dias."),
+    ],
+)
+def test_another_number_of_several_words_loses_the_recorded_one(recorded: str, produced: str) -> None:
+    assert compare_facts(recorded, produced, Sources(results=[{"text": recorded}])).lost
+
+
 def test_a_value_of_a_tool_that_is_missing_is_lost() -> None:
     assert compare_facts("It is $1,299, in Hamburg.", "It is on its way.", SHOP).lost == ("$1,299", "Hamburg")
 

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 from app.replay.unit_words import ZONES
 from app.replay.value_kinds import GAP, LETTER, Reading, Value, W
-from app.replay.vocabulary import MONTHS
+from app.replay.vocabulary import ARABIC_MONTHS, MONTHS
 
 _DAY = "(?:0?[1-9]|[12][0-9]|3[01])"
 _NTH = r"(?:st|nd|rd|th|er|\.|º|ª)?"
-_WORD = f"[{LETTER}]{{3,10}}(?!{W})"
+_WORD = f"(?:[{LETTER}]{{3,12}}(?!{W})|{'|'.join(sorted(ARABIC_MONTHS, key=len, reverse=True))}(?![ء-ي]))".replace(
+    " ", GAP
+)
 _TO = rf"(?:{GAP}?[-–—&/]{GAP}?|{GAP}(?:to|and|bis|und|au|et|al|y|e|a){GAP})"
 _YEAR_FIRST = re.compile(
     rf"""([12][0-9]{{3}})([-/.])([01]?[0-9])\2([0-3]?[0-9])(?:[T_](?=[0-9])|(?!{W}|[-/.]{W}))
@@ -20,15 +22,15 @@ _YEAR_FIRST = re.compile(
 )
 _YEAR_LAST = re.compile(rf"([0-3]?[0-9])([-/.])([0-3]?[0-9])\2([12][0-9]{{3}}|[0-9]{{2}})(?!{W}|[-/.]{W})")
 _DAY_FIRST = re.compile(
-    rf"""(?:(?P<first>{_DAY}){_NTH}{_TO})?(?P<day>{_DAY}){_NTH}(?:{GAP}|-)?(?:of{GAP}|de{GAP})?
-         (?P<month>{_WORD})(?:(?:[.,]?{GAP}|{GAP}(?:de|del){GAP}|-)(?P<year>[12][0-9]{{3}})(?![0-9]))?""",
+    rf"""(?:(?P<first>{_DAY}){_NTH}{_TO})?(?P<day>{_DAY}){_NTH}(?:{GAP}|-)?(?:of{GAP}|de{GAP}|من{GAP})?
+         (?P<month>{_WORD})(?:(?:[.,،]?{GAP}|{GAP}(?:de|del){GAP}|-)(?P<year>[12][0-9]{{3}})(?![0-9]))?""",
     re.VERBOSE,
 )
 _MONTH_FIRST = re.compile(
     rf"""(?P<month>{_WORD})\.?{GAP}(?:the{GAP})?
          (?P<day>{_DAY})(?:st|nd|rd|th)?(?!{W}|[.:'][0-9]|,[0-9]{{1,3}}(?![0-9])|%)
          (?:(?:{GAP}?[-–—]{GAP}?|{GAP}to{GAP})(?P<last>{_DAY})(?:st|nd|rd|th)?(?!{W}))?
-         (?:,?{GAP}?(?P<year>[12][0-9]{{3}})(?![0-9]))?""",
+         (?:[,،]?{GAP}?(?P<year>[12][0-9]{{3}})(?![0-9]))?""",
     re.VERBOSE,
 )
 _WHOLE_MONTH = re.compile(rf"(?P<month>{_WORD})\.?{GAP}(?:de{GAP}|del{GAP})?(?P<year>[12][0-9]{{3}})(?![0-9])")
@@ -104,7 +106,7 @@ def _read_zone(text: str, start: int) -> tuple[str, int]:
 
 
 def _month(word: str) -> str:
-    return "" if word in _SELDOM_MONTHS else MONTHS.get(word.lower(), "")
+    return "" if word in _SELDOM_MONTHS else MONTHS.get(word.lower().replace("\xa0", " "), "")
 
 
 def _dates(days: Iterable[str], month: str, year: str, end: int) -> Reading | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from app.replay.unit_words import UNITS, ZONES
 from app.replay.value_kinds import Value, plainly
-from app.replay.vocabulary import CODES, GERMAN, GREETINGS, MONTHS, NO_NAMES, TITLES
+from app.replay.vocabulary import CAPITALISED_MONTHS, CODES, GERMAN, GREETINGS, NO_NAMES, TITLES
 
 TITLE_WORDS = 6  # a text of no more words and without a full stop is a title, whose first word may be a name
 
@@ -112,7 +112,7 @@ def _is_capitalised(word: str) -> bool:
     return (
         word[0].isupper()
         and len(word) > 1
-        and not (lower in NO_NAMES or lower in MONTHS or lower in UNITS or word in CODES or word in ZONES)
+        and not (lower in NO_NAMES or lower in CAPITALISED_MONTHS or lower in UNITS or word in CODES or word in ZONES)
     )
 
 

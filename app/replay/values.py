@@ -15,10 +15,13 @@ from functools import lru_cache
 from app.replay.moments import read_date, read_month, read_time
 from app.replay.quantities import number, read_quantity, read_range
 from app.replay.value_kinds import GAP, LETTER, Reading, Value, W, plainly
-from app.replay.vocabulary import CODES, LIST_LABELS, MONTHS, PLAIN_CODES, SIGNS
+from app.replay.vocabulary import ARABIC_MONTHS, CODES, LIST_LABELS, MONTHS, PLAIN_CODES, SIGNS
 
 _MARKS = "".join(sorted(sign for sign in SIGNS if len(sign) == 1))
-_START = re.compile(rf"{W}|[-+.](?=[0-9{_MARKS}-])|\((?=[0-9]{{3}}\))|[{_MARKS}](?={GAP}?[-.0-9])")
+_START = re.compile(
+    rf"{W}|[-+.](?=[0-9{_MARKS}-])|\((?=[0-9]{{3}}\))|[{_MARKS}](?={GAP}?[-.0-9])"
+    rf"|(?<![ء-ي])(?:{'|'.join(ARABIC_MONTHS)})(?={GAP}[0-9])"
+)
 _WORD = re.compile(rf"{W}++(?:[-_.]++{W}++)*")
 _HEAD = re.compile(rf"[{LETTER}]++")
 _URL = re.compile(r"""(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ww]{3}\.)[^\s<>"'`\])}|\u3000-\u9fff\uac00-\ud7a3\uff00-\uffef]++""")
@@ -37,7 +40,7 @@ _CODE_WITH_GAP = re.compile(
 _ORDINAL = re.compile(rf"([1-9][0-9]{{0,3}})(?:st|nd|rd|th)(?!{W})")
 _NO_VALUE = re.compile(
     rf"""(?<![0-9/])24/7(?![0-9/]) | [0-9]\ufe0f?\u20e3 | ^[ \t>*_\#+•-]*+(?:
-           [0-9]{{1,3}}[.)](?=[ \t*_]+[^\s*_])(?!{GAP}(?:{"|".join(sorted(MONTHS))})(?!{W}))
+           [0-9]{{1,3}}[.)](?=[ \t*_]+[^\s*_])(?!{GAP}(?:{"|".join(sorted(MONTHS)).replace(" ", GAP)})(?!{W}))
          | (?:{"|".join(LIST_LABELS)}){GAP}[0-9]{{1,2}}(?={GAP}*+[.:)*-]|$))""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
@@ -134,6 +137,7 @@ _LETTER_READERS: tuple[Callable[[str, int], Reading | None], ...] = (_read_email
 _OTHER_READERS: tuple[Callable[[str, int], Reading | None], ...] = (
     _read_email,
     read_date,
+    read_month,
     read_time,
     _read_digits,
     read_range,

@@ -1,6 +1,7 @@
 """The words by which texts name months, currencies, units and small numbers.
 
-English, German, French, Spanish, Italian and Portuguese; a word means the same whatever the language of its text.
+English, German, French, Spanish, Italian and Portuguese, of months Dutch, Polish, Russian and Arabic, too; a word means
+the same whatever the language of its text.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ def table(rows: str) -> dict[str, str]:
     return {word.replace("_", " "): meaning.strip() for meaning, _, names in lines for word in names.split()}
 
 
-MONTHS = table("""
+CAPITALISED_MONTHS = table("""
     01: january jan januar janvier enero gennaio janeiro jänner
     02: february feb februar février fevrier febrero febbraio fevereiro
     03: march mar märz mars marzo março
@@ -31,6 +32,41 @@ MONTHS = table("""
     11: november nov novembre noviembre novembro
     12: december dec dezember dez décembre decembre diciembre dicembre dezembro
 """)
+
+ARABIC_MONTHS = table("""
+    01: يناير كانون_الثاني جانفي
+    02: فبراير شباط فيفري
+    03: مارس آذار اذار
+    04: أبريل ابريل إبريل نيسان أفريل
+    05: مايو أيار ايار ماي
+    06: يونيو يونيه حزيران جوان
+    07: يوليو يوليه تموز جويلية
+    08: أغسطس اغسطس آب اب أوت
+    09: سبتمبر أيلول ايلول
+    10: أكتوبر اكتوبر تشرين_الأول تشرين_الاول
+    11: نوفمبر تشرين_الثاني
+    12: ديسمبر كانون_الأول كانون_الاول
+""")
+
+MONTHS = (
+    CAPITALISED_MONTHS
+    | ARABIC_MONTHS
+    | table("""
+    01: januari styczeń stycznia январь января янв
+    02: februari luty lutego февраль февраля фев
+    03: maart mrt marzec marca март марта мар
+    04: kwiecień kwietnia апрель апреля апр
+    05: mei maj maja май мая
+    06: czerwiec czerwca июнь июня июн
+    07: lipiec lipca июль июля июл
+    08: augustus sierpień sierpnia август августа авг
+    09: wrzesień września сентябрь сентября сен сент
+    10: październik października октябрь октября окт
+    11: listopad listopada ноябрь ноября ноя нояб
+    12: grudzień grudnia декабрь декабря дек
+""")
+)
+"""Dutch, Polish and Russian months, which are never written with a capital letter, so that Maja and Mei are names."""
 
 SIGNS = table("""
     USD: $ us$

@@ -468,3 +468,10 @@ def test_the_name_of_a_zone_is_no_name() -> None:
     source = Sources(results=[{"text": "The call is at 2 pm Eastern Time."}])
 
     assert compare_facts("It is at 2 pm Eastern Time.", "It is at 2:00 p.m. ET.", source).agree
+
+
+@pytest.mark.parametrize("name", ["Maja", "Mei"])
+def test_a_month_that_is_never_capitalised_is_a_name_where_it_is(name: str) -> None:
+    facts = compare_facts(f"It is for {name}.", "It is for Lena.", Sources(results=[{"name": name}]))
+
+    assert facts.lost == (name,)

@@ -63,6 +63,28 @@ def test_a_date_is_the_same_however_it_is_written(spelling: str) -> None:
     assert not same(spelling, "2026-11-06")
 
 
+@pytest.mark.parametrize(
+    ("spelling", "day", "other"),
+    [
+        ("5 maart 2026", "2026-03-05", "5 mei 2026"),
+        ("12 mrt", "2026-03-12", "12 mei"),
+        ("5 марта 2026", "05.03.2026", "5 мая 2026"),
+        ("12 сент. 2026", "2026-09-12", "12 окт. 2026"),
+        ("5 marca 2026", "2026-03-05", "5 maja 2026"),
+        ("12 października", "2026-10-12", "12 listopada"),
+        ("5 مارس 2026", "2026-03-05", "5 مايو 2026"),
+        ("٥ مارس، ٢٠٢٦", "2026-03-05", "٥ مايو، ٢٠٢٦"),
+        ("5 من أغسطس", "2026-08-05", "5 من أبريل"),
+        ("5 تشرين الثاني 2026", "2026-11-05", "5 تشرين الأول 2026"),
+        ("مارس 2026", "March 2026", "مايو 2026"),
+        ("март 2026", "March 2026", "май 2026"),
+    ],
+)
+def test_a_date_is_read_in_other_languages(spelling: str, day: str, other: str) -> None:
+    assert same(spelling, day)
+    assert not same(other, day)
+
+
 def test_dates_of_other_years_differ_where_both_say_their_year() -> None:
     assert not same("5 November 2025", "2026-11-05")
     assert same("5 November", "2025-11-05")

@@ -17,7 +17,7 @@ which app/replay/relations.py tells apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -25,7 +25,7 @@ from app.replay.names import standing_words
 from app.replay.number_words import find_spelled_out
 from app.replay.sources import Forms, Sources
 from app.replay.value_kinds import Value
-from app.replay.values import find_values
+from app.replay.values import find_marked, find_values
 
 _MARKED = re.compile(r"(\*\*|`)(?=\S)([^*`\n]{1,200})(?<=\S)\1")  # what Markdown shows in bold letters or as code
 
@@ -57,7 +57,7 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
     ]
     lost = tuple(value.spelling for value, here in zip(bound, stands, strict=True) if not here)
     had = find_values(recorded)
-    before, resolved = Forms(had), Forms(map(sources.resolved, had))
+    before, resolved = (Forms((*side, *_markers(recorded))) for side in (had, map(sources.resolved, had)))
     added = (value for value in found if not _stood(value, before, resolved, sources))
     others = [value for value in had if value.spelling not in lost]
     new = [value for value in added if not _supported(value, others, sources)]
@@ -66,6 +66,11 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
         lost,
         tuple(dict.fromkeys(value.spelling for value in new)),
     )
+
+
+def _markers(text: str) -> Iterator[Value]:
+    """Return the labels that number a list in a text, to which another text may refer."""
+    return (value for value in find_marked(text) if value.kind == "marker")
 
 
 def _stands(value: Value, forms: Forms, sources: Sources) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from app.replay.unit_words import UNITS, ZONES
 from app.replay.value_kinds import Value, plainly
-from app.replay.vocabulary import CAPITALISED_MONTHS, CODES, GERMAN, GREETINGS, NO_NAMES, TITLES
+from app.replay.vocabulary import CAPITALISED_MONTHS, CODES, GERMAN, GREETINGS, LABELS, NO_NAMES, TITLES
 
 TITLE_WORDS = 6  # a text of no more words and without a full stop is a title, whose first word may be a name
 
@@ -50,7 +50,8 @@ def names_of(text: str, plain: Set[str], *, is_name: bool = False) -> Names:
     is_title = len(words) <= TITLE_WORDS and not found.rstrip().endswith((".", "!", "?"))
     for match in words:
         word = _bare(match[0])
-        if not _is_capitalised(word) or word.lower() in plain:
+        is_label = word.lower() in LABELS and _NUMBERED.match(found, match.end())
+        if not _is_capitalised(word) or word.lower() in plain or is_label:
             continue
         if (is_name and is_title) or word.isupper() or not _starts_sentence(found, match.start()):
             strong.add(word)
@@ -79,8 +80,8 @@ def find_names(text: str, known: Names) -> Iterator[Value]:
     is_greeted = False
     for match in _WORD.finditer(plain):
         is_known = _bare(match[0]) in known.strong or _bare(match[0]) in known.weak
-        if match[0].isupper() and _NUMBERED.match(plain, match.end()):  # CLM 20931 is a code
-            is_known = False
+        if _NUMBERED.match(plain, match.end()) and (match[0].isupper() or match[0].lower() in LABELS):
+            is_known = False  # CLM 20931 is a code, and Room 12 a label
         if run and not (is_known and plain[run[-1].end() : match.start()] in (" ", "\xa0")):
             yield from _name(plain, run, known)
             run = []

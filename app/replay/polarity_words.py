@@ -27,7 +27,7 @@ LATIN = (
     Language(
         hints="the is are your you and to of i has have it was been be will not can this for in we my",
         harmless=r"""
-            no problem|no worries|no need|no further|no additional|no longer (?:any )?(?:need|action)%
+            no \. \d%|no problem|no worries|no need|no further|no additional|no longer (?:any )?(?:need|action)%
             |not only|no extra|no charge|no cost%|at no|free of|no rush|no doubt|no matter|no later than
             |no more than|not? less than|don't hesitate|do not hesitate|don't worry|do not worry|don't forget
             |do not forget|not to worry|why not|nothing else|nothing (?:more|further)|anything else|if not

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from app.replay.names import names_of, plain_words, standing_words
 from app.replay.sources import Forms, Sources
 from app.replay.value_kinds import plainly
-from app.replay.values import find_values
+from app.replay.values import find_marked, find_values
 
 LONGEST_TEXT = 20_000  # characters that are read
-_REPLACEABLE = ("code", "amount", "email", "url")  # dates and numbers are left out and told anew all the time
+_SAME_KINDS = {"amount": "number", "marker": "label"}
+_REPLACEABLE = ("code", "label", "amount", "email", "url")  # dates and numbers are left out and told anew all the time
 
 Mention = tuple[str, str]  # what kind of value it is, and the value
 
@@ -78,10 +79,10 @@ def _names(one: str, other: str) -> frozenset[str]:
 def _mentions(text: str, names: frozenset[str]) -> Iterator[Mention]:
     """Yield the values and names of a text in their order."""
     end, found = 0, list[tuple[int, Mention]]()
-    for value in find_values(text):
+    for value in find_marked(text):
         start = max(text.find(value.spelling, end), end)
         end = start
-        kind = "number" if value.kind == "amount" else value.kind
+        kind = _SAME_KINDS.get(value.kind, value.kind)
         is_quantity = kind == "number"
         form = value.form[:5] if kind == "time" else value.form  # seconds are left out and told all the time
         found.append((start, (f"{kind} {value.detail}" if is_quantity else kind, form)))

@@ -99,7 +99,7 @@ class Sources:
 
     def resolved(self, value: Value) -> Value:
         """Return a value of two readings with the one that stands clearly in a call, if only one does."""
-        if not value.other or value.kind == "code":
+        if not value.other or value.kind in ("code", "label"):
             return value
         either = [replace(value, form=form, other="") for form in (value.form, value.other)]
         clear = [each for each in either if any(forms.holds_clearly(each) for forms in self._calls)]
@@ -159,6 +159,9 @@ def _accepted(value: Value) -> Iterator[Form]:
     if value.kind == "code":
         if value.other:
             yield "number", value.other
+    elif value.kind in ("label", "marker"):
+        yield "label", value.form
+        yield "bare number", value.other
     elif value.other:
         yield space, value.other
         yield f"{space} in two ways", value.form
@@ -168,6 +171,8 @@ def _accepted(value: Value) -> Iterator[Form]:
         yield "number", value.form
     elif space == "number":
         yield "number of a code", value.form
+        if not value.detail:
+            yield "number of a label", value.form
     elif value.kind == "time" and len(value.form) > 5:
         yield "time without seconds", value.form[:5]
         yield "time either way", value.form[:5]
@@ -175,30 +180,39 @@ def _accepted(value: Value) -> Iterator[Form]:
 
 def _offered(value: Value) -> Iterator[tuple[Form, str]]:
     """Yield the forms, with their details, a value stands for: a whole date stands for its month and year, too."""
-    space = value.space
+    space, form, detail = value.space, value.form, value.detail
     if value.kind == "code":
-        yield ("code", value.form), ""
+        yield ("code", form), ""
         yield ("number of a code", value.other), ""
+    elif value.kind in ("label", "marker"):
+        yield ("label", form), ""
+        yield ("number of a label", value.other), ""
     elif value.other:
-        yield (f"{space} in two ways", value.form), value.detail
-        yield (f"{space} either way", value.form), value.detail
-        yield (f"{space} either way", value.other), value.detail
+        yield (f"{space} in two ways", form), detail
+        yield (f"{space} either way", form), detail
+        yield (f"{space} either way", value.other), detail
     else:
-        yield (space, value.form), value.detail
-    if value.kind == "date":
-        yield ("date", value.form[:2]), value.detail
-        if value.detail:
-            yield ("number", value.detail), ""
-        if len(value.form) > 2:
-            yield ("ordinal", value.form[3:].lstrip("0")), ""
-    elif value.kind == "time" and not value.other:
-        yield ("time" if len(value.form) > 5 else "time without seconds", value.form[:5]), value.detail
-    elif value.kind == "ordinal":
-        yield ("number", value.form), ""
-    elif space == "number" and value.form.startswith("-"):  # "a refund of $5" for -5
+        yield (space, form), detail
+        if space == "time":
+            yield ("time" if len(form) > 5 else "time without seconds", form[:5]), detail
+    if space in ("number", "ordinal"):
+        yield from _offered_by_number(value)
+    elif value.kind == "date":
+        yield ("date", form[:2]), detail
+        if detail:
+            yield ("number", detail), ""
+        if len(form) > 2:
+            yield ("ordinal", form[3:].lstrip("0")), ""
+
+
+def _offered_by_number(value: Value) -> Iterator[tuple[Form, str]]:
+    """Yield what else a number stands for: without its minus ("a refund of $5"), a place, the number of a label."""
+    if value.form.startswith("-"):
         yield ("number", value.form[1:]), value.detail
-    elif space == "number":
-        yield ("ordinal", value.form), ""
+        return
+    yield ("number" if value.kind == "ordinal" else "ordinal", value.form), ""
+    if not value.detail:
+        yield ("bare number", value.form), ""
 
 
 def _source_values(leaf: str | float) -> Iterable[Value]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from app.replay.moments import read_date, read_month, read_time
 from app.replay.quantities import number, read_quantity, read_range
 from app.replay.value_kinds import GAP, LETTER, Reading, Value, W, plainly
-from app.replay.vocabulary import ARABIC_MONTHS, CODES, LIST_LABELS, MONTHS, PLAIN_CODES, SIGNS
+from app.replay.vocabulary import ARABIC_MONTHS, CODES, LABELS, LIST_LABELS, MONTHS, PLAIN_CODES, SIGNS
 
 _MARKS = "".join(sorted(sign for sign in SIGNS if len(sign) == 1))
 _START = re.compile(
@@ -40,10 +40,11 @@ _CODE_WITH_GAP = re.compile(
 _ORDINAL = re.compile(rf"([1-9][0-9]{{0,3}})(?:st|nd|rd|th)(?!{W})")
 _NO_VALUE = re.compile(
     rf"""(?<![0-9/])24/7(?![0-9/]) | [0-9]\ufe0f?\u20e3 | ^[ \t>*_\#+•-]*+(?:
-           [0-9]{{1,3}}[.)](?=[ \t*_]+[^\s*_])(?!{GAP}(?:{"|".join(sorted(MONTHS)).replace(" ", GAP)})(?!{W}))
-         | (?:{"|".join(LIST_LABELS)}){GAP}[0-9]{{1,2}}(?={GAP}*+[.:)*-]|$))""",
+           [0-9]{{1,3}}[.)](?=[ \t*_]+[^\s*_])(?!{GAP}(?:{"|".join(sorted(MONTHS)).replace(" ", GAP)})(?!{W})))""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
+
+_LABEL_NUMBER = re.compile(f"{GAP}[0-9]")
 
 LONGEST_KEPT = 1_000  # characters of texts whose values are kept for the next comparison
 
@@ -51,9 +52,14 @@ LONGEST_KEPT = 1_000  # characters of texts whose values are kept for the next c
 def find_values(text: str) -> list[Value]:
     """Return the values of a text in their order, names aside; never raises.
 
-    No values are markers of list entries ("1. ", "Step 2:"), names of weekdays, and numbers written as words.
+    No values are markers of list entries ("1. ", "Step 1: … Step 2: …"), names of weekdays, and numbers in words.
     """
-    return list(_find_again(text) if len(text) <= LONGEST_KEPT else _find(text))
+    return [value for value in find_marked(text) if value.kind != "marker"]
+
+
+def find_marked(text: str) -> tuple[Value, ...]:
+    """Return the values of a text and, as values of the kind `marker`, the labels that number a list of its own."""
+    return _find_again(text) if len(text) <= LONGEST_KEPT else _find(text)
 
 
 def _find(text: str) -> tuple[Value, ...]:
@@ -66,7 +72,18 @@ def _find(text: str) -> tuple[Value, ...]:
         if values and values[0].kind == "date":
             spelling = spelling.rstrip("T_")
         found += (value if value.spelling else replace(value, spelling=spelling) for value in values)
-    return tuple(found)
+    return tuple(_marked(found))
+
+
+def _marked(found: list[Value]) -> list[Value]:
+    """Make markers of labels that count from 1 on, to 2 at least: "Option 1 is …, Option 2 is …"."""
+    counts: dict[str, list[int]] = {}
+    for index, value in enumerate(found):
+        word = value.form.partition(" ")[0] if value.kind == "label" else ""
+        if word in LIST_LABELS and value.other == str(len(counts.setdefault(word, [])) + 1):
+            counts[word].append(index)
+    markers = {index for indexes in counts.values() if len(indexes) > 1 for index in indexes}
+    return [replace(value, kind="marker") if index in markers else value for index, value in enumerate(found)]
 
 
 # A call is compared with each recorded call of its tool, and so are all calls of a turn: the same texts come again.
@@ -92,12 +109,25 @@ def _read_from_letter(text: str, start: int) -> Reading | None:
     word = head[0] if head else ""
     if word.lower() in MONTHS:
         return read_month(text, start)
+    if word.lower() in LABELS and (reading := _read_label(text, word.lower(), start + len(word))):
+        return reading
     if word.lower() in ("http", "https", "www"):
         return _read_url(text, start)
     if word in CODES or text[start + len(word) : start + len(word) + 1] == "$":
         return read_quantity(text, start)
     if match := _CODE_WITH_GAP.match(text, start):
         return (Value("code", f"{match[1]}{match[2]}".casefold(), other=match[2]),), match.end()
+    return None
+
+
+def _read_label(text: str, word: str, end: int) -> Reading | None:
+    """Read the number behind a label; a quantity, a date and whatever else begins with digits is what it is."""
+    if not _LABEL_NUMBER.match(text, end):
+        return None
+    values, end = _read(text, end + 1)
+    if len(values) == 1 and values[0].kind == "number" and values[0].form.isdecimal():
+        (value,) = values
+        return (Value("label", f"{word} {value.form}", other=value.form, spelling=value.form),), end
     return None
 
 

@@ -210,8 +210,19 @@ PARTS = tuple(
 )
 """Patterns of what makes a fraction of the number before it, as "two and a half" and "two point five"."""
 
-LIST_LABELS = words("step option schritt étape paso passo opción opzione opção punkt variante point")
+LIST_LABELS = frozenset(words("step option schritt étape paso passo opción opzione opção punkt variante point"))
 """Words that number the entries of a list, as in "Step 2:"."""
+
+LABELS = LIST_LABELS | frozenset(
+    words(
+        "room table gate seat platform track terminal floor level zone lane plan phase part chapter section page"
+        " question appendix apartment building box bay slot ticket zimmer raum tisch gleis sitz etage kapitel abschnitt"
+        " seite teil plattform chambre salle porte quai siège étage chapitre page article partie habitación sala mesa puerta"
+        " andén asiento planta piso capítulo sección página parte camera stanza tavolo binario posto piano capitolo"
+        " sezione pagina quarto portão plataforma assento andar seção artigo artículo articolo"
+    )
+)
+"""Words with which a number behind them is the name of something, as in "Room 12"."""
 
 PLAIN_CODES = frozenset(words("2fa mfa b2b b2c 3d 2d mp3 mp4 co2 h2o utf-8 i18n k8s 401k html5 covid-19"))
 """Words that look like codes."""

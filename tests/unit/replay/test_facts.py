@@ -475,3 +475,41 @@ def test_a_month_that_is_never_capitalised_is_a_name_where_it_is(name: str) -> N
     facts = compare_facts(f"It is for {name}.", "It is for Lena.", Sources(results=[{"name": name}]))
 
     assert facts.lost == (name,)
+
+
+ROOM = Sources(
+    user="I liked Room 14.", results=[{"id": "A-1", "room": 12, "option": 2, "nights": 3, "offers": ["a", "b", "c"]}]
+)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [
+        ("Option 2: it is for 2 nights.", "Option 3: it is for 2 nights."),
+        ("Choose Option 2.", "Choose Option 3."),
+        ("Choose Option 2.", "There are Option 1, Option 2 and Option 3."),
+        ("You are in Room 12.", "You are in Room 14."),
+        ("You are in Room 12.", "You are at Table 12."),
+        ("You are in Room 12.", "You are in Room 21, 12 nights long."),
+        ("Go on with Step 2: open it.", "Go on with Step 3: open it."),
+    ],
+)
+def test_another_number_behind_a_label_is_noticed(recorded: str, produced: str) -> None:
+    assert not compare_facts(recorded, produced, ROOM).agree
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced"),
+    [
+        ("You are in Room 12.", "Your room is number 12."),
+        ("Your room is 12.", "You are in room 12."),
+        ("Choose Option 2.", "Choose the 2nd option."),
+        ("Keep it, or return it.", "Option 1: keep it\nOption 2: return it"),
+        ("Keep it, or return it.", "**Option 1** – keep it, **Option 2** – return it"),
+        ("First open it, then close it.", "Step 1: open it. Step 2: close it."),
+        ("Step 1: open it. Step 2: close it.", "First open it, then close it, as in Step 2."),
+        ("Öffnen, dann schließen.", "Schritt 1: öffnen. Schritt 2: schließen."),
+    ],
+)
+def test_a_label_in_another_form_and_a_list_of_one_s_own_are_right(recorded: str, produced: str) -> None:
+    assert compare_facts(recorded, produced, ROOM).agree

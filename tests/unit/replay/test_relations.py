@@ -22,6 +22,7 @@ ROOMS = "The Grand costs $90 a night, the Bristol $70."
             "You are booked at 09:30 (C-907), waiting for 14:15.",
         ),
         ("A-1 was $5 and A-2 was $9.", "A-1 was $9, and A-2 $5."),
+        ("Option 1: $5\nOption 2: $9", "Option 1: $9\nOption 2: $5"),
     ],
 )
 def test_values_that_changed_places_are_seen(recorded: str, produced: str) -> None:
@@ -69,6 +70,7 @@ def test_nouns_of_german_are_no_names() -> None:
     [
         ("I refunded A-1, receipt RF-1.", "I refunded A-2, receipt RF-1."),
         ("You get $50 back (RF-1).", "You get $500 back (RF-1)."),
+        ("You are in Room 12 (RF-1).", "You are in Room 14 (RF-1)."),
         ("I wrote to anna@example.com.", "I wrote to ben@example.com."),
     ],
 )

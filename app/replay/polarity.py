@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from app.replay.polarity_scripts import BY_SCRIPT
-from app.replay.polarity_words import LATIN
+from app.replay.polarity_words import LATIN, Language
 from app.replay.value_kinds import plainly
 
 LONGEST_TEXT, LONGEST_WORD = 20_000, 40  # characters that are read
+STEM = 6  # characters of a word that its forms share
+_CONDITIONS = frozenset(("if", "whether", "let", "why", "wenn", "falls", "si", "se", "als", "zo", "если", "اذا", "ما"))
+"""Words behind which a text denies nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +29,73 @@ class Polarity:
     pending: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A text's polarity, the words that it affirms, alone and with those near them, and what it denies harmlessly."""
+
+    polarity: Polarity
+    affirmed: frozenset[tuple[str, ...]] = frozenset()
+    denied: frozenset[tuple[str, ...]] = frozenset()
+
+    def turns(self, other: _Reading) -> bool:
+        """Return True if this text affirms what the other denies, as "further action" for "no further action"."""
+        return any(
+            self.affirmed.issuperset(pairs) and not other.affirmed.issuperset(pairs)
+            for pairs in map(_pairs, other.denied)
+        )
+
+
 def polarity(text: str, beside: str = "") -> Polarity:
     """Return what a text says of success; a text of which nothing is known has no polarity.
 
     A text that does not show its language is in that of the one `beside` it.
     """
+    return _reading(text, beside).polarity
+
+
+def polarity_differs(recorded: str, produced: str) -> bool:
+    """Return True if only one text refuses, denies or fails, or one has done what the other promises or offers.
+
+    A denial that is harmless to leave out, as "no further action", is still not turned round.
+    """
+    one, other = _reading(recorded, produced), _reading(produced, recorded)
+    if one.polarity.negative != other.polarity.negative or one.turns(other) or other.turns(one):
+        return True
+    undone = (other if one.polarity.done else one).polarity
+    return one.polarity.done != other.polarity.done and undone.pending
+
+
+def _reading(text: str, beside: str) -> _Reading:
     read = _read(text)
     known = _language(read)
     language = _LANGUAGES[_language(_read(beside)) or 0 if known is None else known]
     tables = _TABLES[language]
-    sentence = tables["harmless"].sub(" ", " ".join(_words(read)) if language.spaced else "".join(read.split()))
-    return Polarity(*(tables[name].search(sentence) is not None for name in ("negative", "done", "pending")))
+    whole = " ".join(_words(read)) if language.spaced else "".join(read.split())
+    sentence = tables["harmless"].sub(" ", whole)
+    found = Polarity(*(tables[name].search(sentence) is not None for name in ("negative", "done", "pending")))
+    if not language.spaced:
+        return _Reading(found)
+    denied, affirmed, end = set[tuple[str, ...]](), list[str](), 0
+    for match in tables["harmless"].finditer(whole):
+        group = match.lastindex or 0  # the words behind, which are denied, too
+        said = tables["negative"].sub(" ", match[0])
+        if said != match[0] and _CONDITIONS.isdisjoint(match[0].split()):
+            denied.add(_content(f"{said} {match[group] if group else ''}", language))
+        affirmed.append(whole[end : match.start()])
+        end = max(match.end(group), match.end())
+    words = _content(" ".join((*affirmed, whole[end:])), language)
+    near = {pair for distance in (1, 2, 3) for pair in zip(words, words[distance:], strict=False)}
+    return _Reading(found, frozenset(near.union((word,) for word in words)), frozenset(filter(None, denied)))
 
 
-def polarity_differs(recorded: str, produced: str) -> bool:
-    """Return True if only one text refuses, denies or fails, or one has done what the other promises or offers."""
-    one, other = polarity(recorded, produced), polarity(produced, recorded)
-    if one.negative != other.negative:
-        return True
-    undone = other if one.done else one
-    return one.done != other.done and undone.pending
+def _content(sentence: str, language: Language) -> tuple[str, ...]:
+    """Return the beginnings of the words of a sentence that say more than those by which its language is known."""
+    hints = _HINTS[language]
+    return tuple(word[:STEM].rstrip("s") for word in sentence.split() if len(word) > 2 and word not in hints)
+
+
+def _pairs(words: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return list(pairwise(words)) if len(words) > 1 else [words]
 
 
 def _read(text: str) -> str:
@@ -61,7 +112,7 @@ def _language(read: str) -> int | None:
     words = frozenset(_words(read))
     hits = [
         len(frozenset(script.findall(read)) if script else words & hints)
-        for script, hints in zip(_SCRIPTS, _HINTS, strict=True)
+        for script, hints in zip(_SCRIPTS, _HINTS.values(), strict=True)
     ]
     return hits.index(max(hits)) if any(hits) else None
 
@@ -74,7 +125,7 @@ def _pattern(table: str, *, spaced: bool) -> re.Pattern[str]:
 _TOKEN = re.compile(r"[\w'-]+|[.!?؟]")
 _LETTERS = str.maketrans("ёأإآى", "еاااي", "\u0640\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652")
 _LANGUAGES = (*LATIN, *BY_SCRIPT)
-_HINTS = [frozenset(language.hints.split()) for language in _LANGUAGES]
+_HINTS = {language: frozenset(language.hints.split()) for language in _LANGUAGES}
 _SCRIPTS = [re.compile(language.script) if language.script else None for language in _LANGUAGES]
 _TABLES = {
     language: {

@@ -10,8 +10,8 @@ class Language:
     """The words of a language: patterns of whole words between `|`, in which `%` stands for any letters.
 
     The language is known by `hints`, words that are frequent in it, or by `script`, a pattern of its letters. What is
-    `harmless` is taken out first. A language that is not `spaced` writes its words without spaces between them, so its
-    patterns match anywhere.
+    `harmless` is taken out first; a group in it is a word behind, which says what is denied. A language that is not
+    `spaced` writes its words without spaces between them, so its patterns match anywhere.
     """
 
     harmless: str
@@ -25,10 +25,13 @@ class Language:
 
 LATIN = (
     Language(
-        hints="the is are your you and to of i has have it was been be will not can this for in we my",
+        hints="the is are your you and to of i has have it was been be will not can this for in we my with any no it",
         harmless=r"""
-            no \. \d%|no problem|no worries|no need|no further|no additional|no longer (?:any )?(?:need|action)%
-            |not only|no extra|no charge|no cost%|at no|free of|no rush|no doubt|no matter|no later than
+            no \. \d%|no problem|no worries|no need|no (?:further|additional|extra)(?:(?= (\w+))|)
+            |no longer any (?:need|action)%
+            |(?:no longer|don't|do not) (?:need|have) to (?:do|take|provide|worry about) any%
+            |not only
+            |no charge|no cost%|at no(?:(?= (\w+(?: \w+)?))|)|free of|no rush|no doubt|no matter|no later than
             |no more than|not? less than|don't hesitate|do not hesitate|don't worry|do not worry|don't forget
             |do not forget|not to worry|why not|nothing else|nothing (?:more|further)|anything else|if not
             |whether or not|if you (?:don't|do not|can't|cannot)
@@ -36,7 +39,8 @@ LATIN = (
             |let me know if \w+ \w+ not|without (?:delay|any issue%|any problem%|issue%|problem%)|cannot wait
             |can't wait|not a problem|not at all|couldn't be (?:happier|easier)|no issue%|no trouble
             |no action|not just|not yet due|error free|non-(?:stop|smoking|alcoholic|business)
-            |without (?:any |a )?(?:extra|additional|further|charge|cost|fee|doubt|hesitation|interruption)%
+            |without (?:any |a )?(?:extra|additional|further)(?:(?= (\w+))|)
+            |without (?:any |a )?(?:charge|cost|fee|doubt|hesitation|interruption)%
         """,
         negative=r"""
             not|no|never|without|non-%|none|neither|nor|nothing|cannot|\w+n't|unfortunately|unable|fail%|failure|declin%
@@ -66,10 +70,11 @@ LATIN = (
         """,
     ),
     Language(
-        hints="der die das und ist nicht ich sie wurde wir den dem ein eine ihre ihr ihnen für auf haben wird kein",
+        hints="der die das und ist nicht ich sie wurde wir den ein eine ihre ihr für auf haben wird kein keine hat",
         harmless=r"""
-            kein problem|keine sorge|nicht nur|zögern sie nicht|nicht zögern|keine weiteren?|nichts weiter%
-            |nichts mehr|keine zusätzlichen?|nicht mehr als|falls nicht|wenn nicht
+            kein problem|keine sorge|nicht nur|zögern sie nicht|nicht zögern|nichts weiter%
+            |keine (?:weiteren?|zusätzlichen?)(?:(?= (\w+))|)
+            |nichts mehr|nicht mehr als|falls nicht|wenn nicht
             |ohne (?:jede% |jegliche% )?(?:weiter|problem|kosten|mehrkosten|zusätzlich|aufpreis|gebühr|zweifel)%
             |keine ursache|nicht vergessen
         """,
@@ -92,12 +97,13 @@ LATIN = (
         hints="le la les et est pas je vous votre nous été des du une un pour dans ne a avons au ce j'ai voulez-vous",
         harmless=r"""
             pas de (?:souci%|problème%|quoi)|aucun (?:souci|problème|frais)|n'hésitez pas|pas seulement
-            |ne vous inquiétez pas|rien d'autre|aucune autre|si (?:ce n'est|cela n'est|vous ne) |pas plus de
+            |ne vous inquiétez pas|rien d'autre|si (?:ce n'est|cela n'est|vous ne) |pas plus de
             |sans (?:aucun% )?(?:frais|délai|problème|supplément|coût|doute|hésit|souci)%|non seulement
-            |n'oubliez pas
+            |n'oubliez pas|aucune autre(?:(?= (\w+))|)
         """,
         negative=r"""
-            pas|non|non-%|sans|aucun%|jamais|rien|ni|malheureusement|impossible|échou%|échec|refus%|rejet%|erreur|désolé%
+            plus besoin|ne \w+ plus|n'\w+ plus
+            |pas|non|non-%|sans|aucun%|jamais|rien|ni|malheureusement|impossible|échou%|échec|refus%|rejet%|erreur|désolé%
             |regret%|hélas|incapable|sans succès
         """,
         done=r"""
@@ -176,11 +182,12 @@ LATIN = (
         """,
     ),
     Language(
-        hints="het een niet ik u uw wij van voor op met heb hebben wordt zijn geen naar aan bij deze dit dat de en is",
+        hints="het een niet ik u uw wij van voor op met heb wordt zijn geen naar aan deze dit dat de en is zonder",
         harmless=r"""
-            geen probleem|geen zorgen|geen punt|geen (?:verdere|extra|bijkomende)|niet alleen|niets (?:meer|verder)
+            geen probleem|geen zorgen|geen punt|niet alleen|niets (?:meer|verder)
+            |(?:geen|zonder) (?:verdere|extra|bijkomende)(?:(?= (\w+))|)
             |aarzel niet|vergeet niet|niet (?:meer|minder|later) dan|als (?:het|dit|dat|u) niet|zo niet|geen dank
-            |zonder (?:enige? )?(?:extra|bijkomende|verdere|meerkosten|kosten|probleem|problemen|twijfel|vertraging)
+            |zonder (?:enige? )?(?:meerkosten|kosten|probleem|problemen|twijfel|vertraging)
         """,
         negative=r"""
             niet|niet-%|nee|geen|zonder|nooit|niets|niemand|noch|helaas|jammer genoeg|onmogelijk|mislukt%|fout|spijt%

@@ -217,9 +217,9 @@ LABELS = LIST_LABELS | frozenset(
     words(
         "room table gate seat platform track terminal floor level zone lane plan phase part chapter section page"
         " question appendix apartment building box bay slot ticket zimmer raum tisch gleis sitz etage kapitel abschnitt"
-        " seite teil plattform chambre salle porte quai siège étage chapitre page article partie habitación sala mesa puerta"
-        " andén asiento planta piso capítulo sección página parte camera stanza tavolo binario posto piano capitolo"
-        " sezione pagina quarto portão plataforma assento andar seção artigo artículo articolo"
+        " seite teil plattform chambre salle porte quai siège étage chapitre page article partie habitación sala mesa"
+        " puerta andén asiento planta piso capítulo sección página parte camera stanza tavolo binario posto piano"
+        " capitolo sezione pagina quarto portão plataforma assento andar seção artigo artículo articolo"
     )
 )
 """Words with which a number behind them is the name of something, as in "Room 12"."""

@@ -158,7 +158,6 @@ ALIKE += [
         "かしこまりました。ご予約のキャンセルが完了しました。他に何かお手伝いできることはありますか。",
     ),
     ("メールを送信いたしました。", "メールをお送りしました。よろしくお願いいたします。"),
-    ("送料は無料です。", "追加料金はかかりません。"),
     ("部屋は空いています。", "お部屋に空きがございます。"),
     ("تم رد المبلغ.", "لقد رددنا المبلغ. لا تتردد في التواصل معنا."),
     ("لا مشكلة، تم حجز الطاولة.", "تم حجز الطاولة."),
@@ -168,6 +167,40 @@ ALIKE += [
     ("تم إلغاء الحجز.", "قمت بإلغاء الحجز."),
     ("الشحن بدون رسوم إضافية.", "الشحن مجاني."),
     ("تم إرسال البريد.", "تم إرسال البريد إليك. هل هناك أي شيء آخر؟"),
+]
+DIFFERENT += [
+    ("You no longer need it.", "You need it."),
+    ("You don't need to pay it.", "You need to pay it."),
+    ("It is done, no further action is needed.", "It is done, further action is needed."),
+    ("No action is needed.", "An action is needed."),
+    ("There is no charge for it.", "There is a charge for it."),
+    ("It comes at no extra cost.", "It comes at an extra cost."),
+    ("It comes without additional fees.", "It comes with additional fees."),
+    ("It is not only for adults.", "It is only for adults."),
+    ("It takes no more than 5 days.", "It takes more than 5 days."),
+    ("Es hat keine zusätzlichen Kosten.", "Es hat zusätzliche Kosten."),
+    ("Sie müssen es nicht mehr bezahlen.", "Sie müssen es bezahlen."),
+    ("Vous n'avez plus besoin de la carte.", "Vous avez besoin de la carte."),
+    ("Le billet est sans frais.", "Le billet est avec des frais."),
+    ("Ya no necesita la tarjeta.", "Necesita la tarjeta."),
+    ("No es necesario el pago.", "Es necesario el pago."),
+    ("Il volo è senza costi aggiuntivi.", "Il volo è con costi aggiuntivi."),
+    ("O pagamento não é necessário.", "O pagamento é necessário."),
+    ("Het is zonder extra kosten.", "Het is met extra kosten."),
+    ("Вам больше не нужна карта.", "Вам нужна карта."),
+    ("料金はかかりません。", "料金がかかります。"),
+    ("الغرفة بدون رسوم.", "الغرفة مع رسوم."),
+]
+ALIKE += [
+    ("You no longer need to pay it.", "You don't need to pay it."),
+    ("You no longer need to pay it.", "You do not have to pay it any more."),
+    ("It is booked. You no longer need to do anything.", "It is booked."),
+    ("It is booked. You don't need to do anything else.", "It is booked, no further steps are needed."),
+    ("It is booked, no further action is needed.", "It is booked. For further help, write to us."),
+    ("It comes without additional fees.", "It comes at no extra cost."),
+    ("Let me know whether or not you like it.", "Let me know whether you like it."),
+    ("It is room no. 12.", "It is room 12."),
+    ("Sie müssen es nicht mehr bezahlen.", "Sie brauchen es nicht zu bezahlen."),
 ]
 
 

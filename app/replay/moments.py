@@ -44,10 +44,14 @@ _CLOCK = re.compile(
          | (?:\.(?P<minute2>[0-5][0-9]))?(?:{_HALF.format(2)}|{GAP}?(?:[Uu]hr|o'clock)(?!{W})))""",
     re.VERBOSE,
 )
+_UNTIL = re.compile(
+    f"-(?:(?P<time>[0-2][0-9]:[0-5][0-9])(?!{W}|:)|[01]?[0-9](?::[0-5][0-9])?{GAP}?[AaPp](?:[Mm](?!{W})|[.][Mm]))"
+)
 _ABBREVIATIONS = "|".join(sorted((zone for zone in ZONES if zone.isupper()), key=len, reverse=True))
 _ZONE_NAMES = "|".join(zone.replace(" ", GAP) for zone in sorted(ZONES, key=len, reverse=True) if zone.islower())
+_OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>0[0-9]|1[0-4]):?(?P<minutes>[0-5][05])" + f"(?!{W}|:)")
 _ZONE = re.compile(
-    rf"""{GAP}?\(?(?:(?:UTC|GMT)?{GAP}?(?P<sign>[+-])(?P<hours>0?[0-9]|1[0-4])(?::?(?P<minutes>[0-5][05]))?(?!{W}|:)
+    rf"""{GAP}?\(?(?:(?:UTC|GMT){GAP}?(?P<sign>[+-])(?P<hours>0?[0-9]|1[0-4])(?::?(?P<minutes>[0-5][05]))?(?!{W}|:)
        | (?P<name>(?:UTC|GMT|Z)(?!{W})|(?:{_ABBREVIATIONS})(?!{W}|{GAP}[A-ZÀ-Þ]{{2}})|(?i:{_ZONE_NAMES})(?!{W})))""",
     re.VERBOSE,
 )
@@ -83,8 +87,11 @@ def read_time(text: str, start: int) -> Reading | None:
         return None
     hour, minute = int(match["hour"]), match["minute1"] or match["minute2"] or "00"
     second = f":{match['second']}" if match["second"] else ""
-    zone, end = _read_zone(text, match.end())
     half = (match["half1"] or match["half2"] or "").lower()
+    if _begins_range(text, match.end(), "" if half or second else f"{hour:02}:{minute}"):
+        zone, end = "", match.end() + 1  # the hyphen belongs to no other value
+    else:
+        zone, end = _read_zone(text, match.end())
     if not half:
         # 2:30 may be in the afternoon, 02:30 and 2:30:00 are not
         other = f"{hour + 12}:{minute}" if match["hour"] == str(hour) and 0 < hour < 12 and not second else ""
@@ -94,13 +101,19 @@ def read_time(text: str, start: int) -> Reading | None:
     return (Value("time", f"{hour % 12 + 12 * (half == 'p'):02}:{minute}{second}", zone),), end
 
 
+def _begins_range(text: str, start: int, time: str) -> bool:
+    """Return True if a later time, or one of twelve hours, follows a hyphen here: 10:00-12:00 has no offset."""
+    match = _UNTIL.match(text, start)
+    return match is not None and (not match["time"] or "" < time < match["time"])
+
+
 def _read_zone(text: str, start: int) -> tuple[str, int]:
     """Return the offsets from UTC of the zone that follows a time here, and the position after it; "" for none."""
-    match = _ZONE.match(text, start)
+    match = _OFFSET.match(text, start) or _ZONE.match(text, start)
     if not match:
         return "", start
-    if name := match["name"]:
-        return ZONES.get(name) or ZONES[name.lower().replace("\xa0", " ")], match.end()
+    if match.lastgroup == "name":
+        return ZONES.get(match["name"]) or ZONES[match["name"].lower().replace("\xa0", " ")], match.end()
     offset = f"{match['hours']:0>2}{match['minutes'] or '00'}"
     return f"{'+' if offset == '0000' else match['sign']}{offset}", match.end()
 

@@ -62,7 +62,7 @@ UNITS = table("""
     mph: milhas_por_hora
     m/s: m/s meters_per_second metres_per_second meter_pro_sekunde mètres_par_seconde metros_por_segundo
     m/s: metri_al_secondo
-    kn: kn knot knots knoten nœuds nudos nodi nós
+    kn: kn knot knots knoten nœuds nudos nodi
     kWh: kwh
     kW: kw
     V: v volt volts
@@ -108,8 +108,8 @@ UNITS |= {
 ZONES = table("""
     +0000: Z UTC GMT WET coordinated_universal_time greenwich_mean_time universal_time
     +0100: CET MEZ BST WAT central_european_time british_summer_time
-    +0200: CEST MESZ EET SAST CAT central_european_summer_time
-    +0300: EEST MSK TRT EAT МСК
+    +0200: CEST MESZ EET SAST central_european_summer_time
+    +0300: EEST MSK TRT МСК
     +0400: GST
     +0500: PKT
     +0530: IST

@@ -69,10 +69,15 @@ def _find(text: str) -> tuple[Value, ...]:
     while start := _START.search(plain, end):
         values, end = _read(plain, start.start())
         spelling = text[start.start() : end]
-        if values and values[0].kind == "date":
-            spelling = spelling.rstrip("T_")
-        found += (value if value.spelling else replace(value, spelling=spelling) for value in values)
+        found += (value if value.spelling else replace(value, spelling=_spelling(value, spelling)) for value in values)
     return tuple(_marked(found))
+
+
+def _spelling(value: Value, text: str) -> str:
+    """Return how a value is written in what was read with it: a label's number, and no sign that leads to the next."""
+    if value.kind == "label":
+        return text[value.form.index(" ") + 1 :]
+    return text.rstrip({"date": "T_", "time": "-"}.get(value.kind, ""))
 
 
 def _marked(found: list[Value]) -> list[Value]:
@@ -127,7 +132,7 @@ def _read_label(text: str, word: str, end: int) -> Reading | None:
     values, end = _read(text, end + 1)
     if len(values) == 1 and values[0].kind == "number" and values[0].form.isdecimal():
         (value,) = values
-        return (Value("label", f"{word} {value.form}", other=value.form, spelling=value.form),), end
+        return (Value("label", f"{word} {value.form}", other=value.form),), end
     return None
 
 

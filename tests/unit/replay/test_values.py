@@ -207,10 +207,18 @@ def test_a_value_is_found(text: str, form: tuple[str, str, str]) -> None:
 
 def test_a_range_has_both_its_ends() -> None:
     assert forms("5-10 days") == [("amount", "5", "day"), ("amount", "10", "day")]
+    assert forms("10:00-12:00") == forms("10:00 to 12:00") == [("time", "10:00", ""), ("time", "12:00", "")]
+    assert forms("2 pm-5 pm") == [("time", "14:00", ""), ("time", "17:00", "")]
+    assert forms("10:00-12:00 UTC")[1] == ("time", "12:00", "+0000")
     assert forms("5–7 November") == [("date", "11-05", ""), ("date", "11-07", "")]
 
 
 def test_a_value_s_spelling_is_that_of_the_text() -> None:
+    assert [value.spelling for value in find_values("Room １２, １０:００-１２:００")] == [
+        "１２",
+        "１０:００",
+        "１２:００",
+    ]
     assert [value.spelling for value in find_values("ab １２９９円, 5\xa0%")] == ["１２９９円", "5\xa0%"]
 
 

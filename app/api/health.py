@@ -19,14 +19,18 @@ class Live(Resource):
 
 
 class Ready(Resource):
-    """Answers 200 when database, schema and Redis are available, else 503 with a message that names the missing one."""
+    """Answers 200 when requests can be served, else 503 with a message that names what is missing.
+
+    Where only a part of something is missing, 200 comes with `warnings`.
+    """
 
     access = Public({"GET"})
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         if problems := self.services.readiness.problems():
             raise Unavailable(" ".join(problems))
-        resp.media = {"status": "ready"}
+        warnings = self.services.readiness.warnings()
+        resp.media = {"status": "ready"} | ({"warnings": warnings} if warnings else {})
 
 
 class MetricsResource(Resource):

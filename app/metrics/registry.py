@@ -88,6 +88,10 @@ BATCHES = _counter("reprise_batches_total", "Trace batches by what became of the
 BATCH_BYTES = _counter("reprise_batch_bytes_total", "Bytes of trace batches as they were sent.")
 BATCH_SECONDS = _seconds("reprise_batch_store_seconds", "Time from taking a batch up to its commit.")
 
+STORING_PROCESSES = _gauge(
+    "reprise_storing_processes", "Processes of the embedded mode that store trace batches, by their state.", "state"
+)
+
 OBSERVED_SESSIONS = _counter("reprise_observed_sessions_total", "Sessions that traces brought.", "project")
 OBSERVED_FAILED_SESSIONS = _counter(
     "reprise_observed_failed_sessions_total", "Sessions of traces in which a span has an error.", "project"

@@ -32,7 +32,7 @@ from app.redis_store.rate import RateLimiter
 from app.redis_store.slots import ModelSlots
 from app.services import wiring
 from app.services.runs.following import Follower
-from app.services.traces.ingest import Storer
+from app.services.traces.storer import Storer
 from app.services.wiring import Backends, Services
 from app.shares import Quota, Turns
 from app.timestamps import Now, utc_now
@@ -82,6 +82,10 @@ def bootstrap(
     It connects lazily, so that a process starts, and answers 503, while a backend is away.
     """
     backends = _backends(settings, now, database, redis, providers, metrics, storer)
+    if storer:
+        backends.metrics.gauge(
+            registry.STORING_PROCESSES, lambda: {(state,): count for state, count in storer.states().items()}
+        )
     services = wiring.build(backends)
     declared = actors.declare(backends.broker, services)
     limiter = partial(RateLimiter, backends.redis.quick, uncounted=backends.metrics)

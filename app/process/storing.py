@@ -9,24 +9,24 @@ from __future__ import annotations
 import math
 import os
 import queue
-import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
-import traceback
-from collections.abc import Callable
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 import structlog
 
 from app.metrics.recorder import Store
-from app.process.storer import GONE, let_go_of_all_but, run
+from app.process.storer import GONE
+from app.process.storer_start import Forked, start_copy, start_new
 from app.redis_store.batches import BODY_S
 from app.services.traces.form import BatchForm, BatchLost, Receipt
+from app.services.traces.storer import STATES, StorerState
 from config.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -37,6 +37,8 @@ PROCESSES = min(2, os.cpu_count() or 1)
 PAUSE_S = 0.5
 # A process that has not begun after this long hangs.
 START_S = 60.0
+# Exporters give up after 10 s: a process that has a batch for longer stores none of use to anybody.
+HANGS_S = 10.0
 # A process that ends has this long for what it counted.
 END_S = 5.0
 LOST = "The process that stores spans has ended; send the batch again."
@@ -70,6 +72,11 @@ class StoringProcesses:
         for process in self.processes:
             process.stop()
 
+    def states(self) -> Mapping[StorerState, int]:
+        """Return the number of processes in each state, for the readiness and the metrics."""
+        found = Counter(process.state for process in self.processes)
+        return {state: found[state] for state in STATES}
+
     def __call__(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
         """Store a batch as `IngestService.store_noted` does; raises `BatchLost` when its process dies meanwhile."""
         return min(self.processes, key=lambda process: process.load)(project_id, body, form, note)
@@ -86,7 +93,7 @@ class StoringProcess:
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._in_work = 0
-        self._child = self._started(_fork if fork else _spawn)
+        self._child = self._started(start_copy if fork else start_new)
         self._keeper = threading.Thread(target=self._keep, name="storing", daemon=True)
 
     @property
@@ -102,6 +109,12 @@ class StoringProcess:
     def load(self) -> float:
         """The number of batches in work; infinite for a process that has ended or is still being started."""
         return self._in_work if self._child.ready else math.inf
+
+    @property
+    def state(self) -> StorerState:
+        """`hanging`: with a batch for more than `HANGS_S`; `starting`: until a process, or the next one, has begun."""
+        child = self._child
+        return "starting" if not child.ready else "hanging" if child.longest_s > HANGS_S else "ready"
 
     def start(self, store: Store) -> None:
         self._store = store
@@ -149,13 +162,13 @@ class StoringProcess:
     def _start_next(self) -> bool:
         """Start the next process; False where the system has no memory or no files for it now."""
         try:
-            self._child = self._started(_spawn)
+            self._child = self._started(start_new)
         except GONE as error:
             log.error("process_not_started", name="storing", error=str(error))
             return False
         return True
 
-    def _started(self, start: Callable[[socket.socket], _Forked | subprocess.Popen[bytes]]) -> _Child:
+    def _started(self, start: Callable[[socket.socket], Forked | subprocess.Popen[bytes]]) -> _Child:
         return _Child(self._settings, start, counts=self._counts)
 
 
@@ -165,12 +178,13 @@ class _Child:
     def __init__(
         self,
         settings: Settings,
-        start: Callable[[socket.socket], _Forked | subprocess.Popen[bytes]],
+        start: Callable[[socket.socket], Forked | subprocess.Popen[bytes]],
         *,
         counts: bool,
     ) -> None:
         self._begun = threading.Event()
         self._ended = False
+        self._taken: list[float] = []
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
         self._control, theirs = socket.socketpair()
         with ExitStack() as undoing:
@@ -187,6 +201,12 @@ class _Child:
     def ready(self) -> bool:
         """True once the process has begun, until it has ended."""
         return self._begun.is_set() and not self._ended
+
+    @property
+    def longest_s(self) -> float:
+        """The seconds for which the process has had the oldest of its batches, 0 without one."""
+        now = time.monotonic()
+        return now - min(self._taken.copy(), default=now)
 
     @property
     def pid(self) -> int:
@@ -210,6 +230,8 @@ class _Child:
             connection = self._idle.get_nowait()
         except queue.Empty:
             connection = self._connect(batch_s)
+        taken = time.monotonic()
+        self._taken.append(taken)
         try:
             connection.send((project_id, form, note))
             connection.send_bytes(body)
@@ -218,6 +240,8 @@ class _Child:
             # One that was left in the middle must not give its answer to the next caller.
             connection.close()
             raise
+        finally:
+            self._taken.remove(taken)
         self._idle.put(connection)
         return stored
 
@@ -261,34 +285,3 @@ class _Child:
         with ours, theirs:
             socket.send_fds(self._control, [b"+"], [theirs.fileno()])
             return Connection(ours.detach())
-
-
-@dataclass(frozen=True, slots=True)
-class _Forked:
-    """A copy of this process, which is waited for as a `Popen` is."""
-
-    pid: int
-
-    def kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-
-    def wait(self) -> int:
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
-def _fork(control: socket.socket) -> _Forked:
-    if pid := os.fork():
-        return _Forked(pid)
-    try:
-        let_go_of_all_but(control.fileno())
-        run(control)
-    except BaseException:  # noqa: BLE001 - nothing may go on in the copy of a server
-        traceback.print_exc()
-    finally:
-        os._exit(1)
-
-
-def _spawn(control: socket.socket) -> subprocess.Popen[bytes]:
-    argv = [sys.executable, "-m", "app.process.storer", str(control.fileno())]
-    return subprocess.Popen(argv, pass_fds=[control.fileno()])  # noqa: S603 - this interpreter

@@ -62,7 +62,7 @@ from app.services.runs.service import ACCEPTED_AT_ONCE, RunService
 from app.services.runs.usage import UsageService
 from app.services.traces import insight_sums, search_index
 from app.services.traces.checking import OnlineCheckRunner
-from app.services.traces.ingest import IngestService, Storer
+from app.services.traces.ingest import IngestService
 from app.services.traces.insight import InsightService
 from app.services.traces.insight_sums import InsightCounter
 from app.services.traces.log_records import LogRecordService
@@ -77,6 +77,7 @@ from app.services.traces.scoring import ScoreService
 from app.services.traces.search_index import SearchIndexer
 from app.services.traces.session_list import SessionListService
 from app.services.traces.session_sums import SessionSumService
+from app.services.traces.storer import Storer
 from app.services.webhooks.alerts import AlertService
 from app.services.webhooks.deliveries import WebhookDeliverer
 from app.services.webhooks.rejections import RejectionTeller
@@ -211,7 +212,7 @@ def build(backends: Backends) -> Services:
     _add_data(parts, backends)
     _add_calls(parts, backends)
     _add_webhooks(parts, backends.settings)
-    _add_operations(parts, backends.settings)
+    _add_operations(parts, backends)
     return parts.make(Services)
 
 
@@ -268,7 +269,7 @@ def _add_webhooks(parts: Parts, settings: Settings) -> None:
     parts.make(WebhookDeliverer, base_url=settings.public_url.rstrip("/"))
 
 
-def _add_operations(parts: Parts, settings: Settings) -> None:
-    queues = QUEUES_EMBEDDED if settings.embedded else QUEUES
-    parts.make(Readiness, queues=queues)
+def _add_operations(parts: Parts, backends: Backends) -> None:
+    queues = QUEUES_EMBEDDED if backends.settings.embedded else QUEUES
+    parts.make(Readiness, queues=queues, storer=backends.storer)
     parts.make(MetricsService, queues=queues)

@@ -93,7 +93,7 @@ def test_every_command_is_among_those_executed_here() -> None:
 
 
 def test_the_server_is_ready(answers: list[str]) -> None:
-    assert last_json(answers[0]) == {"status": "ready"}
+    assert last_json(answers[0])["status"] == "ready"
 
 
 def test_a_prompt_is_created_rendered_and_run(answers: list[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import redis
@@ -12,22 +12,38 @@ from app.db import Database
 from app.errors import Unavailable
 from app.models import schema
 from app.redis_store.broker import QUEUES, REQUEST_QUEUES, workers_seen
+from app.services.traces.storer import Storer, StorerState
 from config.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """`queues` are those of the instance."""
+    """`queues` are those of the instance; `storer` stores batches of spans, where this process does not."""
 
     database: Database
     client: redis.Redis
     queues: Sequence[str]
+    storer: Storer | None
 
     def problems(self) -> list[str]:
         """Return a sentence for each missing dependency; empty if requests can be served."""
         redis_problem = self.redis_problem()
-        found = [self.database_problem(), redis_problem, None if redis_problem else self.workers_problem()]
+        workers_problem = None if redis_problem else self.workers_problem()
+        found = [self.database_problem(), redis_problem, workers_problem, self.storer_problem()]
         return [problem for problem in found if problem]
+
+    def warnings(self) -> list[str]:
+        """Return a sentence for each dependency of which a part is missing, though requests can be served."""
+        states = self._storer_states()
+        part = 0 < states.get("ready", 0) < sum(states.values())
+        return [f"Not every process is ready to store batches of spans: {_told(states)}."] if part else []
+
+    def storer_problem(self) -> str | None:
+        """Check that of the processes that store batches of spans, if there are any, one is ready."""
+        states = self._storer_states()
+        if not states or states["ready"]:
+            return None
+        return f"No process is ready to store batches of spans: {_told(states)}."
 
     def database_problem(self) -> str | None:
         """Check the schema; a newer one is no problem: older processes go on while a release is rolled out."""
@@ -54,6 +70,13 @@ class Readiness:
         except redis.RedisError as error:
             return f"Redis does not answer: {error}."
         return f"No worker was seen on: {', '.join(idle)}." if idle else None
+
+    def _storer_states(self) -> Mapping[StorerState, int]:
+        return self.storer.states() if self.storer else {}
+
+
+def _told(states: Mapping[StorerState, int]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in states.items() if count)
 
 
 FREE_BYTES = 1024**3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import structlog
@@ -31,6 +31,7 @@ from app.services.traces.observed import observed_rows
 from app.services.traces.openings import OpeningService
 from app.services.traces.prompts import KnownPrompts
 from app.services.traces.scores import scores_in
+from app.services.traces.storer import Storer
 from app.services.traces.turns import Hashes, add_to_turns, parts_of
 from app.timestamps import Now
 
@@ -38,9 +39,6 @@ log = structlog.get_logger(__name__)
 
 SPANS_AT_ONCE = 4096
 """Spans of one transaction: what is made of them is in memory beside the batch, and other writers wait for its end."""
-
-Storer = Callable[[int, bytes, BatchForm, bytes], tuple[Receipt, bytes]]
-"""Stores a batch as `IngestService.store_noted` does; raises `BatchLost` when it can't tell whether it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,17 +16,18 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from app.metrics.readings import Increments, Readings
-from app.metrics.registry import SPANS, Labels, Metric
+from app.metrics.registry import SPANS, STORING_PROCESSES, Labels, Metric
+from app.process.storer_start import start_new
 from app.process.storing import LATE, LOST, PROCESSES, StoringProcess, StoringProcesses
-from app.process.storing import _spawn as spawn
 from app.redis_store.batches import BODY_S
 from app.services.traces.form import BatchForm, BatchLost, Receipt
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.deployment import EmbeddedServer, read_assignments
 from tests.support.exports import export, span
-from tests.support.http_client import Answer
+from tests.support.http_client import Answer, Client
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -158,6 +159,31 @@ def test_a_batch_goes_to_the_process_with_the_fewest_in_work_and_to_none_that_ha
 
 
 @EMBEDDED_CONTAINER
+def test_a_process_that_hangs_and_one_that_is_started_again_are_told(
+    two: StoringProcesses, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = two.processes
+    assert two.states() == {"ready": 2, "starting": 0, "hanging": 0}
+
+    monkeypatch.setattr("app.process.storing.HANGS_S", 0.1)
+    os.kill(first.pid, signal.SIGSTOP)
+    held = threading.Thread(target=outcome, args=(first, world, batch(world)))
+    held.start()
+    wait_until(lambda: two.states() == {"ready": 1, "starting": 0, "hanging": 1}, "the batch to be late")
+
+    def refuse(_: socket.socket) -> subprocess.Popen[bytes]:
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("app.process.storing.start_new", refuse)
+        os.kill(second.pid, signal.SIGKILL)
+        wait_until(lambda: two.states() == {"ready": 0, "starting": 1, "hanging": 1}, "its end to be known")
+    os.kill(first.pid, signal.SIGCONT)
+    held.join()
+    wait_until(lambda: two.states() == {"ready": 2, "starting": 0, "hanging": 0}, "both")
+
+
+@EMBEDDED_CONTAINER
 def test_a_batch_in_a_process_that_dies_is_refused_and_the_next_process_stores_it(
     storing: StoringProcess, world: World
 ) -> None:
@@ -249,10 +275,10 @@ def test_a_process_that_could_not_be_started_is_started_later(
         tries.append(1)
         if len(tries) <= 2:
             raise BlockingIOError("Resource temporarily unavailable")
-        return spawn(control)
+        return start_new(control)
 
     wait_until(lambda: storing.load == 0, "the first process")
-    monkeypatch.setattr("app.process.storing._spawn", refuse_twice)
+    monkeypatch.setattr("app.process.storing.start_new", refuse_twice)
     os.kill(storing.pid, signal.SIGKILL)
     wait_until(lambda: len(tries) == 3 and storing.load == 0, "the next process")
     assert store(storing, world, batch(world))[0].outcome == "stored"
@@ -339,14 +365,22 @@ def _caught(pid: int) -> set[int]:
 
 
 def test_a_process_that_dies_in_a_server_is_replaced(tmp_path: Path) -> None:
-    with EmbeddedServer(tmp_path) as server:
+    with EmbeddedServer(tmp_path, {"REPRISE_METRICS_TOKEN": "watcher"}) as server:
         (serving,) = _children(server.process.pid)
         storing = _children(serving)
+        wait_until(lambda: _ready_in_metrics(server) == len(storing), "the metrics of all")
         os.kill(storing[0], signal.SIGKILL)
         wait_until(
             lambda: len(found := _children(serving)) == len(storing) and storing[0] not in found, "the next process"
         )
         assert (status_of_a_batch(server), _children(server.process.pid)) == (200, [serving])
+
+
+def _ready_in_metrics(server: EmbeddedServer) -> float | None:
+    body = Client(server.url).get("/metrics", headers={"Authorization": "Bearer watcher"}).body.decode()
+    samples = [sample for family in text_string_to_metric_families(body) for sample in family.samples]
+    found = {sample.labels["state"]: sample.value for sample in samples if sample.name == STORING_PROCESSES.name}
+    return found.get("ready")
 
 
 def _children(pid: int) -> list[int]:

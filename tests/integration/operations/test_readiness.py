@@ -1,7 +1,8 @@
 """GET /health/ready says what is missing, and GET /health/live that the process answers."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import fakeredis
@@ -15,6 +16,8 @@ from app.process.bootstrap import bootstrap
 from app.redis_store import keys
 from app.redis_store.broker import HEARTBEAT_MS, QUEUES
 from app.redis_store.clients import RedisClients
+from app.services.traces.form import Receipt
+from app.services.traces.storer import Storer, StorerState
 from tests.support.world import settings_for
 
 
@@ -24,14 +27,14 @@ def server() -> fakeredis.FakeServer:
 
 
 @pytest.fixture
-def build(tmp_path: Path, server: fakeredis.FakeServer) -> Iterator[Callable[[str], Container]]:
+def build(tmp_path: Path, server: fakeredis.FakeServer) -> Iterator[Callable[..., Container]]:
     """Builds a container without any worker, of the embedded mode where the URL of Redis is empty."""
     built: list[Container] = []
 
-    def build(redis_url: str) -> Container:
+    def build(redis_url: str, storer: Storer | None = None) -> Container:
         client = fakeredis.FakeRedis(server=server, version=(7,))
         settings = settings_for(tmp_path, redis_url=redis_url)
-        built.append(bootstrap(settings, redis=RedisClients(client, client, client)))
+        built.append(bootstrap(settings, redis=RedisClients(client, client, client), storer=storer))
         schema.upgrade(built[-1].database)
         return built[-1]
 
@@ -41,7 +44,7 @@ def build(tmp_path: Path, server: fakeredis.FakeServer) -> Iterator[Callable[[st
 
 
 @pytest.fixture
-def container(build: Callable[[str], Container]) -> Container:
+def container(build: Callable[..., Container]) -> Container:
     return build("redis://none")
 
 
@@ -68,13 +71,55 @@ def test_ready_needs_a_worker_on_every_queue_that_requests_need(container: Conta
     assert client.simulate_get("/health/ready").status_code == 200
 
 
-def test_the_embedded_mode_needs_no_worker_of_spans(build: Callable[[str], Container]) -> None:
+def test_the_embedded_mode_needs_no_worker_of_spans(build: Callable[..., Container]) -> None:
     container = build("")
     client = TestClient(build_app(container))
     assert client.simulate_get("/health/ready").json == {"error": "No worker was seen on: replays, runs."}
     for queue in ("runs", "replays"):
         see_worker(container, queue)
     assert client.simulate_get("/health/ready").status_code == 200
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Of the embedded mode, each in the state that it is told to be in."""
+
+    found: Mapping[StorerState, int]
+
+    def states(self) -> Mapping[StorerState, int]:
+        return {"ready": 0, "starting": 0, "hanging": 0, **self.found}
+
+    def __call__(self, *_: object) -> tuple[Receipt, bytes]:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("found", "answer"),
+    [
+        ({"ready": 2}, (200, {"status": "ready"})),
+        (
+            {"ready": 1, "hanging": 1},
+            (
+                200,
+                {
+                    "status": "ready",
+                    "warnings": ["Not every process is ready to store batches of spans: 1 ready, 1 hanging."],
+                },
+            ),
+        ),
+        (
+            {"starting": 1, "hanging": 1},
+            (503, {"error": "No process is ready to store batches of spans: 1 starting, 1 hanging."}),
+        ),
+    ],
+)
+def test_ready_tells_of_storing_processes_and_needs_one(
+    build: Callable[..., Container], found: Mapping[StorerState, int], answer: tuple[int, object]
+) -> None:
+    container = build("", Processes(found))
+    see_all(container)
+    got = TestClient(build_app(container)).simulate_get("/health/ready")
+    assert (got.status_code, got.json) == answer
 
 
 def test_a_silent_worker_is_no_worker(container: Container, client: TestClient) -> None:

@@ -1,0 +1,45 @@
+"""Starts a process that stores batches of spans: as a copy of this one, or as a new one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+
+from app.process.storer import let_go_of_all_but, run
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A copy of this process, which is waited for as a `Popen` is."""
+
+    pid: int
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def start_copy(control: socket.socket) -> Forked:
+    if pid := os.fork():
+        return Forked(pid)
+    try:
+        let_go_of_all_but(control.fileno())
+        run(control)
+    except BaseException:  # noqa: BLE001 - nothing may go on in the copy of a server
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def start_new(control: socket.socket) -> subprocess.Popen[bytes]:
+    argv = [sys.executable, "-m", "app.process.storer", str(control.fileno())]
+    return subprocess.Popen(argv, pass_fds=[control.fileno()])  # noqa: S603 - this interpreter

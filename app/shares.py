@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -94,9 +94,13 @@ class Shares:
 
 
 class Turns:
-    """Hands out turns to organizations with the fewest turns first, and within one in the order of arrival."""
+    """Hands out turns to organizations with the fewest turns first, and within one in the order of arrival.
 
-    def __init__(self, quota: Quota) -> None:
+    `on_refused` is called for each caller who gets none in time.
+    """
+
+    def __init__(self, quota: Quota, *, on_refused: Callable[[], None] = lambda: None) -> None:
+        self._on_refused = on_refused
         self._shares = Shares(quota)
         self._lock = threading.Lock()
         self._lines: OrderedDict[int, deque[threading.Event]] = OrderedDict()
@@ -120,9 +124,11 @@ class Turns:
         if called.wait(wait_s):
             return
         with self._lock:
-            if not called.is_set():
-                self._remove(organization_id, called)
-                raise Unavailable("Too many requests of this kind are in work at once; try again.")
+            if called.is_set():
+                return
+            self._remove(organization_id, called)
+        self._on_refused()
+        raise Unavailable("Too many requests of this kind are in work at once; try again.")
 
     def _hand_on(self) -> None:
         """Give the free turns to the organizations that may have them, those with the fewest turns first."""

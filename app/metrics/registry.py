@@ -67,7 +67,9 @@ RATE_LIMIT_NOT_COUNTED = _counter(
     "reprise_rate_limit_not_counted_total", "Requests let through uncounted because Redis could not count."
 )
 SHARE_REFUSED = _counter(
-    "reprise_share_refused_total", "Requests refused because their organization had its share, or all places.", "kind"
+    "reprise_share_refused_total",
+    "Requests refused because their organization had its share, or all places, or no turn came in time.",
+    "kind",
 )
 
 SIGN_INS = _counter("reprise_sign_ins_total", "Sign-ins by their way, and tries that were wrong or refused.", "outcome")

@@ -135,7 +135,11 @@ def _batch_workers(backends: Backends, declared: actors.Actors) -> BatchWorkers:
     settings = backends.settings
     if not settings.embedded:
         return QueuedBatches(backends.broker)
-    return BatchesHere(declared.store_spans, Turns(Quota.of(settings.span_threads, settings.organization_share)))
+    turns = Turns(
+        Quota.of(settings.span_threads, settings.organization_share),
+        on_refused=lambda: backends.metrics.count(registry.SHARE_REFUSED, "batch_turns"),
+    )
+    return BatchesHere(declared.store_spans, turns)
 
 
 def _backends(

@@ -14,6 +14,7 @@ import redis
 from app.db import Database
 from app.encryption import ContentCipher
 from app.metrics import Metrics
+from app.metrics.registry import SHARE_REFUSED
 from app.models.compression import as_they_are, compress_all
 from app.prices.book import PriceList
 from app.providers.catalogue import Catalogue
@@ -251,7 +252,11 @@ def _add_data(parts: Parts, backends: Backends) -> None:
 
 def _add_calls(parts: Parts, backends: Backends) -> None:
     settings = backends.settings
-    parts.make(Turns, quota=Quota.of(ACCEPTED_AT_ONCE, settings.organization_share))
+    parts.make(
+        Turns,
+        quota=Quota.of(ACCEPTED_AT_ONCE, settings.organization_share),
+        on_refused=lambda: backends.metrics.count(SHARE_REFUSED, "run_turns"),
+    )
     parts.make(Heartbeat, table=RUN_WORK, every_s=HEARTBEAT_S)
     parts.make(Caller, timeout_s=settings.run_call_s)
     for player in (ReplayPlayer, OnlineCheckRunner):

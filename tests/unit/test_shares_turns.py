@@ -65,14 +65,17 @@ def test_none_has_a_third_turn_before_each_who_waits_has_one() -> None:
     assert sorted(begun.order) == sorted(line)
 
 
-def test_who_waits_too_long_is_told_to_come_back_and_takes_no_turn() -> None:
-    turns = Turns(Quota.of(1, 25))
+def test_who_waits_too_long_is_counted_and_told_to_come_back_and_takes_no_turn() -> None:
+    refused: list[None] = []
+    turns = Turns(Quota.of(1, 25), on_refused=lambda: refused.append(None))
     with ExitStack() as held:
         held.enter_context(turns.of(GREEDY, wait_s=0.01))
         with pytest.raises(Unavailable):
             held.enter_context(turns.of(GREEDY, wait_s=0.01))
+    assert len(refused) == 1
     with turns.of(GREEDY, wait_s=0.01):
         pass
+    assert len(refused) == 1
 
 
 def test_a_turn_that_fails_is_given_back() -> None:

@@ -1,5 +1,6 @@
 """Events are counted: requests, batches, spans, runs, caches; and Prometheus can read it."""
 
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,14 @@ import redis
 from falcon.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
+from app.batches import BatchesHere
+from app.errors import Unavailable
 from app.metrics import registry
 from app.process.application import build_app
 from app.redis_store.broker import QUEUES, QUEUES_EMBEDDED
 from app.services.operations.metrics import MetricsService
 from app.web.views.operations import troubles
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.counting import Since, counts
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_world, running, settings_for
@@ -106,6 +110,29 @@ def test_refused_calls_are_counted(tmp_path: Path) -> None:
         assert [answer.status_code for answer in answers] == [200, 200, 429]
         assert 0 < int(answers[2].headers["retry-after"]) <= 60
         assert counts(world, registry.RATE_LIMITED) == {(): 1}
+
+
+@EMBEDDED_CONTAINER
+def test_runs_and_batches_that_get_no_turn_in_time_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt_id = world.prompt()
+    owner = world.container.services.owners.of_project(world.project_id)
+    runs, workers = world.container.services.runs.turns, world.container.batch_delivery.workers
+    assert isinstance(workers, BatchesHere)
+    monkeypatch.setattr("app.services.runs.service.TURN_S", 0)
+    monkeypatch.setattr("app.batches.BODY_S", 0)
+    found = Since(world, registry.SHARE_REFUSED)
+    with ExitStack() as held:
+        for turns in (runs, workers.turns):
+            with suppress(Unavailable):
+                while True:
+                    held.enter_context(turns.of(owner, wait_s=0))
+        before = found.moved()
+        assert before == {("run_turns",): 1, ("batch_turns",): 1}
+
+        run = world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": "Hello"})
+        sent = world.send(batch(span(prompt_id, "ccccccccccccccc1")))
+        assert (run.status_code, sent.status_code) == (503, 503)
+    assert found.moved() == {("run_turns",): 2, ("batch_turns",): 2}
 
 
 def test_prometheus_can_read_every_metric(world: World, watcher: TestClient) -> None:

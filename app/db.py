@@ -87,6 +87,11 @@ class Database:
         """The file of SQLite; None on MySQL and in memory."""
         return file_of(self.engine.url.database) if self.is_sqlite else None
 
+    @property
+    def missing_file(self) -> Path | None:
+        """The file of SQLite where it is missing or empty, which the first connection would make; None elsewhere."""
+        return self.file if self.file and not (self.file.exists() and self.file.stat().st_size) else None
+
     def connections(self) -> dict[str, int]:
         """Count the connections of this process that are in use and that are idle."""
         pools = [pool for pool in (one.pool for one in self.engines) if isinstance(pool, QueuePool)]

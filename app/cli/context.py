@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -12,6 +12,11 @@ from config.settings import Settings
 
 if TYPE_CHECKING:
     from app.container import Container
+
+NO_DATABASE = (
+    "There is no database: {file} is missing or empty. `reprise serve` or `reprise init` makes one, `reprise restore` "
+    "brings a backup back; is REPRISE_HOME the folder that you mean?"
+)
 
 project_option = click.option("--project", "project_id", type=int, help="Project id; the oldest project when left out.")
 
@@ -26,18 +31,23 @@ def load() -> Settings:
     return settings
 
 
-def container(settings: Settings | None = None, *, make_database: bool = True) -> Container:
+def container(
+    settings: Settings | None = None, *, database: Literal["required", "made", "optional"] = "required"
+) -> Container:
     """Return the container of a command, which connects when it is used and is closed with the command.
 
-    `make_database`: see `home.claim`.
+    Where SQLite's file is missing or empty it is `made` by commands that set an instance up. What is `required` is
+    refused with exit code 2, and nothing is made.
     """
     from app.process import home
     from app.process.bootstrap import bootstrap
 
     settings = settings or load()
-    home.claim(settings.home, with_database=not settings.database_url, make_database=make_database)
     built = bootstrap(settings)
     click.get_current_context().call_on_close(built.close)
+    if database == "required" and (file := built.database.missing_file):
+        raise click.UsageError(NO_DATABASE.format(file=file))
+    home.claim(settings.home, with_database=not settings.database_url, make_database=database == "made")
     return built
 
 

@@ -41,7 +41,7 @@ def init(demo: bool) -> None:
 
 def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Admin]:
     """Set the instance up and keep what callers and people need in dev.env."""
-    built = context.container(settings)
+    built = context.container(settings, database="made")
     kept = home.read_dev_env(settings.home)
     built.services.setup.upgrade()
     seed = built.services.setup.seed(
@@ -77,7 +77,7 @@ def db() -> None:
 @db.command()
 def upgrade() -> None:
     """Bring the schema and the catalogue of models to this release."""
-    revision = context.container().services.setup.upgrade()
+    revision = context.container(database="made").services.setup.upgrade()
     click.echo(f"The schema is at revision {revision}.")
 
 
@@ -85,7 +85,7 @@ def upgrade() -> None:
 def doctor() -> None:
     """Check settings, database, Redis, schema, workers and disk; exit code 1 when something is wrong."""
     # `reprise restore` takes a home without a database alone.
-    built = context.container(make_database=False)
+    built = context.container(database="optional")
     findings = built.services.doctor.examine()
     terminal.table(
         ("", "check", "found", "what to do"),

@@ -30,8 +30,10 @@ def claim(home: Path, *, with_database: bool, make_database: bool = True) -> Non
     """Make the folder unless it exists, and keep everybody but its owner out of it and its files.
 
     `with_database`: a folder in which others may put or replace files is refused, and an empty database is made unless
-    there is one or `make_database` is false.
+    there is one. Without `make_database` neither database nor folder is made.
     """
+    if not make_database and not home.exists():
+        return
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = home.stat()
     if found.st_uid != os.geteuid() or (found.st_mode & stat.S_ISVTX and found.st_uid == 0):

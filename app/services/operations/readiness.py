@@ -111,11 +111,11 @@ class Doctor:
 
     def _database(self) -> Finding:
         remedy = "Run `reprise db upgrade`; check DATABASE_URL and that the server takes connections from here."
+        if file := self.readiness.database.missing_file:
+            # To connect would make it.
+            remedy = "Start `reprise serve`, which makes it, or bring a backup back with `reprise restore`."
+            return Finding("database", False, f"{file} is missing or empty.", remedy)
         if file := self.readiness.database.file:
-            # To connect would make the file.
-            if not file.exists() or file.stat().st_size == 0:
-                remedy = "Start `reprise serve`, which makes it, or bring a backup back with `reprise restore`."
-                return Finding("database", False, f"{file} is missing or empty.", remedy)
             remedy = f"Run `reprise db upgrade`; check that {file} is a SQLite database which you may read and write."
         problem = self.readiness.database_problem()
         return Finding("database", problem is None, problem or "reachable, schema up to date", remedy)
@@ -136,6 +136,7 @@ class Doctor:
         return Finding(f"workers of {queue}", count > 0, str(count), remedy)
 
     def _disk(self) -> Finding:
-        free = shutil.disk_usage(self.settings.home).free
+        home = self.settings.home
+        free = shutil.disk_usage(next(folder for folder in (home, *home.parents) if folder.exists())).free
         remedy = f"Make room in {self.settings.home}, or set REPRISE_HOME to a folder elsewhere."
         return Finding("disk", free >= FREE_BYTES, f"{free / 1024**3:.1f} GiB free", remedy)

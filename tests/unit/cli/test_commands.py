@@ -120,6 +120,49 @@ def test_keys_before_init_say_what_to_do(reprise: Reprise) -> None:
     assert (failed.exit_code, failed.output) == (1, "Error: There is no project yet: run `reprise init`.\n")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "keys list",
+        "keys create CI",
+        "keys revoke 1",
+        "data-policy show",
+        "data-policy set -",
+        "compress",
+        "sign-in-link admin@example.com",
+        "erase session abc --yes",
+        "erase prompt 1 --yes",
+        "erase project 1 --yes",
+    ],
+)
+def test_what_needs_a_database_says_how_one_is_made_and_makes_nothing(
+    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch, reprise: Reprise
+) -> None:
+    fresh, used = tmp_path / "fresh", tmp_path / "used"
+    used.mkdir()
+    (used / home.DATABASE).touch()
+    for folder in (fresh, used):
+        monkeypatch.setenv("REPRISE_HOME", str(folder))
+        refused = CliRunner().invoke(with_extensions(), command.split(), input="{}")
+        assert refused.exit_code == 2
+        assert f"Error: There is no database: {folder / home.DATABASE} is missing or empty. `reprise serve` or" in (
+            refused.output
+        )
+    assert not fresh.exists()
+    assert [(file.name, file.stat().st_size) for file in used.iterdir()] == [(home.DATABASE, 0)]
+    assert reprise("init").exit_code == 0
+    assert reprise("keys", "list").exit_code == 0
+
+
+@pytest.mark.parametrize("command", [("init",), ("db", "upgrade")], ids=" ".join)
+def test_what_sets_an_instance_up_makes_the_database(
+    tmp_path: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, reprise: Reprise
+) -> None:
+    monkeypatch.setenv("REPRISE_HOME", str(tmp_path / "fresh"))
+    assert reprise(*command).exit_code == 0
+    assert (tmp_path / "fresh" / home.DATABASE).stat().st_size
+
+
 def test_a_bad_setting_is_one_line_that_names_it(reprise: Reprise, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRISE_LOG_LEVEL", "loud")
     failed = reprise("init")
@@ -139,7 +182,7 @@ def test_the_doctor_makes_no_database_so_that_a_backup_can_still_be_restored(
 
     assert ill.exit_code == 1
     assert f"PROBLEM\tdatabase\t{file} is missing or empty.\tStart `reprise serve`" in ill.output
-    assert not file.exists()
+    assert not file.parent.exists()
     assert reprise("restore", str(tmp_path / "backup.db")).exit_code == 0
     assert reprise("doctor").exit_code == 0
 

@@ -233,11 +233,16 @@ class Settings:
             sys.exit(f"reprise: {error}")
 
     def shown(self) -> dict[str, str]:
-        """Every setting by its variable, secrets masked: what is logged at start."""
+        """Return every setting by its variable, secrets masked."""
         return {
             f.metadata["env"]: _masked(getattr(self, f.name)) if f.metadata["secret"] else str(getattr(self, f.name))
             for f in declared()
         }
+
+    def changed(self) -> dict[str, str]:
+        """Return those of `shown` that differ from their defaults."""
+        defaults = Settings().shown()
+        return {env: text for env, text in self.shown().items() if text != defaults[env]}
 
 
 def declared() -> list[Field[Any]]:

@@ -39,14 +39,30 @@ from app.timestamps import Now, utc_now
 from config import logging
 from config.settings import Settings
 
+LISTENING = frozenset({"serve", "web"})
+"""The processes that answer HTTP, or start the one that does."""
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's <malloc.h>
 
 
 def start(process: str) -> Settings:
-    """Return the settings of this process, and log them without secrets; a bad one ends it with a message."""
+    """Return the settings of this process; a bad one ends it with a message.
+
+    The process logs what it is, with the settings that differ from their defaults, and without secrets. All settings
+    make a line that nobody reads: they are logged at the level debug.
+    """
     settings = Settings.load_or_exit()
     prepare(settings)
-    structlog.get_logger(__name__).info("starting", process=process, version=__version__, settings=settings.shown())
+    log = structlog.get_logger(__name__)
+    log.info(
+        "starting",
+        process=process,
+        version=__version__,
+        mode="embedded" if settings.embedded else "services",
+        **({"address": f"{settings.host}:{settings.port}"} if process in LISTENING else {}),
+        home=str(settings.home),
+        settings=settings.changed(),
+    )
+    log.debug("settings", **settings.shown())
     return settings
 
 

@@ -169,7 +169,9 @@ class StoringProcess:
         return True
 
     def _started(self, start: Callable[[socket.socket], Forked | subprocess.Popen[bytes]]) -> _Child:
-        return _Child(self._settings, start, counts=self._counts)
+        child = _Child(self._settings, start, counts=self._counts)
+        log.info("process_started", name="storing", pid=child.pid)
+        return child
 
 
 class _Child:

@@ -1,6 +1,7 @@
 """`reprise serve` on nothing but a folder: ends gently, keeps what it has, and says what keeps it from starting."""
 
 import http.client
+import json
 import os
 import signal
 import socket
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.deployment import ROOT, EmbeddedServer, environment, read_assignments
+from app import __version__
+from app.process.storing import PROCESSES
+from tests.support.deployment import PATIENT, ROOT, EmbeddedServer, environment, read_assignments
 from tests.support.http_client import Client, serves
 from tests.support.waiting import LOOPBACK, free_port, wait_until
 
@@ -157,10 +160,31 @@ def test_a_bad_setting_is_named(tmp_path: Path) -> None:
     assert done.stderr.startswith("reprise: PORT: 'eighty' can't be used")
 
 
-def test_settings_are_logged_with_secrets_masked(server: EmbeddedServer) -> None:
+def test_the_first_line_of_the_log_says_what_starts_with_secrets_masked(server: EmbeddedServer) -> None:
     log = server.process.log.read_text()
-    assert '"REPRISE_METRICS_TOKEN": "(set)"' in log
+    first = json.loads(log.splitlines()[0])
+    settings = first.pop("settings")
+    assert {name: first[name] for name in ("event", "process", "version", "mode", "address", "home")} == {
+        "event": "starting",
+        "process": "serve",
+        "version": __version__,
+        "mode": "embedded",
+        "address": server.url.removeprefix("http://"),
+        "home": str(server.home),
+    }
+    assert settings == {
+        "REPRISE_HOME": str(server.home),
+        "PORT": server.url.rpartition(":")[2],
+        "REPRISE_METRICS_TOKEN": "(set)",
+        "REPRISE_INGEST_WAIT_S": PATIENT["REPRISE_INGEST_WAIT_S"],
+    }
     assert "hush-hush" not in log
+
+
+def test_the_log_names_the_storing_processes(server: EmbeddedServer) -> None:
+    lines = [json.loads(line) for line in server.process.log.read_text().splitlines() if '"process_started"' in line]
+    assert [line["name"] for line in lines] == ["storing"] * PROCESSES
+    assert all(Path(f"/proc/{line['pid']}").exists() for line in lines)
 
 
 def test_health_needs_no_key_and_the_front_page_asks_to_sign_in(server: EmbeddedServer) -> None:

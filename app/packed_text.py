@@ -16,6 +16,10 @@ FROM_CHARACTERS = 4096
 # Of zlib's levels: the best one takes four times as long, for a seventh fewer bytes.
 _LEVEL = 1
 _SIZE_BYTES = 4
+# Of UTF-8.
+_CHARACTER_BYTES = 4
+# Deflate takes 15 bits for a byte at most, and begins a block of thousands with the lengths of its codes.
+_BYTES_PER_BYTE, _CODES_BYTES = 2, 1024
 
 
 def pack(text: str) -> str:
@@ -25,6 +29,27 @@ def pack(text: str) -> str:
     content = text.encode()
     packed = MARK + b64encode(len(content).to_bytes(_SIZE_BYTES, "little") + zlib.compress(content, _LEVEL)).decode()
     return packed if len(packed) < len(content) or text.startswith(MARK) else text
+
+
+def start_size(characters: int) -> int:
+    """Return how much of a packed form suffices to read the first characters of its text, whatever they are."""
+    size = _SIZE_BYTES + _CODES_BYTES + _BYTES_PER_BYTE * _CHARACTER_BYTES * characters
+    return len(MARK) + 4 * -(-size // 3)
+
+
+def unpack_start(stored: str, characters: int) -> str:
+    """Return the first characters of a text, of whose packed form the first `start_size` are looked at.
+
+    Returns what can be read of a damaged one.
+    """
+    if not stored.startswith(MARK):
+        return stored[:characters]
+    try:
+        content = b64decode(stored[len(MARK) : start_size(characters)])[_SIZE_BYTES:]
+        start = zlib.decompressobj().decompress(content, _CHARACTER_BYTES * characters)
+    except (zlib.error, ValueError):
+        return ""
+    return start.decode(errors="ignore")[:characters]
 
 
 def unpack(stored: str) -> str:

@@ -102,9 +102,9 @@ def texts_of(
 ) -> dict[int, tuple[str, str]]:
     """Return the question and the answer of each of these runs, the first `most` characters of each."""
     c = runs.c
-    texts = select(c.id, excerpt(c.question, most), func.coalesce(excerpt(c.answer, most), ""))
+    texts = select(c.id, excerpt(c.question, most), excerpt(c.answer, most))
     found = connection.execute(texts.where(c.id.in_(run_ids), c.project_id == project_id))
-    return {run_id: (question, answer) for run_id, question, answer in found}
+    return {run_id: (question, answer or "") for run_id, question, answer in found}
 
 
 def nth_created_at(

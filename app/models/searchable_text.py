@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Text, and_, case, func, or_
+from sqlalchemy import Column, ColumnElement, Text, TypeDecorator, and_, case, func, or_, type_coerce
+from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from app.engines import UNPACK
 from app.models.compression import CompressedText, begins_with, raw_of
-from app.packed_text import FROM_CHARACTERS, MARK, pack, unpack
+from app.packed_text import FROM_CHARACTERS, MARK, pack, start_size, unpack, unpack_start
 
 
 class SearchableText(CompressedText):
@@ -45,6 +46,20 @@ def _unpacked_by_mysql(element: _unpacked, compiler: SQLCompiler, **options: Any
     return f"CONVERT(UNCOMPRESS(FROM_BASE64({content})) USING utf8mb4)"
 
 
+class _Excerpt(TypeDecorator[str]):
+    """The first characters of a text, read from the beginning of its stored form; no condition of SQL may use it."""
+
+    impl = Text
+    cache_ok = True
+
+    def __init__(self, characters: int) -> None:
+        super().__init__()
+        self.characters = characters
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else unpack_start(value, self.characters)
+
+
 def contains(column: Column[Any], part: str) -> ColumnElement[bool]:
     """Return the condition that a `SearchableText` has a part, in any case."""
     raw, is_packed = raw_of(column), begins_with(raw_of(column), MARK)
@@ -53,7 +68,10 @@ def contains(column: Column[Any], part: str) -> ColumnElement[bool]:
 
 
 def excerpt(column: Column[Any], characters: int) -> ColumnElement[Any]:
-    """Return the first characters of a `SearchableText`; NULL where there is none, "" of a damaged one."""
+    """Return the first characters of a `SearchableText`: None where there is none, what can be read of a damaged one.
+
+    The database gives the beginning of a packed form, which is unpacked here: MySQL unpacks whole texts alone.
+    """
     raw = raw_of(column)
-    of_packed, of_plain = (func.substr(text, 1, characters, type_=Text) for text in (_unpacked(raw), raw))
-    return case((begins_with(raw, MARK), func.coalesce(of_packed, "")), else_=of_plain)
+    of_packed, of_plain = (func.substr(raw, 1, size, type_=Text) for size in (start_size(characters), characters))
+    return type_coerce(case((begins_with(raw, MARK), of_packed), else_=of_plain), _Excerpt(characters))

@@ -19,12 +19,11 @@ export class World {
   readonly warnings: string[] = [];
   readonly collector: Collector;
   readonly folder: string;
-  readonly #test: TestContext;
+  readonly #started: RepriseSpanProcessor[] = [];
 
   constructor(test: TestContext, collector: Collector, folder: string) {
     this.collector = collector;
     this.folder = folder;
-    this.#test = test;
     test.mock.method(process, "emitWarning", (message: string) => void this.warnings.push(message));
   }
 
@@ -35,8 +34,14 @@ export class World {
     const known = { prompt: 17, baseUrl: this.collector.url, apiKey: KEY, spoolDir: this.folder, pace: PACE };
     const processor = await instrument({ ...known, ...options });
     assert(processor);
-    this.#test.after(() => processor.shutdown());
+    this.#started.push(processor);
     return processor;
+  }
+
+  /** Ends what was started, then removes its folder, in which it may write until then. */
+  async end(): Promise<void> {
+    for (const processor of this.#started) await processor.shutdown();
+    await rm(this.folder, { recursive: true, force: true });
   }
 
   get waiting(): string[] {
@@ -48,8 +53,9 @@ export class World {
 export function inWorld(name: string, run: (world: World) => Promise<void>): void {
   void test(name, async (test) => {
     const folder = await mkdtemp(join(tmpdir(), "reprise-"));
-    test.after(() => rm(folder, { recursive: true, force: true }));
-    await run(new World(test, await Collector.start(test), folder));
+    const world = new World(test, await Collector.start(test), folder);
+    test.after(() => world.end());
+    await run(world);
   });
 }
 

@@ -124,7 +124,9 @@ def test_batches_that_come_twice_at_once_are_stored_once_by_two_processes(
     bodies = [batch(world, 20) for _ in range(12)]
     answers: queue.SimpleQueue[Receipt] = queue.SimpleQueue()
     threads = [
-        threading.Thread(target=lambda body=body: answers.put(store(two, world, body)[0])) for body in 2 * bodies
+        threading.Thread(target=lambda body=body, storing=storing: answers.put(store(storing, world, body)[0]))
+        for body in bodies
+        for storing in two.processes
     ]
     for thread in threads:
         thread.start()

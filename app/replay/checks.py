@@ -6,16 +6,17 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from app.chat import ToolCall
 from app.patterns import found as found_in
 from app.replay.arguments import compare_arguments
 from app.replay.compare import arguments_of, differences, pointers
 from app.replay.effects import Tool
-from app.replay.facts import Facts, compare_facts
+from app.replay.facts import Facts, compare_facts, values_repeated
 from app.replay.findings import DecidedBy, Difference, ProducedStep
 from app.replay.free_text import folded
+from app.replay.limits import limits_differ
 from app.replay.matchers import parse_matchers
 from app.replay.polarity import polarity_differs
 from app.replay.relations import name_replaced, value_replaced, values_exchanged
@@ -152,15 +153,18 @@ class Checker:
         task = JudgeTask("", expected, actual) if self.judges else None
         if reason := self._doubt(check, expected, actual):
             return replace(by_facts, result="needs_review", reason=reason, decided_by="guard", task=task)
-        if by_facts.facts and not by_facts.facts.kept:
-            return replace(by_text, facts=by_facts.facts, task=task)
+        facts = by_facts.facts
+        if facts and not facts.kept:
+            if not (repeated := values_repeated(expected, actual, self.sources())):
+                return replace(by_text, facts=facts, task=task)
+            return replace(by_facts, facts=structs.replace(facts, kept=repeated), task=task)
         return by_facts
 
     def _doubt(self, check: Check, expected: str, actual: str) -> str | None:
         """Return why two texts with the same values may still mean something else."""
         if _flags_differ(check, expected, actual) or polarity_differs(expected, actual):
             return "the answer may say the opposite of what was recorded"
-        if values_exchanged(expected, actual):
+        if values_exchanged(expected, actual) or limits_differ(expected, actual):
             return "the answer may relate its values in another way"
         if value_replaced(expected, actual):
             return "the answer may have another value in the place of a recorded one"

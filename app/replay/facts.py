@@ -73,6 +73,20 @@ def _markers(text: str) -> Iterator[Value]:
     return (value for value in find_marked(text) if value.kind == "marker")
 
 
+def values_repeated(recorded: str, produced: str, sources: Sources) -> tuple[str, ...]:
+    """Return the values of a recorded text whose every value the new text has, and no other; none where they differ.
+
+    They need no source, as those of a rule that the instruction states, but what the user said in this turn does not
+    count: an answer to "cancel 4711" names 4711 whatever became of it.
+    """
+    had = find_values(recorded)
+    found = find_values(_MARKED.sub(r"\2", produced))
+    before, after = (Forms((*values, *find_spelled_out(text))) for values, text in ((had, recorded), (found, produced)))
+    if not all(value in after for value in had) or not all(value in before for value in found):
+        return ()
+    return tuple(dict.fromkeys(value.spelling for value in had if not sources.said(value)))
+
+
 def _stands(value: Value, forms: Forms, sources: Sources) -> bool:
     """Return True if a new text has a recorded value, in its own spelling and as the sources read it."""
     return value in forms and sources.resolved(value) in forms

@@ -22,7 +22,7 @@ _FRACTION = re.compile(rf"[ \xa0-](?:{'|'.join(PARTS)})(?!\w)", re.IGNORECASE)
 _DIGIT_BEFORE = re.compile(r"[0-9][ \xa0-]?$")
 
 _SIMPLE = {word: int(digits) for word, digits in (NUMBER_WORDS | HUNDREDS).items() if "-" not in word}
-_SIMPLE |= dict.fromkeys(ONES, 1) | {"vingts": 20}
+_SIMPLE |= dict.fromkeys(ONES, 1) | {"vingts": 20, "twice": 2, "thrice": 3, "zweimal": 2, "dreimal": 3, "tweemaal": 2}
 _ENGLISH = frozenset({digits: word for word, digits in reversed(NUMBER_WORDS.items())}.values()) | {"one"}
 # Abbreviations such as "mio" are words of their own elsewhere.
 _TIMES = {word: int(number) for word, number in MULTIPLIERS.items()}

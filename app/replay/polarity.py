@@ -16,17 +16,22 @@ from app.replay.value_kinds import plainly
 
 LONGEST_TEXT, LONGEST_WORD = 20_000, 40  # characters that are read
 STEM = 6  # characters of a word that its forms share
+_CLAIMS = ("negative", "done", "pending", "acted")
 _CONDITIONS = frozenset(("if", "whether", "let", "why", "wenn", "falls", "si", "se", "als", "zo", "если", "اذا", "ما"))
 """Words behind which a text denies nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Polarity:
-    """The claims of a text: that something was refused or failed; that it was done; that it is still to be done."""
+    """The claims of a text: that something was refused or failed; that it was done; that it is still to be done.
+
+    `acted` is that the writer did it: "I have refunded you" in the place of what refunds take.
+    """
 
     negative: bool = False
     done: bool = False
     pending: bool = False
+    acted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +53,34 @@ class _Reading:
 def polarity(text: str, beside: str = "") -> Polarity:
     """Return what a text says of success; a text of which nothing is known has no polarity.
 
-    A text that does not show its language is in that of the one `beside` it.
+    A text that may be in several languages is in that of the one `beside` it, if that is one of them.
     """
     return _reading(text, beside).polarity
 
 
 def polarity_differs(recorded: str, produced: str) -> bool:
-    """Return True if only one text refuses, denies or fails, or one has done what the other promises or offers.
+    """Return True if only one text refuses, denies or fails, or one has done what the other did not.
 
-    A denial that is harmless to leave out, as "no further action", is still not turned round.
+    That is what the other promises or offers, or where the writer acted, anything. A denial that is harmless to leave
+    out, as "no further action", is still not turned round.
     """
     one, other = _reading(recorded, produced), _reading(produced, recorded)
     if one.polarity.negative != other.polarity.negative or one.turns(other) or other.turns(one):
         return True
-    undone = (other if one.polarity.done else one).polarity
-    return one.polarity.done != other.polarity.done and undone.pending
+    done, undone = (one, other) if one.polarity.done or one.polarity.acted else (other, one)
+    if undone.polarity.done or undone.polarity.acted:
+        return False
+    return done.polarity.acted or (done.polarity.done and undone.polarity.pending)
 
 
 def _reading(text: str, beside: str) -> _Reading:
     read = _read(text)
-    known = _language(read)
-    language = _LANGUAGES[_language(_read(beside)) or 0 if known is None else known]
+    possible = _languages(read)
+    language = _LANGUAGES[min(possible & _languages(_read(beside)) or possible)]
     tables = _TABLES[language]
     whole = " ".join(_words(read)) if language.spaced else "".join(read.split())
     sentence = tables["harmless"].sub(" ", whole)
-    found = Polarity(*(tables[name].search(sentence) is not None for name in ("negative", "done", "pending")))
+    found = Polarity(*(tables[name].search(sentence) is not None for name in _CLAIMS))
     if not language.spaced:
         return _Reading(found)
     denied, affirmed, end = set[tuple[str, ...]](), list[str](), 0
@@ -107,14 +115,14 @@ def _words(read: str) -> list[str]:
     return [word[:LONGEST_WORD] for word in _TOKEN.findall(read)]
 
 
-def _language(read: str) -> int | None:
-    """Return the index of the language with most of its hints, or words of its script, None if there are none."""
+def _languages(read: str) -> frozenset[int]:
+    """Return the indexes of the languages with most hints, or words of their script, in a text: all without any."""
     words = frozenset(_words(read))
     hits = [
         len(frozenset(script.findall(read)) if script else words & hints)
         for script, hints in zip(_SCRIPTS, _HINTS.values(), strict=True)
     ]
-    return hits.index(max(hits)) if any(hits) else None
+    return frozenset(index for index, count in enumerate(hits) if count == max(hits))
 
 
 def _pattern(table: str, *, spaced: bool) -> re.Pattern[str]:
@@ -128,9 +136,6 @@ _LANGUAGES = (*LATIN, *BY_SCRIPT)
 _HINTS = {language: frozenset(language.hints.split()) for language in _LANGUAGES}
 _SCRIPTS = [re.compile(language.script) if language.script else None for language in _LANGUAGES]
 _TABLES = {
-    language: {
-        name: _pattern(getattr(language, name), spaced=language.spaced)
-        for name in ("harmless", "negative", "done", "pending")
-    }
+    language: {name: _pattern(getattr(language, name), spaced=language.spaced) for name in ("harmless", *_CLAIMS)}
     for language in _LANGUAGES
 }

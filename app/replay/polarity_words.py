@@ -10,7 +10,8 @@ class Language:
     """The words of a language: patterns of whole words between `|`, in which `%` stands for any letters.
 
     The language is known by `hints`, words that are frequent in it, or by `script`, a pattern of its letters. What is
-    `harmless` is taken out first; a group in it is a word behind, which says what is denied. A language that is not
+    `harmless` is taken out first; a group in it is a word behind, which says what is denied. `acted` is the part of
+    `done` in which the writer acted, and did more than to look something up or to tell it. A language that is not
     `spaced` writes its words without spaces between them, so its patterns match anywhere.
     """
 
@@ -18,6 +19,7 @@ class Language:
     negative: str
     done: str
     pending: str
+    acted: str = "(?!)"  # nothing
     hints: str = ""
     script: str = ""
     spaced: bool = True
@@ -56,7 +58,15 @@ LATIN = (
             (?:sent|made|paid|put|done|complete|set|taken)
             |(?:i|we)(?:'ve| have)? (?:just |already )?(?:sent|made|paid|put|did|done|set|took|found)
             |(?:refund|payment|order|booking|reservation|appointment|ticket|e-?mail|message|return|request|access)
-            (?: successfully)? (?!need|requir|expect|schedul)%ed|successfully|all done|all set
+            (?: successfully)? (?!need|requir|expect|schedul)%ed|successfully|all done|all set|went (?:out|to|through)
+            |(?:^|(?<=[.!?] ))done(?! (?:by|with|when|if))
+        """,
+        acted=r"""
+            (?:i|we)(?:'ve| have)? (?:just |already |now |also |successfully )*
+            (?!need|want|wait|hop|look|check|ask|underst|receiv|notic|list|summar|outlin|includ|review|verif|search|locat
+            |identif|calculat|compar|consider|mention|explain|answer|gather|collect|pull|add|attach|share)%ed
+            |(?:i|we)(?:'ve| have)? (?:just |already |now )?(?:sent|made|paid|put|set|taken|took)|all done|all set
+            |(?:^|(?<=[.!?] ))done(?! (?:by|with|when|if))
         """,
         pending=r"""
             (?:i|we)'ll|(?:i|we) will|(?:i|we) (?:can|could) (?!not|confirm|see)
@@ -88,6 +98,12 @@ LATIN = (
             |ent)\w{3,}en|storniert|erhalten)
             |erfolgreich|erledigt
         """,
+        acted=r"""
+            (?:ich|wir) (?:habe|haben) (?:[\w-]+ ){0,8}?(?:storniert|erstattet
+            |(?:aus|an|ein|um|weiter|zurück|hinter)?ge(?!fund|prüf|seh|schau|sucht|les|hör)\w+(?:t|en)|(?:über|be|ver)(?!prüf|stand|sucht|merkt)\w{3,}(?:t|en))
+            |(?:habe|haben) (?:ich|wir) (?:[\w-]+ ){0,8}?(?:storniert|erstattet
+            |(?:aus|an|ein|um|weiter|zurück|hinter)?ge(?!fund|prüf|seh|schau|sucht|les|hör)\w+(?:t|en))
+        """,
         pending=r"""
             (?:werde|werden|wird) (?:[\w-]+ ){0,8}?\w+(?:en|ern|eln)|(?:ich|wir) (?:kann|können|könnte%)
             |(?:soll|sollen|darf|kann) (?:ich|wir)|möchten sie|wollen sie|bestätigen sie|lassen sie mich
@@ -110,6 +126,9 @@ LATIN = (
             (?:a|ont|ai|avons|est|sont|suis) (?:bien |déjà )?(?:été )?(?:bien )?(?:\w{2,}(?:é|ée|és|ées)
             |fait%|remis|mis|pris|transmis|émis)
             |avec succès|j'ai (?:bien |déjà )?\w+(?:é|is|it|u)
+        """,
+        acted=r"""
+            (?:j'ai|nous avons) (?:bien |déjà )?(?!trouv|vérif|cherch|regard|consult|reç|compris|list)\w+(?:é|is|it)
         """,
         pending=r"""
             (?:vais|allons|va|vont) (?:\w+ )?\w+(?:er|ir|re)|sera%|seront
@@ -135,6 +154,9 @@ LATIN = (
             |fue(?:ron)? \w+d[oa]s?|con éxito|(?:ya )?está \w+[ai]d[oa]
             |(?:se )?\w{2,}[^\Wr](?:é|ó)(?= (?:el|la|los|las|su|un|una|tu) )
         """,
+        acted=r"""
+            (?:he|hemos) (?:ya )?(?!encontr|revis|comprob|busc|verific|recib|entend|consult)\w+(?:ado|ido|cho|sto|rto)
+        """,
         pending=r"""
             (?:voy|vamos|va|van) a|será%|serán|\w{3,}(?:aré|eré|iré|aremos|eremos|iremos)|quiere que
             |desea que|le gustaría|puedo|podemos|debo|confirme
@@ -154,6 +176,10 @@ LATIN = (
         done=r"""
             (?:è|sono) (?:già )?stat[oaie] (?:già )?\w+(?:at|it|ut|ss|tt|s)[oaie]
             |(?:ho|abbiamo|ha|hanno) (?:già )?\w+(?:at|it|ut|ss|tt|s|sp)[oaie]|con successo
+        """,
+        acted=r"""
+            (?:ho|abbiamo) (?:già )?(?!trovat|controllat|verificat|cercat|ricevut|capit|consultat|vist)
+            \w+(?:at|it|ut|ss|tt|s)[oaie]
         """,
         pending=r"""
             sarà%|saranno|\w{3,}(?:erò|irò|eremo|iremo)|vuole che|vuoi che|desidera|posso|possiamo|devo
@@ -176,6 +202,9 @@ LATIN = (
             |(?:eu )?\w{3,}(?:ei|amos|emos)(?= (?:o|a|os|as|seu|sua|um|uma) )|com sucesso
             |já está \w+[ai]d[oa]
         """,
+        acted=r"""
+            (?:eu )?(?!encontr|verifi|procur|consult|receb|list)\w{3,}(?:ei|amos|emos)(?= (?:o|a|os|as|seu|sua|um|uma) )
+        """,
         pending=r"""
             (?:vou|vamos|vai|vão) \w+r|será%|serão|\w{3,}(?:arei|erei|irei|aremos|eremos|iremos)|quer que
             |deseja que|gostaria|posso|podemos|devo|confirme
@@ -197,6 +226,10 @@ LATIN = (
             (?:is|zijn|was|waren|werd|werden|heb|heeft|hebben) (?:[\w-]+ ){0,8}?(?!bekend|bereid|beperkt|bezorg|gepland)
             (?:terug|over|aan|uit|af|op|toe|door|in)?(?:(?:ge|be|ver|her|ont)\w{2,}(?:d|t|en)|\w+eerd)
             |met succes|succesvol|voltooid|afgerond
+        """,
+        acted=r"""
+            (?:(?:ik|wij|we) (?:heb|hebben)|(?:heb|hebben) (?:ik|wij|we)) (?:[\w-]+ ){0,8}?
+            (?:terug|over|aan|uit|af|op|toe|door|in)?(?:ge(?!vond|zien|zocht|kek|check)|be(?!kek)|ver|her)\w{2,}(?:d|t|en)
         """,
         pending=r"""
             (?:zal|zullen|ga|gaan|gaat) (?:[\w-]+ ){0,8}?\w+en|(?:ik|wij|we) (?:kan|kunnen)|wilt u|wil je|wenst u

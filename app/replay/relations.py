@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 
 from app.replay.names import names_of, plain_words, standing_words
+from app.replay.number_words import find_spelled_out
 from app.replay.sources import Forms, Sources
-from app.replay.value_kinds import plainly
+from app.replay.value_kinds import Value, plainly
 from app.replay.values import find_marked, find_values
 
 LONGEST_TEXT = 20_000  # characters that are read
@@ -63,12 +64,24 @@ def name_replaced(recorded: str, produced: str, sources: Sources) -> bool:
 def value_replaced(recorded: str, produced: str) -> bool:
     """Return True if a code, an amount or an address is missing, and the new text has one that the recorded lacks.
 
-    Facts find nothing lost and nothing invented where the user said both, as in "refund A-1, not A-2".
+    Facts find nothing lost and nothing invented where the user said both, as in "refund A-1, not A-2". So is a number
+    in words replaced, which is no value by itself: "twice a day" and "three times a day".
     """
     before, after = (find_values(text[:LONGEST_TEXT]) for text in (recorded, produced))
-    old, new = Forms(before), Forms(after)
+    words_before, words_after = (list(find_spelled_out(text[:LONGEST_TEXT])) for text in (recorded, produced))
+    old, new = Forms((*before, *words_before)), Forms((*after, *words_after))
     missing = {value.kind for value in before if value not in new}
-    return any(value.kind in _REPLACEABLE and value.kind in missing and value not in old for value in after)
+    if any(value.kind in _REPLACEABLE and value.kind in missing and value not in old for value in after):
+        return True
+    return any(value not in new for value in words_before) and any(value not in old for value in words_after)
+
+
+def placed_values(text: str) -> Iterator[tuple[int, Value]]:
+    """Yield the values of a text in their order, each with the place at which it begins."""
+    end = 0
+    for value in find_marked(text):
+        end = max(text.find(value.spelling, end), end)
+        yield end, value
 
 
 def _names(one: str, other: str) -> frozenset[str]:
@@ -78,10 +91,8 @@ def _names(one: str, other: str) -> frozenset[str]:
 
 def _mentions(text: str, names: frozenset[str]) -> Iterator[Mention]:
     """Yield the values and names of a text in their order."""
-    end, found = 0, list[tuple[int, Mention]]()
-    for value in find_marked(text):
-        start = max(text.find(value.spelling, end), end)
-        end = start
+    found = list[tuple[int, Mention]]()
+    for start, value in placed_values(text):
         kind = _SAME_KINDS.get(value.kind, value.kind)
         is_quantity = kind == "number"
         form = value.form[:5] if kind == "time" else value.form  # seconds are left out and told all the time

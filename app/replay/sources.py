@@ -114,6 +114,10 @@ class Sources:
         )
         return list({(value.form, value.detail): value for value in (*values, *found)}.values())
 
+    def said(self, value: Value) -> bool:
+        """Return True if a value stands in what the user said in this turn."""
+        return value in self._said
+
     def mention(self, name: str) -> bool:
         """Return True if a word stands in what the user said or in what tools got and gave."""
         known = self._all_names.strong | self._all_names.weak
@@ -143,7 +147,7 @@ class Sources:
         return value.kind == "time" and bool(value.detail) and any(forms.contradict(value) for forms in self._calls)
 
     def _binds(self, value: Value, *, keep_said: bool) -> bool:
-        if value in self._said:
+        if self.said(value):
             return keep_said
         return any(value in forms for forms in self._calls)
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from app.replay.facts import compare_facts
 from app.replay.sources import Sources
+from tests.gate.pairs import lines_of
 
-HERE = Path(__file__).parent
 FLOORS = {"facts_pairs.txt": 0.97, "facts_pairs_unseen.txt": 0.9}
 
 
@@ -31,22 +28,8 @@ class Pair:
 
 
 def pairs(file: str) -> Iterator[Pair]:
-    scene: dict[str, Any] = {}
-    for line in (HERE / file).read_text(encoding="utf-8").splitlines():
-        if line.startswith("=="):
-            scene = {}
-        elif line.startswith(("user:", "instruction:", "arguments:", "results:")):
-            name, _, text = line.partition(": ")
-            scene[name] = [json.loads(text)] if name in ("arguments", "results") else text
-        elif line and not line.startswith("#"):
-            kind, recorded, produced, lost, invented = (unescaped(part.strip()) for part in line.split("|"))
-            yield Pair(kind, recorded, produced, values(lost), values(invented), Sources(**scene))
-
-
-def unescaped(text: str) -> str:
-    for escape, char in ((r"\n", "\n"), (r"\u202f", "\u202f"), (r"\u00a0", "\u00a0")):
-        text = text.replace(escape, char)
-    return text
+    for sources, (kind, recorded, produced, lost, invented) in lines_of(file):
+        yield Pair(kind, recorded, produced, values(lost), values(invented), sources)
 
 
 def values(field: str) -> frozenset[str]:

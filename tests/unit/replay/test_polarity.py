@@ -204,6 +204,30 @@ ALIKE += [
 ]
 
 
+DIFFERENT += [
+    ("Refunds take 5 to 7 days.", "I have refunded you. It takes 5 to 7 days."),
+    ("I will ask a colleague. Refunds take 5 days.", "Done! Refunds take 5 days."),
+    ("Erstattungen dauern 5 Tage.", "Ich habe den Betrag erstattet. Erstattungen dauern 5 Tage."),
+    ("Un remboursement prend 5 jours.", "J'ai remboursé la commande. Un remboursement prend 5 jours."),
+    ("El reembolso tarda 5 días.", "He cancelado el pedido. El reembolso tarda 5 días."),
+    ("Il rimborso richiede 5 giorni.", "Ho annullato l'ordine. Il rimborso richiede 5 giorni."),
+    ("O reembolso leva 5 dias.", "Cancelei o pedido. O reembolso leva 5 dias."),
+    ("Een terugbetaling duurt 5 dagen.", "Ik heb de bestelling geannuleerd. Een terugbetaling duurt 5 dagen."),
+    ("Возврат занимает 5 дней.", "Я отменил заказ. Возврат занимает 5 дней."),
+    ("يستغرق الاسترداد 5 أيام.", "قمت بإلغاء الطلب. يستغرق الاسترداد 5 أيام."),
+]
+ALIKE += [
+    ("I found 3 hotels.", "There are 3 hotels."),
+    ("I checked your order: it ships on Monday.", "Your order ships on Monday."),
+    ("I've listed the options below.", "Here are the options."),
+    ("I refunded A-1.", "A-1 has been refunded."),
+    ("I sent it to ada@example.com.", "Done, the e-mail went to ada@example.com."),
+    ("Ich habe zwei Hotels gefunden.", "Es gibt zwei Hotels."),
+    ("Ik heb het voor u geannuleerd.", "Bestelling is geannuleerd."),
+    ("J'ai trouvé trois hôtels.", "Il y a trois hôtels."),
+]
+
+
 @pytest.mark.parametrize(("recorded", "produced"), DIFFERENT)
 def test_refused_failed_done_and_promised_differ(recorded: str, produced: str) -> None:
     assert polarity_differs(recorded, produced)

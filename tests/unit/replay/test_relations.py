@@ -80,6 +80,21 @@ def test_another_value_in_the_place_of_one_is_seen(recorded: str, produced: str)
 
 
 @pytest.mark.parametrize(
+    ("recorded", "produced", "expected"),
+    [
+        ("Take it twice a day.", "Take it three times a day.", True),
+        ("Two of five are open.", "Two of six are open.", True),
+        ("Take it twice a day.", "Take it 2 times a day.", False),
+        ("Take it twice a day.", "Take it in the morning and in the evening.", False),
+        ("Take it twice a day.", "Take it two times, two hours apart.", False),
+        ("Nehmen Sie es zweimal täglich.", "Nehmen Sie es dreimal täglich.", True),
+    ],
+)
+def test_another_number_in_words_is_seen(recorded: str, produced: str, expected: bool) -> None:
+    assert value_replaced(recorded, produced) is expected
+
+
+@pytest.mark.parametrize(
     "produced",
     [
         "Done: RF-1, $50.00.",  # A-1 is left out

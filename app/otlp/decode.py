@@ -245,7 +245,7 @@ def _wire_span(raw: Raw) -> WireSpan:
     if not isinstance(fields, dict):
         raise bad_span(WireSpan(), "malformed_span", "the span is no JSON object")
     wire = lenient_span(fields)
-    if not isinstance(fields.get("attributes") or [], list):
+    if not isinstance(fields.get("attributes"), list | None):
         raise bad_span(wire, "bad_attributes", "attributes must be a list of {key, value} objects")
     return wire
 

@@ -159,13 +159,14 @@ def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
     if not isinstance(fields, dict):
         raise BadRecord("it is no JSON object")
     trace_id, span_id = id_bytes(fields.get("traceId"), 16), id_bytes(fields.get("spanId"), 8)
-    if fields.get("traceId") and trace_id is None:
+    if trace_id is None and fields.get("traceId") not in (None, ""):
         raise BadRecord("traceId must be 32 hex digits, not all zero")
-    if fields.get("spanId") and span_id is None:
+    if span_id is None and fields.get("spanId") not in (None, ""):
         raise BadRecord("spanId must be 16 hex digits, not all zero")
-    listed = fields.get("attributes") or []
-    if not isinstance(listed, list):
+    listed = fields.get("attributes")
+    if not isinstance(listed, list | None):
         raise BadRecord("attributes must be a list of {key, value} objects")
+    listed = listed or []
     named = attributes(listed)
     name = fields.get("eventName") or named.get("event.name")
     if trace_id is None or span_id is None or not isinstance(name, str) or not _is_kept(name):

@@ -79,7 +79,7 @@ def lenient_span(fields: dict[str, Any]) -> WireSpan:
     status, pairs = fields.get("status"), fields.get("attributes")
     return WireSpan(
         **{name: fields[name] for name in _TEXTS if isinstance(fields.get(name), str)},
-        **{name: fields[name] for name in _SCALARS if isinstance(fields.get(name), int | float | str)},
+        **{name: fields[name] for name in _SCALARS if type(fields.get(name)) in (int, float, str)},
         attributes=[
             WireAttribute(pair["key"], Raw(msgspec.json.encode(pair.get("value"))))
             for pair in (pairs if isinstance(pairs, list) else ())

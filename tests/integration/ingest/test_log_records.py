@@ -240,14 +240,18 @@ def test_other_records_are_ignored_without_an_error(world: World) -> None:
     assert world.count("log_records") == 0
 
 
-BAD: dict[str, Any] = {"traceId": "00", "spanId": "zz", "attributes": {"a": 1}}
+BAD: list[tuple[str, Any]] = [
+    *(("traceId", bad) for bad in ("00", 0, False, [], {})),
+    *(("spanId", bad) for bad in ("zz", 0)),
+    *(("attributes", bad) for bad in ({"a": 1}, {}, "", 0, False)),
+]
 
 
 @EMBEDDED_CONTAINER
-@pytest.mark.parametrize("field", BAD)
-def test_malformed_records_are_rejected_and_the_others_stored(world: World, field: str) -> None:
+@pytest.mark.parametrize(("field", "bad"), BAD)
+def test_malformed_records_are_rejected_and_the_others_stored(world: World, field: str, bad: Any) -> None:
     one = chat()
-    answer = world.log([record(one), record(one) | {field: BAD[field]}])
+    answer = world.log([record(one), record(one) | {field: bad}])
 
     partial = answer.json["partialSuccess"]
     assert (answer.status_code, partial["rejectedLogRecords"]) == (200, "1")

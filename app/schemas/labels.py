@@ -42,7 +42,8 @@ class LabelPath(StrictSchema):
 class ChosenVersion(StrictSchema):
     """A version by label or commit hash. With either of them `productive` is ignored.
 
-    At a split of the label `memoryKey`, else `splitKey`, decides which version it is.
+    At a split of the label the key of memory, else `splitKey`, decides which version it is. That key is
+    `placeholders.memory_key`, else `memoryKey`, which is another name of it.
     """
 
     commit_hash = Text(load_default=None, allow_none=True)
@@ -60,6 +61,7 @@ class ChosenVersion(StrictSchema):
         label, split_key, memory_key = (data.pop(name) for name in ("label", "split_key", "memory_key"))
         if "selections" in data and memory_key is not None:
             data["selections"] = {"memory_key": memory_key} | data["selections"]
+        memory_key = data.get("selections", {}).get("memory_key", memory_key)
         data["by_label"] = None if label is None else ByLabel(label, memory_key or split_key)
         return super().make_command(data, **kwargs)
 

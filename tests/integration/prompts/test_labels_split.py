@@ -53,6 +53,20 @@ def test_a_key_gets_the_same_version_everywhere(world: World, path: str, hashes:
         } == {by_get}
 
 
+def test_the_placeholder_memory_key_is_the_memory_key_and_wins(world: World, path: str, hashes: list[str]) -> None:
+    moved(world, path, hashes[0])
+    moved(world, path, hashes[1], share=0.5)
+
+    for key in KEYS[:8]:
+        expected = world.post(f"{path}/render", json={"label": "production", "memoryKey": key}).json["commitHash"]
+        for others in ({}, {"memoryKey": "another"}, {"splitKey": "another"}):
+            body = {"label": "production", "placeholders": {"memory_key": key}, **others}
+            assert world.post(f"{path}/render", json=body).json["commitHash"] == expected
+            run = {"id": int(path.rpartition("/")[2]), "question": "?", **body}
+            run_id = world.post(f"{PROMPTS}/run", json=run).headers["X-Run-Id"]
+            assert world.get(f"/api/v1/runs/{run_id}").json["commitHash"] == expected
+
+
 def test_without_a_key_a_split_label_gives_its_own_version(world: World, path: str, hashes: list[str]) -> None:
     moved(world, path, hashes[0])
     moved(world, path, hashes[1], share=0.999999)

@@ -161,7 +161,7 @@ def test_another_projects_test_cases_can_not_be_replayed_among_ones_own(stranger
     refused = stranger.post(f"/api/v1/prompts/{mine}/replays", json={"testCaseIds": [owned["test_case_id"]]})
     missing = stranger.post(f"/api/v1/prompts/{mine}/replays", json={"testCaseIds": [NOTHING["test_case_id"]]})
     assert (refused.status_code, refused.json) == (missing.status_code, missing.json)
-    assert refused.status_code == 400
+    assert refused.status_code == 404
     listed = stranger.get(f"/api/v1/prompts/{mine}/replays?testCaseId={owned['test_case_id']}")
     assert listed.json["replays"] == []
 

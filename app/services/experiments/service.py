@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from app.cursors import Page, page_by_id
 from app.db import Database
-from app.errors import Conflict, Invalid, NotFound, require
+from app.errors import Conflict, Invalid, require
 from app.experiments.statistics import default_most, default_repeats
 from app.experiments.types import Verdict, smallest_pass_rate
 from app.models import experiment_replays, experiments
@@ -161,7 +161,7 @@ class ExperimentService:
             self.candidates.with_model(connection, candidate, name, field=f"languageModelNames.{index}")
             for index, name in enumerate(new.language_model_names)
         ]
-        cases = freeze_cases(connection, candidate.head, new.test_case_ids, now=self.now(), unknown=NotFound)
+        cases = freeze_cases(connection, candidate.head, new.test_case_ids, now=self.now())
         if not cases:
             raise Invalid("testCaseIds: The prompt has no test cases.")
         numbers = numbers_of(new, has_baseline=baseline is not None)

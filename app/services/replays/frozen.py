@@ -11,7 +11,7 @@ import msgspec
 import orjson
 from sqlalchemy import Connection
 
-from app.errors import Invalid, RepriseError
+from app.errors import Invalid, NotFound
 from app.models import case_snapshots, prompt_versions
 from app.models import cases as test_cases
 from app.models.case_snapshots import case_snapshots as snapshots
@@ -51,19 +51,14 @@ def freeze_content(connection: Connection, candidate: CandidateContent) -> int:
 
 
 def freeze_cases(
-    connection: Connection,
-    head: PromptHead,
-    test_case_ids: Sequence[int] | None,
-    *,
-    now: datetime,
-    unknown: type[RepriseError] = Invalid,
+    connection: Connection, head: PromptHead, test_case_ids: Sequence[int] | None, *, now: datetime
 ) -> list[FrozenCase]:
     """Return the requested test cases of a prompt in the requested order, each once; all of them without a request.
 
-    Documents are read of those alone that have changed since their last snapshot. Raises `unknown` for
-    test cases that the prompt does not have, and `Invalid` for more than `AT_ONCE`.
+    Documents are read of those alone that have changed since their last snapshot. Raises `NotFound` for test cases
+    that the prompt does not have, and `Invalid` for more than `AT_ONCE`.
     """
-    entries = _entries(connection, head, test_case_ids, unknown)
+    entries = _entries(connection, head, test_case_ids)
     known = case_snapshots.lock_snapshots(connection, _wanted(entries, head))
     if missing := [entry for entry in entries if entry.id not in known]:
         stored = _put_snapshots(connection, head, missing, now)
@@ -82,15 +77,13 @@ def resolved(document: dict[str, Any], head: PromptHead) -> dict[str, Any]:
     return document if own is not None else document | {"assertionValue": head.assertion_value}
 
 
-def _entries(
-    connection: Connection, head: PromptHead, test_case_ids: Sequence[int] | None, unknown: type[RepriseError]
-) -> list[CaseEntry]:
+def _entries(connection: Connection, head: PromptHead, test_case_ids: Sequence[int] | None) -> list[CaseEntry]:
     requested = None if test_case_ids is None else list(dict.fromkeys(test_case_ids))
     _check_number(requested or ())
     found = test_cases.lock_entries(connection, prompt_id=head.id, ids=requested)
     for index, test_case_id in enumerate(requested or ()):
         if test_case_id not in found:
-            raise unknown(f"testCaseIds.{index}: The prompt has no such test case.")
+            raise NotFound(f"testCaseIds.{index}: The prompt has no such test case.")
     _check_number(found)
     return [found[each] for each in (found if requested is None else requested)]
 

@@ -299,7 +299,7 @@ def test_a_foreign_test_case_in_the_list_starts_nothing(world: World, prompt_id:
 
     refused = world.post(f"/api/v1/prompts/{prompt_id}/replays", json={"testCaseIds": [case["id"], foreign]})
 
-    assert (refused.status_code, refused.json["error"]) == (400, "testCaseIds.1: The prompt has no such test case.")
+    assert (refused.status_code, refused.json["error"]) == (404, "testCaseIds.1: The prompt has no such test case.")
     assert world.count("replays") == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 
 import falcon
@@ -34,6 +35,7 @@ STATUS: dict[type[errors.RepriseError], str] = {
 
 # The paths of the signals that an address of OTLP takes.
 SIGNALS = ("/v1/traces", "/v1/logs")
+_FIRST_PATH = re.compile(r"/v1/[^/]*")
 # google.rpc.Code, which OTLP requires in error bodies of the trace ingest.
 RPC_CODE = {400: 3, 401: 16, 403: 7, 404: 5, 413: 3, 415: 3, 429: 8, 500: 13, 503: 14}
 
@@ -90,7 +92,7 @@ def _http_message(req: falcon.Request, error: falcon.HTTPError) -> str:
 def _otlp_path_message(base: str, signal: str) -> str:
     if signal.count("/v1/") > 1:
         return (
-            f"The path {'/v1/logs' if signal.startswith('/v1/logs') else '/v1/traces'} is doubled: "
+            f"The path {_FIRST_PATH.findall(signal)[0]} is doubled: "
             "OTEL_EXPORTER_OTLP_ENDPOINT takes the base address without it, the exporter appends it."
         )
     if signal.rstrip("/") in SIGNALS:

@@ -188,11 +188,12 @@ def test_other_signals_are_404_saying_what_is_taken(world: World, path: str) -> 
 
 
 @EMBEDDED_CONTAINER
-def test_a_doubled_path_is_404_saying_so(world: World) -> None:
-    answer = world.post(TRACES + "/v1/traces", body=b"{}")
+@pytest.mark.parametrize("path", ["/v1/traces", "/v1/logs", "/v1/metrics"])
+def test_a_doubled_path_is_404_saying_so(world: World, path: str) -> None:
+    answer = world.post(TRACES.removesuffix("/v1/traces") + path * 2, body=b"{}")
 
-    assert answer.status_code == 404
-    assert "doubled" in answer.json["error"]
+    assert (answer.status_code, answer.json["code"]) == (404, 5)
+    assert answer.json["error"].startswith(f"The path {path} is doubled")
 
 
 @EMBEDDED_CONTAINER

@@ -106,6 +106,7 @@ MAX_TOOLS = 128
 MAX_TOOLS_VALUES = 20_000
 MAX_STOPS = 16
 INT64 = 2**63
+EFFECTS = ("read", "write")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 
@@ -131,13 +132,28 @@ class ToolSchema(StrictSchema):
     parameters = JsonSchemaObject()
     strict = StrictBoolean()
     # For replays; neither is sent to the model.
-    effect = fields.String(validate=validate.OneOf(("read", "write")))
+    effect = fields.String(validate=validate.OneOf(EFFECTS))
     annotations = fields.Nested(AnnotationsSchema)
 
 
 class OpenAIToolSchema(StrictSchema):
+    """What replays read of a tool, which OpenAI's form does not know, stands here or in `function`."""
+
     type = fields.String(required=True, validate=validate.Equal("function"))
     function = fields.Nested(ToolSchema, required=True)
+    effect = fields.String(validate=validate.OneOf(EFFECTS))
+    annotations = fields.Nested(AnnotationsSchema)
+
+    @validates_schema
+    def _each_stands_once(self, data: dict[str, Any], **_kwargs: Any) -> None:
+        if twice := [*(data.keys() & data["function"].keys())]:
+            raise ValidationError("Must not stand in function, too.", min(twice))
+
+    @post_load
+    def make_command(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
+        function: dict[str, Any] = data.pop("function")
+        del data["type"]
+        return function | data
 
 
 class Tool(fields.Field[dict[str, Any]]):
@@ -148,10 +164,8 @@ class Tool(fields.Field[dict[str, Any]]):
     _openai: Schema = OpenAIToolSchema()
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
-        if isinstance(value, Mapping) and "function" in value:
-            loaded: dict[str, Any] = self._openai.load(value)["function"]
-            return loaded
-        return dict(self._plain.load(value))
+        schema = self._openai if isinstance(value, Mapping) and "function" in value else self._plain
+        return dict(schema.load(value))
 
 
 def _names_differ(tools: list[dict[str, Any]]) -> None:

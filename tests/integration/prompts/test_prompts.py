@@ -46,6 +46,22 @@ def test_a_placeholder_that_the_text_lacks_is_ignored_not_refused(world: World) 
     }
 
 
+@pytest.mark.parametrize("found", [{"effect": "read"}, {"annotations": {"readOnlyHint": True}}])
+def test_what_replays_read_of_a_tool_may_stand_at_either_place_of_openais_form(world: World, found: Any) -> None:
+    forms = [
+        {"type": "function", "function": TOOL} | found,
+        {"type": "function", "function": TOOL | found},
+        TOOL | found,
+    ]
+    hashes = set()
+    for form in forms:
+        prompt_id = create(world, languageModelConfig={"tools": [form]})["prompt"]["id"]
+        record = world.get(f"{PROMPTS}/{prompt_id}").json
+        assert record["languageModelConfig"]["tools"] == [TOOL | found]
+        hashes.add(record["commitHash"])
+    assert len(hashes) == 1
+
+
 def test_the_record_has_every_field_of_the_contract(world: World) -> None:
     config = {"temperature": 0.5, "tools": [{"type": "function", "function": TOOL}]}
     prompt_id = create(world, placeholders=[TONE], languageModelConfig=config, instructionFormat="RAW")["prompt"]["id"]

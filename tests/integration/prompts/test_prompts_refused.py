@@ -90,6 +90,18 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (tool(parameters=deep(100)), "languageModelConfig.tools.0.parameters: Must not be nested"),
     (config(tools=[{"type": "x", "function": {"name": "t"}}]), "languageModelConfig.tools.0.type: "),
     (config(tools=[{"type": "function", "function": {}}]), "languageModelConfig.tools.0.function.name: "),
+    *(
+        (config(tools=[{"type": "function", "function": {"name": "t"}, **more}]), f"languageModelConfig.tools.0.{path}")
+        for more, path in (
+            ({"effect": "delete"}, "effect: "),
+            ({"annotations": {"readOnlyHint": "yes"}}, "annotations.readOnlyHint: "),
+            ({"strict": True}, "strict: Unknown field."),
+        )
+    ),
+    (
+        config(tools=[{"type": "function", "function": {"name": "t", "effect": "read"}, "effect": "read"}]),
+        "languageModelConfig.tools.0.effect: Must not stand in function, too.",
+    ),
     ({"placeholders": {}}, "placeholders: "),
     ({"placeholders": [1]}, "placeholders.0: "),
     ({"placeholders": [placeholder(key="a b")]}, "placeholders.0.key: "),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -108,6 +108,7 @@ PLACEHOLDERS = "service.prompt.placeholders"
 OFFERED = "service.tools.offered"
 _GROUPS = ("function_declarations", "functionDeclarations")
 _WRAPPERS = ("function", "toolSpec")
+_HINTS = ("readOnlyHint", "destructiveHint")
 _SCHEMAS = ("parameters", "inputSchema", "input_schema", "parameters_json_schema", "parametersJsonSchema")
 
 Tools = tuple[str | dict[str, Any], ...]
@@ -155,7 +156,7 @@ def _ungrouped(entry: Any) -> list[Any]:
 
 
 def _tool(entry: Any) -> str | dict[str, Any] | None:
-    """Return a name, or a definition `{name, description?, parameters?}` under any vendor's names."""
+    """Return a name, or a definition `{name, description?, parameters?, annotations?}` under any vendor's names."""
     found = json_container(entry)
     if not isinstance(found, dict):
         return entry if isinstance(entry, str) and entry else None
@@ -169,7 +170,15 @@ def _tool(entry: Any) -> str | dict[str, Any] | None:
     schema = next((json_or_text(fields[key]) for key in _SCHEMAS if fields.get(key) is not None), None)
     if isinstance(schema, dict):
         tool["parameters"] = next((schema[key] for key in ("jsonSchema", "json") if key in schema), schema)
+    if hints := _hints(found) or _hints(fields):
+        tool["annotations"] = hints
     return tool
+
+
+def _hints(definition: Mapping[str, Any]) -> dict[str, bool]:
+    """Return the hints of the Model Context Protocol on what a tool does to the world."""
+    hints = definition.get("annotations")
+    return {key: hints[key] for key in _HINTS if isinstance(hints.get(key), bool)} if isinstance(hints, dict) else {}
 
 
 def json_text(value: Any) -> str:

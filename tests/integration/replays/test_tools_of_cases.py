@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.fakes.upstream import Upstream
 from tests.integration.replays.recording import replayed, tool
-from tests.integration.replays.shop import ANSWER, LOOK_UP, PAY_BACK, TOOLS, calls, change, set_tools, shop, shop_case
+from tests.integration.replays.shop import (
+    ANSWER,
+    LOOK_UP,
+    PAY_BACK,
+    REFUNDED,
+    TOOLS,
+    calls,
+    change,
+    set_tools,
+    shop,
+    shop_case,
+)
 from tests.support.backends import SQLITE_CONTAINER
 from tests.support.world import World
 
 ANNOTATED = tool("refund", "id") | {"annotations": {"readOnlyHint": False, "destructiveHint": True}}
+NAMES = ("get_order", "refund")
 MARKED = tool("get_policy", "topic") | {"effect": "write"}
 
 
@@ -29,6 +43,19 @@ def test_effects_are_found_in_the_prompt_in_annotations_and_in_names(world: Worl
         "refund": ("write", "annotation"),
         "ping": ("write", "unknown"),
     }
+
+
+def test_effects_are_found_in_the_annotations_that_the_agent_recorded(world: World, upstream: Upstream) -> None:
+    hints = ({"destructiveHint": True}, {"readOnlyHint": True})
+    offered = tuple(tool(name, "id") | {"annotations": hint} for name, hint in zip(NAMES, hints, strict=True))
+    case = shop_case(world, [replace(REFUNDED, offered=offered)], shop(world, []))
+    upstream.script(calls(LOOK_UP, PAY_BACK), ANSWER)
+    replay = replayed(world, case["id"])
+
+    assert effects(case) == {"get_order": ("write", "annotation"), "refund": ("read", "annotation")}
+    assert effects(replay) == effects(case)
+    sent = upstream.requests[0].body["tools"]
+    assert [(one["function"]["name"], "annotations" in json.dumps(one)) for one in sent] == [(n, False) for n in NAMES]
 
 
 def test_the_test_case_says_it_before_all_others_and_a_replay_shows_the_same(world: World, upstream: Upstream) -> None:

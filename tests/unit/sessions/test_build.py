@@ -183,6 +183,16 @@ def test_placeholders_are_names_by_key(recorded: Any, placeholders: dict[str, st
             {"gen_ai.tool.definitions": '[{"name":"b","inputSchema":{"type":"object"}}]'},
             ({"name": "b", "parameters": {"type": "object"}},),
         ),
+        *(
+            ({name: json.dumps([definition])}, ({"name": "b", "annotations": {"readOnlyHint": True}},))
+            for name in ("gen_ai.tool.definitions", "service.tools.offered")
+            for definition in (
+                {"name": "b", "annotations": {"readOnlyHint": True, "destructiveHint": "no", "title": "B"}},
+                {"type": "function", "function": {"name": "b", "annotations": {"readOnlyHint": True}}},
+                {"type": "function", "annotations": {"readOnlyHint": True}, "function": {"name": "b"}},
+            )
+        ),
+        ({"gen_ai.tool.definitions": '[{"name":"b","annotations":["readOnlyHint"]}]'}, ({"name": "b"},)),
         ({"gen_ai.tool.definitions": '[{"name":"b"'}, None),
         ({}, None),
     ],

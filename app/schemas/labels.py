@@ -42,8 +42,8 @@ class LabelPath(StrictSchema):
 class ChosenVersion(StrictSchema):
     """A version by label or commit hash. With either of them `productive` is ignored.
 
-    At a split of the label the key of memory, else `splitKey`, decides which version it is. That key is
-    `placeholders.memory_key`, else `memoryKey`, which is another name of it.
+    At a split of the label `placeholders.memory_key` decides which version it is, else `memoryKey`, which is another
+    name of it, else `splitKey`.
     """
 
     commit_hash = Text(load_default=None, allow_none=True)

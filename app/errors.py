@@ -16,7 +16,14 @@ class RepriseError(Exception):
 
 
 class Invalid(RepriseError):
-    """The request can't be understood or is out of its limits (400)."""
+    """The request can't be understood or is out of its limits (400).
+
+    Each of its `problems` is a sentence, after the path of the field that it is about: `placeholders.0.key: …`.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
 
 
 class Unauthorized(RepriseError):

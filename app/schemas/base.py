@@ -178,7 +178,7 @@ def load(schema: Schema, data: Any) -> Any:
         return schema.load(data)
     except ValidationError as error:
         messages = [_short(message) for message in islice(_messages(error.messages), MESSAGES + 1)]
-        raise Invalid("; ".join(messages[:MESSAGES]) + ("; …" if len(messages) > MESSAGES else "")) from error
+        raise Invalid(*messages[:MESSAGES], *(["…"] if len(messages) > MESSAGES else [])) from error
 
 
 def _short(message: str) -> str:

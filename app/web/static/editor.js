@@ -1,5 +1,5 @@
-// The prompt editor: the instruction as one types, highlighted placeholders, more rows, what is not saved, and sending
-// the form without leaving the place. Every part of it works as a form, too.
+// The prompt editor: the instruction as one types, highlighted placeholders, what is not saved, and sending the form
+// without leaving the place. Every part of it works as a form, too.
 "use strict";
 
 const editor = document.querySelector("[data-editor]");
@@ -68,48 +68,6 @@ function preview() {
   });
 }
 
-// The last row is always empty: writing into it makes another one.
-function grow() {
-  const fields = (row) => [...row.querySelectorAll("input:not([type=radio]), textarea")];
-  const copy = (row) => {
-    const made = row.cloneNode(true);
-    for (const one of fields(made)) one.value = "";
-    return made;
-  };
-  const moreValues = (row) => {
-    const made = copy(row);
-    const place = row.parentElement.children.length;
-    const radio = made.querySelector("[type=radio]");
-    radio.checked = false;
-    radio.value = String(place);
-    for (const one of made.querySelectorAll("[aria-label]")) one.ariaLabel = one.ariaLabel.replace(/\d+/, String(place + 1));
-    row.after(made);
-  };
-  const moreGroups = (group) => {
-    const made = copy(group);
-    const place = editor.querySelectorAll("[data-placeholder]").length;
-    made.querySelectorAll(".values li:not(:first-child)").forEach((one) => one.remove());
-    for (const one of made.querySelectorAll("[name]")) one.name = one.name.replace(/\.\d+\./, `.${place}.`);
-    for (const one of made.querySelectorAll("[id]")) one.id = one.id.replace(/\.\d+\./, `.${place}.`);
-    for (const one of made.querySelectorAll("[for]")) one.htmlFor = one.htmlFor.replace(/\.\d+\./, `.${place}.`);
-    for (const one of made.querySelectorAll(".remove")) one.value = `remove.${place}`;
-    made.querySelector("[type=radio]").checked = true;
-    made.querySelector("details").open = false;
-    group.classList.remove("blank");
-    for (const one of group.querySelectorAll(".remove")) one.hidden = false;
-    group.after(made);
-  };
-  editor.addEventListener("input", (event) => {
-    const row = event.target.closest(".values li:last-child");
-    if (row && fields(row).some((one) => one.value)) moreValues(row);
-    const group = event.target.closest("[data-placeholder]");
-    const key = group?.querySelector('[name$=".key"]').value;
-    if (!key) return;
-    if (group.classList.contains("blank")) moreGroups(group);
-    group.querySelector("[data-key]").textContent = `{{${key}}}`;
-  });
-}
-
 // What is not saved is said, and asked about before it is left.
 const saved = { draft: "", leaving: false };
 
@@ -173,6 +131,7 @@ function followAll() {
 // What the server says about what was sent: its refusals, the state of the draft, the conversations.
 function tell(fresh, messages) {
   document.getElementById("told").replaceChildren(...messages.map((one) => document.adoptNode(one)));
+  markRefused(editor);
   if (!fresh) return;
   document.title = fresh.title;
   document.querySelector("h1").textContent = fresh.querySelector("h1").textContent;
@@ -268,12 +227,13 @@ if (editor) {
   asItCame.reset();
   highlight(document.getElementById("value"));
   preview();
-  grow();
+  grow(editor);
   unsaved(asItCame);
   sending();
   const written = [...editor.elements].filter((field, at) => field.value !== asItCame.elements[at].value);
   for (const field of written) field.dispatchEvent(new Event("input", { bubbles: true }));
   followAll();
+  markRefused(editor);
   document.getElementById("conversation").scrollTop = 1e6;
   document.documentElement.classList.add("scripted");
 }

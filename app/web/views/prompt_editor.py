@@ -14,6 +14,7 @@ from app.services.prompts.service import PromptView
 from app.web.page import PromptPage, Redirect, Reply, show
 from app.web.presenters import prompt_editor as editor
 from app.web.presenters import tries
+from app.web.presenters.refusals import refusals
 from app.web.presenters.tries import VERSIONS_MAX
 from app.web.views.prompt_tries import Tries
 from app.web.visit import Visit
@@ -29,15 +30,16 @@ class _Editing(PromptPage):
         self, visit: Visit, draft: PromptView, fields: editor.PromptFields, selections: dict[str, str]
     ) -> editor.Preview:
         """Return the instruction that the fields render to, or why they can't."""
+        sendable = fields.with_values()
         try:
             rendered = self.services.prompt_editor.preview(
                 project_id=visit.project_id,
                 prompt_id=draft.head.id,
-                change=load(DraftChangeSchema(), editor.change_body(fields.with_values(), editor.fields_of(draft))),
+                change=load(DraftChangeSchema(), editor.change_body(sendable, editor.fields_of(draft))),
                 selections=selections,
             )
         except Invalid as error:
-            return editor.preview_of(None, fields, selections, str(error))
+            return editor.preview_of(None, fields, selections, "; ".join(map(str, refusals(error, sendable))))
         return editor.preview_of(rendered, fields, selections)
 
 
@@ -74,6 +76,7 @@ class PromptEditorView(_Editing):
             fallbacks=[("", "None: the run fails"), *editor.model_choices(models, fields.fallback)],
             choices=editor.CHOICES,
             preview=self.preview(visit, draft, fields, tried.pop("selections")),
+            refusals=refusals(visit.problem, fields) if visit.problem else [],
             newer=editor.differences(stored, fields) if isinstance(visit.problem, StaleDraft) else None,
             **tried,
         )

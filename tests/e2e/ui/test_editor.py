@@ -171,6 +171,67 @@ def test_a_missing_placeholder_is_defined_from_its_warning_and_removed(site: Sit
         expect(page.locator("[data-placeholder]")).to_have_count(1)
 
 
+def test_a_placeholder_s_summary_follows_what_is_written(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = opened(site, visit, "Summary", "Be {{tone}}.")
+        page.get_by_role("button", name="Define {{tone}}").click()
+        summary = page.locator("[data-placeholder] summary").first
+        expect(summary).to_have_text("{{tone}} no value yet")
+
+        for number, name in enumerate(("kind", "formal", "short", "plain", "loud"), 1):
+            page.get_by_label(f"Name of value {number}", exact=True).first.fill(name)
+        expect(summary).to_have_text("{{tone}} kind, formal, short, plain, … · default kind")
+        page.locator("[data-placeholder]").first.get_by_label("no default").check()
+        expect(summary).to_have_text("{{tone}} kind, formal, short, plain, … · no default")
+        page.locator('[name="placeholder.0.key"]').fill("style")
+        expect(summary).to_have_text("{{style}} kind, formal, short, plain, … · no default")
+
+        page.keyboard.press("Control+s")
+        expect(page.locator("[data-unsaved-badge]")).to_be_hidden()
+        page.reload()
+        expect(summary).to_have_text("{{style}} kind, formal, short, plain, … · no default")
+
+
+def test_what_is_refused_is_told_at_its_field_which_has_the_focus(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = opened(site, visit, "Refused", "Be {{tone}}.")
+        for key in ("left_empty", "tone"):
+            page.locator("[data-placeholder] summary").last.click()
+            page.locator(".blank [name$='.key']").fill(key)
+        for group in page.locator("[data-placeholder]").all()[:2]:
+            group.locator("textarea").first.fill("gone")
+            group.locator("textarea").nth(1).fill("Be kind.")
+            group.locator("textarea").first.fill("")
+        empty, tone = page.locator("[data-placeholder]").all()[:2]
+        empty.locator("textarea").nth(1).fill("")
+        empty.get_by_label("Key").fill("")
+        tone.get_by_text("{{tone}}").click()
+        page.get_by_label("Temperature").fill("hot")
+        with page.expect_response(re.compile("/edit")) as refused:
+            page.keyboard.press("Control+s")
+        assert refused.value.status == 400
+
+        expect(page.locator("#told")).to_have_text("Temperature: Must be a number.")
+        expect(page.get_by_label("Temperature")).to_be_focused()
+        page.get_by_label("Temperature").fill("0.5")
+        expect(page.locator(".refused")).to_have_count(0)
+        page.keyboard.press("Control+s")
+
+        name = tone.get_by_label("Name of value 2")
+        expect(page.locator("#told li")).to_have_text(re.compile("^Placeholder “tone”, value 1, name: "))
+        expect(name).to_be_focused()
+        expect(name).to_have_attribute("aria-invalid", "true")
+        expect(page.locator(".refused")).to_have_count(1)
+        expect(name).to_have_accessible_description(re.compile("^name: Length must be"))
+        assert visit.accessibility_problems() == []
+
+        name.fill("kind")
+        expect(page.locator(".refused, [aria-invalid]")).to_have_count(0)
+        page.keyboard.press("Control+s")
+        expect(page.locator(".flash")).to_have_text("The draft is saved.")
+        visit.wrong.clear()  # Browsers name answers of 400 in the console.
+
+
 def test_a_message_that_a_script_receives_is_shown(site: Site, look: Look) -> None:
     with look() as visit:
         page = opened(site, visit, "Told")

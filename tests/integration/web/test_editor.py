@@ -99,13 +99,14 @@ def test_a_form_that_changes_nothing_writes_nothing(world: World, admin: Browser
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("tools", "[", "languageModelConfig.tools: Must be JSON"),
-        ("temperature", "hot", "languageModelConfig.temperature: Must be a number"),
-        ("temperature", "9", "echo takes"),
-        ("model", "no-such-model", "is not enabled"),
-        ("name", " ", "name: "),
-        ("assertion_type", "VAGUE", "assertionType: "),
-        ("placeholder.0.key", "two words", "placeholders.0.key: "),
+        ("tools", "[", "Tools: Must be JSON"),
+        ("tools", '[{"name": 1}]', "Tools, number 1, name: "),
+        ("temperature", "hot", "Temperature: Must be a number"),
+        ("temperature", "9", "Temperature: echo takes"),
+        ("model", "no-such-model", "Model: The model"),
+        ("name", " ", "Name: "),
+        ("assertion_type", "VAGUE", "New test cases check answers: "),
+        ("placeholder.0.key", "two words", "Placeholder “two words”, key: "),
     ],
 )
 def test_what_is_wrong_is_said_and_what_was_written_is_shown_again(
@@ -119,6 +120,26 @@ def test_what_is_wrong_is_said_and_what_was_written_is_shown_again(
     assert said in admin.text
     assert "Mine & only mine" in admin.text
     assert draft(world, prompt_id).content.value == "Be helpful."
+
+
+def test_each_refusal_leads_to_its_field(world: World, admin: Browser) -> None:
+    rows = {"placeholder.3.key": "tone", "placeholder.3.name": "", "placeholder.3.content": "kind"}
+    edit(admin, world.prompt(), name=" ", **rows)
+
+    led = re.findall(r'<a href="#([^"]+)" data-refused>([^<]+)</a>', admin.page)
+    assert sorted(led) == [("name", "Name"), ("placeholder.0.values.0.name", "Placeholder “tone”, value 1, name")]
+    for field, _place in led:
+        assert f' id="{field}"' in admin.page
+    assert "placeholders.0" not in admin.text
+
+
+def test_the_preview_says_in_the_same_words_why_there_is_none(world: World, admin: Browser) -> None:
+    path = f"{admin.base}/prompts/{world.prompt()}"
+    admin.open(f"{path}/edit")
+    rows = {"placeholder.1.key": "tone", "placeholder.1.name": "", "placeholder.1.content": "kind"}
+    admin.send(f"{path}/preview", **FORM, **{"placeholder.0.key": "no_value"}, **rows)
+
+    assert "Placeholder “tone”, value 1, name: Length must be" in admin.text
 
 
 @pytest.mark.parametrize("do", ["save", "commit", "run", "check"])

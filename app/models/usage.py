@@ -202,23 +202,28 @@ def runs_by_day(connection: Connection, *, prompt_ids: Collection[int], since: d
     return [DayOfRuns(p, date.fromisoformat(str(on)), n, cost) for p, on, n, cost in connection.execute(statement)]
 
 
-def count_passed_cases(connection: Connection, *, prompt_ids: Collection[int]) -> dict[int, int]:
-    """Return {prompt id: the number of test cases that passed in the newest of its own finished replays}."""
+def count_replayed_cases(connection: Connection, *, prompt_ids: Collection[int]) -> dict[int, tuple[int, int]]:
+    """Return the number of replayed test cases by prompt, and of those that passed in the newest of their own replays.
+
+    Replays that were cancelled, or have not finished, don't count.
+    """
     c = replays.c
     finished = c.finished_at.is_not(None) & (c.status != "cancelled")
     newest = (
         select(func.max(c.id)).where(c.prompt_id.in_(sorted(prompt_ids)), finished, is_own()).group_by(c.test_case_id)
     )
     alive = exists().where(test_cases.c.id == c.test_case_id)
-    passed = select(c.prompt_id, func.count()).where(c.id.in_(newest), c.status == "passed", alive)
-    return {row[0]: row[1] for row in connection.execute(passed.group_by(c.prompt_id))}
+    passed = func.sum(case((c.status == "passed", 1), else_=0))
+    counted = select(c.prompt_id, func.count(), passed).where(c.id.in_(newest), alive).group_by(c.prompt_id)
+    return {prompt_id: (replayed, int(good)) for prompt_id, replayed, good in connection.execute(counted)}
 
 
-def first_steps(connection: Connection, *, project_id: int) -> tuple[bool, bool, bool]:
-    """Tell if a project has a finished run, a session, and a passed replay."""
+def first_steps(connection: Connection, *, project_id: int, demo: str) -> tuple[bool, bool, bool]:
+    """Tell if a project has a finished run, a session besides that of the conversation `demo`, and a passed replay."""
     own = select(prompts.c.id).where(prompts.c.project_id == project_id)
     has_run = exists().where(runs.c.project_id == project_id, runs.c.status == "done")
-    has_session = exists().where(sessions.c.prompt_id.in_(own))
+    conversation = sessions.c.conversation_id
+    has_session = exists().where(sessions.c.prompt_id.in_(own), or_(conversation.is_(None), conversation != demo))
     has_passed = exists().where(replays.c.project_id == project_id, replays.c.status == "passed")
     row = connection.execute(select(has_run, has_session, has_passed)).one()
     return bool(row[0]), bool(row[1]), bool(row[2])

@@ -50,8 +50,9 @@ CALIBRATIONS: dict[str, Badge] = {
     "error": ("error", "bad"),
     "cancelled": ("cancelled", ""),
 }
-# By the verdict of an experiment, or by its status where it has none.
+# By the verdict of an experiment, or by its status where it has none; "same" is a candidate that is its baseline.
 EXPERIMENTS: dict[str, Badge] = {
+    "same": ("nothing compared", ""),
     "passed": ("passed", "ok"),
     "failed": ("failed", "bad"),
     "inconclusive": ("undecided", "warn"),

@@ -28,6 +28,7 @@ from app.typed import convert
 SECOND_NS = 1_000_000_000
 DEMO: dict[str, Any] = orjson.loads(Path(__file__).with_name("demo.json").read_bytes())
 PROMPT = convert(DEMO["prompt"], NewPrompt)
+CONVERSATION: str = DEMO["conversation"]
 # The number of newest sessions of the prompt among which the demo's is searched.
 SESSIONS = 1000
 
@@ -35,7 +36,7 @@ SESSIONS = 1000
 def export(prompt_id: int, *, start_ns: int) -> bytes:
     """Return the session as one batch; its ids derive from the prompt's, so that it is stored once."""
     spans: list[dict[str, Any]] = []
-    session = {"service.prompt.id": prompt_id, "gen_ai.conversation.id": DEMO["conversation"]}
+    session = {"service.prompt.id": prompt_id, "gen_ai.conversation.id": CONVERSATION}
     for index, turn in enumerate(DEMO["turns"]):
         trace = sha256(f"{prompt_id}/{DEMO['conversation']}/{index}".encode()).hexdigest()[:32]
         at_ns = start_ns + index * 60 * SECOND_NS
@@ -86,4 +87,4 @@ class DemoSession:
             raise Unavailable(f"The demo session could not be stored: {receipt.message}")
         with self.database.read() as connection:
             rows = session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=SESSIONS)
-        return next(row.session_key.hex() for row in rows if row.conversation_id == DEMO["conversation"])
+        return next(row.session_key.hex() for row in rows if row.conversation_id == CONVERSATION)

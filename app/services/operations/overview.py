@@ -10,6 +10,7 @@ from datetime import timedelta
 from app.db import Database
 from app.models import api_keys, cases, insight, prompts, usage
 from app.models.usage import VersionActivity
+from app.services.operations.demo import CONVERSATION
 from app.sessions.figures import Figures, total
 from app.timestamps import Now
 
@@ -25,6 +26,7 @@ class Activity:
 
     runs_by_day: tuple[int, ...] = (0,) * DAYS
     cost_usd: float = 0.0
+    replayed: int = 0
     passed: int = 0
 
     @property
@@ -58,11 +60,11 @@ class OverviewService:
             for row in usage.runs_by_day(connection, prompt_ids=prompt_ids, since=since):
                 runs[row.prompt_id][row.day] = row.runs
                 costs[row.prompt_id] += row.cost_usd
-            passed = usage.count_passed_cases(connection, prompt_ids=prompt_ids)
+            replayed = usage.count_replayed_cases(connection, prompt_ids=prompt_ids)
 
         def of(prompt_id: int) -> Activity:
             by_day = tuple(runs[prompt_id].get(day, 0) for day in days)
-            return Activity(by_day, costs[prompt_id], passed.get(prompt_id, 0))
+            return Activity(by_day, costs[prompt_id], *replayed.get(prompt_id, (0, 0)))
 
         return {prompt_id: of(prompt_id) for prompt_id in prompt_ids}
 
@@ -99,4 +101,4 @@ class OverviewService:
     def progress(self, *, project_id: int) -> Progress:
         with self.database.read() as connection:
             has_key = bool(api_keys.list_keys(connection, project_id=project_id))
-            return Progress(has_key, *usage.first_steps(connection, project_id=project_id))
+            return Progress(has_key, *usage.first_steps(connection, project_id=project_id, demo=CONVERSATION))

@@ -11,7 +11,16 @@ from typing import Any
 from urllib.parse import urlencode
 
 from reprise_client.experiments.report import advice, markdown, sentence
-from reprise_client.experiments.summary import Json, Total, baseline_of, name_of, ranked, reused, total_of
+from reprise_client.experiments.summary import (
+    Json,
+    Total,
+    baseline_of,
+    compares_nothing,
+    name_of,
+    ranked,
+    reused,
+    total_of,
+)
 from reprise_client.formats import percent, plural, short
 
 from app.errors import Invalid
@@ -60,7 +69,9 @@ class ShownExperiment:
 
     @property
     def outcome(self) -> str:
-        """The verdict, or the status without one."""
+        """The verdict, or the status without one; "same" for a verdict about two sides that are the same."""
+        if compares_nothing(self.found):
+            return "same"
         outcome: str = self.found["verdict"] or self.found["status"]
         return outcome
 

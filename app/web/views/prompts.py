@@ -35,13 +35,15 @@ class Prompts(PromptPage):
             order=order.value,
         )
         models = self.services.models.list(organization_id=visit.organization_id)
+        activity = self.services.overview.activity([prompt.id for prompt in found.prompts])
         return show(
             "prompts.html",
             search=search,
             order=order,
             count=self.services.overview.count_prompts(project_id=visit.project_id, search=search or None),
             prompts=found.prompts,
-            activity=self.services.overview.activity([prompt.id for prompt in found.prompts]),
+            activity=activity,
+            failing=any(each.passed < each.replayed for each in activity.values()),
             models={model.id: model.name for model in models},
             pages=visit.pages(found.next_before_id),
         )

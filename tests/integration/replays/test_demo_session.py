@@ -9,6 +9,7 @@ from app.services.operations import demo
 from app.services.operations.demo import DemoSession
 from tests.integration.replays.recording import finished, results
 from tests.support.deployment import EmbeddedServer
+from tests.support.exports import export, span
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -38,6 +39,17 @@ def test_the_demo_is_one_session_one_test_case_and_one_replay(world: World) -> N
     (case,) = world.get(f"/api/v1/prompts/{prompt_id}/test-cases").json["testCases"]
     (replay,) = world.get(f"/api/v1/prompts/{prompt_id}/replays").json["replays"]
     assert (session["turns"], case["sessionId"], replay["testCaseId"]) == (3, session["id"], case["id"])
+
+
+def test_the_demos_session_is_not_the_first_trace_of_a_project(world: World) -> None:
+    prompt_id = seeded(world)
+
+    def has_trace() -> bool:
+        return world.container.services.overview.progress(project_id=world.project_id).has_trace
+
+    assert not has_trace()
+    world.send(export(span({"service.prompt.id": prompt_id})))
+    assert has_trace()
 
 
 def test_the_demos_session_costs_nothing_and_lacks_no_price(world: World) -> None:

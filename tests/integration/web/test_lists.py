@@ -12,6 +12,7 @@ import pytest
 from app.web.views import cases, logs, prompts
 from tests.integration.web.conftest import Browser
 from tests.support.exports import export, span
+from tests.support.waiting import wait_until
 from tests.support.world import World
 
 FAILED = {"code": 2, "message": "429 Too many requests"}
@@ -226,11 +227,21 @@ def test_prompts_show_failing_test_cases_on_every_screen_and_states_only_as_exce
     world: World, admin: Browser
 ) -> None:
     prompt_id = world.post("/api/v1/prompts", json={"name": "Tested", "value": "x"}).json["prompt"]["id"]
-    world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json={"question": "Hi", "expectedAnswer": "Hello"})
+    case = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json={"question": "Hi", "expectedAnswer": "Hello"})
 
     admin.open(f"{admin.base}/prompts?search=Tested")
+    assert '<span class="quiet">not replayed yet</span>' in admin.page
+    assert "0/1" not in admin.text
+    assert "Red: " not in admin.text
 
-    assert re.search(r'<td class="number"><span class="bad"[^>]*>0/1<', admin.page)
+    replay_id = world.post(f"/api/v1/test-cases/{case.json['id']}/replays").json["id"]
+    wait_until(lambda: world.get(f"/api/v1/replays/{replay_id}").json["status"] == "failed", "the replay")
+    admin.open(f"{admin.base}/prompts?search=Tested")
+
+    failing = re.search(r'<td class="number"><a href="([^"]*)" class="bad"[^>]*>0/1<', admin.page)
+    assert failing
+    assert failing[1] == f"{admin.base}/prompts/{prompt_id}/test-cases"
+    assert "Red: test cases failed in their last replay" in admin.text
     assert "badge" not in admin.page
 
 

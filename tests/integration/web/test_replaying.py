@@ -203,6 +203,6 @@ def test_usage_takes_only_its_choices(admin: Browser, query: str) -> None:
 def test_a_replay_says_what_was_played(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     case_id = case_of(world, prompt_id)
-    for candidate, played in (("draft", "the draft as it was"), ({"value": "Be brief."}, "the draft, with changes")):
+    for candidate, played in (("draft", "the draft as it was"), ({"value": "Be brief."}, "the prompt as it was sent")):
         accepted = world.post(f"/api/v1/test-cases/{case_id}/replays", json={"candidate": candidate})
         assert played in admin.open(f"{admin.base}/replays/{accepted.json['id']}").text

@@ -13,6 +13,7 @@ from app.models.organizations import Role
 from tests.integration.test_search import index, say
 from tests.integration.test_session_list import HASH, said, session
 from tests.integration.web.conftest import Browser
+from tests.support.exports import export, span
 from tests.support.world import World
 
 
@@ -179,3 +180,18 @@ def test_sessions_are_chosen_by_days_and_lead_to_the_insight_of_their_prompts(wo
     [address] = re.findall(r'href="([^"]*)">Went wrong yesterday', admin.page)
     assert admin.open(html.unescape(address)).status_code == 200
     assert '<option value="yesterday" selected>' in admin.page
+
+
+def test_tokens_that_nobody_told_are_not_shown_as_none(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    world.send(export(span({"service.prompt.id": prompt_id})))
+    (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json["entries"]
+    unknown = '<span class="quiet" title="No model call of it tells tokens">–</span>'
+
+    for path in ("sessions", f"prompts/{prompt_id}/logs", f"sessions/{entry['id']}"):
+        admin.open(f"{admin.base}/{path}")
+        assert unknown in admin.page, path
+        assert "0 in, 0 out" not in admin.text
+
+    admin.open(f"{admin.base}/sessions")
+    assert '<span class="narrow-only"></span>' in admin.page

@@ -108,9 +108,10 @@ def test_a_passed_verdict_says_when_tests_guard_little() -> None:
 
 def test_a_candidate_that_is_its_baseline_is_told_apart() -> None:
     same = {**DRAFT, "fingerprint": BASELINE["fingerprint"]}
-    said = "There was nothing to compare: the draft is the same as version 4f53a0b1."
+    passed = experiment(cases(2), candidate=same)
 
-    assert advice(experiment(cases(2), candidate=same)) == said
+    assert sentence(passed) == "Nothing was compared: the draft is the same as version 4f53a0b1; $0.31"
+    assert advice(passed) == "Change the prompt, and start it again: this says nothing about a change."
     assert advice(experiment(cases(2), candidate=same, verdict="inconclusive")).startswith("Start it again")
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import Invalid
+from app.web import labels
 from app.web.forms import Form
 from app.web.presenters.experiment import (
     DETECTS,
@@ -72,7 +73,7 @@ def test_a_test_case_that_broke_a_rule_is_marked() -> None:
         ("draft", None, HASH, "The draft against version 4f53a0b1"),
         ("version", HASH, None, "Version 4f53a0b1"),
         ("overlay", HASH, HASH, "Version 4f53a0b1 with changes against version 4f53a0b1"),
-        ("overlay", None, None, "The draft with changes"),
+        ("overlay", None, None, "The prompt as sent"),
     ],
 )
 def test_a_title_names_both_sides(kind: str, commit: str | None, against: str | None, title: str) -> None:
@@ -80,6 +81,15 @@ def test_a_title_names_both_sides(kind: str, commit: str | None, against: str | 
     found = experiment(candidate={"kind": kind, "commitHash": commit, "fingerprint": ""}, baseline=baseline)
 
     assert ShownExperiment(found).title == title
+
+
+def test_a_candidate_that_is_its_baseline_is_not_shown_as_passed() -> None:
+    same = {"kind": "draft", "commitHash": None, "fingerprint": "b" * 64}
+
+    assert ShownExperiment(experiment([PASSING], candidate=same)).outcome == "same"
+    assert labels.EXPERIMENTS["same"] == ("nothing compared", "")
+    assert ShownExperiment(experiment([WORSE], candidate=same, verdict="failed")).outcome == "failed"
+    assert ShownExperiment(experiment([PASSING])).outcome == "passed"
 
 
 def test_the_form_asks_for_the_same_again() -> None:

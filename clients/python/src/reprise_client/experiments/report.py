@@ -14,6 +14,7 @@ from reprise_client.experiments.summary import (
     baseline_of,
     cases_of,
     classes_of,
+    compares_nothing,
     cost,
     name_of,
     noticed,
@@ -46,9 +47,9 @@ def advice(experiment: Json) -> str:
     told = _ADVICE[experiment["verdict"] or experiment["status"]]
     if experiment["verdict"] != "passed":
         return told
-    candidate, baseline, classes = experiment["candidate"], experiment["baseline"], classes_of(experiment)
-    if baseline and baseline["fingerprint"] == candidate["fingerprint"]:
-        told = f"There was nothing to compare: {name_of(candidate)} is the same as {name_of(baseline)}."
+    classes = classes_of(experiment)
+    if compares_nothing(experiment):
+        told = "Change the prompt, and start it again: this says nothing about a change."
     return told + (_UNSURE if classes["stable_fail"] + classes["flaky"] else "")
 
 
@@ -75,6 +76,8 @@ def _finding(experiment: Json, quote: Quote) -> str:
 
 def _passed(experiment: Json, reason: str) -> str:
     classes, baseline = classes_of(experiment), baseline_of(experiment)
+    if compares_nothing(experiment):
+        return f"Nothing was compared: {name_of(experiment['candidate'])} is the same as {baseline}"
     if not classes:
         return reason or "The candidate passed"
     found = f"{_tests(classes.total())} {'passes' if classes.total() == 1 else 'pass'} as often as "

@@ -98,7 +98,7 @@ def name_of(content: Json) -> str:
     if content["kind"] == "version":
         return f"version {commit}"
     if content["kind"] == "overlay":
-        return f"version {commit} with changes" if commit else "the draft with changes"
+        return f"version {commit} with changes" if commit else "the prompt as sent"
     return "the draft"
 
 
@@ -106,6 +106,13 @@ def baseline_of(experiment: Json) -> str:
     """Return the name of the baseline, "" without one."""
     baseline = experiment["baseline"]
     return name_of(baseline) if baseline else ""
+
+
+def compares_nothing(experiment: Json) -> bool:
+    """Tell whether it passed because both sides are the same."""
+    baseline = experiment["baseline"]
+    same = bool(baseline) and baseline["fingerprint"] == experiment["candidate"]["fingerprint"]
+    return same and experiment["verdict"] == "passed"
 
 
 def noticed(experiment: Json) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from app.errors import Invalid
-from app.otlp.names import PROMPT_ID, conversation_of
+from app.otlp.names import PROMPT_ID, conversation_of, says_failed
 from app.otlp.span import (
     Code,
     Export,
@@ -215,7 +215,7 @@ def checked_span(
         conversation_id,
         raw,
         kept,
-        wire.status is not None and wire.status.code in ERROR_CODES,
+        (wire.status is not None and wire.status.code in ERROR_CODES) or says_failed(values),
         rank,
     )
 

@@ -22,7 +22,7 @@ from app.otlp.decode_protobuf import items
 from app.otlp.evaluations import EVALUATION, Evaluation, evaluation_of
 from app.otlp.names import PROMPT_ID
 from app.otlp.normalise.convention import Event
-from app.otlp.normalise.genai import DETAILS
+from app.otlp.normalise.genai import CONTENTS, DETAILS
 from app.otlp.normalise.messages import role_of_event
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX, Elements, pairs, value_fields
 from app.otlp.span import Raw
@@ -168,7 +168,7 @@ def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
         raise BadRecord("attributes must be a list of {key, value} objects")
     listed = listed or []
     named = attributes(listed)
-    name = fields.get("eventName") or named.get("event.name")
+    name = fields.get("eventName") or named.get("event.name") or named.get("event_name")
     if trace_id is None or span_id is None or not isinstance(name, str) or not _is_kept(name):
         return None
     at = time_ns(fields.get("timeUnixNano")) or time_ns(fields.get("observedTimeUnixNano"))
@@ -186,7 +186,7 @@ def _is_kept(name: str) -> bool:
 
 def is_content(name: str) -> bool:
     """Return whether an event of this name says what was said."""
-    return name in DETAILS or role_of_event(name) is not None
+    return name in DETAILS or name in CONTENTS or role_of_event(name) is not None
 
 
 def _named_prompt(named: Mapping[str, Any]) -> int | None:

@@ -21,9 +21,31 @@ CONVERSATION_KEYS = (
     "langsmith.metadata.thread_id",
     "metadata.thread_id",
     "traceloop.association.properties.thread_id",
+    "langsmith.metadata.session_id",
+    "langsmith.metadata.conversation_id",
+    "gen_ai.session.id",
+    "gen_ai.thread.id",
+    "spring.ai.chat.client.conversation.id",
+    "gcp.vertex.agent.session_id",
+    "genkit:sessionId",
+    "lmnr.association.properties.session_id",
+    "ai.telemetry.metadata.sessionId",
+    "ai.telemetry.metadata.threadId",
+    "ai.telemetry.metadata.conversationId",
 )
 """The best first: it counts wherever in a trace it is."""
-USER_KEYS = ("user.id", "enduser.id")
+USER_KEYS = (
+    "user.id",
+    "enduser.id",
+    "langfuse.user.id",
+    "traceloop.association.properties.user_id",
+    "langsmith.metadata.user_id",
+    "gen_ai.user.id",
+    "lmnr.association.properties.user_id",
+    "ai.telemetry.metadata.userId",
+    "llm.user",
+)
+_CONVERSATION_NAMES, _USER_NAMES = frozenset(CONVERSATION_KEYS), frozenset(USER_KEYS)
 MAX_CONVERSATION_ID = 512
 """Characters that are kept of one."""
 
@@ -32,10 +54,28 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 def conversation_of(values: Mapping[str, Any]) -> tuple[int, str | None]:
     """Return the best name of a span for its conversation, after its index in `CONVERSATION_KEYS`; None without any."""
+    if _CONVERSATION_NAMES.isdisjoint(values):
+        return 0, None
     for rank, key in enumerate(CONVERSATION_KEYS):
         if key in values and (name := text_of(values[key])):
             return rank, name[:MAX_CONVERSATION_ID]
     return 0, None
+
+
+def user_of(values: Mapping[str, Any]) -> tuple[int, str] | None:
+    """Return a span's best name of its user, after its index in `USER_KEYS`; None without any."""
+    if _USER_NAMES.isdisjoint(values):
+        return None
+    found = ((rank, text_of(values.get(key))) for rank, key in enumerate(USER_KEYS))
+    return next(((rank, name) for rank, name in found if name), None)
+
+
+_FAILURES = {"gen_ai.tool.status": "error", "langfuse.observation.level": "ERROR"}
+
+
+def says_failed(values: Mapping[str, Any]) -> bool:
+    """Return whether attributes tell of a failure: Strands and Langfuse leave the span's status as it is."""
+    return any(values.get(key) == value for key, value in _FAILURES.items())
 
 
 def text_of(value: Any) -> str:

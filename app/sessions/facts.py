@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from app.otlp.names import PROMPT_VERSION, USER_KEYS, text_of, version_hash
+from app.otlp.names import PROMPT_VERSION, text_of, user_of, version_hash
 from app.otlp.normalise import Normalised
 from app.otlp.normalise.messages import first_user_text
 from app.otlp.normalise.tokens import served_model
@@ -222,11 +222,8 @@ def _calls(normal: Normalised, model: str | None) -> ModelCalls:
 
 
 def _user(attributes: Mapping[str, Any], key: Key) -> User | None:
-    for rank, name in enumerate(USER_KEYS):
-        value = attributes.get(name)
-        if value is not None and (user_id := text_of(value)):
-            return rank, key, user_id[:MAX_NAME]
-    return None
+    found = user_of(attributes)
+    return (found[0], key, found[1][:MAX_NAME]) if found else None
 
 
 def _of_this_edition(read: Sequence[_SpanFacts]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import msgspec
 from app.chat import ToolCall
 from app.otlp.decode import ERROR_CODES
 from app.otlp.logs import is_content
+from app.otlp.names import says_failed
 from app.otlp.normalise import Event, Message, Messages, Normalised, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo
 from app.otlp.normalise.tokens import TokenCounts
@@ -46,14 +47,15 @@ def read_span(raw: bytes) -> FullSpan:
     status = status if isinstance(status, dict) else {}
     name, message = fields.get("name"), status.get("message")
     start_ns = time_ns(fields.get("startTimeUnixNano"))
+    values = attributes(fields.get("attributes"))
     return FullSpan(
         _parent(fields.get("parentSpanId")),
         name if isinstance(name, str) else "",
         start_ns,
         max(start_ns, time_ns(fields.get("endTimeUnixNano"))),
-        attributes(fields.get("attributes")),
+        values,
         _events(fields),
-        status.get("code") in ERROR_CODES,
+        status.get("code") in ERROR_CODES or says_failed(values),
         message if isinstance(message, str) and message else None,
     )
 
@@ -215,7 +217,7 @@ def mark_copies(spans: Sequence[TurnSpan]) -> None:
 
 def _mark_within(span: TurnSpan, outer: TurnSpan | None) -> None:
     """Two libraries that record one call make a span within a span."""
-    if outer is None or outer is span or outer.scope == span.scope:
+    if outer is None or outer is span or (outer.scope == span.scope and not _is_served(span)):
         return
     if span.normal.is_chat and outer.normal.is_chat:
         if outer.outputs and not span.outputs:
@@ -224,6 +226,11 @@ def _mark_within(span: TurnSpan, outer: TurnSpan | None) -> None:
             outer.is_copy = True
     elif span.tool and outer.tool and span.tool.name == outer.tool.name:
         span.is_copy = span.tool.arguments in (outer.tool.arguments, None)
+
+
+def _is_served(span: TurnSpan) -> bool:
+    """Return whether one library may have recorded a call twice: MCP's client around MCP's server."""
+    return "mcp.method.name" in span.full.attributes
 
 
 def _mark_silent(calls: Iterable[TurnSpan]) -> None:

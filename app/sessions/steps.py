@@ -111,10 +111,13 @@ def tool_error(span: TurnSpan) -> str | None:
     return span_error(span)
 
 
+_ERRORS = ("error.message", "langfuse.observation.status_message", "error.type", "error")
+
+
 def span_error(span: TurnSpan) -> str:
     """Return the recorded reason for which a span failed."""
-    kind = span.full.attributes.get("error.type")
-    return exception(span) or span.full.status_message or (str(kind) if kind else "failed")
+    told = (span.full.attributes.get(key) for key in _ERRORS)
+    return exception(span) or span.full.status_message or next((str(text) for text in told if text), "failed")
 
 
 def exception(span: TurnSpan) -> str | None:

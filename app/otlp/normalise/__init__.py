@@ -7,6 +7,7 @@ from typing import Any
 
 from app.errors import UNREADABLE
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
+from app.otlp.normalise.frameworks import BareChat, ClaudeCode, SpanKind, SpringAI
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
 from app.otlp.normalise.messages import Message, Messages
 from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
@@ -16,7 +17,9 @@ from app.otlp.normalise.vendors import PLATFORMS, CodeFunction, GoogleADK, Logfi
 
 CONVENTIONS: tuple[Convention, ...] = (
     GoogleADK(),
+    SpringAI(),
     GenAI(),
+    ClaudeCode(),
     VercelAI(),
     OpenInference(),
     OpenLLMetry(),
@@ -25,8 +28,10 @@ CONVENTIONS: tuple[Convention, ...] = (
     CodeFunction(),
     *PLATFORMS,
     Indexed(),
+    SpanKind(),
     Whole(),
     BareTool(),
+    BareChat(),
     NamedTool(),
     GenAIEvents(),
 )

@@ -15,8 +15,14 @@ _RESULTS = ("gen_ai.tool.call.result", "gen_ai.tool.result", "gen_ai.tool.output
 OPENINFERENCE = "openinference.span.kind"
 _TOOL_SPAN = "execute_tool "
 _ITEMS_AS_TEXT = "@traceloop/instrumentation-openai"
-# Semantic Kernel's names for what the conventions call chat and text_completion.
-_ALIASES = {"chat.completions": CHAT, "text.completions": "text_completion"}
+ALIASES = {
+    "chat.completions": CHAT,
+    "text.completions": "text_completion",
+    **dict.fromkeys(("completion", "acompletion", "responses", "aresponses", "anthropic_messages"), CHAT),
+    "atext_completion": "text_completion",
+    **dict.fromkeys(("embedding", "aembedding"), "embeddings"),
+}
+"""What Semantic Kernel and LiteLLM, which names its own functions, call the conventions' operations."""
 
 
 class GenAI(Convention):
@@ -52,7 +58,7 @@ class GenAI(Convention):
 
     def operation(self, span: SpanView) -> str | None:
         named = span.text("gen_ai.operation.name")
-        return None if named is None else _ALIASES.get(named, named)
+        return None if named is None else ALIASES.get(named, named)
 
     def tool(self, span: SpanView) -> ToolUse | None:
         # OpenLLMetry copies what its wrappers of functions record to the conventions' names.
@@ -106,6 +112,7 @@ class BareTool(Convention):
 
 
 DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.inference.operation_details")
+CONTENTS = ("gen_ai.content.prompt", "gen_ai.content.completion")
 _BODY = ("gen_ai.event.content", "body", "event_body", "event.body")
 
 
@@ -164,10 +171,11 @@ def _messages_in_events(span: SpanView, *, outputs: bool) -> Messages | None:
 
 def _messages_of(event: Event, *, outputs: bool) -> Messages:
     name, attributes = event
-    if name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
+    if name in CONTENTS:
         if outputs != name.endswith("completion"):
             return ()
-        value = attributes.get("gen_ai.completion" if outputs else "gen_ai.prompt")
+        # In a log record the body is the message, with the calls that the attribute has no room for.
+        value = attributes.get("body") or attributes.get("gen_ai.completion" if outputs else "gen_ai.prompt")
         return read_text(value, "assistant" if outputs else "user") or ()
     role = role_of_event(name)
     if role is None or outputs != (name == "gen_ai.choice"):

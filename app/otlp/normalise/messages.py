@@ -254,7 +254,7 @@ def _read_part(part: Any, parts: Parts) -> None:
     if not isinstance(part, dict):
         return
     kind = part.get("type") or part.get("kind") or part.get("part_kind")
-    if kind in _REASONING or part.get("thought") is True:
+    if kind in _REASONING or part.get("thought") is True or (kind is None and _is_reasoning(part)):
         inner = read_parts(_text_in(part) or part.get("summary"))
         parts.reasoning += inner.texts + inner.reasoning
     elif kind in _TEXT or (kind is None and "text" in part):
@@ -263,6 +263,11 @@ def _read_part(part: Any, parts: Parts) -> None:
         parts.responses.append(response)
     elif (call := read_call(part)) is not None:
         parts.calls.append(call)
+
+
+def _is_reasoning(part: dict[str, Any]) -> bool:
+    """Return whether a part without a kind is a thought: Genkit's `{reasoning}`, Bedrock's `{reasoningContent}`."""
+    return isinstance(part.get("reasoning"), str) or isinstance(part.get("reasoningContent"), dict)
 
 
 def _keep(kept: list[str], text: str | None) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
-from app.otlp.normalise.genai import OPENINFERENCE
+from app.otlp.normalise.genai import ALIASES, OPENINFERENCE
 from app.otlp.normalise.messages import Messages, read_messages, read_text
 from app.otlp.normalise.toolio import (
     offered_in,
@@ -104,13 +104,14 @@ class OpenInference(Convention):
 
     name = "openinference"
     markers = frozenset({OPENINFERENCE})
+    kind_key = OPENINFERENCE
     model_keys = ("llm.model_name", "embedding.model_name")
     provider_keys = ("llm.provider", "llm.system")
     input_token_keys = ("llm.token_count.prompt",)
     output_token_keys = ("llm.token_count.completion",)
 
     def operation(self, span: SpanView) -> str | None:
-        kind = span.text(OPENINFERENCE)
+        kind = span.text(self.kind_key)
         return None if kind is None else _OPENINFERENCE_KINDS.get(kind.upper(), kind.lower())
 
     def input_messages(self, span: SpanView) -> Messages | None:
@@ -212,7 +213,7 @@ class OpenLLMetry(Convention):
         if kind is not None:
             return _TRACELOOP_KINDS.get(kind, kind)
         request = span.text("llm.request.type")
-        return None if request is None else _REQUESTS.get(request, request)
+        return None if request is None else _REQUESTS.get(request) or ALIASES.get(request, request)
 
     def tool(self, span: SpanView) -> ToolUse | None:
         if not _runs_a_tool(span):

@@ -55,7 +55,7 @@ def read_response(part: Any) -> ToolResponse | None:
 
 def read_tool_message(message: dict[str, Any]) -> ToolResponse | None:
     """Return the response that a message of role tool is as a whole; None where its content was not recorded."""
-    content = message.get("content")
+    content = message.get("content", message.get("parts"))
     if content is None or (isinstance(content, dict) and content.get("type") == "function"):
         return None  # Langfuse records the definitions of the offered tools as such messages
     return _response({key: value for key, value in message.items() if key not in _VALUES} | {"content": content})
@@ -101,13 +101,13 @@ def _result(value: Any) -> Any:
     """Return a result as JSON where it is JSON; the text of blocks of text."""
     blocks = json_container(value)
     if isinstance(blocks, list) and blocks and all(map(_is_text, blocks)):
-        texts = [block["text"] for block in blocks]
+        texts = [block.get("text", block.get("content")) for block in blocks]
         return unwrapped_json(texts[0]) if len(texts) == 1 else "\n".join(texts)
     return result_in_block(value)
 
 
 def _is_text(block: Any) -> bool:
-    if not isinstance(block, dict) or not isinstance(block.get("text"), str):
+    if not isinstance(block, dict) or not isinstance(block.get("text", block.get("content")), str):
         return False
     return block.get("type") in _TEXT_BLOCKS and (block.keys() == {"text"} or "type" in block)
 

@@ -20,8 +20,10 @@ _CACHE_READ = (
     "gen_ai.usage.details.cache_read_input_tokens",
     "gen_ai.usage.cached_tokens",
     "gen_ai.usage.input_tokens.cached",
+    "gen_ai.usage.prompt_tokens_details.cache_read",
     "llm.token_count.prompt_details.cache_read",
     "llm.usage.cache_read_input_tokens",
+    "cache_read_tokens",
     "ai.usage.inputTokenDetails.cacheReadTokens",
     "ai.usage.cachedInputTokens",
 )
@@ -32,8 +34,10 @@ _CACHE_WRITE = (
     "gen_ai.usage.cache_write_input_tokens",
     "gen_ai.usage.details.cache_write_tokens",
     "gen_ai.usage.details.cache_creation_input_tokens",
+    "gen_ai.usage.prompt_tokens_details.cache_write",
     "llm.token_count.prompt_details.cache_write",
     "llm.usage.cache_creation_input_tokens",
+    "cache_creation_tokens",
     "ai.usage.inputTokenDetails.cacheWriteTokens",
 )
 _REASONING = (
@@ -43,6 +47,7 @@ _REASONING = (
     "gen_ai.usage.details.thoughts_tokens",
     "gen_ai.usage.experimental.reasoning_tokens",
     "gen_ai.usage.output_tokens.reasoning",
+    "gen_ai.usage.completion_tokens_details.reasoning",
     "llm.token_count.completion_details.reasoning",
     "llm.usage.reasoning_tokens",
     "ai.usage.outputTokenDetails.reasoningTokens",
@@ -55,6 +60,8 @@ _OBJECTS = (
     "langsmith.metadata.usage_metadata",
     "mlflow.chat.tokenUsage",
     "gen_ai.usage.raw",
+    "gen_ai.usage.input_token_details",
+    "gen_ai.usage.output_token_details",
     "genkit:output",
 )
 _IN_OBJECTS: tuple[tuple[str, ...], ...] = (
@@ -159,6 +166,8 @@ _FIRST_TOKEN: dict[str, float] = {
     "ttft_ms": 1.0,
 }
 """Milliseconds in the unit of each attribute."""
+# Strands writes its milliseconds to the attribute that the conventions have for seconds.
+_IN_MILLISECONDS = "strands."
 _FIRST_TOKEN_AT = "langfuse.observation.completion_start_time"  # noqa: S105 - an attribute's name
 
 
@@ -174,7 +183,7 @@ def _told(span: SpanView) -> float | None:
     for key, ms in _FIRST_TOKEN.items():
         value = span.attributes.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            return value * ms
+            return value * (1.0 if span.scope.startswith(_IN_MILLISECONDS) else ms)
     return None
 
 

@@ -39,9 +39,8 @@ def plain_arguments(value: Any) -> Any:
 def _called_with(args: Any, kwargs: Any, whole: dict[str, Any]) -> Any:
     if not args:
         return kwargs
-    if not kwargs and isinstance(args, list) and len(args) == 1:
-        return args[0] if isinstance(args[0], dict) else whole
-    return whole
+    # A lone argument gets its name from the model's call.
+    return args[0] if not kwargs and isinstance(args, list) and len(args) == 1 else whole
 
 
 def _python_dict(text: str) -> Any:
@@ -80,7 +79,33 @@ def recorded_result(value: Any) -> Any:
     found = _unpacked(value)
     if isinstance(found, dict) and "raw_output" in found and "tool_name" in found:
         return found["raw_output"]
-    return unwrapped_json(found["content"]) if _is_tool_message(found) else found
+    return unwrapped_json(found["content"]) if _is_tool_message(found) else _mcp_text(found)
+
+
+_MCP_RESULT = frozenset({"content", "isError", "structuredContent", "_meta"})
+_MCP_TEXT = ({"type", "text"}, {"type", "content"})
+
+
+def _mcp_text(found: Any) -> Any:
+    """Return the text of an MCP result, read as JSON; anything else as it is.
+
+    It is `{content: [{type: "text", text}], isError}`, and of FastMCP's tools the blocks alone, with a `content` each.
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
+    """
+    is_whole = isinstance(found, dict) and found.keys() <= _MCP_RESULT
+    blocks = found.get("content") if is_whole else found
+    if not isinstance(blocks, list) or not blocks or not all(map(_is_mcp_text, blocks)):
+        return found
+    if not is_whole and any("text" in block for block in blocks):
+        return found
+    texts = [block.get("text", block.get("content")) for block in blocks]
+    return unwrapped_json(texts[0]) if len(texts) == 1 else "\n".join(texts)
+
+
+def _is_mcp_text(block: Any) -> bool:
+    if not isinstance(block, dict) or block.get("type") != "text" or block.keys() not in _MCP_TEXT:
+        return False
+    return isinstance(block.get("text", block.get("content")), str)
 
 
 def result_in_block(value: Any) -> Any:
@@ -88,7 +113,7 @@ def result_in_block(value: Any) -> Any:
     match json_container(value):
         case [{"text": content, **others}] | [{"json": content, **others}] if not others and content is not None:
             return unwrapped_json(content)
-    return json_or_text(_message_content(value))
+    return _mcp_text(json_or_text(_message_content(value)))
 
 
 def _message_content(value: Any) -> Any:

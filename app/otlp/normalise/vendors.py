@@ -6,7 +6,7 @@ from typing import Any
 
 from app.otlp.normalise.calls import read_call
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
-from app.otlp.normalise.messages import Message, Messages, read_messages, read_text
+from app.otlp.normalise.messages import Memo, Message, Messages, read_messages, read_text
 from app.otlp.normalise.toolio import offered_in, recorded_arguments, recorded_result
 from app.otlp.values import integer, json_container, json_or_text, unwrapped_json
 
@@ -223,6 +223,11 @@ class Platform(Convention):
         kind = json_or_text(span.first(self._kind))
         return _OPERATIONS.get(kind.lower(), kind.lower()) if isinstance(kind, str) else None
 
+    def _read(self, value: Any, role: str, memo: Memo | None = None) -> Messages | None:
+        # A text may be JSON, too: in quotes.
+        quoted = isinstance(value, str) and value.startswith('"')
+        return super()._read(json_or_text(value) if quoted else value, role, memo)
+
     def input_tokens(self, span: SpanView) -> int | None:
         return self._tokens(span, "input", "input_tokens", "prompt_tokens", "inputTokens")
 
@@ -261,5 +266,6 @@ PLATFORMS = (
     ),
     Platform("langsmith", "langsmith.span.kind", "gen_ai.prompt", "gen_ai.completion"),
     Platform("mlflow", "mlflow.spanType", "mlflow.spanInputs", "mlflow.spanOutputs", usage="mlflow.chat.tokenUsage"),
+    Platform("laminar", "lmnr.span.type", "lmnr.span.input", "lmnr.span.output"),
     Platform("genkit", "genkit:metadata:subtype", "genkit:input", "genkit:output", "genkit:name", "genkit:output"),
 )

@@ -1,0 +1,120 @@
+"""The conventions of frameworks that say in attributes of their own what a span is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
+from app.otlp.normalise.messages import Message, Messages
+from app.otlp.normalise.numbered import OpenInference
+from app.otlp.normalise.toolio import result_in_block
+from app.otlp.values import json_container, json_or_text
+
+_SPRING_KINDS = {"tool_call": TOOL, "chat_client": AGENT, "vector_store": "retrieval"}
+
+
+class SpringAI(Convention):
+    """Spring AI: all but model calls have the operation `framework`, and `spring.ai.kind` says what they are.
+
+    Source: https://docs.spring.io/spring-ai/reference/observability/index.html
+    """
+
+    name = "spring_ai"
+    markers = frozenset({"spring.ai.kind", "spring.ai.model.request.tool.names"})
+
+    def operation(self, span: SpanView) -> str | None:
+        kind = span.text("spring.ai.kind")
+        return None if kind is None else _SPRING_KINDS.get(kind, kind)
+
+    def tool(self, span: SpanView) -> ToolUse | None:
+        return ToolUse(
+            span.text("spring.ai.tool.definition.name"),
+            None,
+            json_or_text(span.first("spring.ai.tool.call.arguments")),
+            result_in_block(span.first("spring.ai.tool.call.result")),
+        )
+
+    def definitions(self, span: SpanView) -> list[Any] | None:
+        """Return the names of the tools: their schemas are on the spans of those that are called."""
+        names = json_container(span.first("spring.ai.model.request.tool.names", "spring.ai.chat.client.tool.names"))
+        return names or None if isinstance(names, list) else None
+
+
+_SCOPE = "claude_code."
+_CODE_TYPES = {"llm_request": CHAT, "tool": TOOL, "interaction": AGENT}
+_REDACTED = "<REDACTED>"
+# What the details of a tool's call are named in its span, and in the call.
+_DETAILS = {
+    "full_command": "command",
+    "file_path": "file_path",
+    "skill_name": "skill",
+    "subagent_type": "subagent_type",
+}
+_OUTPUTS = ("output", "content", "result", "diff")
+
+
+class ClaudeCode(Convention):
+    """Claude Code and the Claude Agent SDK: `span.type` says what a span is, tokens of the cache are counted apart.
+
+    Source: https://code.claude.com/docs/en/monitoring-usage
+    """
+
+    name = "claude_code"
+    markers = frozenset({"span.type"})
+    model_keys = ("gen_ai.request.model", "model")
+    output_token_keys = ("output_tokens",)
+
+    def operation(self, span: SpanView) -> str | None:
+        return _CODE_TYPES.get(span.text("span.type") or "") if span.name.startswith(_SCOPE) else None
+
+    def input_tokens(self, span: SpanView) -> int | None:
+        counts = [span.count(key) for key in ("input_tokens", "cache_read_tokens", "cache_creation_tokens")]
+        return None if counts == [None] * 3 else sum(count or 0 for count in counts)
+
+    def input_messages(self, span: SpanView) -> Messages | None:
+        return _said(span, "user_prompt", "user")
+
+    def output_messages(self, span: SpanView) -> Messages | None:
+        return _said(span, "response.model_output", "assistant")
+
+    def tool(self, span: SpanView) -> ToolUse | None:
+        if self.operation(span) != TOOL:
+            return None
+        details = {inner: span.first(key) for key, inner in _DETAILS.items() if key in span.attributes}
+        return ToolUse(
+            span.text("tool_name"),
+            span.text("gen_ai.tool.call.id", "tool_use_id"),
+            json_or_text(span.first("tool_input")) or details or None,
+            _tool_output(span),
+        )
+
+
+def _tool_output(span: SpanView) -> Any:
+    recorded = [attributes for name, attributes in span.events if name == "tool.output"]
+    return next((found[key] for found in recorded for key in _OUTPUTS if found.get(key) is not None), None)
+
+
+def _said(span: SpanView, key: str, role: str) -> Messages | None:
+    text = span.text(key)
+    return None if text is None or text == _REDACTED else (Message(role, text),)
+
+
+class SpanKind(OpenInference):
+    """OpenInference's kinds, inputs and outputs beside the common names (LoongSuite, Dify).
+
+    Source: https://github.com/alibaba/loongsuite-semantic-conventions
+    """
+
+    name = "gen_ai.span.kind"
+    kind_key = "gen_ai.span.kind"
+    markers = frozenset({"gen_ai.span.kind"})
+
+
+class BareChat(Convention):
+    """A span with a model, messages and no operation: the common conventions without the name of what was done."""
+
+    name = "gen_ai.bare_chat"
+    markers = frozenset({"gen_ai.input.messages", "gen_ai.output.messages"})
+
+    def operation(self, span: SpanView) -> str | None:
+        return CHAT if span.text("gen_ai.request.model", "gen_ai.response.model") else None
